@@ -1,0 +1,1 @@
+"""Events to other metadata systems: one file per system."""

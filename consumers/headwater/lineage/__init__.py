@@ -1,0 +1,1 @@
+"""The lineage store and the questions asked of it."""

@@ -1,0 +1,27 @@
+"""Every error of headwater: one root, and whether trying again can help is told by type.
+
+Loops decide on a retry by `TransientError` / `TerminalError` alone, never by reading messages; a message says what is
+wrong, where, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class HeadwaterError(Exception):
+    """The root of all errors that headwater raises on purpose."""
+
+
+class TransientError(HeadwaterError):
+    """Trying the same again later may succeed: a broker that restarts, a lock that is held."""
+
+
+class TerminalError(HeadwaterError):
+    """Trying the same again can't succeed: somebody must change something first."""
+
+
+class ConfigurationError(TerminalError):
+    """A key, value or name in a configuration is wrong."""
+
+
+class PluginError(TerminalError):
+    """A plug-in can't be found or isn't what its place asks for."""

@@ -1,0 +1,1 @@
+"""Events to a bus: one file per technology."""
