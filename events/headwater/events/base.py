@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
@@ -18,15 +18,20 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class Texts(Mapping[str, str]):
-    """An immutable, hashable map of texts, in the order of its keys: configurations, options, properties, tags."""
+V = TypeVar("V", bound=Hashable)
+
+
+class FrozenMap(Mapping[str, V]):
+    """An immutable, hashable map, in the order of its keys."""
 
     __slots__ = ("_items",)
 
-    def __init__(self, items: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> None:
+    _value_schema: ClassVar[CoreSchema]
+
+    def __init__(self, items: Mapping[str, V] | Iterable[tuple[str, V]] = ()) -> None:
         self._items = dict(sorted(dict(items).items()))
 
-    def __getitem__(self, key: str) -> str:
+    def __getitem__(self, key: str) -> V:
         return self._items[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -39,11 +44,25 @@ class Texts(Mapping[str, str]):
         return hash(tuple(self._items.items()))
 
     def __repr__(self) -> str:
-        return f"Texts({self._items!r})"
+        return f"{type(self).__name__}({self._items!r})"
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        plain = core_schema.dict_schema(core_schema.str_schema(), core_schema.str_schema())
+        plain = core_schema.dict_schema(core_schema.str_schema(), cls._value_schema)
         return core_schema.no_info_after_validator_function(
             cls, plain, serialization=core_schema.plain_serializer_function_ser_schema(dict, return_schema=plain)
         )
+
+
+class Texts(FrozenMap[str]):
+    """Configurations, options, properties, tags."""
+
+    __slots__ = ()
+    _value_schema = core_schema.str_schema()
+
+
+class Counts(FrozenMap[int]):
+    """How many of each."""
+
+    __slots__ = ()
+    _value_schema = core_schema.int_schema(ge=0, le=2**63 - 1)

@@ -1,0 +1,200 @@
+"""What ALTER TABLE, or a write that evolves a schema, changed: one small type per kind of change.
+
+`headwater.events.apply` says what a table is after a list of them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from headwater.events.base import Model, Texts
+from headwater.events.names import DatasetId, Name, TableName
+from headwater.events.scalars import FieldPath
+from headwater.events.tables import Constraint, SortField, Transform
+
+
+class Position(Model):
+    """Where a column goes among its siblings: behind `after`, or first where there is none."""
+
+    after: str | None = None
+
+
+class AddColumn(Model):
+    change: Literal["AddColumn"] = "AddColumn"
+    path: FieldPath
+    type: Name
+    nullable: bool = True
+    comment: str | None = None
+    default: str | None = None
+    position: Position | None = None
+
+
+class DropColumn(Model):
+    change: Literal["DropColumn"] = "DropColumn"
+    path: FieldPath
+    if_exists: bool = False
+
+
+class RenameColumn(Model):
+    change: Literal["RenameColumn"] = "RenameColumn"
+    path: FieldPath
+    new_name: Name
+
+
+class RetypeColumn(Model):
+    change: Literal["RetypeColumn"] = "RetypeColumn"
+    path: FieldPath
+    type: Name
+
+
+class RecommentColumn(Model):
+    change: Literal["RecommentColumn"] = "RecommentColumn"
+    path: FieldPath
+    comment: str | None = None
+
+
+class MoveColumn(Model):
+    change: Literal["MoveColumn"] = "MoveColumn"
+    path: FieldPath
+    position: Position
+
+
+class ChangeNullability(Model):
+    change: Literal["ChangeNullability"] = "ChangeNullability"
+    path: FieldPath
+    nullable: bool
+
+
+class ChangeDefault(Model):
+    """No default means that it was dropped."""
+
+    change: Literal["ChangeDefault"] = "ChangeDefault"
+    path: FieldPath
+    default: str | None = None
+
+
+class SetProperty(Model):
+    change: Literal["SetProperty"] = "SetProperty"
+    key: str
+    value: str
+
+
+class RemoveProperty(Model):
+    change: Literal["RemoveProperty"] = "RemoveProperty"
+    key: str
+
+
+class SetComment(Model):
+    """The comment of the table itself; none means that it was dropped."""
+
+    change: Literal["SetComment"] = "SetComment"
+    comment: str | None = None
+
+
+class SetLocation(Model):
+    change: Literal["SetLocation"] = "SetLocation"
+    location: str
+
+
+class RenameTable(Model):
+    """`dataset` is the new identity where the rename moved the data, as it does for tables kept by path."""
+
+    change: Literal["RenameTable"] = "RenameTable"
+    table: TableName
+    dataset: DatasetId | None = None
+
+
+class AddPartition(Model):
+    change: Literal["AddPartition"] = "AddPartition"
+    partition: Texts
+    location: str | None = None
+
+
+class DropPartition(Model):
+    change: Literal["DropPartition"] = "DropPartition"
+    partition: Texts
+
+
+class RenamePartition(Model):
+    change: Literal["RenamePartition"] = "RenamePartition"
+    partition: Texts
+    new_partition: Texts
+
+
+class SetPartitionLocation(Model):
+    change: Literal["SetPartitionLocation"] = "SetPartitionLocation"
+    partition: Texts
+    location: str
+
+
+class AddPartitionField(Model):
+    change: Literal["AddPartitionField"] = "AddPartitionField"
+    transform: Transform
+
+
+class DropPartitionField(Model):
+    change: Literal["DropPartitionField"] = "DropPartitionField"
+    transform: Transform
+
+
+class ReplacePartitionField(Model):
+    change: Literal["ReplacePartitionField"] = "ReplacePartitionField"
+    transform: Transform
+    new_transform: Transform
+
+
+class SetOrdering(Model):
+    change: Literal["SetOrdering"] = "SetOrdering"
+    ordering: tuple[SortField, ...] = ()
+
+
+class SetClustering(Model):
+    change: Literal["SetClustering"] = "SetClustering"
+    columns: tuple[FieldPath, ...] = ()
+
+
+class SetPrimaryKey(Model):
+    change: Literal["SetPrimaryKey"] = "SetPrimaryKey"
+    columns: tuple[FieldPath, ...] = ()
+
+
+class AddConstraint(Model):
+    change: Literal["AddConstraint"] = "AddConstraint"
+    constraint: Constraint
+
+
+class DropConstraint(Model):
+    change: Literal["DropConstraint"] = "DropConstraint"
+    name: Name
+
+
+TableChange: TypeAlias = Annotated[
+    AddColumn
+    | DropColumn
+    | RenameColumn
+    | RetypeColumn
+    | RecommentColumn
+    | MoveColumn
+    | ChangeNullability
+    | ChangeDefault
+    | SetProperty
+    | RemoveProperty
+    | SetComment
+    | SetLocation
+    | RenameTable
+    | AddPartition
+    | DropPartition
+    | RenamePartition
+    | SetPartitionLocation
+    | AddPartitionField
+    | DropPartitionField
+    | ReplacePartitionField
+    | SetOrdering
+    | SetClustering
+    | SetPrimaryKey
+    | AddConstraint
+    | DropConstraint,
+    Field(discriminator="change"),
+]

@@ -1,0 +1,76 @@
+"""What headwater tells of itself: what may have been missed, that it is alive, that it is gone."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import UUID
+
+from headwater.events.base import Counts
+from headwater.events.envelope import Family
+from headwater.events.jobs import JobEvent, Source
+from headwater.events.scalars import Count, Int, Time, Word
+
+
+class GapReason(Word):
+    UNKNOWN = "UNKNOWN"
+    OTHER = "OTHER"
+    QUEUE_OVERFLOW = "QUEUE_OVERFLOW"
+    """Spark dropped what its listener bus couldn't hold, or our own bounded queue did."""
+    SPOOL_LIMIT = "SPOOL_LIMIT"
+    SPOOL_FAILED = "SPOOL_FAILED"
+    CORRUPTION = "CORRUPTION"
+    CAPTURE_FAILED = "CAPTURE_FAILED"
+    NOT_EXACT = "NOT_EXACT"
+    """Something happened, but which snapshot it read or made can't be known."""
+    NOT_SUPPORTED = "NOT_SUPPORTED"
+    SWITCHED_OFF = "SWITCHED_OFF"
+    PRODUCER_DIED = "PRODUCER_DIED"
+    LOG_EXPIRED = "LOG_EXPIRED"
+    """The bus no longer holds what a consumer hadn't read yet."""
+    LOG_RECREATED = "LOG_RECREATED"
+
+
+class Gap(JobEvent):
+    """What may have been missed, when and why. Everything that bounds it is told as far as it is known."""
+
+    kind: Literal["Gap"] = "Gap"
+    schema_version: Literal[1] = 1
+    reason: GapReason
+    detail: str = ""
+    missed_family: Family | None = None
+    missed: Count | None = None
+    """How many events, at most."""
+    missed_producer: UUID | None = None
+    first_sequence: Count | None = None
+    last_sequence: Count | None = None
+    first_time: Time | None = None
+    last_time: Time | None = None
+    listener: str | None = None
+    """The listener that missed them, where others may have got them."""
+    source: Source | None = None
+    """The dataset that it is about, where it is about one."""
+    cluster: str | None = None
+    topic: str | None = None
+    topic_id: str | None = None
+    partition: Int | None = None
+    first_offset: Count | None = None
+    last_offset: Count | None = None
+
+
+class Heartbeat(JobEvent):
+    """The producer is alive and has told everything up to its last sequence."""
+
+    kind: Literal["Heartbeat"] = "Heartbeat"
+    schema_version: Literal[1] = 1
+    dropped: Counts = Counts()
+    """How much was dropped so far, by where."""
+
+
+class Closed(JobEvent):
+    """The producer told everything it had and is gone: a Heartbeat that stops after this is no gap."""
+
+    kind: Literal["Closed"] = "Closed"
+    schema_version: Literal[1] = 1
+    dropped: Counts = Counts()
+    complete: bool = True
+    """False where something was left in the spool for somebody else to ship."""

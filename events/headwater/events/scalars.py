@@ -1,0 +1,62 @@
+"""The small types that fields of events are made of; each fits its Avro form exactly, so that a valid event encodes."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from enum import Enum
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import AfterValidator, AwareDatetime, Field
+
+Long: TypeAlias = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+Count: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Int: TypeAlias = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
+Fingerprint: TypeAlias = Annotated[bytes, Field(min_length=16, max_length=16)]
+"""128 bits over the canonical content of something."""
+FieldPath: TypeAlias = Annotated[tuple[str, ...], Field(min_length=1)]
+"""A column, or a field nested in it: struct fields by name, `element`, `key` and `value` as Spark names them."""
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def _utc(time: datetime) -> datetime:
+    return time if time.tzinfo is timezone.utc else time.astimezone(timezone.utc)
+
+
+Time: TypeAlias = Annotated[AwareDatetime, AfterValidator(_utc)]
+"""A moment in UTC, to the microsecond."""
+
+
+class Word(str, Enum):
+    """A closed set of words. Each subclass has a member that an old reader falls back to: UNKNOWN, or OTHER."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    @classmethod
+    def fallback(cls) -> str:
+        """The symbol for what a newer writer may say and this reader doesn't know."""
+        return "UNKNOWN" if "UNKNOWN" in cls.__members__ else "OTHER"
+
+
+class Format(Word):
+    """How a dataset is stored. OTHER covers what has no word here."""
+
+    UNKNOWN = "UNKNOWN"
+    OTHER = "OTHER"
+    ICEBERG = "ICEBERG"
+    DELTA = "DELTA"
+    PAIMON = "PAIMON"
+    HUDI = "HUDI"
+    HIVE = "HIVE"
+    PARQUET = "PARQUET"
+    ORC = "ORC"
+    AVRO = "AVRO"
+    CSV = "CSV"
+    JSON = "JSON"
+    TEXT = "TEXT"
+    XML = "XML"
+    BINARY = "BINARY"
+    JDBC = "JDBC"
+    KAFKA = "KAFKA"
+    VIEW = "VIEW"

@@ -1,0 +1,140 @@
+"""Descriptions of what a catalog holds: databases, tables, views, and their columns."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from headwater.events.base import Model, Texts
+from headwater.events.lineage import ColumnLineage
+from headwater.events.marks import Spread
+from headwater.events.names import DatasetId, Name, TableName
+from headwater.events.scalars import FieldPath, Int, Word
+
+
+class Piece(Model):
+    """Where a text too large for one part belongs: the `number`th of `of` pieces."""
+
+    number: Int = Field(ge=1)
+    of: Int = Field(ge=1)
+
+
+class Column(Model):
+    """A column. `type` is Spark's type JSON as text (nested fields stand in it); see `headwater.events.types`."""
+
+    name: str
+    type: Name
+    nullable: bool = True
+    comment: str | None = None
+    default: str | None = None
+    """The SQL text of the column's default."""
+    generated: str | None = None
+    """The SQL text that the column is computed by."""
+    metadata: str | None = None
+    """Spark's field metadata as JSON, without what has a field of its own here."""
+    piece: Piece | None = None
+    """Set where `type` was too large for one event: the pieces of one column follow each other."""
+
+
+class Transform(Model):
+    """How a partition or order is made from columns: identity(d), bucket(16, id), days(ts)."""
+
+    name: Name = "identity"
+    columns: tuple[FieldPath, ...]
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def is_identity(self) -> bool:
+        return self.name == "identity"
+
+
+class SortField(Model):
+    """One part of a table's write order."""
+
+    by: Transform
+    descending: bool = False
+    nulls_first: bool | None = None
+
+
+class Watermark(Model):
+    """How late an event-time column may be."""
+
+    column: FieldPath
+    delay: str
+    """As Spark writes intervals, or an expression where the catalog keeps one."""
+
+
+class ConstraintKind(Word):
+    OTHER = "OTHER"
+    PRIMARY_KEY = "PRIMARY_KEY"
+    UNIQUE = "UNIQUE"
+    FOREIGN_KEY = "FOREIGN_KEY"
+    CHECK = "CHECK"
+    NOT_NULL = "NOT_NULL"
+
+
+class Constraint(Model):
+    name: Name
+    kind: ConstraintKind
+    columns: tuple[FieldPath, ...] = ()
+    expression: str | None = None
+    references: TableName | None = None
+    referenced_columns: tuple[FieldPath, ...] = ()
+    enforced: bool | None = None
+
+
+class TableKind(Word):
+    UNKNOWN = "UNKNOWN"
+    MANAGED = "MANAGED"
+    EXTERNAL = "EXTERNAL"
+
+
+class Database(Model):
+    comment: str | None = None
+    location: str | None = None
+    owner: str | None = None
+    properties: Annotated[Texts, Spread()] = Texts()
+
+
+class Table(Model):
+    """A table as its catalog describes it. Names and identity stand beside it, in the event."""
+
+    columns: Annotated[tuple[Column, ...], Spread()] = ()
+    partitioning: tuple[Transform, ...] = ()
+    ordering: tuple[SortField, ...] = ()
+    clustering: tuple[FieldPath, ...] = ()
+    primary_key: tuple[FieldPath, ...] = ()
+    watermarks: tuple[Watermark, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    properties: Annotated[Texts, Spread()] = Texts()
+    comment: str | None = None
+    location: str | None = None
+    provider: str | None = None
+    """As the catalog says it: iceberg, delta, paimon, hudi, parquet, hive …"""
+    table_kind: TableKind = TableKind.UNKNOWN
+    owner: str | None = None
+
+    @property
+    def partition_keys(self) -> tuple[FieldPath, ...]:
+        """The columns that the table is partitioned by, whatever the transform."""
+        return tuple(column for transform in self.partitioning for column in transform.columns)
+
+
+class ViewSource(Model):
+    """What a view reads: the dataset as far as it is known, and the name it is read by."""
+
+    dataset: DatasetId | None
+    table: TableName | None = None
+
+
+class View(Model):
+    columns: Annotated[tuple[Column, ...], Spread()] = ()
+    sql: str | None = None
+    """Without literals, unless capture.sql is true."""
+    sources: tuple[ViewSource, ...] = ()
+    lineage: Annotated[tuple[ColumnLineage, ...], Spread()] = ()
+    """`input` counts in `sources`, `output` is 0: the view."""
+    properties: Annotated[Texts, Spread()] = Texts()
+    comment: str | None = None
+    owner: str | None = None
