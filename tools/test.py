@@ -1,0 +1,25 @@
+"""`make test`: every test but the benchmarks, in random order, in parallel, on real servers, with branch coverage.
+
+A skipped test counts as a failure (tests/conftest.py): a missing service is told, not passed over.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tools import environment
+
+# Tests that share a server stay in one worker (tests/conftest.py groups them), so that each server starts once.
+PARALLEL = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadgroup"]
+COVERAGE = ["--cov", "--cov-branch", "--cov-report", "term"]
+
+
+def main() -> int:
+    """Run pytest; further arguments are handed on to it."""
+    pytest = [environment.PYTHON, "-m", "pytest", "--no-skips", *PARALLEL, *COVERAGE, *sys.argv[1:]]
+    return subprocess.run(pytest, cwd=environment.ROOT, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
