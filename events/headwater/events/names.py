@@ -10,9 +10,9 @@ from pydantic import Field
 from headwater.events.base import Model
 
 Name: TypeAlias = Annotated[str, Field(min_length=1)]
-Life: TypeAlias = UUID | str
+Life: TypeAlias = Annotated[UUID | str, Field(union_mode="left_to_right")]
 """Which life of a table: ids start anew when it is dropped and made again. Iceberg and Delta give a UUID; Paimon the
-creation time of its first schema; else the id of the CreateTable event, as text."""
+creation time of its first schema; else the id of the CreateTable event, as text. A UUID in text form is that UUID."""
 
 DEFAULT_JOB_NAMESPACE: Final = "default"
 

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import AfterValidator, AwareDatetime, Field
+from pydantic import AfterValidator, Field
 
 Long: TypeAlias = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Count: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
@@ -20,10 +20,14 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def _utc(time: datetime) -> datetime:
-    return time if time.tzinfo is timezone.utc else time.astimezone(timezone.utc)
+    if time.tzinfo is timezone.utc:
+        return time
+    if time.tzinfo is None:
+        raise ValueError("a time needs its zone: datetime.now(timezone.utc), say")
+    return time.astimezone(timezone.utc)
 
 
-Time: TypeAlias = Annotated[AwareDatetime, AfterValidator(_utc)]
+Time: TypeAlias = Annotated[datetime, AfterValidator(_utc)]
 """A moment in UTC, to the microsecond."""
 
 

@@ -1,0 +1,26 @@
+"""The wire form of events: Avro, one record schema per kind, derived from the models."""
+
+from headwater.events.avro.book import SchemaBook, WriterSchema, released
+from headwater.events.avro.codec import MAX_EVENT_BYTES, Codec, Decoded, UnknownEvent, current_schema
+from headwater.events.avro.errors import DecodeError, EncodeError, Problem
+from headwater.events.avro.framing import Framing, SchemaMessage, SingleObject, schema_message
+from headwater.events.avro.schema import schema_of
+
+__all__ = [
+    "MAX_EVENT_BYTES",
+    "Codec",
+    "DecodeError",
+    "Decoded",
+    "EncodeError",
+    "Framing",
+    "Problem",
+    "SchemaBook",
+    "SchemaMessage",
+    "SingleObject",
+    "UnknownEvent",
+    "WriterSchema",
+    "current_schema",
+    "released",
+    "schema_message",
+    "schema_of",
+]

@@ -1,0 +1,139 @@
+"""Events to bytes and back.
+
+Written are always the newest versions. What is read may be older (it is upgraded), newer or of an unknown kind (its
+bytes are kept as they are), or no event at all: then there is one typed error that says what is wrong and where, never
+anything else, and memory stays within a multiple of the bytes that came in.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+from fastavro import schemaless_reader, schemaless_writer
+from pydantic import ValidationError
+
+from headwater.events.avro.book import SchemaBook, WriterSchema, current
+from headwater.events.avro.errors import DecodeError, EncodeError, Problem
+from headwater.events.avro.framing import Framing, SchemaMessage, SingleObject, schema_message_text
+from headwater.events.avro.schema import version_of
+from headwater.events.avro.upgrade import upgraded
+from headwater.events.avro.wire import reader_of, writer_of
+from headwater.events.envelope import Event
+from headwater.events.kinds import KINDS
+
+MAX_EVENT_BYTES: Final = 1_000_000
+"""Just under what a Kafka broker takes by default. Events are cut into parts long before."""
+
+
+@dataclass(frozen=True)
+class UnknownEvent:
+    """An event that this version of headwater doesn't know in full. `raw` is what came in; encoding gives it back."""
+
+    raw: bytes
+    fingerprint: bytes
+    kind: str | None = None
+    """None where the schema hasn't been told yet."""
+    version: int | None = None
+    known: Event | None = None
+    """What this version understands of a newer version of a kind it knows."""
+
+
+Decoded: TypeAlias = Event | UnknownEvent | SchemaMessage
+
+
+class Codec:
+    """One per thread: schemas that are met on the way are learned without a lock."""
+
+    def __init__(self, framing: Framing | None = None, *, max_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._framing = framing or SingleObject()
+        self._max_bytes = max_bytes
+        self._book = SchemaBook()
+
+    def encode(self, event: Event | UnknownEvent) -> bytes:
+        """The bytes of an event that a producer stamped."""
+        if isinstance(event, UnknownEvent):
+            return event.raw
+        if not event.stamped:
+            raise EncodeError(f"this {event.kind} has no place in an order yet: let a Producer stamp it")
+        schema = current_schema(type(event))
+        data = self._written(event, schema)
+        if len(data) > self._max_bytes:
+            raise EncodeError(
+                f"this {event.kind} takes {len(data)} bytes, and {self._max_bytes} are allowed: cut it into parts first"
+            )
+        return data
+
+    def _written(self, event: Event, schema: WriterSchema) -> bytes:
+        buffer = io.BytesIO()
+        buffer.write(self._framing.header(schema))
+        try:
+            schemaless_writer(buffer, schema.parsed, writer_of(type(event))(event))
+        except Exception as e:  # a model made without validation can hold anything
+            raise EncodeError(f"this {event.kind} isn't what its type says: {e}") from e
+        return buffer.getvalue()
+
+    def decode(self, data: bytes) -> Decoded:
+        """The event in these bytes; a DecodeError if there is none."""
+        if len(data) > self._max_bytes:
+            raise DecodeError(Problem.TOO_LARGE, f"{len(data)} bytes, where {self._max_bytes} are allowed")
+        framed = self._framing.open(data, self._book)
+        schema = framed.schema
+        if schema is None:
+            return UnknownEvent(raw=data, fingerprint=framed.fingerprint)
+        text = schema_message_text(schema, data, framed.offset)
+        if text is not None:
+            return SchemaMessage(self._book.learn(text).fingerprint, text)
+        kind = KINDS.get(schema.kind)
+        if kind is None:
+            return UnknownEvent(data, framed.fingerprint, schema.kind, schema.version)
+        return self._event(data, framed.offset, kind, schema)
+
+    def _event(self, data: bytes, offset: int, kind: type[Event], schema: WriterSchema) -> Event | UnknownEvent:
+        mine = current_schema(kind)
+        if schema.fingerprint == mine.fingerprint:
+            return _validated(kind, _record(data, offset, schema, None))
+        record = _record(data, offset, schema, mine.parsed)
+        if schema.version < mine.version:
+            return _validated(kind, upgraded(kind, schema.version, record))
+        record["schema_version"] = mine.version
+        known = _validated(kind, record)
+        return UnknownEvent(data, schema.fingerprint, schema.kind, schema.version, known)
+
+
+@cache
+def current_schema(kind: type[Event]) -> WriterSchema:
+    """What a kind is written with today."""
+    return current(kind.__name__, version_of(kind))
+
+
+def _record(data: bytes, offset: int, schema: WriterSchema, mine: Any) -> dict[str, Any]:
+    source = io.BytesIO(data)
+    source.seek(offset)
+    try:
+        record = schemaless_reader(source, schema.parsed, mine)
+    except Exception as e:  # the bytes can be anything, and fastavro raises many kinds of errors for them
+        raise DecodeError(Problem.MALFORMED, _words(e), offset=source.tell(), kind=schema.kind) from e
+    if source.tell() != len(data):
+        extra = len(data) - source.tell()
+        raise DecodeError(Problem.TRAILING_BYTES, f"{extra} too many", offset=source.tell(), kind=schema.kind)
+    if not isinstance(record, dict):
+        raise DecodeError(Problem.MALFORMED, "no record", offset=offset, kind=schema.kind)
+    return record
+
+
+def _validated(kind: type[Event], record: dict[str, Any]) -> Event:
+    convert = reader_of(kind)
+    try:
+        return kind.model_validate(record if convert is None else convert(record))
+    except ValidationError as e:
+        faults = "; ".join(
+            f"{'.'.join(map(str, f['loc'])) or 'event'}: {f['msg']}" for f in e.errors(include_url=False)
+        )
+        raise DecodeError(Problem.INVALID, faults[:2_000], kind=kind.__name__) from e
+
+
+def _words(e: Exception) -> str:
+    return f"{type(e).__name__}{f': {e}' if str(e) else ': the bytes end too early'}"

@@ -1,0 +1,34 @@
+"""What can be wrong with bytes that should be an event, and with an event that should become bytes."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from headwater.errors import TerminalError
+
+
+class Problem(str, Enum):
+    """Why bytes aren't an event, for metrics and dead letters."""
+
+    EMPTY = "empty"
+    TOO_LARGE = "too large"
+    UNKNOWN_FRAMING = "unknown framing"
+    MALFORMED = "malformed"
+    TRAILING_BYTES = "trailing bytes"
+    INVALID = "invalid"
+    BAD_SCHEMA = "bad schema"
+
+
+class DecodeError(TerminalError):
+    """These bytes are no event: what is wrong, and where."""
+
+    def __init__(self, problem: Problem, message: str, *, offset: int = 0, kind: str | None = None) -> None:
+        what = f"a {kind}" if kind else "an event"
+        super().__init__(f"{problem.value}: these bytes can't be read as {what}: {message} (at byte {offset})")
+        self.problem = problem
+        self.offset = offset
+        self.kind = kind
+
+
+class EncodeError(TerminalError):
+    """This event can't be written."""

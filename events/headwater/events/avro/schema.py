@@ -1,0 +1,123 @@
+"""Avro schemas out of the models: one record per kind, the envelope first, named as the kind is."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+from pydantic_core import PydanticUndefined
+
+from headwater.events.avro.shapes import (
+    Array,
+    Choice,
+    Fixed,
+    Flat,
+    Map,
+    Moment,
+    Record,
+    Scalar,
+    Shape,
+    Uuid,
+    Words,
+    fields_of,
+    flat_fields_of,
+)
+from headwater.events.base import FrozenMap, Model
+from headwater.events.envelope import Event
+from headwater.events.scalars import Word
+
+NAMESPACE: Final = "headwater.events"
+
+Json: TypeAlias = Any
+
+
+def schema_of(kind: type[Event]) -> dict[str, Json]:
+    """The schema of a kind, as it is written to the `.avsc` file of its version."""
+    fields = _Deriver().record(kind)["fields"]
+    return {
+        "type": "record",
+        "name": kind.__name__,
+        "namespace": NAMESPACE,
+        "version": version_of(kind),
+        "fields": fields,
+    }
+
+
+def version_of(kind: type[Event]) -> int:
+    """The version of its schema that a kind is written with."""
+    return int(kind.model_fields["schema_version"].default)
+
+
+class _Deriver:
+    """Derives one schema: a named type stands in full where it is met first, and by its name after that."""
+
+    def __init__(self) -> None:
+        self._named: set[str] = set()
+
+    def record(self, model: type[Model]) -> dict[str, Json]:
+        return self._once(model.__name__) or {
+            "type": "record",
+            "name": model.__name__,
+            "fields": [self._field(name, shape, model) for name, shape in fields_of(model).items()],
+        }
+
+    def _field(self, name: str, shape: Shape, model: type[Model]) -> dict[str, Json]:
+        field: dict[str, Json] = {"name": name, "type": self._type(shape)}
+        default = model.model_fields[name].default
+        if default is not PydanticUndefined and not _filled_by_stamp(model, name):
+            field["default"] = _plain(default)
+        return field
+
+    def _once(self, name: str) -> Json:
+        """The name alone, if the type stands in full before."""
+        if name in self._named:
+            return name
+        self._named.add(name)
+        return None
+
+    def _type(self, shape: Shape) -> Json:
+        if isinstance(shape, Scalar):
+            return shape.avro
+        if isinstance(shape, Record):
+            return self.record(shape.model)
+        if isinstance(shape, Array):
+            return {"type": "array", "items": self._type(shape.items)}
+        if isinstance(shape, Map):
+            return {"type": "map", "values": self._type(shape.values)}
+        if isinstance(shape, Choice):
+            return [*(["null"] if shape.nullable else []), *map(self._type, shape.options)]
+        return self._leaf(shape)
+
+    def _leaf(self, shape: Fixed | Uuid | Moment | Words | Flat) -> Json:
+        if isinstance(shape, Moment):
+            return {"type": "long", "logicalType": "timestamp-micros"}
+        if isinstance(shape, Flat):
+            return self._flat(shape)
+        if isinstance(shape, Words):
+            return self._once(shape.type.__name__) or _enum(shape.type)
+        name, size = ("Uuid", 16) if isinstance(shape, Uuid) else (f"Bytes{shape.size}", shape.size)
+        return self._once(name) or {"type": "fixed", "name": name, "size": size}
+
+    def _flat(self, shape: Flat) -> Json:
+        fields: list[Json] = []
+        for name, field in flat_fields_of(shape).items():
+            default = {} if name == shape.discriminator else {"default": None}
+            fields.append({"name": name, "type": self._type(field), **default})
+        return self._once(shape.name) or {"type": "record", "name": shape.name, "fields": fields}
+
+
+def _enum(words: type[Word]) -> Json:
+    symbols = [word.value for word in words]
+    return {"type": "enum", "name": words.__name__, "symbols": symbols, "default": words.fallback()}
+
+
+def _filled_by_stamp(model: type[Model], name: str) -> bool:
+    """These have defaults for drafts only: on the wire they are always there."""
+    return issubclass(model, Event) and name in {"schema_version", "producer", "sequence", "family_sequence", "time"}
+
+
+def _plain(default: Any) -> Json:
+    if isinstance(default, Word):
+        return default.value
+    if isinstance(default, FrozenMap):
+        return dict(default)
+    return list(default) if isinstance(default, tuple) else default
