@@ -1,0 +1,55 @@
+"""Append-only journals on a local disk: the spool of a driver, and the local log.
+
+`Journal` is the writer's side, `JournalReader` everybody else's, `LocalLog` a directory of journals with several
+writers and consumer groups. What is promised, and the format, is in docs/decisions/0005-journal.md.
+"""
+
+from __future__ import annotations
+
+from headwater.journal.cursor import Cursor, JournalReader, Start
+from headwater.journal.errors import (
+    ClosedError,
+    CursorError,
+    FormatError,
+    JournalError,
+    LockedError,
+    RecordTooLargeError,
+    StorageError,
+    StorageFailedError,
+    StorageFullError,
+    SyncFailedError,
+)
+from headwater.journal.files import Files, OsFiles
+from headwater.journal.options import Fsync, JournalOptions
+from headwater.journal.reader import Batch, Lost, Tail, Why
+from headwater.journal.record import Entry, Record
+from headwater.journal.recovery import Recovered
+from headwater.journal.writer import Journal
+
+__all__ = [
+    "Batch",
+    "ClosedError",
+    "Cursor",
+    "CursorError",
+    "Entry",
+    "Files",
+    "FormatError",
+    "Fsync",
+    "Journal",
+    "JournalError",
+    "JournalOptions",
+    "JournalReader",
+    "LockedError",
+    "Lost",
+    "OsFiles",
+    "Record",
+    "RecordTooLargeError",
+    "Recovered",
+    "Start",
+    "StorageError",
+    "StorageFailedError",
+    "StorageFullError",
+    "SyncFailedError",
+    "Tail",
+    "Why",
+]

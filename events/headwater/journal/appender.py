@@ -1,0 +1,206 @@
+"""Writing: offsets, times, segments. Not thread-safe and never syncs; `writer.Journal` does both.
+
+After a write that failed, the segment's end is treated as after a crash: records that are whole stay and count, the
+rest is cut off, and the caller is told how many are in. Where that fails too, nobody knows what the file holds: the
+segment is left alone, and the offsets that may be in it are never given again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+
+from headwater.journal.errors import StorageError, storage_error
+from headwater.journal.files import OS_FILES, Files, sync_path
+from headwater.journal.options import JournalOptions
+from headwater.journal.record import HEAD_SIZE, Entry, Headers, encode, encode_batch, encode_plain
+from headwater.journal.recovery import whole_records
+from headwater.journal.segment import Segment, SegmentHeader, create_segment, seed_of
+
+
+class SyncWork:
+    """What one sync has to bring to the disk: taken under the journal's lock, done outside it."""
+
+    def __init__(self, files: Files, paths: list[Path], descriptor: int) -> None:
+        self._files = files
+        self._paths = paths
+        self._descriptor = descriptor
+
+    def run(self) -> None:
+        try:
+            for path in self._paths:
+                sync_path(self._files, path)
+            if self._descriptor >= 0:
+                self._files.sync(self._descriptor)
+        finally:
+            if self._descriptor >= 0:
+                self._files.close(self._descriptor)
+
+
+class Appender:
+    """The end of a journal at which it grows. `segments` are all there are, the last being the one written to."""
+
+    def __init__(self, files: Files, directory: Path, options: JournalOptions, segments: list[Segment]) -> None:
+        self.segments = segments
+        self.next_offset = 0
+        self.continues: int | None = None
+        """Where the acknowledged offsets end, if not at `next_offset`."""
+        self.last_time = 0
+        self.on_roll: Callable[[], None] = _nothing
+        self._files = files
+        self._write_at = files.write
+        self.directory = directory
+        self._clock = options.clock
+        self._limit = options.segment_size
+        self._descriptor = -1
+        self._seed = 0
+        self._synced_size = 0
+        self._unsynced: list[Path] = []
+
+    def resume(self, segment: Segment, descriptor: int) -> None:
+        """Go on writing at the end of a segment."""
+        self._descriptor = descriptor
+        self._seed = seed_of(segment.base)
+        self._synced_size = 0
+
+    def append(self, value: bytes, key: bytes | None, headers: Headers) -> int:
+        """Write one record; its offset."""
+        self._make_room(HEAD_SIZE + len(value))
+        time = self._tick()
+        offset = self.next_offset
+        seed = self._seed + self.segments[-1].size
+        if key is None and not headers:
+            self._write(encode_plain(value, offset, time, seed), 1)
+        else:
+            self._write(encode(value, key, headers, offset=offset, time=time, seed=seed), 1)
+        return offset
+
+    def append_many(self, entries: Sequence[bytes | Entry]) -> range:
+        """Write records in order, as many at once as a segment has room for; their offsets."""
+        done = 0
+        try:
+            while done < len(entries):
+                done += self._append_some(entries, done)
+        except StorageError as error:
+            error.appended += done
+            raise
+        return range(self.next_offset - done, self.next_offset)
+
+    def _append_some(self, entries: Sequence[bytes | Entry], done: int) -> int:
+        self._make_room(HEAD_SIZE)
+        size = self.segments[-1].size
+        rest = islice(entries, done, None) if done else entries
+        chunks = encode_batch(rest, self.next_offset, self._tick(), self._seed + size, self._limit - size)
+        self._write(b"".join(chunks), len(chunks) // 2)
+        return len(chunks) // 2
+
+    def _tick(self) -> int:
+        time = self._clock()
+        if time > self.last_time:  # noqa: PLR1730 - max() costs an append 3 %
+            self.last_time = time
+        return self.last_time
+
+    def _make_room(self, size: int) -> None:
+        if self._descriptor < 0 or self.segments[-1].size + size > self._limit:
+            self._roll_if_needed()
+
+    def _roll_if_needed(self) -> None:
+        if self._descriptor < 0 or self.next_offset > self.segments[-1].base:  # an empty segment takes any record
+            self.roll()
+
+    def _write(self, data: bytes, count: int) -> None:
+        segment = self.segments[-1]
+        try:
+            written = self._write_at(self._descriptor, data, segment.size)
+            while written < len(data):
+                written += self._write_at(self._descriptor, data[written:], segment.size + written)
+        except OSError as error:
+            self._repair(segment, count, error)
+            return
+        except BaseException:  # an interrupt may come between the write and its being counted
+            with contextlib.suppress(OSError):
+                self._repair(segment, count, None)
+            raise
+        segment.size += written
+        segment.newest = self.last_time
+        self.next_offset += count
+
+    def _repair(self, segment: Segment, count: int, cause: OSError | None) -> None:
+        """Find out what a failed write left; returns only if every record turned out to be in."""
+        cause = cause or OSError("interrupted")
+        try:
+            whole, end = whole_records(self._files, segment.path, segment.base, segment.size, self.next_offset)
+        except OSError:
+            self.continues = self.next_offset
+            self.next_offset += count
+            self.seal()
+            raise storage_error(cause, "appending to", segment.path, unknown=True) from cause
+        segment.size = end
+        segment.newest = self.last_time
+        self.next_offset += whole
+        if whole < count:
+            self._cut(segment)
+            raise storage_error(cause, "appending to", segment.path, appended=whole) from cause
+
+    def _cut(self, segment: Segment) -> None:
+        try:
+            self._files.truncate(self._descriptor, segment.size)
+        except OSError:
+            self.seal()  # the torn rest stays behind the last record of a segment that gets no more
+
+    def roll(self) -> None:
+        """Go on in a new segment; the old one stays in use if that fails."""
+        base = self.next_offset
+        if self.segments and base <= self.segments[-1].base:
+            base = self.segments[-1].base + 1
+        continues = self.next_offset if self.continues is None else self.continues
+        try:
+            segment, descriptor = create_segment(
+                self._files, self.directory, SegmentHeader(base, continues, self._tick())
+            )
+        except OSError as error:
+            raise storage_error(error, "starting a segment in", self.directory) from error
+        self.seal()
+        self.segments.append(segment)
+        self.next_offset, self.continues = base, None
+        self._unsynced.append(self.directory)
+        self.resume(segment, descriptor)
+        self.on_roll()
+
+    def seal(self) -> None:
+        """Write no more to the current segment; the next append starts another."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor < 0:
+            return
+        if self.segments[-1].size != self._synced_size:
+            self._unsynced.append(self.segments[-1].path)
+        with contextlib.suppress(OSError):  # what close would tell, the sync of the path tells too
+            self._files.close(descriptor)
+
+    def begin_sync(self) -> SyncWork | None:
+        """Everything written and not yet synced, or None."""
+        dirty = self._descriptor >= 0 and self.segments[-1].size != self._synced_size
+        if not dirty and not self._unsynced:
+            return None
+        descriptor = self._files.duplicate(self._descriptor) if dirty else -1
+        if dirty:
+            self._synced_size = self.segments[-1].size
+        paths, self._unsynced = self._unsynced, []
+        return SyncWork(self._files, paths, descriptor)
+
+    def sync_failed(self) -> None:
+        """The kernel may now call pages clean that never reached the disk: no later fsync of this file would count."""
+        self.seal()
+        self._unsynced = [self.directory]
+
+    def forget(self) -> None:
+        """In a forked child: give up the parent's file without touching it."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            OS_FILES.close(descriptor)
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""

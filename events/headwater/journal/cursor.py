@@ -1,0 +1,146 @@
+"""A durable reader: it goes on where it last committed, whoever reads under its name next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+
+from headwater.journal.closing import Closing
+from headwater.journal.errors import ClosedError, CursorError, storage_error
+from headwater.journal.files import OS_FILES, Files
+from headwater.journal.lock import FileLock
+from headwater.journal.options import Fsync
+from headwater.journal.position import DurablePosition, cursor_stem
+from headwater.journal.reader import Batch, Tail, Wait
+from headwater.journal.segment import list_bases
+
+
+class Start(str, Enum):
+    """Where a cursor begins that has never committed."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+
+
+class Cursor(Closing):
+    """Reads a journal and keeps its place on disk. One at a time per name, over all processes, by a lock.
+
+    For one thread; `close` may come from another. What was read and not committed comes again after a restart.
+    """
+
+    def __init__(
+        self, files: Files, directory: Path, name: str, *, start: int, durable: bool = True, wait: Wait | None = None
+    ) -> None:
+        stem = cursor_stem(directory, name)
+        self.name = name
+        self._durable = durable
+        self._closed = False
+        self._on_commit: Callable[[], None] | None = None
+        self._directory = directory
+        files.make_directory(stem.parent)
+        self._lock = FileLock.acquire(stem.with_name(f"{name}.lock"), f"cursor {name!r} of {directory}")
+        try:
+            self._position = DurablePosition(files, directory, name)
+            if self._position.offset is None:
+                self._position.commit(start, durable=durable)  # from now on nothing is cut that it hasn't read
+        except OSError as error:
+            self._lock.release()
+            raise storage_error(error, "opening cursor", stem) from error
+        self._tail = Tail(files, directory, self.committed, wait)
+
+    @property
+    def committed(self) -> int:
+        """The offset at which reading would begin after a restart."""
+        return self._position.offset or 0
+
+    @property
+    def position(self) -> int:
+        """The offset of the next record `read` will look for."""
+        return self._tail.position
+
+    def read(self, max_records: int = 1000, max_bytes: int = 1024 * 1024, timeout: float = 0.0) -> Batch:
+        """The next records and what is missing before them; waits for the first up to `timeout` seconds."""
+        self._check_open()
+        return self._tail.read(max_records, max_bytes, timeout)
+
+    def commit(self, position: int) -> None:
+        """Everything before `position` is done with. On a StorageError the position before stays; try again later."""
+        self._check_open()
+        if not self.committed <= position <= self.position:
+            raise CursorError(
+                f"cursor {self.name!r} of {self._directory} can't commit {position}: "
+                f"it has committed {self.committed} and read up to {self.position}"
+            )
+        if position == self.committed:
+            return
+        try:
+            self._position.commit(position, durable=self._durable)
+        except OSError as error:
+            raise storage_error(error, "committing cursor", self._directory / self.name) from error
+        if self._on_commit is not None:
+            self._on_commit()
+
+    def rewind(self) -> None:
+        """Read again from the committed position."""
+        self._tail.seek(self.committed)
+
+    def when_committed(self, call: Callable[[], None]) -> None:
+        self._on_commit = call
+
+    def close(self) -> None:
+        """Let the next reader have the name. Nothing is committed by it."""
+        self._closed = True
+        self._tail.close()
+        self._lock.release()
+
+    def _check_open(self) -> None:
+        if self._closed or not self._lock.held:
+            raise ClosedError(f"cursor {self.name!r} of {self._directory} is closed, or belongs to a parent process")
+
+
+def forget_position(files: Files, directory: Path, name: str) -> None:
+    """Remove a cursor that nobody will read on with; a LockedError while somebody does."""
+    stem = cursor_stem(directory, name)
+    try:
+        files.make_directory(stem.parent)
+        lock = FileLock.acquire(stem.with_name(f"{name}.lock"), f"cursor {name!r} of {directory}")
+        try:
+            DurablePosition(files, directory, name).remove()
+        finally:
+            lock.release()
+    except OSError as error:
+        raise storage_error(error, "removing cursor", stem) from error
+
+
+class JournalReader:
+    """A journal as another process than its writer's sees it; it needs no lock and changes nothing but cursors."""
+
+    def __init__(self, directory: Path, files: Files = OS_FILES) -> None:
+        self.directory = directory
+        self._files = files
+
+    @classmethod
+    def open(cls, directory: Path | str, *, files: Files = OS_FILES) -> JournalReader:
+        return cls(Path(directory), files)
+
+    def first_offset(self) -> int:
+        """The oldest offset there is, or would be."""
+        return min(list_bases(self._files, self.directory), default=0)
+
+    def next_offset(self) -> int:
+        """The offset behind the last record that can be read now."""
+        bases = list_bases(self._files, self.directory)
+        with Tail(self._files, self.directory, bases[-1] if bases else 0) as tail:
+            while tail.read(10_000):
+                pass
+            return tail.position
+
+    def tail(self, position: int) -> Tail:
+        """Read from an offset on, keeping no place."""
+        return Tail(self._files, self.directory, position)
+
+    def cursor(self, name: str, *, start: Start = Start.EARLIEST, fsync: Fsync = Fsync.INTERVAL) -> Cursor:
+        """A durable reader; a LockedError where another one has the name."""
+        begin = self.first_offset() if start is Start.EARLIEST else self.next_offset()
+        return Cursor(self._files, self.directory, name, start=begin, durable=fsync is not Fsync.NONE)

@@ -1,0 +1,69 @@
+"""What can go wrong with a journal, each told by type: where, what, and what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from headwater.errors import HeadwaterError, TerminalError, TransientError
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+class JournalError(HeadwaterError):
+    """The root of all errors of this package."""
+
+
+class LockedError(JournalError, TransientError):
+    """Somebody else holds the writer's or the cursor's lock."""
+
+
+class ClosedError(JournalError, TerminalError):
+    """The journal or cursor was closed, or belongs to the process this one was forked from."""
+
+
+class FormatError(JournalError, TerminalError):
+    """A file is of a format that this version doesn't know; nothing in it was touched."""
+
+
+class CursorError(JournalError, TerminalError):
+    """A cursor's name or the position committed on it is wrong."""
+
+
+class RecordTooLargeError(JournalError, TerminalError):
+    """A record exceeds a limit of the journal; nothing was written."""
+
+
+class StorageError(JournalError, TransientError):
+    """The disk refused. `appended` records of the call are in the journal, the ones after them have to be given again.
+
+    `unknown` is set where even that couldn't be found out: the rest may or may not come out, once.
+    """
+
+    def __init__(self, message: str, *, appended: int = 0, unknown: bool = False) -> None:
+        super().__init__(message)
+        self.appended = appended
+        self.unknown = unknown
+
+
+class StorageFullError(StorageError):
+    """No room on the device; an append succeeds again as soon as there is some."""
+
+
+class StorageFailedError(StorageError):
+    """The device failed (EIO and its like)."""
+
+
+class SyncFailedError(StorageError):
+    """fsync failed: the records are in the journal and readable, but may not survive the machine."""
+
+
+def storage_error(
+    cause: OSError, doing: str, path: str | os.PathLike[str], *, appended: int = 0, unknown: bool = False
+) -> StorageError:
+    """The typed error for what the kernel said while `doing` something to `path`."""
+    full = cause.errno in NO_ROOM
+    kind = StorageFullError if full else StorageFailedError
+    advice = "make room on the device" if full else "check the device and the kernel's log"
+    message = f"{doing} {os.fspath(path)}: {cause.strerror or cause} ({appended} records of this call are in); {advice}"
+    return kind(message, appended=appended, unknown=unknown)

@@ -1,0 +1,62 @@
+"""Finding a journal's end when its writer opens it; the writer's lock is held."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from headwater.journal.appender import Appender
+from headwater.journal.errors import StorageError
+from headwater.journal.files import WRITE, Files, read_file
+from headwater.journal.options import JournalOptions
+from headwater.journal.position import committed_positions
+from headwater.journal.recovery import Recovered, recover_segment
+from headwater.journal.segment import HEADER_SIZE, Segment, list_bases, segment_path, unpack_header
+
+
+def open_end(files: Files, directory: Path, options: JournalOptions) -> tuple[Appender, Recovered | None]:
+    """An appender at the end of what the last writer left, and what was found there; None for a new journal.
+
+    An offset that a cursor has committed isn't given again even if the record was lost with the machine: the cursor
+    would pass over its successor.
+    """
+    _remove_unfinished(files, directory)
+    bases = list_bases(files, directory)
+    furthest = max(committed_positions(files, directory).values(), default=0)
+    if not bases:
+        appender = Appender(files, directory, options, [])
+        appender.next_offset = furthest
+        appender.roll()
+        return appender, None
+    found = recover_segment(files, segment_path(directory, bases[-1]), bases[-1])
+    appender = Appender(files, directory, options, _inventory(files, directory, bases, found))
+    appender.last_time = found.newest
+    appender.next_offset = max(found.offset, furthest)
+    if found.corrupt or furthest > found.offset:
+        with contextlib.suppress(StorageError):  # the first append tries again
+            appender.roll()
+    else:
+        appender.resume(appender.segments[-1], files.open(found.path, WRITE))
+    return appender, found
+
+
+def _remove_unfinished(files: Files, directory: Path) -> None:
+    for name in files.names(directory):
+        if name.endswith(".new"):
+            files.remove(directory / name)
+
+
+def _inventory(files: Files, directory: Path, bases: list[int], found: Recovered) -> list[Segment]:
+    """All segments; the newest record of one is no newer than the making of the next."""
+    last = Segment(bases[-1], found.path, found.size + found.corrupt, found.newest)
+    segments, newest = [last], _created(files, last.path, found.newest)
+    for base in reversed(bases[:-1]):
+        path = segment_path(directory, base)
+        segments.append(Segment(base, path, path.stat().st_size, newest))
+        newest = _created(files, path, newest)
+    return segments[::-1]
+
+
+def _created(files: Files, path: Path, otherwise: int) -> int:
+    header = unpack_header(read_file(files, path, HEADER_SIZE) or b"", path)
+    return otherwise if header is None else header.created

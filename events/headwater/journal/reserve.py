@@ -1,0 +1,44 @@
+"""Room set aside on the device for the one record that must still get in when there is none left."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from headwater.journal.files import CREATE, Files, read_file
+
+
+class Reserve:
+    """A file that only takes up room, and is removed to give it back."""
+
+    def __init__(self, files: Files, directory: Path, size: int) -> None:
+        self._files = files
+        self._path = directory / "reserve"
+        self._size = size
+        self._there = size > 0 and read_file(files, self._path, 1) is not None
+
+    def renew(self) -> None:
+        """Set the room aside, if there is any; called now and then, so failing is no matter."""
+        if self._there or not self._size:
+            return
+        try:
+            descriptor = self._files.open(self._path, CREATE)
+            try:
+                self._files.allocate(descriptor, self._size)
+            finally:
+                self._files.close(descriptor)
+            self._there = True
+        except OSError:
+            with contextlib.suppress(OSError):  # half of it would take room that others need
+                self._files.remove(self._path)
+
+    def release(self) -> bool:
+        """Give the room back; whether there was any."""
+        if not self._there:
+            return False
+        self._there = False
+        try:
+            self._files.remove(self._path)
+        except OSError:
+            return False
+        return True
