@@ -1,0 +1,12 @@
+"""Secrets and data values are taken out of texts here, before an event exists.
+
+`redact` / `Redactor` take out secrets: by the names of options and by what values look like. `mask_literals`,
+`mask_catalyst` and `canonical_text` take the data out of statements and expressions.
+"""
+
+from __future__ import annotations
+
+from headwater.events.redaction._marker import REDACTED
+from headwater.events.redaction._redactor import Redactor, redact
+
+__all__ = ["REDACTED", "Redactor", "redact"]
