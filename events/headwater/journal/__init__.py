@@ -20,6 +20,9 @@ from headwater.journal.errors import (
     SyncFailedError,
 )
 from headwater.journal.files import Files, OsFiles
+from headwater.journal.groups import GroupBatch, GroupMember, PartitionLost, PartitionRecord
+from headwater.journal.leftovers import find_abandoned, remove_journal
+from headwater.journal.log import LocalLog
 from headwater.journal.options import Fsync, JournalOptions
 from headwater.journal.reader import Batch, Lost, Tail, Why
 from headwater.journal.record import Entry, Record
@@ -35,13 +38,18 @@ __all__ = [
     "Files",
     "FormatError",
     "Fsync",
+    "GroupBatch",
+    "GroupMember",
     "Journal",
     "JournalError",
     "JournalOptions",
     "JournalReader",
+    "LocalLog",
     "LockedError",
     "Lost",
     "OsFiles",
+    "PartitionLost",
+    "PartitionRecord",
     "Record",
     "RecordTooLargeError",
     "Recovered",
@@ -52,4 +60,6 @@ __all__ = [
     "SyncFailedError",
     "Tail",
     "Why",
+    "find_abandoned",
+    "remove_journal",
 ]

@@ -55,6 +55,11 @@ class DurablePosition:
                 self._files.remove(path)
 
 
+def cursors_directory(journal: Path) -> Path:
+    """Where a journal keeps its cursors."""
+    return journal / _DIRECTORY
+
+
 def cursor_stem(journal: Path, name: str) -> Path:
     """The path that a cursor's files begin with."""
     if not _NAME.fullmatch(name):

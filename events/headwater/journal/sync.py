@@ -40,7 +40,7 @@ class GroupCommit:
         while not self._follow(ticket):
             self._lead()
         if ticket.error is not None:
-            raise ticket.error.with_traceback(None)
+            raise SyncFailedError(str(ticket.error), unknown=True) from ticket.error  # each waiter raises its own
 
     def wait(self, ticket: Ticket, timeout: float) -> bool:
         """Let others do it; False where nobody has within the time."""
@@ -119,8 +119,8 @@ class Syncer:
 
     def _fail(self, tickets: list[Ticket], cause: OSError) -> None:
         message = (
-            f"fsync of journal {self._appender.directory} failed: {cause.strerror or cause}; what was appended since the "
-            "last sync can be read but may not survive the machine: append it again if it must, and check the device"
+            f"fsync of journal {self._appender.directory} failed: {cause.strerror or cause}; what was appended since "
+            "the last sync can be read but may not survive the machine: append it again if it must, and check the device"
         )
         for ticket in tickets:
             ticket.error = SyncFailedError(message, unknown=True)

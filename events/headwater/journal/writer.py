@@ -30,7 +30,7 @@ from headwater.journal.retention import Retention
 from headwater.journal.sync import Syncer
 
 _LOG = logging.getLogger(__name__)
-_LOCK_NAME = "lock"
+LOCK_NAME = "lock"
 _IDLE = 5.0  # seconds between looks at age and reserve, where nothing else wakes the keeper
 
 
@@ -76,7 +76,7 @@ class Journal(Closing):
         path = Path(directory)
         try:
             files.make_directory(path)
-            lock = FileLock.acquire(path / _LOCK_NAME, f"journal {path}")
+            lock = FileLock.acquire(path / LOCK_NAME, f"journal {path}")
         except OSError as error:
             raise storage_error(error, "opening", path) from error
         try:
