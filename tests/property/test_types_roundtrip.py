@@ -1,0 +1,109 @@
+"""What Spark wrote comes back; what isn't a type gives one error and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.property.spark_types import SCHEMAS, SPARK_3_SCHEMAS, SQL_TYPES, TYPES, data_type
+
+from headwater.events.types import (
+    TypeTextError,
+    column_of,
+    columns_from_schema_json,
+    field_of,
+    parse_ddl,
+    parse_json,
+    schema_json,
+    simple_string,
+    to_ddl,
+    to_json,
+)
+from headwater.events.types.spark_json import field_to_json, parse_field
+
+
+@given(TYPES)
+def test_a_type_is_written_as_it_was_read(value: Any) -> None:
+    assert json.loads(to_json(data_type(value))) == value
+
+
+@given(TYPES)
+def test_writing_is_canonical(value: Any) -> None:
+    once = to_json(data_type(value))
+    assert to_json(parse_json(once)) == once
+    assert to_json(parse_json(json.dumps(value, indent=2))) == once
+
+
+@given(SCHEMAS)
+def test_a_schema_comes_back_from_its_columns(schema: Any) -> None:
+    columns = columns_from_schema_json(json.dumps(schema))
+    assert [column.name for column in columns] == [field["name"] for field in schema["fields"]]
+    assert json.loads(schema_json(columns)) == schema
+
+
+@given(SCHEMAS)
+def test_every_field_comes_back_from_its_column(schema: Any) -> None:
+    for field in schema["fields"]:
+        read = parse_field(json.dumps(field))
+        assert json.loads(field_to_json(field_of(column_of(read)))) == field
+
+
+@given(SQL_TYPES)
+def test_sql_says_the_whole_type_where_it_has_words_for_it(value: Any) -> None:
+    type_ = data_type(value)
+    assert parse_ddl(to_ddl(type_)) == type_
+
+
+@given(SQL_TYPES)
+def test_the_short_form_reads_back_to_itself_where_names_need_no_quotes(value: Any) -> None:
+    short = simple_string(data_type(value))
+    if not any(mark in short for mark in (" space", "`", ".")):
+        assert simple_string(parse_ddl(short)) == short
+
+
+@pytest.mark.spark
+@given(SPARK_3_SCHEMAS)
+def test_pyspark_reads_its_own_schema_out_of_ours(schema: Any) -> None:
+    from pyspark.sql.types import StructType
+
+    theirs = StructType.fromJson(schema)
+    ours = schema_json(columns_from_schema_json(theirs.json()))
+    assert StructType.fromJson(json.loads(ours)) == theirs
+    assert json.loads(ours) == theirs.jsonValue()
+
+
+@given(st.text())
+def test_any_text_is_a_type_or_an_error(text: str) -> None:
+    for read in (parse_json, parse_ddl, parse_field, columns_from_schema_json):
+        only_type_text_errors(read, text)
+
+
+@given(SCHEMAS, st.data())
+def test_a_broken_schema_is_a_schema_or_an_error(schema: Any, data: st.DataObject) -> None:
+    text = json.dumps(schema)
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 20)))
+    broken = text[:start] + data.draw(st.text(max_size=5) | st.just(text[end:start])) + text[end:]
+    only_type_text_errors(columns_from_schema_json, broken)
+
+
+@given(SQL_TYPES, st.data())
+def test_broken_sql_is_a_type_or_an_error(value: Any, data: st.DataObject) -> None:
+    text = to_ddl(data_type(value))
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 5)))
+    insertion = data.draw(
+        st.sampled_from(["", "<", ">", "(", ")", "'", "`", ",", "\\", "\x00", " not", "\ud800", "9" * 99])
+    )
+    only_type_text_errors(parse_ddl, text[:start] + insertion + text[end:])
+
+
+def only_type_text_errors(read: Callable[[str], object], text: str) -> None:
+    """Whatever else is raised fails the test."""
+    with contextlib.suppress(TypeTextError):
+        read(text)
