@@ -1,1 +1,1 @@
-"""What `make` runs: setting up, checking, locking, measuring. The standard library only, run from the checkout's root."""
+"""What `make` runs: setting up, checking, locking, measuring. Standard library only, run from the checkout's root."""

@@ -19,7 +19,9 @@ ways = "venv" if find_spec("venv") and find_spec("ensurepip") else "pip" if find
 version = ".".join(map(str, sys.version_info[:2]))
 print("|".join([version, ways, getattr(sys, "_base_executable", None) or sys.executable]))
 """
-ADVICE = "install Python 3.10, 3.11 or 3.12 with its venv module or pip (Debian: python3-venv), or name one: make PYTHON=…"
+ADVICE = (
+    "install Python 3.10, 3.11 or 3.12 with its venv module or pip (Debian: python3-venv), or name one: make PYTHON=…"
+)
 
 
 class Python:

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -86,7 +86,7 @@ def cache_directory() -> Path:
 
 
 @contextlib.contextmanager
-def lock() -> Iterator[int]:
+def lock() -> Generator[int, None, None]:
     """Let one make at a time work on .venv; commands inherit the descriptor and so hold the lock until they end."""
     with (ROOT / ".venv.lock").open("w", encoding="utf-8") as file:
         try:
@@ -137,8 +137,8 @@ class Setup:
         home = cache_directory() / f"virtualenv-{hashlib.sha256(locked.read_bytes()).hexdigest()[:16]}"
         if not home.exists():
             partial = home.with_name(f"{home.name}.{os.getpid()}")
-            pip = [sys.executable, "-m", "pip", "install", "--target", partial, "--require-hashes", "-r", locked]
-            self.run("fetching virtualenv", *pip)
+            pip = [sys.executable, "-m", "pip", "install", "--target", str(partial)]
+            self.run("fetching virtualenv", *pip, "--require-hashes", "-r", locked)
             partial.rename(home)
         return home
 
@@ -155,11 +155,11 @@ class Setup:
     def _install_by_uv(self, title: str, locked: Path) -> None:
         self._pip("installing uv", "--require-hashes", "-r", LOCKS / "installer.lock")
         env = indexes.with_uv_settings(self.env, pip_settings())
-        uv, target = uv_of_environment(), ["--python", PYTHON]
-        build = ["--build-constraints", LOCKS / "build.lock"]
-        self.run(title, uv, "pip", "sync", *target, "--require-hashes", *build, locked, env=env)
-        editable = ["--no-deps", "--no-build-isolation", "--editable", ROOT]
-        self.run("installing headwater", uv, "pip", "install", *target, *editable, env=env)
+        uv, target = uv_of_environment(), f"--python={PYTHON}"
+        build = f"--build-constraints={LOCKS / 'build.lock'}"
+        self.run(title, uv, "pip", "sync", target, "--require-hashes", build, locked, env=env)
+        editable = ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)]
+        self.run("installing headwater", uv, "pip", "install", target, *editable, env=env)
 
     def _pip(self, title: str, *arguments: str | Path) -> None:
         self.run(title, PYTHON, "-m", "pip", "install", "--disable-pip-version-check", *arguments)
@@ -175,7 +175,7 @@ def _can_be_updated() -> bool:
 
 def pip_settings() -> str:
     """pip's configuration as pip itself understands it."""
-    listing = [PYTHON, "-m", "pip", "config", "list"]
+    listing = [str(PYTHON), "-m", "pip", "config", "list"]
     return subprocess.run(listing, capture_output=True, text=True, check=False, env=indexes.clean_environment()).stdout
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 _LINE = re.compile(r"^(?P<section>[^.]+)\.(?P<key>[\w-]+)=(?P<value>.+)$")
 # As in pip: what is for `install` beats what is for all commands, and the environment beats both.
 _PRECEDENCE = ("global", "install", ":env:")
-# Where pip looks at all indexes for the best version, uv looks at the first that has the name; pinned hashes make either safe.
+# pip looks at all indexes for the best version, uv at the first that has the name; pinned hashes make either safe.
 _ALL_INDEXES = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
 
 
@@ -45,7 +45,15 @@ def with_uv_settings(environ: Mapping[str, str], listing: str) -> dict[str, str]
 
 def clean_environment() -> dict[str, str]:
     """This process's environment without what would make pip or Python install into, or read from, somewhere else."""
-    astray = {"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV"}
+    astray = {
+        "PIP_USER",
+        "PIP_TARGET",
+        "PIP_PREFIX",
+        "PIP_REQUIRE_VIRTUALENV",
+        "PYTHONHOME",
+        "PYTHONPATH",
+        "VIRTUAL_ENV",
+    }
     return {name: value for name, value in os.environ.items() if name not in astray}
 
 

@@ -27,7 +27,7 @@ def compile_lock(uv: Path, name: str, sources: list[str], env: dict[str, str]) -
     """Write requirements/<name>.lock; what it already pins stays as it is unless UPGRADE is set."""
     output = f"requirements/{name}.lock"
     upgrade = ["--upgrade"] if os.environ.get("UPGRADE") else []
-    command = [uv, "pip", "compile", *sources, *COMMON, *PORTABLE, *upgrade, "--output-file", output]
+    command = [str(uv), "pip", "compile", *sources, *COMMON, *PORTABLE, *upgrade, "--output-file", output]
     progress.run(f"locking {output}", command, env=env, cwd=environment.ROOT)
 
 

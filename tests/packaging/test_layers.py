@@ -1,0 +1,105 @@
+"""The layers hold, the tool that checks them sees every module, and each contract breaks when it should."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import grimp
+import pytest
+
+from tests.packaging.house import MODULES, ROOT, SOURCE_ROOTS
+
+# Where an import is planted, what it is, and the contract that must break.
+FORBIDDEN = [
+    ("events/headwater/events", "headwater.lineage", "what is under events/ knows nothing else of ours"),
+    ("events/headwater/journal", "headwater.publishers", "what is under events/ knows nothing else of ours"),
+    ("events/headwater/events", "pyspark.sql", "only listeners and consumers.spark import pyspark"),
+    ("events/headwater/journal", "sqlalchemy", "a driver that only makes events needs no database"),
+    (
+        "listeners/headwater/listeners",
+        "headwater.cli",
+        "listeners, publishers and lineage know only what is under events/",
+    ),
+    (
+        "publishers/headwater/publishers",
+        "headwater.testing",
+        "listeners, publishers and lineage know only what is under events/",
+    ),
+    (
+        "publishers/headwater/publishers",
+        "headwater.lineage",
+        "listeners, publishers and lineage don't know each other",
+    ),
+    (
+        "consumers/headwater/consumers",
+        "headwater.publishers",
+        "consumers and forwarders know only lineage and what is under events/",
+    ),
+    (
+        "consumers/headwater/forwarders",
+        "headwater.consumers",
+        "consumers and forwarders don't know each other",
+    ),
+    ("consumers/headwater/consumers", "pyspark", "only listeners and consumers.spark import pyspark"),
+    ("consumers/headwater/lineage", "pyspark", "only listeners and consumers.spark import pyspark"),
+    ("consumers/headwater/local", "headwater.events", "local servers know nothing of events"),
+    ("consumers/headwater/cli", "headwater.testing", "the command line doesn't need the testing kit"),
+]
+ALLOWED = [
+    ("listeners/headwater/listeners", "pyspark"),
+    ("consumers/headwater/consumers/spark", "pyspark.sql"),
+    ("consumers/headwater/consumers", "headwater.lineage"),
+    ("consumers/headwater/forwarders", "headwater.events"),
+    ("consumers/headwater/cli", "headwater.forwarders"),
+    ("consumers/headwater/testing", "headwater.consumers"),
+]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the code and its configuration to plant imports into."""
+    for root in SOURCE_ROOTS:
+        shutil.copytree(ROOT / root, tmp_path / root, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def lint(tree: Path) -> str:
+    """What import-linter says of a tree, its own copy of the code first on the path."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(str(tree / root) for root in SOURCE_ROOTS), "COLUMNS": "200"}
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache", "--no-logo"]
+    return subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False).stdout
+
+
+def plant(tree: Path, folder: str, imported: str) -> None:
+    """Add a module with one import, in a function: a lazy import is an import."""
+    (tree / folder).mkdir(exist_ok=True)
+    (tree / folder / "planted.py").write_text(f"def f() -> None:\n    import {imported}\n", encoding="utf-8")
+
+
+def broken(report: str) -> set[str]:
+    """The names of the contracts that don't hold."""
+    return {line.removesuffix(" BROKEN") for line in report.splitlines() if line.endswith(" BROKEN")}
+
+
+@pytest.mark.parametrize(("folder", "imported", "contract"), FORBIDDEN)
+def test_a_forbidden_import_breaks_its_contract(copy: Path, folder: str, imported: str, contract: str) -> None:
+    plant(copy, folder, imported)
+    assert broken(lint(copy)) == {contract}
+
+
+def test_what_is_allowed_breaks_nothing(copy: Path) -> None:
+    for folder, imported in ALLOWED:
+        plant(copy, folder, imported)
+    report = lint(copy)
+    assert broken(report) == set()
+    assert ", 0 broken." in report
+
+
+def test_the_layers_are_checked_over_every_module() -> None:
+    graph = grimp.build_graph("headwater", cache_dir=None)
+    assert set(MODULES) | {"headwater"} == graph.modules

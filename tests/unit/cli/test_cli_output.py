@@ -1,0 +1,95 @@
+"""The two looks of a command's results, and flags with their environment variables."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import datetime, timezone
+
+import pytest
+
+from headwater.cli.flags import Flags, one_of, variable_of
+from headwater.cli.output import OUTPUTS, JsonOutput, TextOutput
+
+ROWS = [("orders", 12, None), ("a long name", 3, 2.5)]
+NOON = datetime(2026, 1, 2, 12, tzinfo=timezone.utc)
+
+
+def test_text_tables_are_aligned_and_numbers_stand_right() -> None:
+    out = io.StringIO()
+    TextOutput(out).table("tables", ["name", "rows", "share"], ROWS)
+    assert out.getvalue().splitlines() == [
+        "tables",
+        "  name         rows  share",
+        "  orders         12      -",
+        "  a long name     3    2.5",
+    ]
+
+
+def test_text_of_an_empty_table_shows_its_columns() -> None:
+    out = io.StringIO()
+    TextOutput(out).table("tables", ["name", "rows"], [])
+    assert out.getvalue() == "tables\n  name  rows\n"
+
+
+def test_text_records() -> None:
+    out = io.StringIO()
+    TextOutput(out).record("job", {"name": "orders_etl", "run": None})
+    assert out.getvalue() == "job\n  name  orders_etl\n  run   -\n"
+
+
+def test_json_is_one_document_per_line_and_notes_stay_out_of_it() -> None:
+    out, err = io.StringIO(), io.StringIO()
+    output = JsonOutput(out, err)
+    output.note("working")
+    output.record("job", {"name": "ü", "at": NOON})
+    output.table("tables", ["name", "rows", "share"], ROWS)
+    output.error(ValueError("no"))
+    record, table = map(json.loads, out.getvalue().splitlines())
+    assert record == {"title": "job", "record": {"name": "ü", "at": "2026-01-02 12:00:00+00:00"}}
+    assert table["rows"] == [dict(zip(("name", "rows", "share"), row, strict=True)) for row in ROWS]
+    note, error = err.getvalue().splitlines()
+    assert note == "working"
+    assert json.loads(error) == {"error": "ValueError", "message": "no"}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_a_row_of_the_wrong_width_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="zip"):
+        OUTPUTS[name](io.StringIO(), io.StringIO()).table("t", ["a", "b"], [(1, 2), (3,)])
+
+
+def parser() -> Flags:
+    flags = Flags("program", "does things")
+    flags.flag("batch-size", int, "5", "how many at once, 100 % of them")
+    flags.flag("look", one_of(["plain", "rich"]), "plain", "how it looks")
+    return flags
+
+
+def test_a_flag_beats_its_variable_beats_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parser().parse_args([]).batch_size == 5
+    monkeypatch.setenv(variable_of("batch-size"), "7")
+    assert parser().parse_args([]).batch_size == 7
+    assert parser().parse_args(["--batch-size", "9"]).batch_size == 9
+
+
+@pytest.mark.parametrize("given", [["--look", "odd"], []])
+def test_a_wrong_value_is_told_wherever_it_comes_from(
+    given: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HEADWATER_LOOK", "odd")
+    with pytest.raises(SystemExit, match="2"):
+        parser().parse_args(given)
+    assert "'odd' is none of plain, rich (given as --look or HEADWATER_LOOK)" in capsys.readouterr().err
+
+
+def test_the_help_names_variables_and_defaults() -> None:
+    text = " ".join(parser().format_help().split())
+    assert "100 % of them [HEADWATER_BATCH_SIZE, default 5]" in text
+    assert "[HEADWATER_LOOK, default plain]" in text
+
+
+def test_flags_are_not_guessed_from_their_beginnings(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parser().parse_args(["--batch", "9"])
+    assert "--batch" in capsys.readouterr().err
