@@ -11,10 +11,10 @@ from headwater.events.types import DataType, parse_json
 
 NAMES = st.one_of(
     st.sampled_from(["a", "b", "A", "id", "a.b", "a b", "`", "select", "key", "value", "element", "naïve", "名"]),
-    st.text(st.characters(exclude_categories=("Cs",)), max_size=6),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=6),
 )
 WORDS = st.sampled_from(["a", "b", "c", "id", "Name", "x_1", "9lives", "with space", "tick`tock", "dot.dot", "ß", "7"])
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 ATOMS = st.one_of(
     st.sampled_from(

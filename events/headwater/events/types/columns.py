@@ -36,7 +36,7 @@ def columns_from_schema_json(text: str) -> tuple[Column, ...]:
     """The columns of a Spark StructType, as its `json` writes it."""
     schema = parse_json(text)
     if not isinstance(schema, Struct):
-        raise TypeTextError(f"a schema is a struct, not {excerpt(simple_string(schema))}")
+        raise TypeTextError(f"a schema is a struct, not {excerpt(simple_string(schema))!r}")
     return tuple([column_of(field) for field in schema.fields])
 
 

@@ -9,7 +9,7 @@ from headwater.events.types.atoms import name_in_sql
 from headwater.events.types.errors import TypeTextError, excerpt
 from headwater.events.types.json_text import dumps, loads
 from headwater.events.types.spark_json import metadata_entries, parse_json
-from headwater.events.types.tree import NO_METADATA, Array, DataType, Field, Map, Opaque, Struct, UserDefined
+from headwater.events.types.tree import NO_METADATA, Array, Collated, DataType, Field, Map, Opaque, Struct, UserDefined
 
 COMMENT: Final = "comment"
 
@@ -30,6 +30,8 @@ def to_ddl(type_: DataType) -> str:
         return f"STRUCT<{', '.join([field_to_ddl(field) for field in type_.fields])}>"
     if isinstance(type_, UserDefined):
         return to_ddl(_stored_as(type_))
+    if isinstance(type_, Collated):
+        return f"STRING COLLATE {type_.collation}"
     return _opaque_name(type_) if isinstance(type_, Opaque) else name_in_sql(type_).upper()
 
 

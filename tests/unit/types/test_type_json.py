@@ -1,0 +1,224 @@
+"""Spark's JSON of types: each kind by hand, and what is told of a text that isn't one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from headwater.events.types import (
+    MAX_NESTING,
+    MAX_TEXT,
+    Array,
+    Char,
+    Collated,
+    DataType,
+    Decimal,
+    Field,
+    Map,
+    Opaque,
+    Simple,
+    Struct,
+    Time,
+    TypeTextError,
+    UserDefined,
+    Varchar,
+    parse_json,
+    to_json,
+)
+
+INTEGER = Simple("integer")
+STRING = Simple("string")
+COLLATED = (
+    '{"type":"struct","fields":[{"name":"a","type":{"type":"array","elementType":"string","containsNull":true},'
+    '"nullable":true,"metadata":{"x":1,"__COLLATIONS":{"a.element":"icu.UNICODE_CI"}}}]}'
+)
+
+KINDS: list[tuple[str, DataType]] = [
+    *[
+        (f'"{name}"', Simple(name))
+        for name in (
+            *("string", "boolean", "byte", "short", "integer", "long", "float", "double", "binary", "date"),
+            *("timestamp", "timestamp_ntz", "void", "variant", "interval", "interval day", "interval day to second"),
+            *("interval hour to minute", "interval second", "interval year", "interval year to month"),
+        )
+    ],
+    ('"decimal(38,18)"', Decimal(38, 18)),
+    ('"decimal(9,-2)"', Decimal(9, -2)),
+    ('"char(3)"', Char(3)),
+    ('"varchar(65535)"', Varchar(65535)),
+    ('"time(6)"', Time(6)),
+    ('"string collate UNICODE_CI"', Collated("UNICODE_CI")),
+    ('{"type":"array","elementType":"integer","containsNull":false}', Array(INTEGER, contains_null=False)),
+    (
+        '{"type":"map","keyType":"string","valueType":"integer","valueContainsNull":true}',
+        Map(STRING, INTEGER),
+    ),
+    ('{"type":"struct","fields":[]}', Struct()),
+    (
+        '{"type":"struct","fields":[{"name":"a.b","type":"integer","nullable":false,"metadata":{"n":1.50,"b":[true,null]}}]}',
+        Struct((Field("a.b", INTEGER, nullable=False, metadata='{"n":1.50,"b":[true,null]}'),)),
+    ),
+    (
+        COLLATED,
+        Struct((Field("a", Array(Collated("UNICODE_CI")), metadata='{"x":1}'),)),
+    ),
+    (
+        '{"type":"udt","class":"o.a.s.VectorUDT","pyClass":"p.VectorUDT","sqlType":"binary"}',
+        UserDefined('{"type":"udt","class":"o.a.s.VectorUDT","pyClass":"p.VectorUDT","sqlType":"binary"}'),
+    ),
+    ('"geography(OGC:CRS84, SPHERICAL)"', Opaque('"geography(OGC:CRS84, SPHERICAL)"')),
+    ('"decimal(39,0)"', Opaque('"decimal(39,0)"')),
+    ('{"type":"tensor","shape":[2,3.0]}', Opaque('{"type":"tensor","shape":[2,3.0]}')),
+    (
+        '{"type":"array","elementType":"integer","containsNull":true,"sorted":true}',
+        Opaque('{"type":"array","elementType":"integer","containsNull":true,"sorted":true}'),
+    ),
+    (
+        '{"type":"struct","fields":[{"name":"a","type":"integer","id":7}]}',
+        Opaque('{"type":"struct","fields":[{"name":"a","type":"integer","id":7}]}'),
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "type_"), KINDS, ids=[text[:60] for text, _ in KINDS])
+def test_each_kind_is_read_and_written(text: str, type_: DataType) -> None:
+    assert parse_json(text) == type_
+    assert to_json(type_) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ('"null"', '"void"'),
+        ('"timestamp_ltz"', '"timestamp"'),
+        ('"decimal"', '"decimal(10,0)"'),
+        ('"decimal( 5 , 2 )"', '"decimal(5,2)"'),
+        ('"string collate UTF8_BINARY"', '"string"'),
+        (
+            ' {"fields": [{"type": "long", "name": "\\u00e9"}], "type": "struct"} ',
+            '{"type":"struct","fields":[{"name":"é","type":"long","nullable":true,"metadata":{}}]}',
+        ),
+        (
+            '{"type":"struct","fields":[{"name":"a","type":"string collate DE","metadata":null}]}',
+            '{"type":"struct","fields":[{"name":"a","type":"string","nullable":true,"metadata":{"__COLLATIONS":{"a":"icu.DE"}}}]}',
+        ),
+    ],
+)
+def test_older_and_looser_forms_are_read_and_written_as_spark_writes_today(text: str, canonical: str) -> None:
+    assert to_json(parse_json(text)) == canonical
+
+
+@pytest.mark.parametrize(
+    "collations",
+    [
+        '{"other":"icu.UNICODE_CI"}',
+        '{"a":"icu.UNICODE_CI","b":"icu.UNICODE_CI"}',
+        '{"a":"spark.UNICODE_CI"}',
+        '{"a":"UNICODE_CI"}',
+        '{"a":5}',
+        "{}",
+        "[]",
+    ],
+)
+def test_collations_that_do_not_fit_are_left_as_they_are(collations: str) -> None:
+    text = (
+        '{"type":"struct","fields":[{"name":"a","type":"string","nullable":true,'
+        f'"metadata":{{"__COLLATIONS":{collations}}}}}]}}'
+    )
+    type_ = parse_json(text)
+    assert isinstance(type_, Struct)
+    assert type_.fields[0].type == STRING
+    assert to_json(type_) == text
+
+
+def test_numbers_in_metadata_keep_their_digits() -> None:
+    digits = "123456789012345678901234567890.1000E+5"
+    text = f'{{"type":"struct","fields":[{{"name":"a","type":"long","nullable":true,"metadata":{{"n":{digits}}}}}]}}'
+    assert digits in to_json(parse_json(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "not JSON: Expecting value at character 0"),
+        ("integer", "not JSON"),
+        ('{"type":"array"', "not JSON: Expecting ',' delimiter at character 15"),
+        ("null", "at the top: a type is a name or an object, not null"),
+        ("5", "not a number"),
+        ("true", "not a boolean"),
+        ("[]", "not a list"),
+        ('""', "the name of the type is empty"),
+        ("{}", "at the top: 'type' is missing"),
+        ('{"type":"array","elementType":"long"}', "at the top: 'containsNull' is missing"),
+        ('{"type":"array","containsNull":true}', "'elementType' is missing"),
+        ('{"type":"array","elementType":"long","containsNull":1}', "'containsNull' must be a boolean, not a number"),
+        ('{"type":"map","keyType":"long","valueType":7,"valueContainsNull":true}', "at valueType: a type is"),
+        ('{"type":"struct","fields":{}}', "'fields' must be a list, not an object"),
+        ('{"type":"struct","fields":["a"]}', "at fields[0]: a field is an object, not a string"),
+        (
+            '{"type":"struct","fields":[{"name":"a","type":"long"},{"name":"b","type":{"type":"map","keyType":4}}]}',
+            "at fields[1].type.keyType: a type is a name or an object, not a number",
+        ),
+        ('{"type":"struct","fields":[{"name":7,"type":"long"}]}', "'name' must be a string, not a number"),
+        ('{"type":"struct","fields":[{"name":"a","type":"long","metadata":[]}]}', "'metadata' must be an object"),
+        ('{"type":"struct","fields":[{"name":"a","type":"long","nullable":"no"}]}', "'nullable' must be a boolean"),
+        ('{"type":"array","type":"map"}', "the key 'type' stands twice"),
+        ('"\\ud800"', "half a surrogate pair"),
+        ('"\ud800"', "half a surrogate pair"),
+        ("[" * 100_000, "JSON nested 100000 levels deep"),
+        ('{"type":"array","elementType":' * 100_000, "JSON nested 100000 levels deep"),
+        ('{"type":{"type":' * 300 + '"[[["' + "}}" * 300, "JSON nested 600 levels deep"),
+        (" " * (MAX_TEXT + 1), f"at most {MAX_TEXT} are read"),
+    ],
+)
+def test_what_is_no_type_is_told_with_its_place(text: str, told: str) -> None:
+    with pytest.raises(TypeTextError) as error:
+        parse_json(text)
+    assert told in str(error.value)
+    assert len(str(error.value)) < 500
+
+
+def nested(levels: int) -> str:
+    return '{"type":"array","elementType":' * levels + '"long"' + ',"containsNull":true}' * levels
+
+
+def nested_structs(levels: int) -> str:
+    return '{"type":"struct","fields":[{"name":"a","type":' * levels + '"long"' + "}]}" * levels
+
+
+@pytest.mark.parametrize("make", [nested, nested_structs])
+def test_types_nest_up_to_the_limit_and_no_deeper(make: Callable[[int], str]) -> None:
+    deep = parse_json(make(MAX_NESTING))
+    assert parse_json(to_json(deep)) == deep
+    assert hash(deep) == hash(parse_json(to_json(deep)))
+    with pytest.raises(TypeTextError, match=f"more than {MAX_NESTING} types in each other"):
+        parse_json(make(MAX_NESTING + 1))
+
+
+def test_brackets_in_names_and_texts_are_no_nesting() -> None:
+    name = '["{\\' * 1000
+    text = json.dumps({"type": "struct", "fields": [{"name": name, "type": "long"}] * 2})
+    type_ = parse_json(text)
+    assert isinstance(type_, Struct)
+    assert type_.fields[1].name == name
+
+
+def test_little_stack_left_is_told_as_an_error_too() -> None:
+    text = nested(MAX_NESTING)
+
+    def deeper(level: int) -> TypeTextError | None:
+        try:
+            return deeper(level + 1)
+        except RecursionError:
+            pass
+        try:
+            parse_json(text)
+        except TypeTextError as error:
+            return error
+        return None
+
+    error = deeper(0)
+    assert error is not None
+    assert "stack" in str(error)
