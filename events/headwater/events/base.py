@@ -15,7 +15,7 @@ class Model(BaseModel):
     `defer_build` keeps the import cheap: a driver imports every kind and uses a handful.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, ser_json_bytes="hex", val_json_bytes="hex")
 
 
 V = TypeVar("V", bound=Hashable)

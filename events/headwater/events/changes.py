@@ -11,7 +11,7 @@ from pydantic import Field
 
 from headwater.events.base import Model, Texts
 from headwater.events.names import DatasetId, Name, TableName
-from headwater.events.scalars import FieldPath
+from headwater.events.scalars import FieldPath, FreeText
 from headwater.events.tables import Constraint, SortField, Transform
 
 
@@ -26,8 +26,8 @@ class AddColumn(Model):
     path: FieldPath
     type: Name
     nullable: bool = True
-    comment: str | None = None
-    default: str | None = None
+    comment: FreeText | None = None
+    default: FreeText | None = None
     position: Position | None = None
 
 
@@ -52,7 +52,7 @@ class RetypeColumn(Model):
 class RecommentColumn(Model):
     change: Literal["RecommentColumn"] = "RecommentColumn"
     path: FieldPath
-    comment: str | None = None
+    comment: FreeText | None = None
 
 
 class MoveColumn(Model):
@@ -72,7 +72,7 @@ class ChangeDefault(Model):
 
     change: Literal["ChangeDefault"] = "ChangeDefault"
     path: FieldPath
-    default: str | None = None
+    default: FreeText | None = None
 
 
 class SetProperty(Model):
@@ -90,7 +90,7 @@ class SetComment(Model):
     """The comment of the table itself; none means that it was dropped."""
 
     change: Literal["SetComment"] = "SetComment"
-    comment: str | None = None
+    comment: FreeText | None = None
 
 
 class SetLocation(Model):

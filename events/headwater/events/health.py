@@ -8,7 +8,7 @@ from uuid import UUID
 from headwater.events.base import Counts
 from headwater.events.envelope import Family
 from headwater.events.jobs import JobEvent, Source
-from headwater.events.scalars import Count, Int, Time, Word
+from headwater.events.scalars import Count, FreeText, Int, Time, Word
 
 
 class GapReason(Word):
@@ -36,7 +36,7 @@ class Gap(JobEvent):
     kind: Literal["Gap"] = "Gap"
     schema_version: Literal[1] = 1
     reason: GapReason
-    detail: str = ""
+    detail: FreeText = ""
     missed_family: Family | None = None
     missed: Count | None = None
     """How many events, at most."""

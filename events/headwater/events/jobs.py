@@ -10,7 +10,7 @@ from headwater.events.envelope import Event, Family
 from headwater.events.lineage import ColumnLineage
 from headwater.events.marks import IndexesInto, Spread
 from headwater.events.names import DatasetId, JobName, Life, Name, TableName
-from headwater.events.scalars import Count, FieldPath, Fingerprint, Format, Int, Long, Time, Word
+from headwater.events.scalars import Count, FieldPath, Fingerprint, Format, FreeText, Int, Long, Time, Word
 from headwater.events.tables import Column, Transform, Watermark
 
 
@@ -38,7 +38,7 @@ class Source(Model):
     """Whether the branch has the role of main, which can move."""
     tag: str | None = None
     """The tag that was asked for, where one was."""
-    opaque: str | None = None
+    opaque: FreeText | None = None
     """What is known of an opaque input."""
 
 
@@ -148,7 +148,7 @@ class JobLineage(JobEvent):
     inputs: tuple[ShapedSource, ...] = ()
     outputs: tuple[ShapedSink, ...]
     columns: Annotated[tuple[ColumnLineage, ...], Spread()] = ()
-    sql: str | None = None
+    sql: FreeText | None = None
     """Told only where capture.sql is true; no part of the fingerprint."""
 
 
@@ -238,7 +238,7 @@ class ErrorDetails(Model):
 
     type: str
     """The class of the exception."""
-    message: str = ""
+    message: FreeText = ""
     condition: str | None = None
     """Spark's error class, TABLE_OR_VIEW_NOT_FOUND say."""
     sql_state: str | None = None
@@ -254,7 +254,7 @@ class StatementFailed(JobEvent):
     error: ErrorDetails
     incarnation: UUID | None = None
     batch_id: Count | None = None
-    sql: str | None = None
+    sql: FreeText | None = None
     """Told only where capture.sql is true."""
 
 

@@ -16,3 +16,8 @@ class IndexesInto:
     of the elements that it has, counted within the part, so that a part can be stored without the others."""
 
     field: str
+
+
+@dataclass(frozen=True)
+class Shorten:
+    """A text for people: where an event is too large it loses its end, and says so. Facts are never shortened."""

@@ -8,6 +8,8 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator, Field
 
+from headwater.events.marks import Shorten
+
 Long: TypeAlias = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Count: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Int: TypeAlias = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
@@ -15,6 +17,8 @@ Fingerprint: TypeAlias = Annotated[bytes, Field(min_length=16, max_length=16)]
 """128 bits over the canonical content of something."""
 FieldPath: TypeAlias = Annotated[tuple[str, ...], Field(min_length=1)]
 """A column, or a field nested in it: struct fields by name, `element`, `key` and `value` as Spark names them."""
+
+FreeText: TypeAlias = Annotated[str, Shorten()]
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

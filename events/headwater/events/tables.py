@@ -10,14 +10,14 @@ from headwater.events.base import Model, Texts
 from headwater.events.lineage import ColumnLineage
 from headwater.events.marks import Spread
 from headwater.events.names import DatasetId, Name, TableName
-from headwater.events.scalars import FieldPath, Int, Word
+from headwater.events.scalars import FieldPath, FreeText, Int, Word
 
 
 class Piece(Model):
     """Where a text too large for one part belongs: the `number`th of `of` pieces."""
 
     number: Int = Field(ge=1)
-    of: Int = Field(ge=1)
+    of: Int = Field(ge=2)
 
 
 class Column(Model):
@@ -26,10 +26,10 @@ class Column(Model):
     name: str
     type: Name
     nullable: bool = True
-    comment: str | None = None
-    default: str | None = None
+    comment: FreeText | None = None
+    default: FreeText | None = None
     """The SQL text of the column's default."""
-    generated: str | None = None
+    generated: FreeText | None = None
     """The SQL text that the column is computed by."""
     metadata: str | None = None
     """Spark's field metadata as JSON, without what has a field of its own here."""
@@ -78,7 +78,7 @@ class Constraint(Model):
     name: Name
     kind: ConstraintKind
     columns: tuple[FieldPath, ...] = ()
-    expression: str | None = None
+    expression: FreeText | None = None
     references: TableName | None = None
     referenced_columns: tuple[FieldPath, ...] = ()
     enforced: bool | None = None
@@ -91,7 +91,7 @@ class TableKind(Word):
 
 
 class Database(Model):
-    comment: str | None = None
+    comment: FreeText | None = None
     location: str | None = None
     owner: str | None = None
     properties: Annotated[Texts, Spread()] = Texts()
@@ -108,7 +108,7 @@ class Table(Model):
     watermarks: tuple[Watermark, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     properties: Annotated[Texts, Spread()] = Texts()
-    comment: str | None = None
+    comment: FreeText | None = None
     location: str | None = None
     provider: str | None = None
     """As the catalog says it: iceberg, delta, paimon, hudi, parquet, hive …"""
@@ -130,11 +130,11 @@ class ViewSource(Model):
 
 class View(Model):
     columns: Annotated[tuple[Column, ...], Spread()] = ()
-    sql: str | None = None
+    sql: FreeText | None = None
     """Without literals, unless capture.sql is true."""
     sources: tuple[ViewSource, ...] = ()
     lineage: Annotated[tuple[ColumnLineage, ...], Spread()] = ()
     """`input` counts in `sources`, `output` is 0: the view."""
     properties: Annotated[Texts, Spread()] = Texts()
-    comment: str | None = None
+    comment: FreeText | None = None
     owner: str | None = None

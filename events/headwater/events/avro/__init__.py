@@ -2,7 +2,7 @@
 
 from headwater.events.avro.book import SchemaBook, WriterSchema, released
 from headwater.events.avro.codec import MAX_EVENT_BYTES, Codec, Decoded, UnknownEvent, current_schema
-from headwater.events.avro.errors import DecodeError, EncodeError, Problem
+from headwater.events.avro.errors import DecodeError, EncodeError, EventTooLargeError, Problem
 from headwater.events.avro.framing import Framing, SchemaMessage, SingleObject, schema_message
 from headwater.events.avro.schema import schema_of
 
@@ -12,6 +12,7 @@ __all__ = [
     "DecodeError",
     "Decoded",
     "EncodeError",
+    "EventTooLargeError",
     "Framing",
     "Problem",
     "SchemaBook",

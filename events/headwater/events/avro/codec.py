@@ -16,7 +16,7 @@ from fastavro import schemaless_reader, schemaless_writer
 from pydantic import ValidationError
 
 from headwater.events.avro.book import SchemaBook, WriterSchema, current
-from headwater.events.avro.errors import DecodeError, EncodeError, Problem
+from headwater.events.avro.errors import DecodeError, EncodeError, EventTooLargeError, Problem
 from headwater.events.avro.framing import Framing, SchemaMessage, SingleObject, schema_message_text
 from headwater.events.avro.schema import version_of
 from headwater.events.avro.upgrade import upgraded
@@ -61,7 +61,7 @@ class Codec:
         schema = current_schema(type(event))
         data = self._written(event, schema)
         if len(data) > self._max_bytes:
-            raise EncodeError(
+            raise EventTooLargeError(
                 f"this {event.kind} takes {len(data)} bytes, and {self._max_bytes} are allowed: cut it into parts first"
             )
         return data

@@ -32,3 +32,7 @@ class DecodeError(TerminalError):
 
 class EncodeError(TerminalError):
     """This event can't be written."""
+
+
+class EventTooLargeError(EncodeError):
+    """This event takes more bytes than are allowed: it must be cut into parts first."""

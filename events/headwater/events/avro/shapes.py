@@ -13,6 +13,7 @@ from annotated_types import Le, MaxLen
 from pydantic.fields import FieldInfo
 
 from headwater.events.base import Counts, Model, Texts
+from headwater.events.envelope import Event
 from headwater.events.scalars import Word
 
 
@@ -90,7 +91,8 @@ _MAPS: Final[dict[Any, Shape]] = {Texts: Map(Scalar("string")), Counts: Map(Scal
 @cache
 def fields_of(model: type[Model]) -> dict[str, Shape]:
     """The shape of each field that goes over the wire, in order. `kind` is the name of the record itself."""
-    return {name: shape_of(field) for name, field in model.model_fields.items() if name != "kind"}
+    fields = model.model_fields
+    return {name: shape_of(field) for name, field in fields.items() if name != "kind" or not issubclass(model, Event)}
 
 
 @cache

@@ -1,0 +1,235 @@
+"""Cutting an event that is too large into parts, and joining parts for people and forwarders.
+
+A part is an event of its own that can be stored without the others. The elements of fields marked `Spread` are dealt
+out in order; everything else is in every part, so that a part says of itself what it belongs to. Indexes into a spread
+field count within the part. What can't be dealt out: free texts lose their end and say so; a column type of hundreds of
+kilobytes is cut into pieces of the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, TypeVar
+
+from headwater.errors import TerminalError
+from headwater.events.base import FrozenMap, Model
+from headwater.events.envelope import Event, Part
+from headwater.events.marks import IndexesInto, Spread
+from headwater.events.sizes import shortened, weight
+from headwater.events.tables import Column, Piece
+
+PART_BYTES: Final = 256 * 1024
+E_ = TypeVar("E_", bound=Event)
+_Envelope = frozenset({"part", "sequence", "family_sequence", "time"})
+
+
+class PartsError(TerminalError):
+    """These parts don't make an event."""
+
+
+def cut(event: E_, limit: int = PART_BYTES) -> tuple[E_, ...]:
+    """The parts of an event that takes more bytes than the limit; itself where it does not. A part is above the limit
+    only where a single element is."""
+    if weight(event) <= limit:
+        return (event,)
+    whole = _with_pieces(shortened(event), limit // 4)
+    weights = _Weights()
+    base = weights.of(whole)
+    ranges = _ranges(weights.elements, max(limit - base, limit // 4))
+    parts = [_Slice(*range_).of(whole, whole) for range_ in ranges]
+    if len(parts) == 1:
+        return (whole,)
+    return tuple(
+        part.model_copy(update={"part": Part(number=number, of=len(parts))}) for number, part in enumerate(parts, 1)
+    )
+
+
+def join(parts: Iterable[E_]) -> E_:
+    """The event that these are all parts of, in any order; a PartsError if they aren't. It has the first one's id."""
+    ordered = sorted(parts, key=lambda event: event.part.number if event.part else 0)
+    _check(ordered)
+    if ordered[0].part is None:
+        return ordered[0]
+    joined: E_ = _Join(ordered).of(ordered)
+    return joined.model_copy(update={"part": None})
+
+
+def _check(parts: Sequence[Event]) -> None:
+    if not parts:
+        raise PartsError("there is nothing to join")
+    first = parts[0]
+    if first.part is None and len(parts) == 1:
+        return
+    for number, event in enumerate(parts, 1):
+        if type(event) is not type(first) or event.producer != first.producer:
+            raise PartsError(
+                f"{event.kind} {event.event_id} and {first.kind} {first.event_id} aren't parts of one event"
+            )
+        if event.part is None or first.part is None or event.part.of != first.part.of:
+            raise PartsError(f"{event.kind} {event.event_id} isn't a part of the event that begins at {first.event_id}")
+        if event.part.number != number or event.sequence != first.sequence + number - 1:
+            raise PartsError(f"part {number} of {first.kind} {first.event_id} is missing or there twice")
+    if first.part is None or first.part.of != len(parts):
+        raise PartsError(f"{len(parts)} parts of {first.kind} {first.event_id} are here: the last ones are missing")
+
+
+@cache
+def _marks(model: type[Model]) -> tuple[frozenset[str], Mapping[str, str]]:
+    """The spread fields of a model, and its index fields with what they index."""
+    spread = {n for n, f in model.model_fields.items() if any(isinstance(m, Spread) for m in f.metadata)}
+    indexes = {n: m.field for n, f in model.model_fields.items() for m in f.metadata if isinstance(m, IndexesInto)}
+    return frozenset(spread), indexes
+
+
+def _is_models(value: Any) -> bool:
+    return isinstance(value, tuple) and bool(value) and isinstance(value[0], Model)
+
+
+@dataclass
+class _Weights:
+    """Visits an event in the order that parts are dealt out in."""
+
+    elements: list[int] = field(default_factory=list)
+
+    def of(self, model: Model) -> int:
+        """The weight of what is in every part; the elements are appended to the list."""
+        spread, _ = _marks(type(model))
+        total = 2
+        for name, value in model.__dict__.items():
+            if name in spread:
+                items = value.items() if isinstance(value, FrozenMap) else value
+                self.elements.extend(weight(item) for item in items)
+                total += 4
+            elif isinstance(value, Model):
+                total += self.of(value)
+            elif _is_models(value):
+                total += 4 + sum(self.of(item) for item in value)
+            else:
+                total += weight(value)
+        return total
+
+
+def _ranges(weights: Sequence[int], capacity: int) -> list[tuple[int, int]]:
+    """Neighbours together as long as they fit."""
+    ranges: list[tuple[int, int]] = []
+    begin = filled = 0
+    for at, each in enumerate(weights):
+        if at > begin and filled + each > capacity:
+            ranges.append((begin, at))
+            begin, filled = at, 0
+        filled += each
+    return [*ranges, (begin, len(weights))]
+
+
+@dataclass
+class _Slice:
+    """The part that has the elements from `begin` to before `end`, counted over the whole event."""
+
+    begin: int
+    end: int
+    _at: int = 0
+    _kept: dict[str, range] = field(default_factory=dict)
+
+    def of(self, model: Any, event: Model) -> Any:
+        spread, indexes = _marks(model.__class__)
+        update: dict[str, Any] = {}
+        for name, value in model.__dict__.items():
+            if name in spread:
+                update[name] = self._elements(name, value)
+            elif name in indexes:
+                kept = self._kept[indexes[name]]
+                update[name] = tuple(index - kept.start for index in value if index in kept)
+            elif isinstance(value, Model):
+                update[name] = self.of(value, event)
+            elif _is_models(value):
+                update[name] = tuple(self.of(item, event) for item in value)
+        return model.model_copy(update=update)
+
+    def _elements(self, name: str, value: Any) -> Any:
+        low = min(max(self.begin - self._at, 0), len(value))
+        high = min(max(self.end - self._at, low), len(value))
+        self._at += len(value)
+        self._kept[name] = range(low, high)
+        return type(value)(list(value.items())[low:high]) if isinstance(value, FrozenMap) else value[low:high]
+
+
+class _Join:
+    """The reverse of all slices at once."""
+
+    def __init__(self, parts: Sequence[Event]) -> None:
+        self._parts = parts
+
+    def of(self, models: Sequence[Any]) -> Any:
+        first = models[0]
+        spread, indexes = _marks(first.__class__)
+        update: dict[str, Any] = {}
+        for name, value in first.__dict__.items():
+            values = [getattr(model, name) for model in models]
+            if name in spread:
+                update[name] = _concatenated(values)
+            elif name in indexes:
+                update[name] = self._rebased(values, indexes[name])
+            elif isinstance(value, Model) and name not in _Envelope:
+                update[name] = self.of(values)
+            elif _is_models(value):
+                update[name] = tuple(self.of(items) for items in zip(*values, strict=True))
+        return first.model_copy(update=update)
+
+    def _rebased(self, values: Sequence[tuple[int, ...]], target: str) -> tuple[int, ...]:
+        rebased: list[int] = []
+        before = 0
+        for part, indexes in zip(self._parts, values, strict=True):
+            rebased.extend(index + before for index in indexes)
+            before += len(getattr(part, target))
+        return tuple(rebased)
+
+
+def _concatenated(values: Sequence[Any]) -> Any:
+    if isinstance(values[0], FrozenMap):
+        return type(values[0])([item for value in values for item in value.items()])
+    elements = [element for value in values for element in value]
+    return tuple(_without_pieces(elements))
+
+
+def _with_pieces(model: Any, limit: int) -> Any:
+    """The same with each column whose type is larger than the limit in pieces."""
+    update: dict[str, Any] = {}
+    for name, value in model.__dict__.items():
+        if _is_models(value) and isinstance(value[0], Column):
+            update[name] = tuple(piece for column in value for piece in _pieces(column, limit))
+        elif isinstance(value, Model):
+            update[name] = _with_pieces(value, limit)
+        elif _is_models(value):
+            update[name] = tuple(_with_pieces(item, limit) for item in value)
+    return model.model_copy(update=update) if update else model
+
+
+def _pieces(column: Column, limit: int) -> Iterable[Column]:
+    size = limit // 4  # a character takes 4 bytes at most
+    if len(column.type) <= size:
+        return (column,)
+    texts = [column.type[at : at + size] for at in range(0, len(column.type), size)]
+    return (
+        column.model_copy(update={"type": text, "piece": Piece(number=number, of=len(texts))})
+        for number, text in enumerate(texts, 1)
+    )
+
+
+def _without_pieces(elements: Sequence[Any]) -> Iterable[Any]:
+    """The same with each column whose pieces are all there, one after another, as one column again."""
+    run: list[Column] = []
+    for element in elements:
+        piece = element.piece if isinstance(element, Column) else None
+        if piece is None or piece.number != len(run) + 1 or (run and element.name != run[0].name):
+            yield from run
+            run = []
+        if piece is None or piece.number != len(run) + 1:
+            yield element
+            continue
+        run.append(element)
+        if piece.number == piece.of:
+            yield element.model_copy(update={"type": "".join(each.type for each in run), "piece": None})
+            run = []
+    yield from run

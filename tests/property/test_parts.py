@@ -1,0 +1,112 @@
+"""Parts are events that can be stored alone, and together they are the whole."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.events.avro import Codec
+from headwater.events.catalog import CatalogContext, CreateTable
+from headwater.events.envelope import Event
+from headwater.events.ids import uuid7
+from headwater.events.jobs import Committed, ErrorDetails, Input, Output, StatementFailed, Version
+from headwater.events.names import DatasetId, TableName
+from headwater.events.parts import PartsError, cut, join
+from headwater.events.sizes import weight
+from headwater.events.tables import Column, Table
+from headwater.testing.strategies import events
+
+
+def sequenced(parts: tuple[Event, ...]) -> list[Event]:
+    """As a producer numbers them."""
+    return [part.model_copy(update={"sequence": part.sequence % 2**40 + n}) for n, part in enumerate(parts)]
+
+
+def whole(event: Event) -> Event:
+    return event.model_copy(update={"part": None, "sequence": event.sequence % 2**40})
+
+
+@given(events(), st.integers(100, 3_000), st.randoms())
+def test_joined_parts_are_the_event(event: Event, limit: int, random: Random) -> None:
+    original = whole(event)
+    parts = sequenced(cut(original, limit))
+    random.shuffle(parts)
+    assert join(parts) == original
+
+
+@given(events(Committed), st.integers(100, 1_000))
+def test_each_part_of_a_commit_points_at_inputs_of_its_own(event: Event, limit: int) -> None:
+    commit = cast("Committed", whole(event))
+    edges = {(o, commit.inputs[i]) for o, output in enumerate(commit.outputs) for i in output.made_from}
+    found = {
+        (o, part.inputs[i])
+        for part in cut(commit, limit)
+        for o, output in enumerate(part.outputs)
+        for i in output.made_from
+    }
+    assert found == edges
+
+
+@given(events(), st.integers(100, 3_000))
+def test_only_a_single_element_makes_a_part_too_large(event: Event, limit: int) -> None:
+    parts = cut(whole(event), limit)
+    if len(parts) > 1:
+        assert all(part.part is not None and part.part.of == len(parts) for part in parts)
+        assert sum(weight(part) for part in parts) >= limit
+
+
+@given(events(), st.integers(100, 1_000), st.data())
+def test_a_missing_or_doubled_part_is_told(event: Event, limit: int, data: st.DataObject) -> None:
+    parts = sequenced(cut(whole(event), limit))
+    if len(parts) == 1:
+        return
+    victim = data.draw(st.integers(0, len(parts) - 1))
+    with pytest.raises(PartsError):
+        join(parts[:victim] + parts[victim + 1 :])
+    with pytest.raises(PartsError):
+        join([*parts, parts[victim]])
+
+
+def test_encoded_parts_stay_under_the_limit() -> None:
+    inputs = tuple(
+        Input(dataset=DatasetId(namespace="s3://bucket", name=f"warehouse/table_{n}" + "x" * (n % 90)))
+        for n in range(20_000)
+    )
+    commit = Committed(
+        barrier=1,
+        fingerprint=bytes(16),
+        inputs=inputs,
+        outputs=(Output(dataset=DatasetId(namespace="s3://b", name="o"), made_from=tuple(range(0, 20_000, 7))),),
+        producer=uuid7(),
+        sequence=1,
+    )
+    parts = cut(commit)
+    assert len(parts) > 3
+    assert max(len(Codec().encode(part)) for part in parts) <= 256 * 1024
+
+
+def test_a_type_of_hundreds_of_kilobytes_is_cut_into_pieces_and_comes_back() -> None:
+    huge = '{"type":"struct","fields":[' + ",".join(f'"field_{n}"' for n in range(80_000)) + "]}"
+    table = Table(
+        columns=(Column(name="a", type='"long"'), Column(name="big", type=huge), Column(name="z", type='"int"'))
+    )
+    context = CatalogContext(name="lake", class_name="C")
+    created = CreateTable(
+        context=context, identifier=TableName(catalog="lake", database="d", table="t"), table=table, producer=uuid7()
+    )
+    parts = sequenced(cut(created))
+    assert max(len(Codec().encode(part)) for part in parts) <= 256 * 1024
+    assert join(parts) == created
+
+
+def test_free_texts_lose_their_end_and_say_so_but_facts_do_not() -> None:
+    failed = StatementFailed(error=ErrorDetails(type="E", message="m" * 400_000), producer=uuid7())
+    (cut_down,) = cut(failed)
+    assert cut_down.error.message.endswith("… [395904 more characters]")
+    version = Version(version="v" * 300_000)
+    read = Committed(barrier=1, fingerprint=bytes(16), inputs=(Input(dataset=None, at=version),), outputs=())
+    assert cut(read)[0].inputs[0].at == version
