@@ -1,0 +1,88 @@
+"""Iceberg's Spark catalogs: `type` or `catalog-impl` says what keeps the tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from headwater.events.identity.catalogs.hive import glue_catalog, hive_catalog, session_catalog
+from headwater.events.identity.catalogs.known import Catalog, Layout, service_of, warehouse_of
+from headwater.events.identity.catalogs.others import database_location, generic_catalog
+from headwater.events.identity.results import Unknown
+from headwater.events.identity.site import Site
+from headwater.events.identity.text import required
+from headwater.events.names import CatalogId
+
+_Reader: TypeAlias = Callable[[str, Mapping[str, str], Site], Catalog | Unknown]
+
+_NESSIE_API = re.compile(r"/api/v[0-9]+$")
+_TYPES: Final[Mapping[str, str]] = {
+    "org.apache.iceberg.hadoop.HadoopCatalog": "hadoop",
+    "org.apache.iceberg.hive.HiveCatalog": "hive",
+    "org.apache.iceberg.rest.RESTCatalog": "rest",
+    "org.apache.iceberg.aws.glue.GlueCatalog": "glue",
+    "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc",
+    "org.apache.iceberg.nessie.NessieCatalog": "nessie",
+}
+
+
+def iceberg_catalog(name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+    """Without `type` and `catalog-impl` it is a metastore, as in Iceberg."""
+    implementation = options.get("catalog-impl")
+    kind = _TYPES.get(implementation) if implementation else options.get("type", "hive").lower()
+    reader = _READERS.get(kind or "")
+    return (
+        reader(name, options, site) if reader else generic_catalog(implementation or f"iceberg-{kind}", options, site)
+    )
+
+
+def iceberg_session_catalog(name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+    """Iceberg in front of Spark's session catalog: the same metastore unless it is told another one."""
+    told = options.get("catalog-impl") or options.get("uri") or options.get("type", "hive").lower() != "hive"
+    return iceberg_catalog(name, options, site) if told else session_catalog(name, options, site)
+
+
+def _hadoop(_name: str, options: Mapping[str, str], site: Site) -> Catalog:
+    warehouse = warehouse_of(options.get("warehouse"), site, "option warehouse of an Iceberg hadoop catalog")
+    identity = CatalogId(type="iceberg", location=warehouse)
+    return Catalog(id=identity, names=warehouse, layout=Layout.HADOOP, warehouse=warehouse)
+
+
+def _rest(_name: str, options: Mapping[str, str], site: Site) -> Catalog:
+    """One server may serve several warehouses, by path, ARN or a name of its own."""
+    return rest_catalog("iceberg", options, site)
+
+
+def _nessie(_name: str, options: Mapping[str, str], site: Site) -> Catalog:
+    """One version store; `ref` is a branch in it, `warehouse` only where new tables go, `/api/v2` how it is asked."""
+    uri = _NESSIE_API.sub("", service_of(options.get("uri"), site, "option uri of a Nessie catalog"))
+    return Catalog(id=CatalogId(type="iceberg", location=uri), names=uri)
+
+
+def _jdbc(name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+    """Several catalogs share the tables of one database, told apart by the catalog's name."""
+    location = database_location(options.get("uri"), options, site, "option uri of an Iceberg jdbc catalog")
+    if isinstance(location, Unknown):
+        return location
+    location = f"{location};catalog={required(name, 'the name of an Iceberg jdbc catalog')}"
+    return Catalog(id=CatalogId(type="iceberg", location=location), names=location)
+
+
+def rest_catalog(kind: str, options: Mapping[str, str], site: Site) -> Catalog:
+    uri = service_of(options.get("uri"), site, f"option uri of an {kind} rest catalog")
+    warehouse = options.get("warehouse")
+    if warehouse and (warehouse.startswith("/") or ":/" in warehouse):
+        warehouse = warehouse_of(warehouse, site, "option warehouse")
+    location = f"{uri};warehouse={required(warehouse, 'option warehouse')}" if warehouse else uri
+    return Catalog(id=CatalogId(type=kind, location=location), names=location)
+
+
+_READERS: Final[Mapping[str, _Reader]] = {
+    "hadoop": _hadoop,
+    "hive": hive_catalog,
+    "rest": _rest,
+    "glue": glue_catalog,
+    "jdbc": _jdbc,
+    "nessie": _nessie,
+}

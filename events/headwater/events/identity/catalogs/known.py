@@ -1,0 +1,65 @@
+"""What is known of a catalog, whatever its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from headwater.events.identity.hosts import Endpoint, endpoint, port_number
+from headwater.events.identity.paths import dataset_of_path, location_of
+from headwater.events.identity.site import Site
+from headwater.events.identity.text import required
+from headwater.events.names import CatalogId
+
+
+class Layout(Enum):
+    """Where a table lies in the warehouse, for catalogs that leave no choice."""
+
+    PAIMON = "{warehouse}/{database}.db/{table}"
+    HADOOP = "{warehouse}/{namespace}/{table}"
+
+
+class Naming(Enum):
+    """How a catalog's tables are called beside their location."""
+
+    DATABASE_TABLE = "{database}.{table}"
+    GLUE = "table/{database}/{table}"
+    CATALOG_TABLE = "{catalog}.{database}.{table}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """A physical catalog. `names` is the namespace of the names it gives."""
+
+    id: CatalogId
+    names: str
+    naming: Naming = Naming.DATABASE_TABLE
+    folds: bool = False
+    """Names are stored in lower case."""
+    layout: Layout | None = None
+    warehouse: str | None = None
+    jdbc: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Of a JDBC catalog: its url and options, as told. Not for recording."""
+
+
+def warehouse_of(text: str | None, site: Site, what: str) -> str:
+    """A warehouse in one spelling."""
+    return location_of(dataset_of_path(required(text, what), site))
+
+
+def service_of(uri: str | None, site: Site, what: str) -> str:
+    """A service's URL in one spelling: no user, no query, no default port, no trailing slash."""
+    return location_of(dataset_of_path(required(uri, what), site)).rstrip("/")
+
+
+def metastore_of(uris: str, site: Site) -> str:
+    """`thrift://a:9083,thrift://b` → `hive://a:9083`."""
+    places = [_thrift(uri) for uri in uris.split(",") if uri.strip()]
+    return f"hive://{site.authority(places)}"
+
+
+def _thrift(uri: str) -> Endpoint:
+    _, _, authority = uri.strip().rpartition("://")
+    place = endpoint(authority.rstrip("/"))
+    return Endpoint(place.host, place.port or port_number(None, 9083))

@@ -1,0 +1,69 @@
+"""Catalogs that are a database, a Unity Catalog server, or of a class that isn't known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from headwater.events.identity.catalogs.known import Catalog, Naming, service_of, warehouse_of
+from headwater.events.identity.errors import IdentityError
+from headwater.events.identity.jdbc import jdbc_database
+from headwater.events.identity.results import Unknown
+from headwater.events.identity.site import Site
+from headwater.events.identity.text import required
+from headwater.events.names import CatalogId
+
+_POINTERS: Final = ("uri", "url", "warehouse", "path")
+
+
+def jdbc_catalog(_name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+    """A database seen through Spark's `JDBCTableCatalog`; its tables are the database's own."""
+    database = jdbc_database(required(options.get("url"), "option url of a jdbc catalog"), site, options)
+    if isinstance(database, Unknown):
+        return database
+    identity = CatalogId(type="jdbc", location=database.location)
+    return Catalog(id=identity, names=database.namespace, jdbc=options)
+
+
+def unity_catalog(name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+    """One catalog of a Unity Catalog server: there its name is its own, not an alias."""
+    uri = options.get("uri") or (f"https://{site.workspace}" if site.workspace else None)
+    if uri is None:
+        return Unknown(reason="Unity Catalog: neither option uri nor the workspace's URL is told")
+    server = "unitycatalog://" + service_of(uri, site, "option uri").partition("://")[2].partition("/")[0]
+    catalog = required(name, "the name of a Unity Catalog").lower()
+    identity = CatalogId(type="unity", location=f"{server}/{catalog}")
+    return Catalog(id=identity, names=server, naming=Naming.CATALOG_TABLE, folds=True)
+
+
+def generic_catalog(kind: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+    """Of an unknown class: all that it is told to point at. Pointing nowhere, it can't be told from another one."""
+    told = [_pointer(key, options[key], site) for key in _POINTERS if options.get(key)]
+    if not told:
+        return Unknown(reason=f"catalog class {kind} tells none of the options {', '.join(_POINTERS)}")
+    if None in told:
+        return Unknown(reason=f"catalog class {kind} points at something that is neither a path nor a known URL")
+    location = ";".join(pointer for pointer in told if pointer)
+    return Catalog(id=CatalogId(type=kind, location=location), names=location)
+
+
+def database_location(url: str | None, options: Mapping[str, str], site: Site, what: str) -> str | Unknown:
+    """The database in which a catalog keeps its own tables; there even MySQL's database counts."""
+    inner = {key.removeprefix("jdbc."): value for key, value in options.items()}
+    database = jdbc_database(required(url, what), site, {k: v for k, v in inner.items() if k == "user"})
+    if isinstance(database, Unknown):
+        return database
+    return database.namespace if database.database is None else f"{database.namespace}/{database.database}"
+
+
+def _pointer(key: str, value: str, site: Site) -> str | None:
+    try:
+        if value.lower().startswith("jdbc:"):
+            location = database_location(value, {}, site, f"option {key}")
+            return None if isinstance(location, Unknown) else location
+        if value.lower().startswith("thrift:"):
+            value = "hive:" + value[len("thrift:") :]
+        absolute = value.startswith("/") or ":/" in value
+        return warehouse_of(value, site, f"option {key}").rstrip("/") if absolute else None
+    except IdentityError:
+        return None

@@ -1,0 +1,86 @@
+"""A table of a catalog → the dataset it is: by its location, else by what its catalog certainly does, else by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from headwater.events.identity.catalogs.known import Catalog, Layout, Naming
+from headwater.events.identity.errors import IdentityError
+from headwater.events.identity.jdbc import jdbc_identifier
+from headwater.events.identity.paths import dataset_of_path
+from headwater.events.identity.results import Unknown
+from headwater.events.identity.site import Site
+from headwater.events.identity.text import dataset, quoted, required, split
+from headwater.events.names import DatasetId, TableName
+
+By: TypeAlias = Literal["location", "warehouse", "metastore"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableIdentity:
+    """A table's dataset, what that was told by, and its name in the metastore as an alias."""
+
+    dataset: DatasetId
+    by: By
+    """`warehouse`: by the catalog's fixed layout. `metastore`: only a name is known; the location, once it is, is
+    the same table's better identity."""
+    symlink: DatasetId | None = None
+    assumed: tuple[str, ...] = ()
+
+
+def table_identity(
+    catalog: Catalog, name: TableName, site: Site, location: str | DatasetId | None = None
+) -> TableIdentity | Unknown:
+    """`location` as Spark's table properties show it, or the dataset it was already found to be."""
+    if catalog.jdbc:
+        return _in_a_database(catalog, name, site)
+    symlink = symlink_of(catalog, name)
+    if location is not None:
+        found = dataset_of_path(location, site) if isinstance(location, str) else location
+        return TableIdentity(dataset=found, by="location", symlink=symlink)
+    if catalog.layout is not None and catalog.warehouse is not None:
+        found = dataset_of_path(laid_out(catalog.layout, catalog.warehouse, name), site)
+        return TableIdentity(dataset=found, by="warehouse", symlink=symlink)
+    return TableIdentity(dataset=symlink, by="metastore")
+
+
+def symlink_of(catalog: Catalog, name: TableName) -> DatasetId:
+    """The name under which the catalog keeps a table, in OpenLineage's form."""
+    database, table = _base(catalog, name)
+    if catalog.naming is Naming.GLUE:
+        return dataset(catalog.names, f"table/{database}/{table}")
+    full = ".".join(part for part in (database, quoted(table)) if part)
+    if catalog.naming is Naming.CATALOG_TABLE:
+        full = f"{quoted(catalog.id.location.rpartition('/')[2])}.{full}"
+    return dataset(catalog.names, full)
+
+
+def laid_out(layout: Layout, warehouse: str, name: TableName) -> str:
+    """The path at which a catalog with a fixed layout keeps a table."""
+    spaces = split(required(name.database, "the table's database"))
+    if any("/" in part or part in {".", ".."} for part in (*spaces, name.table)):
+        msg = "a table's or database's name can't be a directory's; its location has to be told"
+        raise IdentityError(msg)
+    if layout is Layout.PAIMON:
+        spaces = (f"{'.'.join(spaces)}.db",)
+        return "/".join([warehouse.rstrip("/"), *spaces, _without_selector(name.table)])
+    return "/".join([warehouse.rstrip("/"), *spaces, name.table])
+
+
+def _base(catalog: Catalog, name: TableName) -> tuple[str, str]:
+    table = _without_selector(name.table) if catalog.layout is Layout.PAIMON else name.table
+    return (name.database.lower(), table.lower()) if catalog.folds else (name.database, table)
+
+
+def _without_selector(table: str) -> str:
+    """Paimon's `t$branch_b` and `t$snapshots` are views of the table `t`."""
+    return table.partition("$")[0] or table
+
+
+def _in_a_database(catalog: Catalog, name: TableName, site: Site) -> TableIdentity | Unknown:
+    parts = [*(split(name.database) if name.database else ()), name.table]
+    found = jdbc_identifier(catalog.jdbc["url"], parts, site, catalog.jdbc)
+    if isinstance(found, Unknown):
+        return found
+    return TableIdentity(dataset=found.dataset, by="location", assumed=found.assumed)
