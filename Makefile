@@ -7,7 +7,7 @@ BIN := .venv/bin
 STARTER := $(shell for name in $(PYTHON) python3 python3.12 python3.11 python3.10 python; do \
 	command -v $$name 2>/dev/null && break; done)
 SETUP = @test -n "$(STARTER)" || { echo "no Python found: install Python 3.10, 3.11 or 3.12 with its venv module or pip" >&2; exit 1; }; \
-	$(STARTER) -m tools.bootstrap
+	"$(STARTER)" -m tools.bootstrap
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s%s\n", $$1, $$2}'

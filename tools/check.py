@@ -19,10 +19,10 @@ BIN = environment.VENV / "bin"
 FAST = "not slow and not spark and not kafka and not database"
 # The longest first, so that the short ones fill the gaps.
 STEPS: dict[str, list[str | Path]] = {
-    "fast tests": [BIN / "python", "-m", "pytest", "-q", "-n", "2", "-m", FAST],
+    "fast tests": [BIN / "python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-m", FAST],
     "types (mypy)": [BIN / "mypy"],
     "types (basedpyright)": [BIN / "basedpyright"],
-    "layers": [BIN / "lint-imports", "--no-cache"],
+    "layers": [BIN / "lint-imports", "--no-cache", "--no-logo"],
     "lint": [BIN / "ruff", "check", "--quiet", "."],
     "format": [BIN / "ruff", "format", "--check", "--quiet", "."],
 }

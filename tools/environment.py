@@ -29,6 +29,7 @@ STAMP = VENV / ".finished.json"
 UNFINISHED = VENV / ".unfinished"
 LOCKS = ROOT / "requirements"
 LEVELS = ("base", "dev")
+OWN_VERSION = ".".join(map(str, sys.version_info[:2]))
 # The tables of pyproject.toml that say what an installation looks like.
 _INSTALLING = re.compile(r"^\[(build-system|project|project\..*|dependency-groups|tool\.hatch.*)\]$")
 
@@ -66,13 +67,14 @@ def is_fresh(level: str) -> bool:
 
 
 def _is_python_asked_for(stamp: dict[str, str]) -> bool:
-    return not os.environ.get("PYTHON") or stamp.get("python") == _version(sys.executable)
+    return not os.environ.get("PYTHON") or stamp.get("python") == OWN_VERSION
 
 
-def _version(python: str | Path) -> str:
+def _version() -> str:
+    """The version of .venv's Python; empty if that, or its pip, doesn't work."""
     probe = "import sys, pip; print('.'.join(map(str, sys.version_info[:2])))"
     try:
-        return subprocess.run([python, "-c", probe], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run([PYTHON, "-c", probe], capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
 
@@ -117,7 +119,7 @@ class Setup:
         UNFINISHED.touch()
         STAMP.unlink(missing_ok=True)
         self._install(level)
-        stamp = {"level": level, "digest": digest(level), "path": str(VENV), "python": _version(PYTHON)}
+        stamp = {"level": level, "digest": digest(level), "path": str(VENV), "python": _version()}
         STAMP.write_text(json.dumps(stamp), encoding="utf-8")
         UNFINISHED.unlink()
 
@@ -167,9 +169,9 @@ class Setup:
 
 def _can_be_updated() -> bool:
     """Whether .venv works, was never left half done, stands where it was made, and is the Python asked for."""
-    stamp, version = read_stamp(), _version(PYTHON)
+    stamp, version = read_stamp(), _version()
     moved = stamp.get("path", str(VENV)) != str(VENV)
-    other = bool(os.environ.get("PYTHON")) and version != _version(sys.executable)
+    other = bool(os.environ.get("PYTHON")) and version != OWN_VERSION
     return bool(version) and not UNFINISHED.exists() and not moved and not other
 
 

@@ -6,6 +6,7 @@ dev.lock is the whole; base.lock is a part of it with the same versions. UPGRADE
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from tools import environment, indexes, progress
@@ -31,14 +32,19 @@ def compile_lock(uv: Path, name: str, sources: list[str], env: dict[str, str]) -
     progress.run(f"locking {output}", command, env=env, cwd=environment.ROOT)
 
 
-def main() -> None:
+def main() -> int:
     """Compile every lock file, the whole before its parts."""
     env = indexes.with_uv_settings(indexes.clean_environment(), environment.pip_settings())
     uv = environment.uv_of_environment()
-    for name, sources in LOCKS.items():
-        compile_lock(uv, name, sources, env)
+    try:
+        for name, sources in LOCKS.items():
+            compile_lock(uv, name, sources, env)
+    except progress.CommandFailedError as error:
+        print(error, file=sys.stderr)
+        return 1
     print(f"{len(LOCKS)} lock files written to requirements/")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""What `make` says and how it ends: progress, steps, exit codes, help."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.packaging.house import ROOT, run
+from tools import bench, check, progress
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def test_a_short_command_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert progress.run("counting", python("print(1)")) == "1\n"
+    assert capsys.readouterr().out == ""
+
+
+def test_a_long_command_shows_that_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0)
+    progress.run("counting", python("print(1)"))
+    lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"counting … \d+ s", lines[0])
+    assert re.fullmatch(r"counting: done after \d+ s", lines[-1])
+
+
+def test_a_failed_command_shows_the_end_of_its_output() -> None:
+    with pytest.raises(progress.CommandFailedError) as failed:
+        progress.run("counting", python("[print(n) for n in range(100)]; raise SystemExit(3)"))
+    assert str(failed.value).splitlines() == ["counting: failed", *map(str, range(70, 100))]
+
+
+def test_a_command_that_is_not_there_is_a_failed_command() -> None:
+    with pytest.raises(progress.CommandFailedError, match="no-such-command"):
+        progress.run("counting", ["no-such-command"])
+
+
+def test_check_runs_all_steps_whatever_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = {"one": python("raise SystemExit('broken here')"), "two": python("print('quiet')")}
+    monkeypatch.setattr(check, "STEPS", steps)
+    assert check.main() == 1
+    out = capsys.readouterr().out
+    assert re.search(r"^FAILED one +\d+\.\d s$", out, re.MULTILINE)
+    assert re.search(r"^ok     two +\d+\.\d s$", out, re.MULTILINE)
+    assert "broken here" in out
+    assert "quiet" not in out
+    assert "failed: one (" in out.splitlines()[-1]
+
+
+def test_check_passes_when_all_steps_do(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(check, "STEPS", {"one": python("pass")})
+    assert check.main() == 0
+    assert "all passed (" in capsys.readouterr().out
+
+
+def test_bench_takes_names_and_refuses_unknown_ones() -> None:
+    assert [path.stem for path in bench.chosen(["imports"])] == ["imports"]
+    assert "imports" in [path.stem for path in bench.chosen([])]
+    with pytest.raises(SystemExit, match=r"no benchmark import; there are: .*imports"):
+        bench.chosen(["import"])
+
+
+def test_help_lists_every_command_there_is() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    phony = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[0].split()
+    listed = re.findall(r"^  make (\w+)", run("make"), re.MULTILINE)
+    assert set(phony) - set(listed) == {"base", "dev"}
+    assert {"demo", "check", "test", "bench", "help"} <= set(listed)
+
+
+def test_ci_runs_check_and_test() -> None:
+    script = ROOT / ".ci/run"
+    assert os.access(script, os.X_OK)
+    subprocess.run(["bash", "-n", script], check=True)
+    text = script.read_text(encoding="utf-8")
+    assert "timed make check" in text
+    assert "timed make test" in text
