@@ -29,6 +29,7 @@ STAMP = VENV / ".finished.json"
 UNFINISHED = VENV / ".unfinished"
 LOCKS = ROOT / "requirements"
 LEVELS = ("base", "dev")
+HINT = "packages come from the index that pip is configured for (pip config list): can this machine reach it?"
 OWN_VERSION = ".".join(map(str, sys.version_info[:2]))
 # The tables of pyproject.toml that say what an installation looks like.
 _INSTALLING = re.compile(r"^\[(build-system|project|project\..*|dependency-groups|tool\.hatch.*)\]$")
@@ -195,7 +196,7 @@ def main() -> int:
         try:
             Setup(level, descriptor).perform()
         except progress.CommandFailedError as error:
-            print(error, file=sys.stderr)
+            print(error, HINT, sep="\n", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
             print("interrupted; the next make starts .venv afresh", file=sys.stderr)
