@@ -13,11 +13,11 @@ from itertools import islice
 from pathlib import Path
 
 from headwater.journal.errors import StorageError, storage_error
-from headwater.journal.files import OS_FILES, Files, sync_path
+from headwater.journal.files import OS_FILES, Files, close_quietly, read_file, sync_path
 from headwater.journal.options import JournalOptions
 from headwater.journal.record import HEAD_SIZE, Entry, Headers, encode, encode_batch, encode_plain
 from headwater.journal.recovery import whole_records
-from headwater.journal.segment import Segment, SegmentHeader, create_segment, seed_of
+from headwater.journal.segment import HEADER_SIZE, Segment, SegmentHeader, create_segment, seed_of, segment_path
 
 
 class SyncWork:
@@ -36,7 +36,7 @@ class SyncWork:
                 self._files.sync(self._descriptor)
         finally:
             if self._descriptor >= 0:
-                self._files.close(self._descriptor)
+                close_quietly(self._files, self._descriptor)
 
 
 class Appender:
@@ -156,11 +156,11 @@ class Appender:
         if self.segments and base <= self.segments[-1].base:
             base = self.segments[-1].base + 1
         continues = self.next_offset if self.continues is None else self.continues
+        header = SegmentHeader(base, continues, self._tick())
         try:
-            segment, descriptor = create_segment(
-                self._files, self.directory, SegmentHeader(base, continues, self._tick())
-            )
+            segment, descriptor = create_segment(self._files, self.directory, header)
         except OSError as error:
+            self._give_up(header)
             raise storage_error(error, "starting a segment in", self.directory) from error
         self.seal()
         self.segments.append(segment)
@@ -169,6 +169,15 @@ class Appender:
         self.resume(segment, descriptor)
         self.on_roll()
 
+    def _give_up(self, header: SegmentHeader) -> None:
+        """A segment couldn't be made. If it is there all the same, readers may be in it: no way back."""
+        path = segment_path(self.directory, header.base)
+        with contextlib.suppress(OSError):
+            if read_file(self._files, path, 1) is None:
+                return
+        self.seal()
+        self.segments.append(Segment(header.base, path, HEADER_SIZE, header.created))
+
     def seal(self) -> None:
         """Write no more to the current segment; the next append starts another."""
         descriptor, self._descriptor = self._descriptor, -1
@@ -176,8 +185,7 @@ class Appender:
             return
         if self.segments[-1].size != self._synced_size:
             self._unsynced.append(self.segments[-1].path)
-        with contextlib.suppress(OSError):  # what close would tell, the sync of the path tells too
-            self._files.close(descriptor)
+        close_quietly(self._files, descriptor)
 
     def begin_sync(self) -> SyncWork | None:
         """Everything written and not yet synced, or None."""

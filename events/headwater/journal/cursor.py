@@ -38,16 +38,23 @@ class Cursor(Closing):
         self._closed = False
         self._on_commit: Callable[[], None] | None = None
         self._directory = directory
-        files.make_directory(stem.parent)
-        self._lock = FileLock.acquire(stem.with_name(f"{name}.lock"), f"cursor {name!r} of {directory}")
         try:
-            self._position = DurablePosition(files, directory, name)
-            if self._position.offset is None:
-                self._position.commit(start, durable=durable)  # from now on nothing is cut that it hasn't read
+            files.make_directory(stem.parent)
+            self._lock = FileLock.acquire(stem.with_name(f"{name}.lock"), f"cursor {name!r} of {directory}")
+            self._position = self._take_up(files, start)
         except OSError as error:
-            self._lock.release()
             raise storage_error(error, "opening cursor", stem) from error
         self._tail = Tail(files, directory, self.committed, wait)
+
+    def _take_up(self, files: Files, start: int) -> DurablePosition:
+        try:
+            position = DurablePosition(files, self._directory, self.name)
+            if position.offset is None:
+                position.commit(start, durable=self._durable)  # from now on nothing is cut that it hasn't read
+        except BaseException:
+            self._lock.release()
+            raise
+        return position
 
     @property
     def committed(self) -> int:
@@ -65,7 +72,7 @@ class Cursor(Closing):
         return self._tail.read(max_records, max_bytes, timeout)
 
     def commit(self, position: int) -> None:
-        """Everything before `position` is done with. On a StorageError the position before stays; try again later."""
+        """Everything before `position` is done with. After a StorageError that may be noted or not; try again."""
         self._check_open()
         if not self.committed <= position <= self.position:
             raise CursorError(

@@ -65,5 +65,6 @@ def storage_error(
     full = cause.errno in NO_ROOM
     kind = StorageFullError if full else StorageFailedError
     advice = "make room on the device" if full else "check the device and the kernel's log"
-    message = f"{doing} {os.fspath(path)}: {cause.strerror or cause} ({appended} records of this call are in); {advice}"
+    state = "what is in is unknown; " if unknown else f"{appended} records of this call are in; " if appended else ""
+    message = f"{doing} {os.fspath(path)}: {cause.strerror or cause}; {state}{advice}"
     return kind(message, appended=appended, unknown=unknown)

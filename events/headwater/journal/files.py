@@ -7,7 +7,8 @@ so a program that the process starts never holds a journal's file.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -88,6 +89,22 @@ class OsFiles:
 OS_FILES = OsFiles()
 
 
+@contextmanager
+def opened(files: Files, path: Path, flags: int) -> Generator[int, None, None]:
+    """A descriptor for a with-block."""
+    descriptor = files.open(path, flags)
+    try:
+        yield descriptor
+    finally:
+        close_quietly(files, descriptor)
+
+
+def close_quietly(files: Files, descriptor: int) -> None:
+    """Close; what it complains about, a sync tells too, and there is no second try: the descriptor is gone."""
+    with suppress(OSError):
+        files.close(descriptor)
+
+
 def write_all(files: Files, descriptor: int, data: bytes, position: int) -> None:
     """Write all of it, however often the kernel takes only a part."""
     done = 0
@@ -97,26 +114,17 @@ def write_all(files: Files, descriptor: int, data: bytes, position: int) -> None
 
 def sync_path(files: Files, path: Path) -> None:
     """Bring a file, or a directory's names, to the disk; a file that is gone needs nothing."""
-    try:
-        descriptor = files.open(path, READ)
-    except FileNotFoundError:
-        return
-    try:
+    with suppress(FileNotFoundError), opened(files, path, READ) as descriptor:
         files.sync(descriptor)
-    finally:
-        files.close(descriptor)
 
 
 def replace_file(files: Files, path: Path, data: bytes, *, durable: bool) -> None:
     """Write a small file so that after a crash it is either as before or as given, never torn."""
     fresh = path.with_name(path.name + ".new")
-    descriptor = files.open(fresh, CREATE)
-    try:
+    with opened(files, fresh, CREATE) as descriptor:
         write_all(files, descriptor, data, 0)
         if durable:
             files.sync(descriptor)
-    finally:
-        files.close(descriptor)
     files.rename(fresh, path)
     if durable:
         sync_path(files, path.parent)
@@ -124,11 +132,6 @@ def replace_file(files: Files, path: Path, data: bytes, *, durable: bool) -> Non
 
 def read_file(files: Files, path: Path, limit: int) -> bytes | None:
     """The first `limit` bytes, or None where there is no such file."""
-    try:
-        descriptor = files.open(path, READ)
-    except FileNotFoundError:
-        return None
-    try:
+    with suppress(FileNotFoundError), opened(files, path, READ) as descriptor:
         return files.read(descriptor, limit, 0)
-    finally:
-        files.close(descriptor)
+    return None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
+
+_LOG = logging.getLogger(__name__)
 
 
 class Keeper:
@@ -32,4 +35,7 @@ class Keeper:
             self._woken.wait(self._interval)
             self._woken.clear()
             if not self._stopped:
-                self._work()
+                try:
+                    self._work()
+                except Exception:  # noqa: BLE001 - logged; a round that fails must not be the last
+                    _LOG.exception("%s", self._thread.name)

@@ -32,6 +32,7 @@ def open_end(files: Files, directory: Path, options: JournalOptions) -> tuple[Ap
     appender = Appender(files, directory, options, _inventory(files, directory, bases, found))
     appender.last_time = found.newest
     appender.next_offset = max(found.offset, furthest)
+    appender.continues = None if found.continues is None else max(found.continues, furthest)
     if found.corrupt or furthest > found.offset:
         with contextlib.suppress(StorageError):  # the first append tries again
             appender.roll()

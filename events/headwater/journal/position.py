@@ -42,7 +42,7 @@ class DurablePosition:
         return [self._stem.with_name(self._stem.name + suffix) for suffix in _SUFFIXES]
 
     def commit(self, offset: int, *, durable: bool) -> None:
-        """Raises OSError with the position before still in force."""
+        """After an OSError either position is in force, the one before or this."""
         generation = self._generation + 1
         fields = _FIELDS.pack(_MAGIC, generation, offset)
         data = fields + _CHECKSUM.pack(crc32(fields))

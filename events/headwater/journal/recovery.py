@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.journal.files import WRITE, Files, write_all
+from headwater.journal.files import WRITE, Files, opened, write_all
 from headwater.journal.record import HEAD_SIZE, MARK, read_head
 from headwater.journal.scan import CHUNK, SegmentScanner
 from headwater.journal.segment import HEADER_SIZE, SegmentHeader, pack_header
@@ -34,6 +34,8 @@ class Recovered:
     """The append time of the last record, or of the segment's creation."""
     torn: int = 0
     """Bytes of a record that was never finished, cut off."""
+    continues: int | None = None
+    """With `corrupt`: where offsets seem to have ended; `offset` is beyond any that can have been given."""
     corrupt: int = 0
     """Bytes at the end that are no torn record; they stay, and the journal goes on in a new segment."""
 
@@ -55,9 +57,9 @@ def recover_segment(files: Files, path: Path, base: int) -> Recovered:
             cut_tail(files, path, scanner.position)
             _LOG.info("%s: cut a torn record of %d bytes at %d", path, rest, scanner.position)
             return Recovered(path, found.offset, found.size, newest, torn=rest)
-        lost = _count_marks(scanner)
         _LOG.warning("%s: bytes %d to %d are corrupt", path, scanner.position, scanner.position + rest)
-        return Recovered(path, found.offset + lost, found.size, newest, corrupt=rest)
+        lost, most = _count_marks(scanner), rest // HEAD_SIZE + 1
+        return Recovered(path, found.offset + most, found.size, newest, corrupt=rest, continues=found.offset + lost)
 
 
 def whole_records(files: Files, path: Path, base: int, position: int, offset: int) -> tuple[int, int]:
@@ -70,12 +72,9 @@ def whole_records(files: Files, path: Path, base: int, position: int, offset: in
 
 
 def cut_tail(files: Files, path: Path, size: int) -> None:
-    descriptor = files.open(path, WRITE)
-    try:
+    with opened(files, path, WRITE) as descriptor:
         files.truncate(descriptor, size)
         files.sync(descriptor)
-    finally:
-        files.close(descriptor)
 
 
 def _run_through(scanner: SegmentScanner) -> None:
@@ -103,7 +102,7 @@ def _is_torn(scanner: SegmentScanner) -> bool:
 
 
 def _count_marks(scanner: SegmentScanner) -> int:
-    """How many records a corrupt end held, as near as can be told: never 0, so that no offset is given twice."""
+    """How many records a corrupt end held, as near as can be told."""
     return max(1, sum(chunk.count(MARK) for chunk in _chunks(scanner)))
 
 
@@ -113,10 +112,7 @@ def _chunks(scanner: SegmentScanner) -> Iterator[bytes]:
 
 
 def _write_header(files: Files, path: Path, header: SegmentHeader) -> None:
-    descriptor = files.open(path, WRITE)
-    try:
+    with opened(files, path, WRITE) as descriptor:
         write_all(files, descriptor, pack_header(header), 0)
         files.truncate(descriptor, HEADER_SIZE)
         files.sync(descriptor)
-    finally:
-        files.close(descriptor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from headwater.journal.files import CREATE, Files, read_file
+from headwater.journal.files import CREATE, Files, opened, read_file
 
 
 class Reserve:
@@ -15,18 +15,17 @@ class Reserve:
         self._files = files
         self._path = directory / "reserve"
         self._size = size
-        self._there = size > 0 and read_file(files, self._path, 1) is not None
+        self._there = False
+        with contextlib.suppress(OSError):
+            self._there = size > 0 and read_file(files, self._path, 1) is not None
 
     def renew(self) -> None:
         """Set the room aside, if there is any; called now and then, so failing is no matter."""
         if self._there or not self._size:
             return
         try:
-            descriptor = self._files.open(self._path, CREATE)
-            try:
+            with opened(self._files, self._path, CREATE) as descriptor:
                 self._files.allocate(descriptor, self._size)
-            finally:
-                self._files.close(descriptor)
             self._there = True
         except OSError:
             with contextlib.suppress(OSError):  # half of it would take room that others need

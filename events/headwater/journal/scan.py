@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.journal.closing import Closing
-from headwater.journal.files import READ, Files
+from headwater.journal.files import READ, Files, close_quietly
 from headwater.journal.record import HEAD_SIZE, MARK, Head, Record, body_matches, decode_body, read_head
 from headwater.journal.segment import HEADER_SIZE, SegmentHeader, seed_of, unpack_header
 
@@ -43,7 +43,7 @@ class SegmentScanner(Closing):
     def close(self) -> None:
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1
-            self._files.close(descriptor)
+            close_quietly(self._files, descriptor)
 
     def header(self) -> SegmentHeader | None:
         """The segment's header, or None where it is damaged; its records can be read all the same."""

@@ -8,7 +8,7 @@ from struct import Struct
 from zlib import crc32
 
 from headwater.journal.errors import FormatError
-from headwater.journal.files import CREATE, Files, write_all
+from headwater.journal.files import CREATE, Files, close_quietly, write_all
 
 SUFFIX = ".segment"
 MAGIC = b"HWJRNL\r\n"  # the line end shows a transfer that took it for text
@@ -91,6 +91,6 @@ def create_segment(files: Files, directory: Path, header: SegmentHeader) -> tupl
         write_all(files, descriptor, pack_header(header), 0)
         files.rename(fresh, path)
     except OSError:
-        files.close(descriptor)
+        close_quietly(files, descriptor)
         raise
     return Segment(header.base, path, HEADER_SIZE, header.created), descriptor

@@ -120,7 +120,7 @@ class Syncer:
     def _fail(self, tickets: list[Ticket], cause: OSError) -> None:
         message = (
             f"fsync of journal {self._appender.directory} failed: {cause.strerror or cause}; what was appended since "
-            "the last sync can be read but may not survive the machine: append it again if it must, and check the device"
+            "the last sync can be read but may not survive the machine: append it again if need be, check the device"
         )
         for ticket in tickets:
             ticket.error = SyncFailedError(message, unknown=True)

@@ -65,7 +65,11 @@ class Journal(Closing):
         self._appender.on_roll = self._rolled
         lock.on_fork = self._forget_in_child
         pace = options.fsync_interval if self._fsync is Fsync.INTERVAL else _IDLE
-        self._keeper = Keeper(f"journal-{directory.name}", self._keep, pace)
+        try:
+            self._keeper = Keeper(f"journal-{directory.name}", self._keep, pace)
+        except BaseException:  # no thread to be had
+            self._appender.seal()
+            raise
 
     @classmethod
     def open(cls, directory: Path | str, options: JournalOptions | None = None, *, files: Files = OS_FILES) -> Journal:

@@ -1,0 +1,78 @@
+"""Every system call of a journal fails once, in every way a kernel can: nothing acknowledged is lost or changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headwater.journal import Fsync, JournalReader, Record, Why
+from tests.faults.journal_faults import Fault, FaultyFiles, Ledger, Workload, check_law, read_all
+
+# A fault that lasts for more calls also strikes what the journal does about it.
+QUICK = [
+    (Fsync.ALWAYS, Fault.NO_ROOM, 1),
+    (Fsync.NONE, Fault.IO_ERROR, 3),
+    (Fsync.ALWAYS, Fault.LATE_ERROR, 1),
+    (Fsync.NONE, Fault.SHORT_THEN_NO_ROOM, 2),
+]
+THOROUGH = [
+    (fsync, fault, lasting)
+    for fsync in (Fsync.NONE, Fsync.ALWAYS)
+    for fault in (Fault.NO_ROOM, Fault.IO_ERROR, Fault.LATE_ERROR, Fault.SHORT, Fault.SHORT_THEN_NO_ROOM)
+    for lasting in (1, 2, 3, 4, 5, 8)
+    if (fsync, fault, lasting) not in QUICK
+]
+CASES = QUICK + [pytest.param(*case, marks=pytest.mark.slow) for case in THOROUGH]
+
+
+def open_descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def count_calls(directory: Path, fsync: Fsync) -> int:
+    files, ledger = FaultyFiles(), Ledger()
+    workload = Workload(directory, files, ledger, fsync)
+    workload.run()
+    workload.close()
+    assert not workload.errors
+    assert len(ledger.acknowledged) == 17
+    return files.calls
+
+
+def run_with_fault(directory: Path, fsync: Fsync, files: FaultyFiles) -> None:
+    """The workload with a fault, beside a reader that looks after each record; then all is well again."""
+    ledger = Ledger()
+    workload = Workload(directory, files, ledger, fsync)
+    live = JournalReader.open(directory).tail(0)
+    seen: list[Record] = []
+    workload.after_each = lambda: seen.extend(read_all(live)[0])
+    workload.run()
+    files.heal()
+    before, failed = len(ledger.acknowledged), len(workload.errors)
+    workload.one(2)
+    assert len(workload.errors) == failed, "an append after the fault failed"
+    assert len(ledger.acknowledged) == before + 2
+    workload.close()
+    live.close()
+    check_law(ledger, seen, begin=0)
+    with JournalReader.open(directory).tail(0) as tail:
+        records, lost = read_all(tail)
+    check_law(ledger, records, begin=ledger.committed)
+    assert all(why is Why.DROPPED and following <= ledger.committed for _, following, why in lost), lost
+    assert seen[len(seen) - len(records) :] == records
+
+
+@pytest.mark.parametrize(("fsync", "fault", "lasting"), CASES, ids=lambda each: getattr(each, "name", str(each)))
+def test_every_call_fails_once(tmp_path: Path, fsync: Fsync, fault: Fault, lasting: int) -> None:
+    calls = count_calls(tmp_path / "sound", fsync)
+    assert calls > 100
+    descriptors = open_descriptors()
+    for at in range(calls):
+        files = FaultyFiles(at, fault, lasting)
+        try:
+            run_with_fault(tmp_path / str(at), fsync, files)
+        except BaseException as error:
+            error.args = (f"call {at} of {calls}, {fault}: {error}",)
+            raise
+    assert open_descriptors() == descriptors, "a descriptor was left open"
