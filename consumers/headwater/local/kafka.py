@@ -146,9 +146,11 @@ def metadata_fault(config: Mapping[str, Any], *, node: int | None = None, cluste
     told: list[str] = []  # a wrong password or certificate shows in this callback only
     quick: dict[str, Any] = {"log_level": 0, "reconnect.backoff.max.ms": 200}
     quick["error_cb"] = lambda error: told.append(error.str())
+    client = AdminClient({**config, **quick})
     try:
-        metadata = AdminClient({**config, **quick}).list_topics(timeout=2)
+        metadata = client.list_topics(timeout=2)
     except KafkaException as error:
+        client.poll(0)
         return "; ".join(dict.fromkeys([str(error.args[0]), *told]))
     answering = str(metadata.cluster_id)
     if cluster not in (None, answering):

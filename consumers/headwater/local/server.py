@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import signal
 import time
 from abc import ABC, abstractmethod
@@ -90,6 +91,7 @@ class LocalServer(ABC):
             self._process.stop()
         if self._place is not None:
             self._place.remove()
+            atexit.unregister(self.stop)
         self._process, self._place, self._ports = None, None, ()
 
     def log_tail(self, lines: int = 40) -> str:
@@ -138,6 +140,7 @@ class LocalServer(ABC):
     def _start(self) -> None:
         if self._place is None:
             self._place = Workspace(self.name, self._directory, self._account())
+            atexit.register(self.stop)
             self._prepare()
         if self._ports:  # a restart: the address was promised to stay
             self._launch()

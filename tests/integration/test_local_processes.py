@@ -1,0 +1,109 @@
+"""Servers end with their owner: in order, at exit, and when it is killed; several start and stop as one."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headwater.local import Kind, MariaDBServer, PostgresServer, Service, Stack, StartError
+from headwater.local.database import query_fault
+
+PATIENCE_SECONDS = 30
+
+# Starts servers and never stops them: it is killed, or just ends.
+OWNER = """
+import json, sys
+from headwater.local import KafkaServer, Kind, MariaDBServer, PostgresServer, Stack
+kinds = {Kind.KAFKA: KafkaServer, Kind.MARIADB: MariaDBServer, Kind.POSTGRES: PostgresServer}
+stack = Stack(map(Kind, sys.argv[1:]), lambda kind: kinds[kind]()).start()
+servers = list(stack.services.values())
+print(json.dumps({
+    "servers": [one.pid for one in servers],
+    "watchdogs": [one._process._watchdog.pid for one in servers],
+    "directories": [str(one._place.path) for one in servers],
+}), flush=True)
+sys.stdin.readline()
+"""
+
+
+class Watched:
+    """Processes that aren't our children, and how to wait for their end without looking at the clock."""
+
+    def __init__(self, pids: list[int]) -> None:
+        self._handles = [os.pidfd_open(pid) for pid in pids]
+
+    def wait(self) -> None:
+        for handle in self._handles:
+            poll = select.poll()
+            poll.register(handle, select.POLLIN)
+            assert poll.poll(PATIENCE_SECONDS * 1000), "a process outlived its owner"
+            os.close(handle)
+
+
+def nothing_is_left(kinds: list[str], end: Callable[[subprocess.Popen[str]], None]) -> None:
+    """Start an owner of these servers, end it, and see that its processes and directories go with it."""
+    command = [sys.executable, "-c", OWNER, *kinds]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        told = json.loads(owner.stdout.readline())
+        watched = Watched(told["servers"] + told["watchdogs"])
+        assert all(Path(place).is_dir() for place in told["directories"])
+        end(owner)
+        owner.wait(PATIENCE_SECONDS)
+        watched.wait()
+    assert not [place for place in told["directories"] if Path(place).exists()]
+
+
+@pytest.mark.kafka
+@pytest.mark.database
+def test_nothing_is_left_when_the_owner_is_killed() -> None:
+    nothing_is_left(["kafka", "mariadb", "postgres"], lambda owner: owner.kill())
+
+
+@pytest.mark.database
+def test_nothing_is_left_when_the_owner_ends_without_stopping() -> None:
+    nothing_is_left(["mariadb", "postgres"], lambda owner: owner.stdin.close() if owner.stdin else None)
+
+
+@pytest.mark.database
+def test_a_stack_tells_addresses_and_stops_all() -> None:
+    made: list[Service] = []
+
+    def make(kind: Kind) -> Service:
+        made.append(PostgresServer() if kind is Kind.POSTGRES else MariaDBServer())
+        return made[-1]
+
+    with Stack([Kind.POSTGRES, Kind.MARIADB], make) as stack:
+        told = stack.environment
+        assert set(told) == {"HEADWATER_POSTGRES", "HEADWATER_MARIADB"}
+        assert [query_fault(address) for address in told.values()] == [None, None]
+    assert [one.running for one in made] == [False, False]
+    assert None not in [query_fault(address) for address in told.values()]
+
+
+@pytest.mark.database
+def test_a_stack_of_which_one_fails_leaves_none() -> None:
+    good, bad = PostgresServer(), MariaDBServer(settings={"no-such-setting": "1"})
+    services: dict[Kind, Service] = {Kind.POSTGRES: good, Kind.MARIADB: bad}
+    with pytest.raises(StartError, match="no-such-setting"):
+        Stack(services, services.__getitem__).start()
+    assert not good.running
+
+
+@pytest.mark.database
+def test_waiting_ends_when_told_or_when_a_server_dies() -> None:
+    with PostgresServer() as server, Stack([Kind.POSTGRES], lambda _: server) as stack:
+        told = threading.Event()
+        told.set()
+        stack.wait(told)
+        server.kill()
+        with pytest.raises(StartError, match="postgres ended by itself"):
+            stack.wait(threading.Event())
