@@ -95,11 +95,10 @@ class Codec:
         mine = current_schema(kind)
         if schema.fingerprint == mine.fingerprint:
             return _validated(kind, _record(data, offset, schema, None))
-        record = _record(data, offset, schema, mine.parsed)
         if schema.version < mine.version:
-            return _validated(kind, upgraded(kind, schema.version, record))
-        record["schema_version"] = mine.version
-        known = _validated(kind, record)
+            return _validated(kind, upgraded(kind, schema.version, _record(data, offset, schema, mine.parsed)))
+        _record(data, offset, schema, None)  # malformed bytes are no newer version
+        known = _understood(data, offset, kind, schema)
         return UnknownEvent(data, schema.fingerprint, schema.kind, schema.version, known)
 
 
@@ -122,6 +121,16 @@ def _record(data: bytes, offset: int, schema: WriterSchema, mine: Any) -> dict[s
     if not isinstance(record, dict):
         raise DecodeError(Problem.MALFORMED, "no record", offset=offset, kind=schema.kind)
     return record
+
+
+def _understood(data: bytes, offset: int, kind: type[Event], schema: WriterSchema) -> Event | None:
+    """What this version makes of a newer one, by Avro's rules; None if that is nothing."""
+    mine = current_schema(kind)
+    try:
+        record = _record(data, offset, schema, mine.parsed)
+        return _validated(kind, {**record, "schema_version": mine.version})
+    except DecodeError:
+        return None
 
 
 def _validated(kind: type[Event], record: dict[str, Any]) -> Event:
