@@ -89,3 +89,14 @@ class Opaque:
 
 DataType: TypeAlias = Simple | Decimal | Char | Varchar | Time | Collated | Array | Map | Struct | UserDefined | Opaque
 Atomic: TypeAlias = Simple | Decimal | Char | Varchar | Time | Collated
+
+
+def nesting(type_: DataType) -> int:
+    """How many arrays, maps and structs stand in each other."""
+    if isinstance(type_, Array):
+        return 1 + nesting(type_.element)
+    if isinstance(type_, Map):
+        return 1 + max(nesting(type_.key), nesting(type_.value))
+    if isinstance(type_, Struct):
+        return 1 + max([nesting(field.type) for field in type_.fields], default=0)
+    return 0

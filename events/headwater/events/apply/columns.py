@@ -1,0 +1,159 @@
+"""Changes of columns."""
+
+from __future__ import annotations
+
+from headwater.events.apply.errors import ImpossibleChangeError, listed, missing, spelled
+from headwater.events.apply.names import Names
+from headwater.events.apply.nodes import (
+    Node,
+    joined,
+    renamed,
+    retyped,
+    typed,
+    with_comment,
+    with_default,
+    with_nullability,
+)
+from headwater.events.apply.paths import NodeEdit, SiblingsEdit, Walk
+from headwater.events.apply.references import drop_references, keep_references, rename_references, spelling
+from headwater.events.changes import (
+    AddColumn,
+    ChangeDefault,
+    ChangeNullability,
+    DropColumn,
+    MoveColumn,
+    Position,
+    RecommentColumn,
+    RenameColumn,
+    RetypeColumn,
+)
+from headwater.events.scalars import FieldPath
+from headwater.events.tables import Column, Table
+from headwater.events.types import Field, to_json
+
+
+def add_column(table: Table, change: AddColumn, names: Names) -> Table:
+    """Spark puts what it evaluates a default to into EXISTS_DEFAULT: that isn't known here."""
+    type_ = typed(change.type)
+    columns = _whole(table)
+    if len(change.path) == 1:
+        column = Column(name=change.path[-1], type=to_json(type_), nullable=change.nullable)
+        return table.model_copy(update={"columns": _added(columns, column, change, names)})
+    field = Field(change.path[-1], type_, change.nullable)
+    walk = Walk(change.path, names)
+    return table.model_copy(
+        update={"columns": walk.to_fields(columns, lambda fields: _added(fields, field, change, names))}
+    )
+
+
+def drop_column(table: Table, change: DropColumn, names: Names) -> Table:
+    if change.if_exists and Walk(change.path, names).spelling(table.columns) is None:
+        return table
+    path = _named(table, change.path, names)
+
+    def drop(siblings: tuple[Node, ...]) -> tuple[Node, ...]:
+        return tuple([node for node in siblings if node.name != path[-1]])
+
+    return _among_siblings(drop_references(table, path, names), path, names, drop)
+
+
+def rename_column(table: Table, change: RenameColumn, names: Names) -> Table:
+    path = _named(table, change.path, names)
+
+    def rename(siblings: tuple[Node, ...]) -> tuple[Node, ...]:
+        others = [node.name for node in siblings if node.name != path[-1]]
+        if names.find(others, change.new_name) is not None:
+            raise ImpossibleChangeError(f"{spelled(path)} can't be {change.new_name}: there is {listed(others)}")
+        return tuple([renamed(node, change.new_name) if node.name == path[-1] else node for node in siblings])
+
+    return rename_references(_among_siblings(table, path, names, rename), path, change.new_name, names)
+
+
+def move_column(table: Table, change: MoveColumn, names: Names) -> Table:
+    path = _named(table, change.path, names)
+
+    def move(siblings: tuple[Node, ...]) -> tuple[Node, ...]:
+        moved = next(node for node in siblings if node.name == path[-1])
+        rest = tuple([node for node in siblings if node is not moved])
+        return _placed(rest, moved, change.position, path, names)
+
+    return _among_siblings(table, path, names, move)
+
+
+def retype_column(table: Table, change: RetypeColumn, names: Names) -> Table:
+    type_ = typed(change.type)
+    path = spelling(table, change.path, names)
+
+    def retype(node: Node) -> Node:
+        return retyped(node, type_)
+
+    return keep_references(table, _at_node(table, path, names, retype), path, names)
+
+
+def recomment_column(table: Table, change: RecommentColumn, names: Names) -> Table:
+    def recomment(node: Node) -> Node:
+        return with_comment(node, change.comment)
+
+    return _at_node(table, change.path, names, recomment)
+
+
+def change_nullability(table: Table, change: ChangeNullability, names: Names) -> Table:
+    def change_it(node: Node) -> Node:
+        return with_nullability(node, nullable=change.nullable)
+
+    return _at_node(table, change.path, names, change_it)
+
+
+def change_default(table: Table, change: ChangeDefault, names: Names) -> Table:
+    def change_it(node: Node) -> Node:
+        return with_default(node, change.default)
+
+    return _at_node(table, change.path, names, change_it)
+
+
+def _at_node(table: Table, path: FieldPath, names: Names, edit: NodeEdit) -> Table:
+    return table.model_copy(update={"columns": Walk(path, names).to_node(_whole(table), edit)})
+
+
+def _among_siblings(table: Table, path: FieldPath, names: Names, edit: SiblingsEdit) -> Table:
+    return table.model_copy(update={"columns": Walk(path, names).to_siblings(_whole(table), edit)})
+
+
+def _whole(table: Table) -> tuple[Column, ...]:
+    """Columns whose types were cut into pieces stand there more than once, and can't be read."""
+    cut = [column.name for column in table.columns if column.piece is not None]
+    if cut:
+        raise ImpossibleChangeError(f"the type of {cut[0]} is in pieces: join the parts of the event first")
+    return table.columns
+
+
+def _named(table: Table, path: FieldPath, names: Names) -> FieldPath:
+    """The path of a column that has a name and a place, as the table spells it."""
+    _whole(table)
+    return spelling(table, path, names)
+
+
+def _added(siblings: tuple[Node, ...], node: Node, change: AddColumn, names: Names) -> tuple[Node, ...]:
+    there = [sibling.name for sibling in siblings]
+    if names.find(there, node.name) is not None:
+        raise ImpossibleChangeError(f"{spelled(change.path)} is there already; there is {listed(there)}")
+    if change.comment is not None:
+        node = with_comment(node, change.comment)
+    if change.default is not None:
+        node = with_default(node, change.default)
+    return _placed(siblings, node, change.position, change.path, names)
+
+
+def _placed(
+    siblings: tuple[Node, ...], node: Node, position: Position | None, path: FieldPath, names: Names
+) -> tuple[Node, ...]:
+    """Behind the others where no position is told."""
+    if position is None:
+        return joined(siblings, [node])
+    if position.after is None:
+        return joined([node], siblings)
+    there = [sibling.name for sibling in siblings]
+    index = names.find(there, position.after)
+    if index is None:
+        raise missing((*path[:-1], position.after), there)
+    return joined(siblings[: index + 1], [node], siblings[index + 1 :])

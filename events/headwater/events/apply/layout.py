@@ -1,0 +1,124 @@
+"""Changes of how a table is laid out and keyed: partition fields, ordering, clustering, primary key, constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headwater.events.apply.errors import ImpossibleChangeError, enumerated, listed, shown
+from headwater.events.apply.names import Names
+from headwater.events.apply.references import (
+    PathChange,
+    respelled_constraint,
+    respelled_sort,
+    respelled_transform,
+    spelling,
+)
+from headwater.events.changes import (
+    AddConstraint,
+    AddPartitionField,
+    DropConstraint,
+    DropPartitionField,
+    ReplacePartitionField,
+    SetClustering,
+    SetOrdering,
+    SetPrimaryKey,
+)
+from headwater.events.scalars import FieldPath
+from headwater.events.tables import Constraint, ConstraintKind, Table, Transform
+
+
+def add_partition_field(table: Table, change: AddPartitionField, names: Names) -> Table:
+    return _partitioned(table, _with_transform(table, table.partitioning, change.transform, names))
+
+
+def drop_partition_field(table: Table, change: DropPartitionField, names: Names) -> Table:
+    return _partitioned(table, _without_transform(table.partitioning, change.transform, names))
+
+
+def replace_partition_field(table: Table, change: ReplacePartitionField, names: Names) -> Table:
+    """The new field comes last, as in Iceberg, where a field that is replaced is dropped and another one added."""
+    rest = _without_transform(table.partitioning, change.transform, names)
+    return _partitioned(table, _with_transform(table, rest, change.new_transform, names))
+
+
+def set_ordering(table: Table, change: SetOrdering, names: Names) -> Table:
+    spell = _spelling_of(table, names)
+    return table.model_copy(update={"ordering": tuple([respelled_sort(field, spell) for field in change.ordering])})
+
+
+def set_clustering(table: Table, change: SetClustering, names: Names) -> Table:
+    return table.model_copy(update={"clustering": _columns(table, change.columns, names)})
+
+
+def set_primary_key(table: Table, change: SetPrimaryKey, names: Names) -> Table:
+    return table.model_copy(update={"primary_key": _columns(table, change.columns, names)})
+
+
+def add_constraint(table: Table, change: AddConstraint, names: Names) -> Table:
+    """A primary key that is told as a constraint is the table's primary key as well."""
+    constraint = respelled_constraint(change.constraint, _spelling_of(table, names))
+    there = [known.name for known in table.constraints]
+    if names.find(there, constraint.name) is not None:
+        raise ImpossibleChangeError(f"constraint {constraint.name} is there already; there is {listed(there)}")
+    update: dict[str, object] = {"constraints": (*table.constraints, constraint)}
+    if constraint.kind is ConstraintKind.PRIMARY_KEY:
+        update["primary_key"] = _only_key(table, constraint, names)
+    return table.model_copy(update=update)
+
+
+def drop_constraint(table: Table, change: DropConstraint, names: Names) -> Table:
+    there = [known.name for known in table.constraints]
+    index = names.find(there, change.name)
+    if index is None:
+        raise ImpossibleChangeError(f"there is no constraint {change.name}; there is {listed(there)}")
+    constraint = table.constraints[index]
+    update: dict[str, object] = {"constraints": (*table.constraints[:index], *table.constraints[index + 1 :])}
+    if constraint.kind is ConstraintKind.PRIMARY_KEY and names.same_paths(constraint.columns, table.primary_key):
+        update["primary_key"] = ()
+    return table.model_copy(update=update)
+
+
+def _only_key(table: Table, constraint: Constraint, names: Names) -> tuple[FieldPath, ...]:
+    if table.primary_key and not names.same_paths(table.primary_key, constraint.columns):
+        raise ImpossibleChangeError(f"{constraint.name} would be a second primary key")
+    return constraint.columns
+
+
+def _partitioned(table: Table, partitioning: tuple[Transform, ...]) -> Table:
+    return table.model_copy(update={"partitioning": partitioning})
+
+
+def _with_transform(
+    table: Table, there: tuple[Transform, ...], transform: Transform, names: Names
+) -> tuple[Transform, ...]:
+    if _find(there, transform, names) is not None:
+        raise ImpossibleChangeError(f"partition field {shown(transform)} is there already")
+    return (*there, respelled_transform(transform, _spelling_of(table, names)))
+
+
+def _without_transform(there: tuple[Transform, ...], transform: Transform, names: Names) -> tuple[Transform, ...]:
+    index = _find(there, transform, names)
+    if index is None:
+        raise ImpossibleChangeError(f"there is no partition field {shown(transform)}; there is {_listed(there)}")
+    return (*there[:index], *there[index + 1 :])
+
+
+def _listed(transforms: Iterable[Transform]) -> str:
+    return enumerated([shown(transform) for transform in transforms])
+
+
+def _find(there: Iterable[Transform], transform: Transform, names: Names) -> int | None:
+    return next((index for index, other in enumerate(there) if _same(other, transform, names)), None)
+
+
+def _same(one: Transform, other: Transform, names: Names) -> bool:
+    alike = (one.name.lower(), one.arguments) == (other.name.lower(), other.arguments)
+    return alike and names.same_paths(one.columns, other.columns)
+
+
+def _columns(table: Table, columns: Iterable[FieldPath], names: Names) -> tuple[FieldPath, ...]:
+    return tuple(map(_spelling_of(table, names), columns))
+
+
+def _spelling_of(table: Table, names: Names) -> PathChange:
+    return lambda path: spelling(table, path, names)

@@ -1,0 +1,96 @@
+"""Finding and changing a column by its path, at any depth.
+
+As in Spark, `element`, `key` and `value` lead into arrays and maps. What they lead to has a type and, but for a key,
+may be null or not; it has no name, place, comment or default of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from headwater.events.apply.errors import ImpossibleChangeError, missing, spelled
+from headwater.events.apply.names import Names
+from headwater.events.apply.nodes import Node, joined, retyped, type_of
+from headwater.events.scalars import FieldPath
+from headwater.events.tables import Column
+from headwater.events.types import Array, DataType, Field, Map, Struct
+
+
+class NodeEdit(Protocol):
+    def __call__(self, node: Node, /) -> Node: ...
+
+
+class SiblingsEdit(Protocol):
+    def __call__(self, siblings: tuple[Node, ...], /) -> tuple[Node, ...]: ...
+
+
+class Walk:
+    """One way along one path. `path` is told in errors, from the top."""
+
+    def __init__(self, path: FieldPath, names: Names) -> None:
+        self._path = path
+        self._names = names
+
+    def to_node(self, columns: tuple[Column, ...], edit: NodeEdit) -> tuple[Column, ...]:
+        """The columns with what stands at the path changed."""
+        return self._in_siblings(columns, 0, len(self._path), edit)
+
+    def to_siblings(self, columns: tuple[Column, ...], edit: SiblingsEdit) -> tuple[Column, ...]:
+        """The columns with those, among which the last name of the path stands, changed."""
+        return edit(columns) if len(self._path) == 1 else self.to_fields(columns, edit)
+
+    def to_fields(
+        self, columns: tuple[Column, ...], edit: Callable[[tuple[Field, ...]], tuple[Field, ...]]
+    ) -> tuple[Column, ...]:
+        """The same for a path that leads into a column."""
+
+        def within(node: Node) -> Node:
+            parent = type_of(node)
+            if not isinstance(parent, Struct):
+                raise ImpossibleChangeError(f"{spelled(self._path[:-1])} is no struct: nothing in it has a name")
+            return retyped(node, Struct(edit(parent.fields)))
+
+        return self._in_siblings(columns, 0, len(self._path) - 1, within)
+
+    def spelling(self, columns: tuple[Column, ...]) -> FieldPath | None:
+        """The path as the columns spell it, or None where it leads nowhere."""
+        found: list[str] = []
+        children: tuple[Column | Field, ...] = columns
+        for name in self._path:
+            index = self._names.find([child.name for child in children], name)
+            if index is None:
+                return None
+            found.append(children[index].name)
+            children = _children(type_of(children[index])) if len(found) < len(self._path) else ()
+        return tuple(found)
+
+    def _in_siblings(self, siblings: tuple[Node, ...], at: int, end: int, edit: NodeEdit) -> tuple[Node, ...]:
+        there = [node.name for node in siblings]
+        index = self._names.find(there, self._path[at])
+        if index is None:
+            raise missing(self._path[: at + 1], there)
+        node = siblings[index]
+        changed = edit(node) if at + 1 == end else retyped(node, self._in_type(type_of(node), at + 1, end, edit))
+        return joined(siblings[:index], [changed], siblings[index + 1 :])
+
+    def _in_type(self, type_: DataType, at: int, end: int, edit: NodeEdit) -> DataType:
+        children = _children(type_)
+        if not children and not isinstance(type_, Struct):
+            raise ImpossibleChangeError(f"there is nothing in {spelled(self._path[:at])} that could have a path")
+        changed = self._in_siblings(children, at, end, edit)
+        if isinstance(type_, Array):
+            return Array(changed[0].type, changed[0].nullable)
+        if isinstance(type_, Map):
+            return Map(changed[0].type, changed[1].type, changed[1].nullable)
+        return Struct(changed)
+
+
+def _children(type_: DataType) -> tuple[Field, ...]:
+    if isinstance(type_, Struct):
+        return type_.fields
+    if isinstance(type_, Array):
+        return (Field("element", type_.element, type_.contains_null),)
+    if isinstance(type_, Map):
+        return (Field("key", type_.key, nullable=False), Field("value", type_.value, type_.value_contains_null))
+    return ()
