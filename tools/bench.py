@@ -1,11 +1,10 @@
-"""`make bench`: runs the modules of tests/benchmarks one after another; each prints its own table of ratios.
+"""`make bench`: runs the programs of tests/benchmarks one after another; each prints its own table of ratios.
 
-`make bench BENCH=name` runs one of them.
+`make bench BENCH=name` runs one of them, as does `.venv/bin/python -m tests.benchmarks.name`.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -14,11 +13,12 @@ from pathlib import Path
 from tools import environment
 
 FOLDER = environment.ROOT / "tests" / "benchmarks"
+PROGRAM = 'if __name__ == "__main__":'  # what the others import has none
 
 
 def chosen(names: list[str]) -> list[Path]:
     """The modules to run; an unknown name ends with a list of those that exist."""
-    modules = {path.stem: path for path in sorted(FOLDER.glob("[!_]*.py"))}
+    modules = {path.stem: path for path in sorted(FOLDER.glob("*.py")) if PROGRAM in path.read_text(encoding="utf-8")}
     unknown = [name for name in names if name not in modules]
     if unknown:
         raise SystemExit(f"no benchmark {', '.join(unknown)}; there are: {', '.join(modules)}")
@@ -29,8 +29,8 @@ def run(module: Path) -> bool:
     """Run one benchmark as a program of its own; whether it kept its limits."""
     started = time.monotonic()
     print(f"== {module.stem}", flush=True)
-    env = {**os.environ, "PYTHONPATH": str(environment.ROOT)}
-    status = subprocess.run([environment.PYTHON, module], cwd=environment.ROOT, env=env, check=False).returncode
+    program = [str(environment.PYTHON), "-m", f"tests.benchmarks.{module.stem}"]
+    status = subprocess.run(program, cwd=environment.ROOT, check=False).returncode
     print(f"== {module.stem}: {'failed' if status else 'done'} after {time.monotonic() - started:.0f} s\n", flush=True)
     return status == 0
 
