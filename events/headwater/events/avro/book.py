@@ -49,8 +49,6 @@ def read_schema(text: str) -> WriterSchema:
         )
     try:
         schema = json.loads(text)
-        if not isinstance(schema, dict) or schema.get("type") != "record":
-            raise DecodeError(Problem.BAD_SCHEMA, "a record is expected")
         refuse_unbounded(schema)
         parsed: Any = parse_schema(schema)
         namespace, _, kind = parsed["name"].rpartition(".")

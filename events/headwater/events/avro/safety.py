@@ -16,7 +16,9 @@ _PRIMITIVE: Final = frozenset({"null", "boolean", "int", "long", "float", "doubl
 
 
 def refuse_unbounded(schema: Any) -> None:
-    """Raises a DecodeError if bytes of this schema could mean unboundedly more than they are."""
+    """Raises a DecodeError if this isn't a record, or bytes of it could mean unboundedly more than they are."""
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise DecodeError(Problem.BAD_SCHEMA, "a record is expected")
     _Walk().width(schema, "", 0)
 
 
