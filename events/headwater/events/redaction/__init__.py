@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
+from headwater.events.redaction._canonical import canonical_text
+from headwater.events.redaction._catalyst import mask_catalyst
+from headwater.events.redaction._literals import mask_literals
 from headwater.events.redaction._marker import REDACTED
 from headwater.events.redaction._redactor import Redactor, redact
 
-__all__ = ["REDACTED", "Redactor", "redact"]
+__all__ = ["REDACTED", "Redactor", "canonical_text", "mask_catalyst", "mask_literals", "redact"]

@@ -61,9 +61,9 @@ _VALUE_IS_NO_SECRET = word_set("""
 _STRUCTURE_KEY_OF = word_set("""
     aggregation bucket business candidate changelog cluster clustering column composite compound config dedup dedupe
     delete dimension dist distribution document equality event fact field foreign group grouping hash identifier
-    index insert join lock lookup map match matching merge message metadata natural object option order ordering partition
-    parent pivot precombine primary property range record reference routing row sequence shard sharding sort source
-    surrogate table tag target time unique update upsert window
+    index insert join lock lookup map match matching merge message metadata natural object option order ordering
+    partition parent pivot precombine primary property range record reference routing row sequence shard sharding sort
+    source surrogate table tag target time unique update upsert window
 """)
 _STRUCTURE_AFTER_KEY = word_set("""
     by columns comparator converter deserializer exclude expression extractor field fields filter format gen

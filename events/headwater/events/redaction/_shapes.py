@@ -15,7 +15,7 @@ _TOKENS = re.compile(
     r"|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|gl(?:pat|dt|ptt|rt)-[\w-]{16,}"
     r"|xox[a-z]-[\w-]{8,}|xapp-[\w-]{8,}|hooks\.slack\.com/(?:services|workflows)/[\w/]+"
     r"|d(?:api|kea|ose)[0-9a-f]{32}(?:-\d)?"  # Databricks
-    r"|eyJ[\w-]{6,}(?:\.[\w=-]*){1,4}"  # JSON web tokens, signed or encrypted
+    r"|eyJ[\w-]{6,}(?P<rest>\.[\w.=-]*)?"  # JSON web tokens, signed or encrypted
     r"|(?<![\w-])sk-[A-Za-z0-9_-]{20,}|(?<![\w-])[sr]k_(?:live|test)_\w{8,}|npm_[A-Za-z0-9]{30,}|pypi-[\w-]{32,}"
     r"|(?<!\w)hv[sbr]\.[\w-]{16,}|(?<!\w)SG\.[\w-]{16,}\.[\w-]{16,}|(?<!\w)hf_[A-Za-z0-9]{24,}"
 )
@@ -30,11 +30,16 @@ _PEM_ENDS = re.compile(r"-----END [A-Z0-9 ]{1,40}-----")
 
 def redact_shapes(text: str) -> str:
     """The text without what looks like a secret by itself."""
-    text = _TOKENS.sub(REDACTED, _without_pem(text))
+    text = _TOKENS.sub(_token, _without_pem(text))
     text = _BEARER.sub(_bearer, text)
     text = _BASIC.sub(_basic, text)
     text = _DIGEST.sub(_first_group, text)
     return _SIGNED.sub(_first_group, text) if " -u" in text or "--user" in text else text
+
+
+def _token(found: re.Match[str]) -> str:
+    """Plain base64 of JSON isn't secret by itself; with the parts of a web token it is."""
+    return found.group() if found.group().startswith("eyJ") and found["rest"] is None else REDACTED
 
 
 def _first_group(found: re.Match[str]) -> str:

@@ -15,7 +15,8 @@ from headwater.events.redaction._values import Span
 _ADDRESS = re.compile(r"[^\s\"'<>`]*")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,15}\Z")
 _CONTAINER_SCHEMES: Final = frozenset(["abfs", "abfss", "wasb", "wasbs", "adl"])
-_ORACLE = re.compile(r"jdbc:oracle:\w+:(?=[^@\s])(?P<user>(?:\"[^\"\n]*\"|[^\s'\"<>`@(]|@(?=[^\s'\"<>`/]*@))+)@")
+_ORACLE = "jdbc:oracle:"
+_ORACLE_USER = re.compile(r"(?i:jdbc:oracle):\w{1,16}:(?P<address>(?:\"[^\"\n]*\"|[^\s'\"<>`])*)")
 _EZ_CONNECT = re.compile(r"(?<![\w/.:-])\w{1,64}/(?:\"[^\"\n]{1,128}\"|[^\s/@'\"<>]{1,128})@(?=//)")
 _WITHOUT_SCHEME = re.compile(
     r"(?<![\w:/@.%+-])(?!(?:mailto|e-?mail|owner|from|to|by|contact|cc):)[\w.%+-]{1,64}:[^\s:@/\"'<>,;()\[\]{}]{1,128}"
@@ -28,16 +29,19 @@ def redact_user_info(text: str) -> str:
     """The text without the users and passwords of its addresses."""
     if "@" not in text:
         return text
-    if "racle" in text:
-        text = _ORACLE.sub(_oracle, text)
+    if _ORACLE in text.lower():
+        text = _ORACLE_USER.sub(_oracle, text)
     text = _EZ_CONNECT.sub(f"{REDACTED}@", text)
     return _WITHOUT_SCHEME.sub(f"{REDACTED}@", _with_scheme(text))
 
 
 def _oracle(found: re.Match[str]) -> str:
-    if found["user"] == "/":  # a wallet: nobody is named
+    """`scott/tiger@host`; a `/` alone is a wallet, which names nobody."""
+    address = found["address"]
+    user, at, _ = address.partition("?")[0].rpartition("@")
+    if not at or user in {"", "/", REDACTED} or user.startswith(("@", "(")):
         return found.group()
-    return f"{found.group()[: found.start('user') - found.start()]}{REDACTED}@"
+    return f"{found.group()[: -len(address)]}{REDACTED}{address[len(user) :]}"
 
 
 def _with_scheme(text: str) -> str:

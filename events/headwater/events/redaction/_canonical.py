@@ -1,0 +1,67 @@
+"""One text for all runs of a statement: without literals, and without the numbers that Spark counts up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from headwater.events.redaction._literals import masked_tokens
+from headwater.events.redaction._scanner import END, Kind, Scanner, Token, joined
+
+_COUNTED_NAME = re.compile(
+    r"(_gen_alias_|_common_expr_|_groupingexpression_|_joinkey_|_w|_we|_extract_|pythonUDF|snapshot_id_|at_timestamp_)\d+\Z"
+)
+_LAMBDA_COUNT = re.compile(r"_\d+\Z")
+_VERSION = re.compile(r"v\d+\Z|[0-9a-f]{4,16}\Z")
+_IDS = frozenset(["ID", "PLAN_ID"])
+
+
+def canonical_text(text: str) -> str:
+    """The statement or expression as a fingerprint may see it: equal for equal shapes.
+
+    Beyond `mask_literals`: expression ids (`name#12L`), plan ids (`[plan_id=12]`, `[id=#12]`), the counters in names
+    that Spark makes up (`lambda x_1#3`, `_gen_alias_7`), versions in a table's name (`t@v12`, `t.snapshot_id_12`) and
+    the addresses of objects (`Foo@1a2b3c4d`) go, and any white space is one space. The text of a Catalyst expression
+    passes through `mask_catalyst` first.
+    """
+    tokens = masked_tokens(list(Scanner(text).tokens()))
+    return joined(list(_canonical(tokens))).strip()
+
+
+def _canonical(tokens: list[Token]) -> Iterator[Token]:
+    at = 0
+    needs_gap = False
+    while at < len(tokens):
+        skipped = _counted_length(tokens, at)
+        if skipped:
+            at += skipped
+            needs_gap = True
+            continue
+        before = tokens[at - 1] if at else END
+        token = _without_count(tokens[at], before)
+        is_glued = needs_gap and token.kind is not Kind.SIGN
+        yield token._replace(gap=" " if token.gap or is_glued else "")
+        at += 1
+        needs_gap = False
+
+
+def _counted_length(tokens: list[Token], at: int) -> int:
+    """How many tokens from here on are nothing but a counter: `#12`, `[plan_id=12]`, `, [id=#12]`."""
+    if tokens[at].kind is Kind.EXPR_ID:
+        return 1
+    start = at + (tokens[at].text == ",")
+    group = tokens[start : start + 5]
+    is_id = len(group) == 5 and group[0].text == "[" and group[1].word in _IDS and group[2].text == "="
+    if is_id and group[3].kind in {Kind.MARK, Kind.EXPR_ID} and group[4].text == "]":
+        return start + 5 - at
+    return 0
+
+
+def _without_count(token: Token, before: Token) -> Token:
+    if token.kind is not Kind.WORD:
+        return token
+    if before.text == "lambda":
+        return token._replace(text=_LAMBDA_COUNT.sub("", token.text) or token.text)
+    if before.text == "@" and not token.gap and _VERSION.match(token.text):
+        return token._replace(text="v")
+    return token._replace(text=_COUNTED_NAME.sub(r"\1", token.text))
