@@ -60,7 +60,9 @@ def _bucket(canonical: str) -> _Namespace:
     def namespace(_scheme: str, authority: str, _site: Site) -> str:
         bucket = without_user(authority)
         if not _BUCKET.fullmatch(bucket):
-            msg = f"a {canonical} location doesn't begin with a bucket; give {canonical}://bucket/key, without secrets"
+            msg = (
+                f"the {canonical} location doesn't begin with a bucket; give {canonical}://bucket/key, without secrets"
+            )
             raise IdentityError(msg)
         oss = _OSS_ENDPOINT.fullmatch(bucket.lower()) if canonical == "oss" else None
         return f"{canonical}://{oss[1] if oss else bucket}"
@@ -72,7 +74,7 @@ def _container(canonical: str) -> _Namespace:
     def namespace(_scheme: str, authority: str, site: Site) -> str:
         container, at, account = authority.rpartition("@")
         if not at or not _CONTAINER.fullmatch(container):
-            msg = f"an {canonical} location names no container; give {canonical}://container@account.…/path"
+            msg = f"the {canonical} location names no container; give {canonical}://container@account.…/path"
             raise IdentityError(msg)
         place = site.placed(endpoint(account))
         return f"{canonical}://{container}@{Endpoint(place.host, None if place.port == 443 else place.port)}"

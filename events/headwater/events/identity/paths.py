@@ -28,8 +28,8 @@ def dataset_of_path(path: str, site: Site) -> DatasetId:
     Partition directories and globs are taken as they stand; `under_root` and `glob_root` take them off on demand.
     """
     scheme, authority, key = _parted(_absolute(required(path, "the path"), site))
-    if scheme not in _WEB and _QUERY.search(f"{authority or ''}/{key}") and _SCHEME.match(path):
-        msg = f"a {scheme} location ends in a query (?…=…), which is no part of a place; give it without"
+    if scheme not in {*_WEB, "file"} and _QUERY.search(f"{authority or ''}/{key}") and _SCHEME.match(path):
+        msg = f"the {scheme} location ends in a query (?…=…), which is no part of a place; give it without"
         raise IdentityError(msg)
     return _placed(scheme, authority, key, site)
 
@@ -43,13 +43,16 @@ def dataset_of_uri(uri: str, site: Site) -> DatasetId:
     try:
         decoded = unquote(key, errors="strict")
     except UnicodeDecodeError:
-        msg = f"a {scheme} location is percent-encoded, but not in UTF-8; give it as Spark's Path shows it"
+        msg = f"the {scheme} location is percent-encoded, but not in UTF-8; give it as Spark's Path shows it"
         raise IdentityError(msg) from None
     return _placed(scheme, authority, required(decoded, "the location") if key else "", site)
 
 
 def location_of(identity: DatasetId) -> str:
-    """The path that `dataset_of_path` reads back as this dataset; only for datasets that are a path."""
+    """The path that `dataset_of_path` reads back as this dataset; only for datasets that are a path.
+
+    A key that looks as if it ended in a query (only a URI can tell such a one) isn't read back, but refused.
+    """
     namespace, name = identity.namespace, identity.name
     scheme = namespace.partition(":")[0]
     if family(scheme).rooted or name == "/":
@@ -71,7 +74,7 @@ def _parted(text: str) -> tuple[str, str | None, str]:
         return scheme, authority, slash + key
     if rest.startswith("/"):
         return scheme, None, rest
-    msg = f"a {scheme}: location is relative or not a location at all; give it as {scheme}:/absolute/path"
+    msg = f"the {scheme}: location is relative or no location at all; give it as {scheme}:/absolute/path"
     raise IdentityError(msg)
 
 
@@ -105,6 +108,8 @@ def _default_authority(scheme: str, site: Site) -> str:
         return authority
     fallback = {"dbfs": site.workspace, "viewfs": "default"}.get(scheme)
     if not fallback:
-        msg = f"a {scheme}: location names no {'workspace' if scheme == 'dbfs' else 'host or bucket'}; give it in full"
+        msg = (
+            f"the {scheme}: location names no {'workspace' if scheme == 'dbfs' else 'host or bucket'}; give it in full"
+        )
         raise IdentityError(msg)
     return fallback

@@ -61,7 +61,7 @@ _SELECTORS: Final[Mapping[str, re.Pattern[str]]] = {
     "delta": re.compile(r"@(?:v[0-9]+|[0-9]{17})$"),
     "iceberg": re.compile(r"#[A-Za-z_0-9-]+$"),
 }
-_BIGQUERY_TABLE = re.compile(r"(?:(?P<project>[\w:.-]+?)[.:])?(?:(?P<dataset>\w+)\.)?(?P<table>[\w-]+)(?:\$\w+)?")
+_BIGQUERY_TABLE = re.compile(r"(?:(?:(?P<project>[\w:.-]+)[.:])?(?P<dataset>\w+)\.)?(?P<table>[\w-]+)(?:\$\w+)?")
 
 
 def dataset_of_source(

@@ -26,7 +26,11 @@ def required(text: str | None, what: str) -> str:
 
 def shown(text: str) -> str:
     """As much of a text as an error may quote: nothing that could hold a user, a password or a query."""
-    return "…" if _TELLING.search(text) else repr(text if len(text) <= 80 else text[:79] + "…")
+    return (
+        "a text that isn't shown, as it may hold a credential,"
+        if _TELLING.search(text)
+        else repr(text if len(text) <= 80 else text[:79] + "…")
+    )
 
 
 def dataset(namespace: str, name: str) -> DatasetId:

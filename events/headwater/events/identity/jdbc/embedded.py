@@ -40,7 +40,7 @@ def _on_server(authority: str, path: str, dialect: Dialect, settings: Mapping[st
     if "@" in path:
         raise malformed(dialect, "//host:port/database, credentials given as settings")
     if not path.strip("/"):
-        msg = f"a {dialect.name} jdbc url names a server but no database; give it as …//host:port/database"
+        msg = f"the {dialect.name} jdbc url names a server but no database; give it as …//host:port/database"
         raise IdentityError(msg)
     suffix = "/" + path.removeprefix("/").rstrip("/")
     found = places(authority, dialect.port)

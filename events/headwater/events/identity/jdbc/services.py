@@ -22,6 +22,7 @@ from headwater.events.identity.jdbc.urls import (
 
 _ACCOUNT = re.compile(r"(?P<account>[a-z0-9_.-]+?)(?:\.privatelink)?\.snowflakecomputing\.(?:com|cn)", re.ASCII)
 _CLUSTER = re.compile(r"(?P<cluster>[a-z0-9-]+)\.[a-z0-9]+\.(?P<region>[a-z0-9-]+)\.redshift\.amazonaws\.com(?:\.cn)?")
+_SETTING = re.compile(r"[A-Za-z_]+=")
 _CLUSTER_ID = re.compile(r"(?P<cluster>[a-z0-9-]+):(?P<region>[a-z]{2}-[a-z-]+-[0-9]+)", re.IGNORECASE)
 
 
@@ -110,7 +111,7 @@ def db2_address(rest: str, dialect: Dialect) -> Address:
 def teradata_address(rest: str, dialect: Dialect) -> Address:
     """`//host/DATABASE=d,DBS_PORT=1025,…`."""
     authority, _, tail = rest.removeprefix("//").partition("/")
-    if not rest.startswith("//") or (tail and "=" not in tail.partition(",")[0]):
+    if not rest.startswith("//") or (tail and not _SETTING.match(tail)):
         raise malformed(dialect, "//host/DATABASE=…")
     settings = settings_of(tail.replace(",", ";"))
     port = port_number(settings.get("dbs_port"), dialect.port)

@@ -76,7 +76,7 @@ def _part(quotes: str, dashes: bool) -> re.Pattern[str]:
     pairs = [(re.escape(opening), re.escape(_CLOSING[opening])) for opening in quotes]
     quoted = [f"{opening}(?:[^{closing}]|{closing * 2})+{closing}" for opening, closing in pairs]
     plain = r"[\w$#-]*" if dashes else r"[\w$#]*"
-    return re.compile(rf"({'|'.join([*quoted, plain])})\s*(\.\s*)?", re.DOTALL)
+    return re.compile(rf"({'|'.join([*quoted, plain])})(\s*\.\s*)?", re.DOTALL)
 
 
 def _read(token: str, dialect: Dialect, fold: Fold) -> str:
@@ -102,6 +102,4 @@ def _form(dialect: Dialect) -> str:
 
 
 def _no_table() -> Unknown:
-    return Unknown(
-        reason="a query stands in the place of a table; it may read several, so it isn't one dataset", query=True
-    )
+    return Unknown(reason="dbtable isn't a plain table name but a query, which may read several tables", query=True)

@@ -98,4 +98,4 @@ def first_of(settings: Mapping[str, str], *keys: str) -> str | None:
 
 
 def malformed(dialect: Dialect, form: str) -> IdentityError:
-    return IdentityError(f"a {dialect.name} jdbc url names no server; give it as jdbc:{dialect.name}:{form}")
+    return IdentityError(f"the {dialect.name} jdbc url names no server; give it as jdbc:{dialect.name}:{form}")

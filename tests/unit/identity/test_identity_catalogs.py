@@ -1,0 +1,91 @@
+"""Catalogs by the table of truth, and what depends on where an application stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from headwater.events.identity import Site, Unknown, catalog_id, catalog_of, kafka_namespace
+from headwater.events.names import CatalogId
+from tests.unit.identity.rows import SITE, Row, check, names, options, rows
+
+ROWS = rows("catalogs")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=names(ROWS))
+def test_catalog(row: Row) -> None:
+    name, class_name, told = row.told
+
+    def identify() -> Unknown | str:
+        found = catalog_id(name, class_name, options(told), SITE)
+        return found if isinstance(found, Unknown) else f"{found.type} | {found.location}"
+
+    check(row, identify)
+
+
+HIVE = replace(SITE, session_catalog="hive")
+
+
+@pytest.mark.parametrize(
+    ("site", "location"),
+    [
+        (replace(HIVE, metastore="thrift://m2:9083,thrift://m1"), "hive://m1:9083"),
+        (replace(HIVE, metastore_database="jdbc:mysql://u:p@h/hive"), "mysql://h:3306"),
+        (replace(HIVE, metastore_database="jdbc:derby:;databaseName=/srv/m;create=true"), "derby://driver-1/srv/m"),
+        (HIVE, "derby://driver-1/home/etl/metastore_db"),
+    ],
+)
+def test_the_session_catalog_is_its_metastore(site: Site, location: str) -> None:
+    for class_name in (None, "org.apache.spark.sql.delta.catalog.DeltaCatalog"):
+        assert catalog_id("spark_catalog", class_name, {}, site) == CatalogId(type="hive", location=location)
+
+
+def test_without_anything_told_a_session_catalog_is_unknown() -> None:
+    assert isinstance(catalog_id("spark_catalog", None, {}, Site(host="h")), Unknown)
+    assert isinstance(catalog_id("spark_catalog", None, {}, Site(host="h", session_catalog="hive")), Unknown)
+    in_memory = Site(host="h", session_catalog="hive", metastore_database="jdbc:derby:memory:x")
+    assert isinstance(catalog_id("spark_catalog", None, {}, in_memory), Unknown)
+
+
+def test_glue_is_unknown_without_region_or_account() -> None:
+    glue = {"type": "glue"}
+    for site in (replace(SITE, aws_account=None), replace(SITE, aws_region=None)):
+        assert isinstance(catalog_id("g", "org.apache.iceberg.spark.SparkCatalog", glue, site), Unknown)
+
+
+def test_unity_is_unknown_without_its_server() -> None:
+    found = catalog_id("m", "io.unitycatalog.spark.UCSingleCatalog", {}, replace(SITE, workspace=None))
+    assert isinstance(found, Unknown)
+
+
+def test_a_metastore_is_one_catalog_for_all_formats() -> None:
+    site = replace(HIVE, metastore="thrift://m1:9083")
+    iceberg = catalog_id("ice", "org.apache.iceberg.spark.SparkCatalog", {"type": "hive"}, site)
+    paimon = catalog_id("p", "org.apache.paimon.spark.SparkCatalog", {"metastore": "hive"}, site)
+    assert iceberg == paimon == catalog_id("spark_catalog", None, {}, site)
+
+
+def test_a_catalog_never_shows_its_options() -> None:
+    told = {"url": "jdbc:postgresql://h/db", "user": "u", "password": "hunter2"}
+    found = catalog_of("d", "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog", told, SITE)
+    assert "hunter2" not in repr(found)
+
+
+def test_a_site_out_of_a_configuration() -> None:
+    conf = {
+        "spark.hadoop.fs.defaultFS": "hdfs://ha",
+        "spark.hadoop.dfs.nameservices": "HA, other",
+        "hive.metastore.uris": "thrift://m:9083",
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.warehouse.dir": "/wh",
+        "spark.databricks.workspaceUrl": "acme.cloud.example",
+        "spark.headwater.namespaces.kafka": "b1,b2",
+    }
+    site = Site.from_conf(conf, host="h", working_directory="/w")
+    assert site.default_filesystem == "hdfs://ha"
+    assert site.nameservices == {"ha", "other"}
+    assert (site.metastore, site.session_catalog, site.warehouse) == ("thrift://m:9083", "hive", "/wh")
+    assert (site.workspace, site.working_directory) == ("acme.cloud.example", "/w")
+    assert kafka_namespace("b2:9092,b3:9092", site) == "kafka://kafka"
+    assert Site.from_conf({}, host="h") == Site(host="h")
