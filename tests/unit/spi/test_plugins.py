@@ -1,0 +1,62 @@
+"""Plug-ins are found by name or by path, and what is wrong with one is told in one line."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from headwater import plugins
+from headwater.errors import PluginError
+from headwater.spi import LISTENERS, RESERVED_NAMES
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A distribution with three listeners: a good one and two broken ones."""
+    (tmp_path / "acme_audit.py").write_text("class AuditFactory:\n    class Inner:\n        pass\n")
+    (tmp_path / "acme_broken.py").write_text("raise RuntimeError('no licence')\n")
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        f"[{LISTENERS}]\naudit = acme_audit:AuditFactory\nbroken = acme_broken:F\nmissing = acme_audit:Nothing\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_name_is_looked_up_among_the_entry_points() -> None:
+    assert plugins.load(LISTENERS, "audit").__name__ == "AuditFactory"
+    assert {"audit", "broken", "missing"} <= set(plugins.names(LISTENERS))
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_path_is_imported() -> None:
+    assert plugins.load(LISTENERS, "acme_audit:AuditFactory.Inner").__name__ == "Inner"
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("audti", r"there is no plug-in of headwater\.listeners called audti: did you mean audit\?"),
+        (
+            "broken",
+            r"broken of headwater\.listeners is acme_broken:F, and that can't be imported: RuntimeError: no licence",
+        ),
+        ("missing", r"missing of headwater\.listeners is acme_audit:Nothing"),
+        ("acme_audit:AuditFactroy", r"there is no name in it AuditFactroy: did you mean AuditFactory\?"),
+        ("acme_nowhere:F", "there is no module acme_nowhere: is it installed where this runs"),
+        ("acme_broken:F", r"acme_broken:F can't be imported: RuntimeError: no licence"),
+    ],
+)
+def test_what_is_wrong_is_told(name: str, words: str) -> None:
+    with pytest.raises(PluginError, match=words):
+        plugins.load(LISTENERS, name)
+
+
+def test_sections_of_the_configuration_are_no_names() -> None:
+    assert {"job", "catalog", "spool", "capture", "lineage", "namespaces", "tags", "parent"} <= RESERVED_NAMES
