@@ -47,7 +47,7 @@ def add_column(table: Table, change: AddColumn, names: Names) -> Table:
 
 
 def drop_column(table: Table, change: DropColumn, names: Names) -> Table:
-    if change.if_exists and Walk(change.path, names).spelling(table.columns) is None:
+    if change.if_exists and not Walk(change.path, names).leads_somewhere(_whole(table)):
         return table
     path = _named(table, change.path, names)
 

@@ -26,8 +26,12 @@ class ImpossibleChangeError(TerminalError):
     """What is wrong with a change, before it is known which one of a list it is."""
 
 
-def missing(path: Iterable[str], there: Iterable[str]) -> ImpossibleChangeError:
-    return ImpossibleChangeError(f"there is no column {spelled(path)}; there is {listed(there)}")
+class MissingColumnError(ImpossibleChangeError):
+    """A path leads nowhere."""
+
+
+def missing(path: Iterable[str], there: Iterable[str]) -> MissingColumnError:
+    return MissingColumnError(f"there is no column {spelled(path)}; there is {listed(there)}")
 
 
 def spelled(path: Iterable[str]) -> str:

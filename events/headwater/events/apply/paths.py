@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from headwater.events.apply.errors import ImpossibleChangeError, missing, spelled
+from headwater.events.apply.errors import ImpossibleChangeError, MissingColumnError, missing, spelled
 from headwater.events.apply.names import Names
 from headwater.events.apply.nodes import Node, joined, retyped, type_of
 from headwater.events.scalars import FieldPath
@@ -53,32 +53,36 @@ class Walk:
 
         return self._in_siblings(columns, 0, len(self._path) - 1, within)
 
-    def spelling(self, columns: tuple[Column, ...]) -> FieldPath | None:
-        """The path as the columns spell it, or None where it leads nowhere."""
+    def spelling(self, columns: tuple[Column, ...]) -> FieldPath:
+        """The path as the columns spell it; one that leads nowhere raises MissingColumnError."""
         found: list[str] = []
         children: tuple[Column | Field, ...] = columns
-        for name in self._path:
-            index = self._names.find([child.name for child in children], name)
-            if index is None:
-                return None
-            found.append(children[index].name)
-            children = _children(type_of(children[index])) if len(found) < len(self._path) else ()
+        for at in range(len(self._path)):
+            child = children[self._find([child.name for child in children], at)]
+            found.append(child.name)
+            children = _children(type_of(child)) if len(found) < len(self._path) else ()
         return tuple(found)
 
-    def _in_siblings(self, siblings: tuple[Node, ...], at: int, end: int, edit: NodeEdit) -> tuple[Node, ...]:
-        there = [node.name for node in siblings]
+    def leads_somewhere(self, columns: tuple[Column, ...]) -> bool:
+        try:
+            return bool(self.spelling(columns))
+        except MissingColumnError:
+            return False
+
+    def _find(self, there: list[str], at: int) -> int:
         index = self._names.find(there, self._path[at])
         if index is None:
             raise missing(self._path[: at + 1], there)
+        return index
+
+    def _in_siblings(self, siblings: tuple[Node, ...], at: int, end: int, edit: NodeEdit) -> tuple[Node, ...]:
+        index = self._find([node.name for node in siblings], at)
         node = siblings[index]
         changed = edit(node) if at + 1 == end else retyped(node, self._in_type(type_of(node), at + 1, end, edit))
         return joined(siblings[:index], [changed], siblings[index + 1 :])
 
     def _in_type(self, type_: DataType, at: int, end: int, edit: NodeEdit) -> DataType:
-        children = _children(type_)
-        if not children and not isinstance(type_, Struct):
-            raise ImpossibleChangeError(f"there is nothing in {spelled(self._path[:at])} that could have a path")
-        changed = self._in_siblings(children, at, end, edit)
+        changed = self._in_siblings(_children(type_), at, end, edit)
         if isinstance(type_, Array):
             return Array(changed[0].type, changed[0].nullable)
         if isinstance(type_, Map):

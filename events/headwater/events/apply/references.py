@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
-from headwater.events.apply.errors import ImpossibleChangeError, missing, spelled
+from headwater.events.apply.errors import ImpossibleChangeError, spelled
 from headwater.events.apply.names import Names
 from headwater.events.apply.paths import Walk
 from headwater.events.scalars import FieldPath
@@ -16,10 +16,7 @@ PathChange: TypeAlias = Callable[[FieldPath], FieldPath]
 
 def spelling(table: Table, path: FieldPath, names: Names) -> FieldPath:
     """The path of a column that must be there, as the table spells it."""
-    found = Walk(path, names).spelling(table.columns)
-    if found is None:
-        raise missing(path, [column.name for column in table.columns])
-    return found
+    return Walk(path, names).spelling(table.columns)
 
 
 def rename_references(table: Table, path: FieldPath, new_name: str, names: Names) -> Table:
@@ -47,7 +44,7 @@ def drop_references(table: Table, path: FieldPath, names: Names) -> Table:
 def keep_references(before: Table, after: Table, path: FieldPath, names: Names) -> Table:
     """A new type must still hold every field in it that something refers to."""
     for what, reference in _references(before):
-        if not names.starts_with(reference, path) or Walk(reference, names).spelling(after.columns) is not None:
+        if not names.starts_with(reference, path) or Walk(reference, names).leads_somewhere(after.columns):
             continue
         raise ImpossibleChangeError(f"the new type of {spelled(path)} lacks {spelled(reference)}, which {what} has")
     return after
