@@ -1,0 +1,44 @@
+"""What a Spark session must have before it can read Avro. Imported only when a query is made: it needs pyspark."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from headwater.consumers.spark.errors import MissingSparkError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def functions() -> Any:
+    """pyspark.sql.functions; MissingSparkError without pyspark."""
+    try:
+        return importlib.import_module("pyspark.sql.functions")
+    except ImportError as e:
+        raise MissingSparkError(
+            "reading events with Spark needs pyspark, which isn't installed here: use the interpreter of the cluster, "
+            "or pip install 'headwater[spark]'"
+        ) from e
+
+
+def require_avro(spark: SparkSession) -> None:
+    """MissingSparkError names the package that this session lacks. A session of Spark Connect tells it only by running."""
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is None or _is_class(jvm.org.apache.spark.sql.avro.functions):
+        return
+    package = f"org.apache.spark:spark-avro_{_scala(jvm)}:{spark.version}"
+    raise MissingSparkError(
+        f"this Spark session has no Avro data source: start it with --packages {package} "
+        f"(or with the conf spark.jars.packages={package})"
+    )
+
+
+def _scala(jvm: Any) -> str:
+    """The binary version of Scala that Spark was built with, as it stands in the names of packages."""
+    return ".".join(jvm.scala.util.Properties.versionNumberString().split(".")[:2])
+
+
+def _is_class(found: Any) -> bool:
+    """py4j takes what isn't on the class path for a Java package."""
+    return type(found).__name__ == "JavaClass"

@@ -1,0 +1,141 @@
+"""The steps of a query over messages, as SQL: what each is, whether its bytes are sound, and the event in it.
+
+Each step uses columns of the one before, so that Spark reads every message once. `from_avro` itself is left to the
+caller: Spark 3.5 has it as a function of its API only, Spark 4 in SQL too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from headwater.consumers.spark.known import Known
+from headwater.consumers.spark.marker import mark_of, only_mark, with_mark
+from headwater.consumers.spark.presentation import presented, quoted, times_out_of_range
+from headwater.events.avro import MAX_EVENT_BYTES, Problem, WriterSchema
+from headwater.events.avro.framing import HEADER_BYTES, MAGIC
+
+UNKNOWN_SCHEMA: Final = "unknown schema"
+"""The problem of a message whose schema nobody has told yet; all others are those of headwater.events.avro.Problem."""
+MARK_COLUMN: Final = "__headwater_mark"
+EVENT_COLUMN: Final = "__headwater_event"
+_REGISTRY_HEADER_BYTES: Final = 5
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One use of from_avro: the bytes that an expression gives, by these schemas, where the condition holds."""
+
+    condition: str
+    content: str
+    writer: str
+    reader: str
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Bad bytes give a struct of nulls, and don't end the query."""
+        return {"mode": "PERMISSIVE", "avroSchema": self.reader}
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The SQL of each step, for messages in the column `value`."""
+
+    value: str
+    known: Known
+
+    def header(self) -> dict[str, str]:
+        """The columns that the header tells: these two by the fingerprint."""
+        schemas = self.known.schemas
+        kinds = {_text(s.fingerprint.hex()): _text(s.kind) for s in schemas}
+        versions = {_text(s.fingerprint.hex()): str(s.version) for s in schemas}
+        return {"kind": _case("fingerprint", kinds), "schema_version": _case("fingerprint", versions)}
+
+    def fingerprint(self) -> str:
+        """The fingerprint of the schema that the header names, in hexadecimal; null where it names none."""
+        value = self._value
+        single = (
+            f"if(startswith({value}, {_bytes(MAGIC)}) AND octet_length({value}) >= {HEADER_BYTES}, "
+            f"lower(hex(substring({value}, {len(MAGIC) + 1}, {HEADER_BYTES - len(MAGIC)}))), NULL)"
+        )
+        ids = {_bytes(b"\0" + number.to_bytes(4, "big")): _text(s.fingerprint.hex()) for number, s in self.known.by_id}
+        if not ids:
+            return single
+        return self._by_framing(single, _case(f"substring({value}, 1, {_REGISTRY_HEADER_BYTES})", ids))
+
+    def of_these_schemas(self) -> str:
+        """A condition on the fingerprint: one of the known schemas."""
+        return f"fingerprint IN ({', '.join(_text(s.fingerprint.hex()) for s in self.known.schemas)})"
+
+    def marks(self) -> list[Reading]:
+        """How the mark behind each message is read."""
+        marked = f"concat({self._content()}, {mark_of(self._value)})"
+        return [Reading(_written_with(s), marked, with_mark(s), only_mark(s)) for s in self.known.schemas]
+
+    def problem(self) -> str:
+        """What is wrong with a message, as far as its header and its mark tell."""
+        value, size = self._value, f"octet_length({self._value})"
+        return f"""CASE
+            WHEN {value} IS NULL OR {size} = 0 THEN {_text(Problem.EMPTY)}
+            WHEN {size} > {MAX_EVENT_BYTES} THEN {_text(Problem.TOO_LARGE)}
+            WHEN NOT ({self._framed()}) THEN {_text(Problem.UNKNOWN_FRAMING)}
+            WHEN {size} < {self._header_bytes()} THEN {_text(Problem.MALFORMED)}
+            WHEN kind IS NULL THEN {_text(UNKNOWN_SCHEMA)}
+            WHEN {MARK_COLUMN} IS NULL THEN {_text(Problem.MALFORMED)}
+            WHEN {MARK_COLUMN} <> {mark_of(value)} THEN {_text(Problem.TRAILING_BYTES)}
+        END"""
+
+    def events(self, reader: WriterSchema) -> list[Reading]:
+        """How the sound messages are read."""
+        return [
+            Reading(f"problem IS NULL AND {_written_with(s)}", self._content(), s.text, reader.text)
+            for s in self.known.schemas
+        ]
+
+    def problem_of_event(self, reader: WriterSchema) -> str:
+        """As `problem`, with what only reading shows: an unknown symbol, say, or a time that isn't one."""
+        bad = [f"{EVENT_COLUMN}.schema_version IS NULL", *times_out_of_range(reader, EVENT_COLUMN)]
+        return f"coalesce(problem, CASE WHEN {' OR '.join(bad)} THEN {_text(Problem.MALFORMED)} END)"
+
+    def event(self, reader: WriterSchema) -> str:
+        """The event with readable columns, and with the version that it has now, as the codec gives it."""
+        readable = presented(reader, EVENT_COLUMN, fixed={"schema_version": str(reader.version)})
+        return f"if(problem IS NULL, {readable}, NULL)"
+
+    @property
+    def _value(self) -> str:
+        return quoted(self.value)
+
+    def _framed(self) -> str:
+        return " OR ".join(f"startswith({self._value}, {prefix})" for prefix in self._prefixes())
+
+    def _prefixes(self) -> list[str]:
+        return [_bytes(MAGIC), _bytes(b"\0")] if self.known.by_id else [_bytes(MAGIC)]
+
+    def _by_framing(self, single: str, registry: str) -> str:
+        """Who reads no ids doesn't see in the query that there are such."""
+        return f"if(startswith({self._value}, X'00'), {registry}, {single})" if self.known.by_id else single
+
+    def _header_bytes(self) -> str:
+        return self._by_framing(str(HEADER_BYTES), str(_REGISTRY_HEADER_BYTES))
+
+    def _content(self) -> str:
+        start = self._by_framing(str(HEADER_BYTES + 1), str(_REGISTRY_HEADER_BYTES + 1))
+        return f"substring({self._value}, {start})"
+
+
+def _case(what: str, values: dict[str, str]) -> str:
+    branches = " ".join(f"WHEN {key} THEN {value}" for key, value in values.items())
+    return f"CASE {what} {branches} END"
+
+
+def _written_with(schema: WriterSchema) -> str:
+    return f"fingerprint = {_text(schema.fingerprint.hex())}"
+
+
+def _bytes(data: bytes) -> str:
+    return f"X'{data.hex().upper()}'"
+
+
+def _text(value: str | Problem) -> str:
+    return f"'{value.value if isinstance(value, Problem) else value}'"
