@@ -65,7 +65,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that share a server in one worker; a group that a test names itself holds."""
+    """Keep the tests that share a server in one worker; a group that a test names itself holds.
+
+    pytest-xdist 3.8 doesn't see any group under pytest 9.2 (pytest-xdist #1386): then each worker starts its own.
+    """
     for item in items:
         asked: list[str] = getattr(item, "fixturenames", [])
         shared = [server for server in SERVERS if server in asked]

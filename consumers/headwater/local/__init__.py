@@ -12,7 +12,7 @@ exit, and by a watchdog when we are killed. What has to be fetched is fetched on
 from __future__ import annotations
 
 from headwater.local.cache import cache_directory
-from headwater.local.decide import Decision, Kind, decide, kafka, mariadb, postgres, service
+from headwater.local.decide import Decision, Kind, decide, kafka, mariadb, postgres, prefetch, service
 from headwater.local.errors import (
     AddressError,
     DamagedDownloadError,
@@ -52,5 +52,6 @@ __all__ = [
     "kafka",
     "mariadb",
     "postgres",
+    "prefetch",
     "service",
 ]

@@ -59,7 +59,7 @@ def require_way_to(path: Path, account: Account | None) -> None:
     if account is not None and closed is not None:
         raise MissingRequirementError(
             f"the server runs as {account.name}, who can't enter {closed}: "
-            f"allow it (chmod o+x {closed}), or set TMPDIR or the directory to one that all users may enter"
+            "set TMPDIR, or the directory asked for, to one that all users may enter"
         )
 
 

@@ -8,7 +8,7 @@ out, HEADWATER_SERVERS=container insists on it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -19,9 +19,10 @@ from headwater.local.address import kafka_address, mariadb_address, postgres_add
 from headwater.local.database import query_fault
 from headwater.local.errors import MissingRequirementError
 from headwater.local.given import GivenService
-from headwater.local.kafka import KafkaServer, metadata_fault
+from headwater.local.kafka import KafkaServer, kafka_libraries, metadata_fault
 from headwater.local.mariadb import MariaDBServer
-from headwater.local.postgres import PostgresServer
+from headwater.local.mariadb_programs import mariadb_installation
+from headwater.local.postgres import PostgresServer, postgres_programs
 from headwater.local.service import Origin, Service
 
 SERVERS_VARIABLE = "HEADWATER_SERVERS"
@@ -55,6 +56,12 @@ _ADDRESSES: dict[Kind, Callable[[str, str], str]] = {
     Kind.KAFKA: kafka_address,
     Kind.POSTGRES: postgres_address,
     Kind.MARIADB: mariadb_address,
+}
+
+_REQUIREMENTS: dict[Kind, Callable[[], object]] = {
+    Kind.KAFKA: kafka_libraries,
+    Kind.POSTGRES: postgres_programs,
+    Kind.MARIADB: mariadb_installation,
 }
 
 
@@ -91,6 +98,13 @@ def service(kind: Kind, *, durable: bool = True) -> Service:
     if decision.origin is Origin.CONTAINER:
         return _container(kind)
     return _local(kind, durable=durable)
+
+
+def prefetch(kinds: Iterable[Kind] = tuple(Kind)) -> None:
+    """Fetch what the servers that would be started here need, so that the first start doesn't wait for a network."""
+    for kind in kinds:
+        if decide(kind).origin is Origin.LOCAL:
+            _REQUIREMENTS[kind]()
 
 
 def kafka() -> Service:

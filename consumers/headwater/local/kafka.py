@@ -131,6 +131,7 @@ class KafkaServer(LocalServer):
             **self._properties,
         }
         place = self._workspace.path / "server.properties"
+        place.touch(mode=0o600)  # it may hold passwords
         place.write_text(properties_text(settings), encoding="ascii")
         return place
 

@@ -48,4 +48,5 @@ def announced(what: str, *, patience: float = PATIENCE_SECONDS) -> Generator[Ann
 
 
 def _line(text: str) -> None:
-    print(f"headwater: {text}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"headwater: {text}\n")  # in one piece, because servers start side by side
+    sys.stderr.flush()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import ConfigurationError
-from headwater.local import AddressError, Kind, MissingRequirementError, NotOursError, Origin, decide
+from headwater.local import AddressError, Kind, MissingRequirementError, NotOursError, Origin, decide, prefetch
 from headwater.local.given import GivenService
 
 
@@ -87,6 +87,19 @@ def test_a_container_insisted_on_without_docker_is_an_error_that_says_what_to_do
 def test_an_unknown_choice_names_the_known_ones() -> None:
     with pytest.raises(ConfigurationError, match="'docker' is none of auto, container, local"):
         decide(Kind.KAFKA, {"HEADWATER_SERVERS": "docker"}, never_asked)
+
+
+def test_nothing_is_fetched_for_servers_that_somebody_else_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HEADWATER_CACHE", str(tmp_path / "file" / "below"))  # so that looking into it fails
+    monkeypatch.setenv("HEADWATER_SERVERS", "local")
+    with pytest.raises(MissingRequirementError, match="HEADWATER_CACHE"):
+        prefetch([Kind.KAFKA])
+    monkeypatch.setenv("HEADWATER_KAFKA", "b:9092")
+    monkeypatch.setenv("HEADWATER_MARIADB", "mysql://h/d")
+    prefetch()
 
 
 def test_a_given_server_is_neither_killed_nor_restarted() -> None:
