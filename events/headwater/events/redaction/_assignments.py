@@ -12,7 +12,8 @@ from typing import Final
 
 from headwater.events.redaction._keys import may_name_secret, names_secret
 from headwater.events.redaction._marker import REDACTED
-from headwater.events.redaction._values import Span, value_at
+from headwater.events.redaction._spans import Span
+from headwater.events.redaction._values import value_at
 
 IsSecret = Callable[[str], bool]
 
@@ -37,6 +38,7 @@ _SET_VALUE = re.compile(r"[^;\n]*[^;\s]")
 _HEADER_VALUE = re.compile(
     r"""(?:(?:(?i:bearer|basic|negotiate|token|ntlm|apikey)\s+)?(?:\*{9}\(redacted\)|[^\s"',;}\])])+|[^\n"']*[^\n"'\s])"""
 )
+_ATTRIBUTE = re.compile(r"[A-Za-z_][\w.]*#\d+L?(?!\w)")
 _WORD_BEFORE = re.compile(r"[A-Za-z]+\Z")
 _HEADERS = re.compile(r"(?i)authorization\Z|cookie\Z")
 _MANY_PARTS = re.compile(r"(?i)digest\s|aws4|hawk\s|oauth\s|\w+=")
@@ -106,6 +108,10 @@ def _value_of(text: str, name: str, start: int, end: int, *, sure: bool) -> Span
 
 def _bound_value(text: str, name: str, bound: re.Match[str], before: str, start: int, *, sure: bool) -> Span | None:
     sign, at = bound["sign"], bound.end()
+    if sign == ":" and text[max(0, start - 3) : start] == "://":
+        return None  # the user of an address, of which the whole goes elsewhere
+    if text[bound.start()] == "#" and _ATTRIBUTE.match(text, at):
+        return None  # two columns are compared
     is_quoted = before != "" and before in _QUOTES
     if sign == ":" and not is_quoted and not sure and not names_secret(name, loosely_bound=True):
         return None

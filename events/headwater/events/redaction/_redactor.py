@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Final, TypeVar
 
@@ -14,8 +14,9 @@ from headwater.events.redaction._assignments import secrets_named_in
 from headwater.events.redaction._java_regex import SPARK_DEFAULT, compile_java
 from headwater.events.redaction._keys import MAX_NAME, is_secret_option
 from headwater.events.redaction._marker import REDACTED
-from headwater.events.redaction._shapes import redact_shapes
-from headwater.events.redaction._urls import redact_user_info
+from headwater.events.redaction._shapes import secrets_by_shape
+from headwater.events.redaction._spans import Span, without
+from headwater.events.redaction._urls import user_infos
 from headwater.events.redaction._walk import walk_model
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -54,7 +55,7 @@ class Redactor:
             return self._remember(text)
         redacted = text
         for _ in range(_PASSES):
-            before, redacted = redacted, self._once(redacted)
+            before, redacted = redacted, without(redacted, self._secrets(redacted))
             if redacted == before:
                 break
         return redacted if redacted != text else self._remember(text)
@@ -113,14 +114,10 @@ class Redactor:
             return False
         return self._custom is not None or _SUSPECT.search(text.lower()) is not None
 
-    def _once(self, text: str) -> str:
-        text = redact_shapes(redact_user_info(text))
-        pieces: list[str] = []
-        done = 0
-        for span in secrets_named_in(text, self._custom):
-            pieces += (text[done : span.start], REDACTED)
-            done = span.end
-        return "".join([*pieces, text[done:]]) if pieces else text
+    def _secrets(self, text: str) -> Iterator[Span]:
+        yield from user_infos(text)
+        yield from secrets_by_shape(text)
+        yield from secrets_named_in(text, self._custom)
 
     def _matches(self, key: str) -> bool:
         return self._pattern is not None and self._pattern.search(key[-MAX_NAME:]) is not None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Iterator
 from typing import Final
 
-from headwater.events.redaction._marker import REDACTED
+from headwater.events.redaction._spans import Span
 
 _TOKENS = re.compile(
     r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,128}(?:[^\w\s]{1,4}[A-Za-z0-9/+=]{30,128})?"  # AWS: id, secret
@@ -19,58 +20,44 @@ _TOKENS = re.compile(
     r"|(?<![\w-])sk-[A-Za-z0-9_-]{20,}|(?<![\w-])[sr]k_(?:live|test)_\w{8,}|npm_[A-Za-z0-9]{30,}|pypi-[\w-]{32,}"
     r"|(?<!\w)hv[sbr]\.[\w-]{16,}|(?<!\w)SG\.[\w-]{16,}\.[\w-]{16,}|(?<!\w)hf_[A-Za-z0-9]{24,}"
 )
-_BEARER = re.compile(r"(?i)\b(bearer|negotiate|ntlm)\s+([\w.~+/=-]{8,})")
+_BEARER = re.compile(r"(?i)\b(?:bearer|negotiate|ntlm)\s+([\w.~+/=-]{8,})")
 _BASIC = re.compile(r"(?i)\bbasic\s+([A-Za-z0-9+/_-]{4,}={0,2})")
 _DIGEST = re.compile(r"""(?i)\bdigest\s+((?:\w+=(?:\\*"[^"]*"|[^\s,"]+)(?:,\s*)?)+)""")
-_SIGNED = re.compile(r"(?i)\bcurl\b[^\n]{0,512}?\s(?:-u|--user)[ =]?\s*(\S+:\S+)")
+_CURL_USER = re.compile(r"(?i)\bcurl\b[^\n]{0,512}?\s(?:-u|--user)[ =]?\s*(\S+:\S+)")
 _PROSE = re.compile(r"[A-Za-z][a-z]{0,15}[.]?")
 _PEM_BEGINS: Final = "-----BEGIN "
 _PEM_ENDS = re.compile(r"-----END [A-Z0-9 ]{1,40}-----")
 
 
-def redact_shapes(text: str) -> str:
-    """The text without what looks like a secret by itself."""
-    text = _TOKENS.sub(_token, _without_pem(text))
-    text = _BEARER.sub(_bearer, text)
-    text = _BASIC.sub(_basic, text)
-    text = _DIGEST.sub(_first_group, text)
-    return _SIGNED.sub(_first_group, text) if " -u" in text or "--user" in text else text
+def secrets_by_shape(text: str) -> Iterator[Span]:
+    """The places of what looks like a secret by itself."""
+    yield from _pem_blocks(text)
+    for token in _TOKENS.finditer(text):
+        if not token.group().startswith("eyJ") or token["rest"]:  # base64 of JSON without more is no web token
+            yield Span(*token.span())
+    for credentials in _BEARER.finditer(text):
+        if not _PROSE.fullmatch(credentials[1]):  # "Bearer token expired" is a sentence
+            yield Span(*credentials.span(1))
+    for credentials in _BASIC.finditer(text):
+        if _holds_user_and_password(credentials[1]):
+            yield Span(*credentials.span(1))
+    for credentials in _DIGEST.finditer(text):
+        yield Span(*credentials.span(1))
+    if " -u" in text or "--user" in text:
+        yield from (Span(*argument.span(1)) for argument in _CURL_USER.finditer(text))
 
 
-def _token(found: re.Match[str]) -> str:
-    """Plain base64 of JSON isn't secret by itself; with the parts of a web token it is."""
-    return found.group() if found.group().startswith("eyJ") and found["rest"] is None else REDACTED
-
-
-def _first_group(found: re.Match[str]) -> str:
-    return found.group()[: found.start(1) - found.start()] + REDACTED
-
-
-def _bearer(found: re.Match[str]) -> str:
-    """ "Bearer token expired" is a sentence, "Bearer 0aF…" isn't."""
-    if _PROSE.fullmatch(found[2]):
-        return found.group()
-    return found.group()[: found.start(2) - found.start()] + REDACTED
-
-
-def _basic(found: re.Match[str]) -> str:
-    encoded = found[1]
+def _holds_user_and_password(encoded: str) -> bool:
+    padded = encoded.replace("+", "-").replace("/", "_") + "=" * (-len(encoded) % 4)
     try:
-        decoded = base64.urlsafe_b64decode(encoded.replace("+", "-").replace("/", "_") + "=" * (-len(encoded) % 4))
+        return b":" in base64.urlsafe_b64decode(padded)
     except (binascii.Error, ValueError):
-        decoded = b""
-    return _first_group(found) if b":" in decoded else found.group()
+        return False
 
 
-def _without_pem(text: str) -> str:
+def _pem_blocks(text: str) -> Iterator[Span]:
     begin = text.find(_PEM_BEGINS)
-    if begin < 0:
-        return text
-    pieces: list[str] = []
-    done = 0
     while begin >= 0:
         end = _PEM_ENDS.search(text, begin)
-        pieces += (text[done:begin], REDACTED)
-        done = end.end() if end else len(text)  # a block that was cut off hides all that follows
-        begin = text.find(_PEM_BEGINS, done)
-    return "".join([*pieces, text[done:]])
+        yield Span(begin, end.end() if end else len(text))  # a block that was cut off hides all that follows
+        begin = text.find(_PEM_BEGINS, end.end()) if end else -1

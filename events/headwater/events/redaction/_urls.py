@@ -7,61 +7,57 @@ user-info but half of a dataset's name, and stays.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
-from headwater.events.redaction._marker import REDACTED
-from headwater.events.redaction._values import Span
+from headwater.events.redaction._spans import Span
 
 _ADDRESS = re.compile(r"[^\s\"'<>`]*")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,15}\Z")
 _CONTAINER_SCHEMES: Final = frozenset(["abfs", "abfss", "wasb", "wasbs", "adl"])
-_ORACLE = "jdbc:oracle:"
 _ORACLE_USER = re.compile(r"(?i:jdbc:oracle):\w{1,16}:(?P<address>(?:\"[^\"\n]*\"|[^\s'\"<>`])*)")
-_EZ_CONNECT = re.compile(r"(?<![\w/.:-])\w{1,64}/(?:\"[^\"\n]{1,128}\"|[^\s/@'\"<>]{1,128})@(?=//)")
+_EZ_CONNECT = re.compile(r"(?<![\w/.:-])(\w{1,64}/(?:\"[^\"\n]{1,128}\"|[^\s/@'\"<>]{1,128}))@(?=//)")
 _WITHOUT_SCHEME = re.compile(
-    r"(?<![\w:/@.%+-])(?!(?:mailto|e-?mail|owner|from|to|by|contact|cc):)[\w.%+-]{1,64}:[^\s:@/\"'<>,;()\[\]{}]{1,128}"
+    r"(?<![\w:/@.%+-])(?!(?:mailto|e-?mail|owner|from|to|by|contact|cc):)([\w.%+-]{1,64}:[^\s:@/\"'<>,;()\[\]{}]{1,128})"
     r"@(?=[\w-]{1,63}\.[\w.-]|[\w-]{1,63}:\d|tcp\(|unix\(|localhost\b)"
 )
+_PROPERTIES = re.compile(r"[;(](?=[\w.]{1,64}=)")
 _PORT = re.compile(r"\d{1,5}\Z")
 
 
-def redact_user_info(text: str) -> str:
-    """The text without the users and passwords of its addresses."""
+def user_infos(text: str) -> Iterator[Span]:
+    """The places of the users and passwords in the addresses of a text."""
     if "@" not in text:
-        return text
-    if _ORACLE in text.lower():
-        text = _ORACLE_USER.sub(_oracle, text)
-    text = _EZ_CONNECT.sub(f"{REDACTED}@", text)
-    return _WITHOUT_SCHEME.sub(f"{REDACTED}@", _with_scheme(text))
+        return
+    yield from _with_scheme(text)
+    for pattern in (_EZ_CONNECT, _WITHOUT_SCHEME):
+        yield from (Span(*found.span(1)) for found in pattern.finditer(text))
+    if "jdbc:oracle:" in text.lower():
+        yield from (_oracle(found) for found in _ORACLE_USER.finditer(text))
 
 
-def _oracle(found: re.Match[str]) -> str:
+def _oracle(found: re.Match[str]) -> Span:
     """`scott/tiger@host`; a `/` alone is a wallet, which names nobody."""
-    address = found["address"]
-    user, at, _ = address.partition("?")[0].rpartition("@")
-    if not at or user in {"", "/", REDACTED} or user.startswith(("@", "(")):
-        return found.group()
-    return f"{found.group()[: -len(address)]}{REDACTED}{address[len(user) :]}"
+    user = found["address"].partition("?")[0].rpartition("@")[0]
+    start = found.start("address")
+    is_nobody = user in {"", "/"} or user.startswith(("@", "("))
+    return Span(start, start if is_nobody else start + len(user))
 
 
-def _with_scheme(text: str) -> str:
-    pieces: list[str] = []
-    done = 0
+def _with_scheme(text: str) -> Iterator[Span]:
     at = text.find("://")
     while at >= 0:
         following = text.find("://", at + 3)
         span = _user_info(text, at, following if following >= 0 else len(text))
-        if span and text[span.start : span.end] != REDACTED:
-            pieces += (text[done : span.start], REDACTED)
-            done = span.end
+        if span:
+            yield span
         at = following
-    return "".join([*pieces, text[done:]])
 
 
 def _user_info(text: str, colon: int, limit: int) -> Span | None:
     start = colon + 3
     address = _ADDRESS.match(text, start, limit)
-    whole = address.group() if address else ""
+    whole = _PROPERTIES.split(address.group(), maxsplit=1)[0] if address else ""
     if "@" not in whole:
         return None
     end = _end_of_user_info(whole)

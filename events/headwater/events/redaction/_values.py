@@ -6,15 +6,10 @@ In doubt a value is taken to be longer: covering a word too much is better than 
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 from headwater.events.redaction._marker import REDACTED
-
-
-class Span(NamedTuple):
-    start: int
-    end: int
-
+from headwater.events.redaction._spans import Span
 
 _KEY_FOLLOWS = r"""(?:amp;)?\s?["'\\]{0,4}[\w.$-]{1,128}["'\\]{0,4}\s?(?:=|:|->)"""
 _QUOTE_ENDS = r"""(?:[\s,;:)\]}>|+]|\.?\Z)"""
