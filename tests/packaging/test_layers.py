@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
 import grimp
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.packaging.house import MODULES, ROOT, SOURCE_ROOTS
 
@@ -83,7 +87,7 @@ def plant(tree: Path, folder: str, imported: str) -> None:
 
 def broken(report: str) -> set[str]:
     """The names of the contracts that don't hold."""
-    return {line.removesuffix(" BROKEN") for line in report.splitlines() if line.endswith(" BROKEN")}
+    return set(re.findall(r"^(.*) BROKEN\b", report, re.MULTILINE))
 
 
 @pytest.mark.parametrize(("folder", "imported", "contract"), FORBIDDEN)
@@ -103,3 +107,17 @@ def test_what_is_allowed_breaks_nothing(copy: Path) -> None:
 def test_the_layers_are_checked_over_every_module() -> None:
     graph = grimp.build_graph("headwater", cache_dir=None)
     assert set(MODULES) | {"headwater"} == graph.modules
+
+
+def test_whatever_is_imported_is_declared() -> None:
+    """A module that only a development tool happens to bring would be missing where a user installs headwater."""
+    requirements = [Requirement(text) for text in distribution("headwater").requires or []]
+    declared = {canonicalize_name(each.name) for each in requirements if 'extra == "dev"' not in str(each.marker)}
+    brought_by_pydantic = {"pydantic-core", "typing-extensions", "annotated-types"}
+    imported = grimp.build_graph("headwater", include_external_packages=True, cache_dir=None).modules - set(MODULES)
+    foreign = {name for name in imported if name != "headwater"} - sys.stdlib_module_names
+    of = packages_distributions()
+    known = declared | brought_by_pydantic
+    undeclared = {name for name in foreign if not {*map(canonicalize_name, of.get(name, [name]))} & known}
+    assert {"pydantic", "fastavro"} <= foreign
+    assert undeclared == set()

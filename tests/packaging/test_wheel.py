@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from tests.packaging.house import ROOT, SOURCE_ROOTS, only
 
 pytestmark = pytest.mark.xdist_group("packaging")
-EXTRAS = {"spark", "registry", "postgres", "mysql", "datahub", "atlas", "openlineage", "web", "local", "dev"}
+EXTRAS = {"spark", "registry", "postgres", "mysql", "datahub", "atlas", "openlineage", "web", "local", "testing", "dev"}
 
 
 def tree_files() -> set[str]:
