@@ -54,6 +54,7 @@ class Appender:
         self.directory = directory
         self._clock = options.clock
         self._limit = options.segment_size
+        self._current = segments[-1] if segments else Segment(-1, directory, 0, 0)
         self._descriptor = -1
         self._seed = 0
         self._synced_size = 0
@@ -61,20 +62,27 @@ class Appender:
 
     def resume(self, segment: Segment, descriptor: int) -> None:
         """Go on writing at the end of a segment."""
+        self._current = segment
         self._descriptor = descriptor
         self._seed = seed_of(segment.base)
         self._synced_size = 0
 
     def append(self, value: bytes, key: bytes | None, headers: Headers) -> int:
-        """Write one record; its offset."""
-        self._make_room(HEAD_SIZE + len(value))
-        time = self._tick()
-        offset = self.next_offset
-        seed = self._seed + self.segments[-1].size
-        if key is None and not headers:
-            self._write(encode_plain(value, offset, time, seed), 1)
+        """Write one record; its offset. Every capture waits for this, so what other methods share is written out."""
+        segment = self._current
+        if self._descriptor < 0 or segment.size + HEAD_SIZE + len(value) > self._limit:
+            segment = self._make_room()
+        time = self._clock()
+        if time > self.last_time:
+            self.last_time = time
         else:
-            self._write(encode(value, key, headers, offset=offset, time=time, seed=seed), 1)
+            time = self.last_time
+        offset = self.next_offset
+        if key is None and not headers:
+            frame = encode_plain(value, offset, time, self._seed + segment.size)
+        else:
+            frame = encode(value, key, headers, offset=offset, time=time, seed=self._seed + segment.size)
+        self._write(segment, frame, 1)
         return offset
 
     def append_many(self, entries: Sequence[bytes | Entry]) -> range:
@@ -89,47 +97,43 @@ class Appender:
         return range(self.next_offset - done, self.next_offset)
 
     def _append_some(self, entries: Sequence[bytes | Entry], done: int) -> int:
-        self._make_room(HEAD_SIZE)
-        size = self.segments[-1].size
+        segment = self._current
+        if self._descriptor < 0 or segment.size + HEAD_SIZE > self._limit:
+            segment = self._make_room()
+        size = segment.size
         rest = islice(entries, done, None) if done else entries
         chunks = encode_batch(rest, self.next_offset, self._tick(), self._seed + size, self._limit - size)
-        self._write(b"".join(chunks), len(chunks) // 2)
+        self._write(segment, b"".join(chunks), len(chunks) // 2)
         return len(chunks) // 2
 
     def _tick(self) -> int:
-        time = self._clock()
-        if time > self.last_time:  # noqa: PLR1730 - max() costs an append 3 %
-            self.last_time = time
+        self.last_time = max(self.last_time, self._clock())
         return self.last_time
 
-    def _make_room(self, size: int) -> None:
-        if self._descriptor < 0 or self.segments[-1].size + size > self._limit:
-            self._roll_if_needed()
-
-    def _roll_if_needed(self) -> None:
-        if self._descriptor < 0 or self.next_offset > self.segments[-1].base:  # an empty segment takes any record
+    def _make_room(self) -> Segment:
+        """The segment to write to, a new one unless the current one is empty: that takes any record."""
+        if self._descriptor < 0 or self.next_offset > self._current.base:
             self.roll()
+        return self._current
 
-    def _write(self, data: bytes, count: int) -> None:
-        segment = self.segments[-1]
+    def _write(self, segment: Segment, data: bytes, count: int) -> None:
         try:
             written = self._write_at(self._descriptor, data, segment.size)
-            while written < len(data):
+            while written != len(data):
                 written += self._write_at(self._descriptor, data[written:], segment.size + written)
         except OSError as error:
             self._repair(segment, count, error)
             return
         except BaseException:  # an interrupt may come between the write and its being counted
-            with contextlib.suppress(OSError):
-                self._repair(segment, count, None)
+            with contextlib.suppress(StorageError):
+                self._repair(segment, count, OSError("interrupted"))
             raise
         segment.size += written
         segment.newest = self.last_time
         self.next_offset += count
 
-    def _repair(self, segment: Segment, count: int, cause: OSError | None) -> None:
+    def _repair(self, segment: Segment, count: int, cause: OSError) -> None:
         """Find out what a failed write left; returns only if every record turned out to be in."""
-        cause = cause or OSError("interrupted")
         try:
             whole, end = whole_records(self._files, segment.path, segment.base, segment.size, self.next_offset)
         except OSError:
@@ -162,6 +166,9 @@ class Appender:
         except OSError as error:
             self._give_up(header)
             raise storage_error(error, "starting a segment in", self.directory) from error
+        except BaseException:  # an interrupt may come after the making
+            self._give_up(header)
+            raise
         self.seal()
         self.segments.append(segment)
         self.next_offset, self.continues = base, None
@@ -183,18 +190,18 @@ class Appender:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0:
             return
-        if self.segments[-1].size != self._synced_size:
-            self._unsynced.append(self.segments[-1].path)
+        if self._current.size != self._synced_size:
+            self._unsynced.append(self._current.path)
         close_quietly(self._files, descriptor)
 
     def begin_sync(self) -> SyncWork | None:
         """Everything written and not yet synced, or None."""
-        dirty = self._descriptor >= 0 and self.segments[-1].size != self._synced_size
+        dirty = self._descriptor >= 0 and self._current.size != self._synced_size
         if not dirty and not self._unsynced:
             return None
         descriptor = self._files.duplicate(self._descriptor) if dirty else -1
         if dirty:
-            self._synced_size = self.segments[-1].size
+            self._synced_size = self._current.size
         paths, self._unsynced = self._unsynced, []
         return SyncWork(self._files, paths, descriptor)
 

@@ -67,7 +67,10 @@ class Cursor(Closing):
         return self._tail.position
 
     def read(self, max_records: int = 1000, max_bytes: int = 1024 * 1024, timeout: float = 0.0) -> Batch:
-        """The next records and what is missing before them; waits for the first up to `timeout` seconds."""
+        """The next records, at most so many and often fewer, and what is missing before them.
+
+        Waits for the first up to `timeout` seconds.
+        """
         self._check_open()
         return self._tail.read(max_records, max_bytes, timeout)
 

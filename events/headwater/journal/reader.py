@@ -93,7 +93,9 @@ class Tail(Closing):
             self.position = position
 
     def read(self, max_records: int = 1000, max_bytes: int = 1024 * 1024, timeout: float = 0.0) -> Batch:
-        """The next records, at most so many; waits for the first one up to `timeout` seconds."""
+        """The next records, at most so many and often fewer; waits for the first up to `timeout` seconds."""
+        if max_records < 1 or max_bytes < 1:
+            raise ValueError(f"a read takes at least 1 record and 1 byte, not {max_records} and {max_bytes}")
         deadline = time.monotonic() + timeout
         while True:
             with self._busy:
