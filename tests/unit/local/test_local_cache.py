@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import subprocess
 import sys
@@ -78,24 +79,25 @@ def test_what_a_dead_process_left_half_made_is_cleared(tmp_path: Path) -> None:
     assert not half.exists()
 
 
-def test_processes_that_ask_at_once_make_it_once(tmp_path: Path) -> None:
+def test_who_comes_second_waits_says_so_and_takes_what_the_first_has_made(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
 from headwater.local.cache import kept
-def fill(place):
-    with open(sys.argv[1] + "/made", "a") as made:
-        made.write("x")
-    (place / "a").write_text("a")
-sys.stdin.read()
-print(kept("thing", fill, cache=Path(sys.argv[1])))
+def never(place):
+    raise AssertionError("filled a second time")
+print(kept("thing", never, cache=Path(sys.argv[1])))
 """
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    racers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    said = [racer.communicate()[0] for racer in racers]
-    assert [racer.returncode for racer in racers] == [0] * 4
-    assert said == [f"{tmp_path}/thing\n"] * 4
-    assert (tmp_path / "made").read_text() == "x"
+    with (tmp_path / "thing.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # we are the first, and at it
+        command = [sys.executable, "-c", code, str(tmp_path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as second:
+            assert second.stderr is not None
+            assert second.stderr.readline() == f"headwater: waiting for another process that fills {tmp_path} ...\n"
+            (tmp_path / "thing").mkdir()
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            said, _ = second.communicate()
+    assert (second.returncode, said) == (0, f"{tmp_path}/thing\n")
 
 
 def test_the_lists_in_the_package_are_whole() -> None:
