@@ -113,7 +113,7 @@ def test_the_secret_goes_and_the_rest_stays(form: str, value: str) -> None:
         (f"mongodb+srv://u:{SECRET}@h1:27017,h2:27017/db", "mongodb+srv://§@h1:27017,h2:27017/db"),
         (f"abfss://container:{SECRET}@acc.dfs.core.windows.net/p", "abfss://container:§@acc.dfs.core.windows.net/p"),
         (f"s3n://AKIAABCDEFGHIJKLMNOP:{SECRET}/+x@bucket/path", "s3n://§@bucket/path"),
-        (f"jdbc:sqlserver://h;password={{a;{SECRET}}}}}b}};encrypt=true", "jdbc:sqlserver://h;password=§};encrypt=true"),
+        (f"jdbc:sqlserver://h;password={{a;{SECRET}}}}}b}};e=true", "jdbc:sqlserver://h;password=§};e=true"),
         (f"password = concat('{SECRET}', \"{SECRET}\")", "password = §"),
         (f"password = '{SECRET}' || '{SECRET}' AND x", "password = '§' AND x"),
         (f"OPTIONS (password 'a''{SECRET}\\'{SECRET}', dbtable 't')", "OPTIONS (password '§', dbtable 't')"),

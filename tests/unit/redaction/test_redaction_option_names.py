@@ -1,4 +1,4 @@
-"""Which options hold secrets: the truth by hand, for options of Spark, Hadoop, Kafka, JDBC, the formats and the clouds."""
+"""Which options hold secrets: the truth by hand, for Spark, Hadoop, Kafka, JDBC, the formats and the clouds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import pytest
 
 from headwater.events.redaction import REDACTED, Redactor
 
-SECRET = """
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+SECRET = words("""
 password  PASSWORD  passwd  pwd  Pwd  db.pass  db_pw  userPassword  user-password  dbpassword  passphrase
 secret  client_secret  clientSecret  client.secret  CLIENT-SECRET  spark.authenticate.secret  secretId
 token  access_token  accessToken  refresh_token  id-token  spark.databricks.token  tokens  sasToken  sessionToken
@@ -15,33 +20,39 @@ credential  credentials  creds  aws.cred  gcpCredentials  credentials.json  auth
 fs.s3a.secret.key  fs.s3a.access.key  fs.s3a.session.token  fs.s3a.bucket.orders.secret.key  fs.s3n.awsSecretAccessKey
 fs.s3n.awsAccessKeyId  fs.oss.accessKeySecret  fs.cosn.userinfo.secretKey  fs.obs.secret.key  s3.secret-access-key
 fs.s3a.server-side-encryption.key  spark.hadoop.fs.azure.account.key.acct.dfs.core.windows.net
-spark.hadoop.fs.azure.account.oauth2.client.secret.acct.dfs.core.windows.net  fs.azure.sas.cont.acct.blob.core.windows.net
+spark.hadoop.fs.azure.account.oauth2.client.secret.acct.dfs.core.windows.net
+fs.azure.sas.cont.acct.blob.core.windows.net
 fs.azure.account.key.location.file.core.windows.net  adls.sas-token.acct  adls.connection-string.acct
 fs.gs.auth.service.account.private.key  spark.hadoop.google.cloud.auth.service.account.private.key
 fs.gs.auth.client.secret  fs.gs.auth.refresh.token  gcs.oauth2.token  parquet.encryption.key.list
 sasl.jaas.config  kafka.sasl.jaas.config  properties.sasl.jaas.config  kafka.ssl.key.password  ssl.key.pem
-kafka.ssl.keystore.password  kafka.ssl.truststore.password  ssl.keystore.key  sasl.password  sasl.oauthbearer.client.secret
+kafka.ssl.keystore.password  kafka.ssl.truststore.password
+ssl.keystore.key  sasl.password  sasl.oauthbearer.client.secret
 basic.auth.user.info  basic.auth.credentials  schema.registry.basic.auth.user.info  schema.registry.ssl.key.password
-spark.sql.catalog.c.jdbc.password  spark.sql.catalog.c.credential  spark.sql.catalog.c.token  spark.sql.catalog.c.rest.auth
+spark.sql.catalog.c.jdbc.password  spark.sql.catalog.c.credential
+spark.sql.catalog.c.token  spark.sql.catalog.c.rest.auth
 spark.sql.catalog.c.s3.access-key-id  spark.sql.catalog.c.oauth2.credential  javax.jdo.option.ConnectionPassword
 spark.ssl.keyPassword  spark.ssl.keyStorePassword  spark.ssl.trustStorePassword  hive.server2.keystore.password
 hoodie.datasource.hive_sync.password  hoodie.datasource.hive_sync.pass  es.net.http.auth.pass  spark.redis.auth
-spark.cassandra.auth.password  spark.mongodb.connection.string  sfPassword  pem_private_key  sfToken  temporary_aws_secret_access_key
+spark.cassandra.auth.password  spark.mongodb.connection.string  sfPassword
+pem_private_key  sfToken  temporary_aws_secret_access_key
 aws_secret_access_key  AWS_SECRET_ACCESS_KEY  aws_access_key_id  AWS_SESSION_TOKEN  azure_client_secret  GITHUB_TOKEN
 SharedAccessKey  SharedAccessSignature  connectionString  connection_string  eventhubs.connectionString  webhook.url
 slack_webhook  jwt  signing.key  encryption_key  encryptionKey  hmac-key  master.key  license_key  ssh_key  auth-key
 signature  sig  X-Amz-Signature  X-Amz-Credential  X-Amz-Security-Token  bearer  oauth  oauthAccessToken  OAuthPvtKey
 spark.kubernetes.authenticate.oauthToken  spark.kubernetes.driver.secrets.vault  spark.myapp.key  vendor.magic.key
 s3.sse.key  fs.s3a.encryption.key  hadoop.http.authentication.signature.secret  otp  psk  userInfo  keystore.key
-""".split()
+""")
 
-HARMLESS = """
+HARMLESS = words("""
 primary-key  primary.key  primaryKey  primary_keys  bucket-key  bucket_key  merge-key  merge.keys  sequence.field
 partition.key  partitionKey  partition-keys  sort.key  sort-keys  cluster.key  cluster-key  foreign_key  unique.key
 record.key  recordkey  rowkey  row.key  distribution.key  hash-key  range_key  lookup.keys  join-key  dedup-key
 hoodie.datasource.write.recordkey.field  hoodie.table.recordkey.fields  hoodie.table.keygenerator.class
-hoodie.datasource.write.keygenerator.type  hoodie.datasource.write.precombine.field  hoodie.write.lock.zookeeper.lock_key
-key.deserializer  key.serializer  key.format  key.fields  key.fields-prefix  key.converter  key-format  message.key.columns
+hoodie.datasource.write.keygenerator.type
+hoodie.datasource.write.precombine.field  hoodie.write.lock.zookeeper.lock_key
+key.deserializer  key.serializer  key.format  key.fields
+key.fields-prefix  key.converter  key-format  message.key.columns
 value.format  value.fields-include  kafka.ssl.truststore.location  ssl.keystore.location  ssl.keystore.type
 ssl.key.location  kafka.security.protocol  sasl.mechanism  sasl.kerberos.service.name  bootstrap.servers
 hive.metastore.kerberos.principal  hive.metastore.kerberos.keytab.file  spark.kerberos.keytab  spark.kerberos.principal
@@ -50,7 +61,8 @@ spark.network.crypto.keyFactoryAlgorithm  spark.io.encryption.keySizeBits  spark
 spark.security.credentials.hive.enabled  fs.s3a.aws.credentials.provider  fs.s3a.endpoint  fs.s3a.path.style.access
 fs.s3a.assumed.role.credentials.provider  hadoop.security.credential.provider.path  fs.azure.account.auth.type
 fs.azure.account.oauth2.client.endpoint  fs.azure.account.oauth.provider.type  sasl.oauthbearer.token.endpoint.url
-basic.auth.credentials.source  oauth2-server-uri  token.count  max.tokens  max_tokens  num_tokens  token-refresh-enabled
+basic.auth.credentials.source  oauth2-server-uri  token.count
+max.tokens  max_tokens  num_tokens  token-refresh-enabled
 token.expiration  token_ttl  tokenizer  tokenize  secretary  authors  author  monkey  turkey  keyspace  keyboard
 url  dbtable  driver  user  username  fetchsize  path  topic  subscribe  startingOffsets  group.id  client.id
 warehouse  catalog-impl  io-impl  format-version  write.format.default  write.distribution-mode  write.metadata.path
@@ -60,7 +72,7 @@ spark.app.name  spark.master  spark.executor.memory  spark.sql.shuffle.partition
 spark.eventLog.dir  spark.redaction.regex  spark.sql.redaction.options.regex  spark.yarn.queue  spark.jars
 owner  comment  provider  location  created_at  numFiles  totalSize  transient_lastDdlTime  compression  header  sep
 passenger.count  compass  bypass.cache  design  assignment  signal  sign_up_date  signed  conn.timeout  information
-""".split()
+""")
 
 
 @pytest.mark.parametrize("name", SECRET)

@@ -1,4 +1,4 @@
-"""A text made to be slow isn't: four times the length takes about four times as long, and a megabyte some seconds.
+"""A text made to be slow isn't: no pattern tries the same characters again and again.
 
 Time is the process's own, so that a busy machine changes nothing.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from headwater.events.redaction import canonical_text, mask_catalyst, mask_literals, redact
+from headwater.events.redaction import canonical_text, mask_catalyst, redact
 
 HOSTILE = [
     "a", "password=", "password ", "password='\\", "password=,", "password=a,", "password=)))", "token=(", "token={[",
@@ -20,26 +20,33 @@ HOSTILE = [
     "key-", "a----", "a:b@", "<password>", "<password ", "(password,", "|password|", "Map(password -> a b, ", "\\n",
     "{password=a ", "SET a.password=", "password: |\n  a\n", "  ", "\U0001f642", "\u0130", "''''password",
 ]  # fmt: skip
-ENDS = ["", "x", "@'", "= password=x "]
+END = "@' = password=x "  # so that no text is passed over as one that can't hold a secret
+QUICK = {redact: 30_000, canonical_text: 10_000, mask_catalyst: 10_000}
+A_MEGABYTE = 1_000_000
 
 
-def seconds(function: Callable[[str], object], text: str) -> float:
+def seconds(function: Callable[[str], object], unit: str, length: int) -> float:
+    text = unit * (length // len(unit)) + END
     before = time.process_time()
     function(text)
     return time.process_time() - before
 
 
-@pytest.mark.parametrize("function", [redact, mask_literals, mask_catalyst, canonical_text])
-def test_time_grows_with_the_length_alone(function: Callable[[str], object]) -> None:
-    for unit in HOSTILE:
-        for end in ENDS:
-            texts = [unit * (length // len(unit)) + end for length in (1_500, 6_000)]
-            short, long = (min(seconds(function, text) for _ in range(2)) for text in texts)
-            assert long < max(10 * short, 0.06), f"{unit!r} and {end!r}: {short:.4f} s, then {long:.4f} s"
+@pytest.mark.parametrize("function", QUICK)
+def test_no_text_is_slow(function: Callable[[str], object]) -> None:
+    """At these lengths linear time is under a tenth of the limit, and anything worse is over it."""
+    slow = {unit: spent for unit in HOSTILE if (spent := seconds(function, unit, QUICK[function])) > 1}
+    assert slow == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_a_megabyte_takes_seconds(unit: str) -> None:
-    text = unit * (1_000_000 // len(unit))
-    assert max(seconds(function, text) for function in (redact, mask_literals, mask_catalyst)) < 20
+def test_a_megabyte_with_secrets_takes_seconds(unit: str) -> None:
+    assert seconds(redact, unit, A_MEGABYTE) < 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["'", "(", "1", "IN (1,", "a#1", "/*", "map<", "- "])
+@pytest.mark.parametrize("function", [canonical_text, mask_catalyst])
+def test_a_megabyte_of_sql_takes_seconds(function: Callable[[str], object], unit: str) -> None:
+    assert seconds(function, unit, A_MEGABYTE) < 30

@@ -40,7 +40,8 @@ def _canonical(tokens: list[Token]) -> Iterator[Token]:
         before = tokens[at - 1] if at else END
         token = _without_count(tokens[at], before)
         is_glued = needs_gap and token.kind is not Kind.SIGN
-        yield token._replace(gap=" " if token.gap or is_glued else "")
+        gap = " " if token.gap or is_glued else ""
+        yield token if token.gap == gap else token._replace(gap=gap)
         at += 1
         needs_gap = False
 
@@ -64,4 +65,5 @@ def _without_count(token: Token, before: Token) -> Token:
         return token._replace(text=_LAMBDA_COUNT.sub("", token.text) or token.text)
     if before.text == "@" and not token.gap and _VERSION.match(token.text):
         return token._replace(text="v")
-    return token._replace(text=_COUNTED_NAME.sub(r"\1", token.text))
+    counted = _COUNTED_NAME.search(token.text) if token.text[-1].isdigit() else None
+    return token._replace(text=token.text[: counted.end(1)]) if counted else token

@@ -23,8 +23,8 @@ _QUOTED_VALUE = re.compile(
     (?=[\s(),\[\]]|\Z)""",
     re.VERBOSE | re.DOTALL,
 )
-_ATTRIBUTE = re.compile(r"[-~!']{0,8}(?:[\w$.@-]*|`[^`]*`)#\d+L?(?:\.[\w$]+)*:?")
-_BACKTICKED = re.compile(r"`[^`]*`(?:\.(?:`[^`]*`|\w+))*")
+_ATTRIBUTE = re.compile(r"[-~!']{0,8}[\w$.@-]*#\d+L?(?:\.[\w$]+)*:?")
+_BACKTICKED = re.compile(r"`[^`]*`(?:\.(?:`[^`]*`|\w+)){0,64}(?:#\d+L?)?(?=[\s(),\[\]]|\Z)")
 _FUNCTION = re.compile(r"[-~!]{0,8}[A-Za-z_$][\w$.]*")
 _FIELD = re.compile(r"(?:\.[A-Za-z_$][\w$]*)+")
 _NAME = re.compile(r"[A-Za-z_$][\w$.]*(?:#\d+L?)?")
@@ -105,6 +105,9 @@ class _CatalystScanner:
         value = _QUOTED_VALUE.match(self.text, start)
         if value:
             return Kind.MARK, value.end()
+        quoted = _BACKTICKED.match(self.text, start)
+        if quoted:
+            return Kind.QUOTED, quoted.end()
         if before in _BEFORE_NAME:
             end = self._end_of_type(start) or _end(_NAME, self.text, start)
             if end and self.text[end : end + 1] in {"", " ", ",", ")", "]"}:
@@ -123,7 +126,7 @@ class _CatalystScanner:
         return Kind.MARK, end
 
     def _is_name(self, chunk: str, end: int) -> bool:
-        if _ATTRIBUTE.fullmatch(chunk) or _BACKTICKED.fullmatch(chunk):
+        if _ATTRIBUTE.fullmatch(chunk):
             return True
         return self.text[end : end + 1] == "(" and _FUNCTION.fullmatch(chunk) is not None
 

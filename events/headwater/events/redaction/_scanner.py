@@ -48,8 +48,7 @@ _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _STRING = {
     quote: re.compile(rf"{quote}(?:[^{quote}\\]+|\\.|{quote}{quote})*(?:{quote}|\\?\Z)", re.DOTALL) for quote in "'\""
 }
-_RAW_STRING = {quote: re.compile(rf"[rR]{quote}[^{quote}]*(?:{quote}|\Z)") for quote in "'\""}
-_HEX_STRING = re.compile(r"[xX](?:'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z))")
+_PREFIXED_STRING = re.compile(r"[rRxX](?:'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z))")  # raw texts and binaries know no escapes
 _BACKTICKED = re.compile(r"`(?:[^`]|``)*`")
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[bB][dD]|[lLsSyYdDfF])?(?!\w)")
@@ -103,8 +102,8 @@ class Scanner:
         return Kind.SIGN, start + 1
 
     def _word_or_number(self, start: int, *, is_field: bool) -> tuple[Kind, int]:
-        for prefixed in (_RAW_STRING["'"], _RAW_STRING['"'], _HEX_STRING):
-            found = prefixed.match(self.text, start)
+        if self.text[start] in "rRxX":
+            found = _PREFIXED_STRING.match(self.text, start)
             if found:
                 return Kind.STRING, found.end()
         end = _end(_WORD, self.text, start)
