@@ -121,6 +121,8 @@ def test_what_only_documents_a_schema_does_not_change_its_fingerprint() -> None:
         (Codec().encode(HEARTBEAT) + b"\0", Problem.TRAILING_BYTES, "1 too many"),
         (b"\xc3\x01" + bytes(1_000_000), Problem.TOO_LARGE, "1000002 bytes, where 1000000 are allowed"),
     ],
+    # Names of their own: those made from bytes that differ from run to run would differ between parallel workers.
+    ids=["nothing", "confluent", "json", "gzip", "short-fingerprint", "cut-off", "one-too-many", "too-large"],
 )
 def test_what_is_wrong_with_bytes_is_told(data: bytes, problem: Problem, words: str) -> None:
     with pytest.raises(DecodeError, match=words) as caught:
