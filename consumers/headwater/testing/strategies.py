@@ -21,6 +21,7 @@ from headwater.events.envelope import Event
 from headwater.events.kinds import KINDS
 from headwater.events.marks import IndexesInto
 from headwater.events.scalars import Word
+from headwater.events.tables import Column
 
 Strategy = st.SearchStrategy[Any]
 
@@ -51,6 +52,8 @@ def models(model: type[Model]) -> Strategy:
     fields = {name: _strategy(f.annotation, tuple(f.metadata)) for name, f in model.model_fields.items()}
     if issubclass(model, Event):
         fields["producer"] = st.uuids(version=4)
+    if model is Column:
+        fields["piece"] = st.none()  # pieces come of cutting only
     return st.builds(model, **fields)
 
 

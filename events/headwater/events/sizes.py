@@ -13,34 +13,43 @@ from headwater.events.envelope import Event
 from headwater.events.marks import Shorten
 
 TEXT_CHARACTERS: Final = 4_096
-_LENGTH: Final = 6
+_TAG: Final = 1
+"""Which branch of a union it is, for most fields may be null."""
+_BLOCK: Final = 7
+"""The count before the elements of an array or map, and the zero behind them."""
 _FLAT: Final = 48
 """A member of a flat union takes a byte for each field that it doesn't have, and its own name."""
-_FRAME: Final = 16
+
+_FIXED: Final = {datetime: 9, UUID: 16}
 
 
 def weight(value: Any) -> int:
     """Never less than the bytes that the codec writes for it, and seldom much more."""
-    if value is None or isinstance(value, bool | Enum):
-        return 2
+    if value is None:
+        return 1
     if isinstance(value, str):
-        return len(value.encode("utf-8", "surrogatepass")) + _LENGTH
-    if isinstance(value, int | datetime):
-        return 11
-    if isinstance(value, UUID):
-        return 17
-    if isinstance(value, bytes):
-        return len(value) + _LENGTH
-    return _LENGTH + _inside(value)
+        size = len(value.encode("utf-8", "surrogatepass"))
+        return _TAG + _varint(size) + size
+    if isinstance(value, bool | Enum):
+        return _TAG + 1
+    if isinstance(value, int):
+        return _TAG + _varint(value)
+    return _TAG + (_FIXED.get(type(value)) or _inside(value))
+
+
+def _varint(value: int) -> int:
+    return 1 + value.bit_length() // 7  # a bit for the sign
 
 
 def _inside(value: Any) -> int:
+    if isinstance(value, bytes):
+        return _varint(len(value)) + len(value)
     if isinstance(value, Model):
-        extra = _FLAT if "change" in value.__dict__ else _FRAME if isinstance(value, Event) else 0
+        extra = _FLAT if "change" in value.__dict__ else 10 if isinstance(value, Event) else 0  # the frame
         return extra + sum(map(weight, value.__dict__.values()))
     if isinstance(value, FrozenMap):
-        return sum(weight(key) + weight(item) for key, item in value.items())
-    return sum(map(weight, value))
+        return _BLOCK + sum(weight(key) + weight(item) for key, item in value.items())
+    return _BLOCK + sum(map(weight, value)) if value else 1
 
 
 def shortened(model: Any, characters: int = TEXT_CHARACTERS) -> Any:
