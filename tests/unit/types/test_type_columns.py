@@ -69,6 +69,11 @@ def field(type_: Any, metadata: dict[str, Any] | None = None) -> str:
             Column(name="a", type='"string"', metadata='{"__CHAR_VARCHAR_TYPE_STRING":"array<char(3)>"}'),
         ),
         ("char(3)", {}, Column(name="a", type='"char(3)"')),
+        (
+            "char(3)",
+            {"__CHAR_VARCHAR_TYPE_STRING": "char(5)"},
+            Column(name="a", type='"char(3)"', metadata='{"__CHAR_VARCHAR_TYPE_STRING":"char(5)"}'),
+        ),
     ],
 )
 def test_a_field_is_a_column_and_comes_back(type_: Any, metadata: dict[str, Any], column: Column) -> None:
