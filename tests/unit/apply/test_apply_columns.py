@@ -94,7 +94,7 @@ CASES: list[tuple[str, list[TableChange], str]] = [
     ("a int", [ChangeNullability(path=path("a"), nullable=False)], "a int not null"),
     ("a struct<b: int not null>", [ChangeNullability(path=path("a.b"), nullable=True)], "a struct<b: int>"),
     ("a map<int, int>", [ChangeNullability(path=path("a.key"), nullable=True)], "a map<int, int>"),
-    ("`\u017f` int", [RenameColumn(path=path("S"), new_name="long s, as Java sees it")], "`long s, as Java sees it` int"),
+    ("`\u017f` int", [RenameColumn(path=path("S"), new_name="s, to Java")], "`s, to Java` int"),
     ("ß int", [add("SS")], "ß int, SS int"),
     ("É int", [RenameColumn(path=path("é"), new_name="e")], "e int"),
     ("a int, A int", [DropColumn(path=path("A"))], "a int"),
