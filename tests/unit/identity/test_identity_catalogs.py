@@ -31,7 +31,7 @@ HIVE = replace(SITE, session_catalog="hive")
     ("site", "location"),
     [
         (replace(HIVE, metastore="thrift://m2:9083,thrift://m1"), "hive://m1:9083"),
-        (replace(HIVE, metastore_database="jdbc:mysql://u:p@h/hive"), "mysql://h:3306"),
+        (replace(HIVE, metastore_database="jdbc:mysql://u:p@h/hive"), "mysql://h:3306/hive"),
         (replace(HIVE, metastore_database="jdbc:derby:;databaseName=/srv/m;create=true"), "derby://driver-1/srv/m"),
         (HIVE, "derby://driver-1/home/etl/metastore_db"),
     ],
@@ -84,7 +84,7 @@ def test_a_site_out_of_a_configuration() -> None:
     }
     site = Site.from_conf(conf, host="h", working_directory="/w")
     assert site.default_filesystem == "hdfs://ha"
-    assert site.nameservices == {"ha", "other"}
+    assert site.nameservices == frozenset({"ha", "other"})
     assert (site.metastore, site.session_catalog, site.warehouse) == ("thrift://m:9083", "hive", "/wh")
     assert (site.workspace, site.working_directory) == ("acme.cloud.example", "/w")
     assert kafka_namespace("b2:9092,b3:9092", site) == "kafka://kafka"

@@ -54,19 +54,16 @@ def paimon(name: str, warehouse: str) -> DatasetId:
 
 
 def test_three_jobs_touch_exactly_four_datasets() -> None:
-    job_a = {of_source("kafka", KAFKA_1), paimon("paimon_catalog", "paimon_path1")}
-    job_b = {of_source("kafka", KAFKA_2), paimon("paimon_catalog", "paimon_path2")}
-    job_c = {
-        paimon("paimon_catalog1", "paimon_path1"),
-        paimon("paimon_catalog2", "file:///work/paimon_path2/"),
-        of_source("jdbc", MYSQL),
-    }
-    assert job_a | job_b | job_c == {
-        DatasetId(namespace="kafka://kafka_bootstrap_server:9092", name="kafka_topic"),
+    job_a = frozenset([of_source("kafka", KAFKA_1), paimon("paimon_catalog", "paimon_path1")])
+    job_b = frozenset([of_source("kafka", KAFKA_2), paimon("paimon_catalog", "paimon_path2")])
+    same_1, same_2 = paimon("paimon_catalog1", "paimon_path1"), paimon("paimon_catalog2", "file:///work/paimon_path2/")
+    job_c = frozenset([same_1, same_2, of_source("jdbc", MYSQL)])
+    assert sorted(job_a | job_b | job_c, key=str) == [
         DatasetId(namespace="file://driver-1", name="/work/paimon_path1/default.db/my_paimon_table"),
         DatasetId(namespace="file://driver-1", name="/work/paimon_path2/default.db/my_paimon_table"),
+        DatasetId(namespace="kafka://kafka_bootstrap_server:9092", name="kafka_topic"),
         DatasetId(namespace="mysql://host:3306", name="my_database.my_mysql_table"),
-    }
+    ]
     assert (len(job_a), len(job_b), len(job_c)) == (2, 2, 3)
     assert len(job_a & job_b) == 1
     assert len(job_a & job_c) == len(job_b & job_c) == 1

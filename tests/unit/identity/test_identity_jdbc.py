@@ -57,6 +57,10 @@ def test_a_jdbc_catalog_never_names_an_empty_part() -> None:
         jdbc_identifier("jdbc:mysql://h", ["db", ""], SITE)
 
 
+def test_a_jdbc_catalog_in_memory_is_unknown() -> None:
+    assert isinstance(jdbc_identifier("jdbc:h2:mem:x", ["PUBLIC", "T"], SITE), Unknown)
+
+
 @pytest.mark.parametrize(
     ("url", "location"),
     [

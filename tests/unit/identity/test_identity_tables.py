@@ -45,7 +45,8 @@ def written(found: TableIdentity) -> str:
 
 # class, options, database, table, location, truth
 TABLES = [
-    (PAIMON, "warehouse=s3a://b/wh", "db", "t", "s3a://b/wh/db.db/t", "location: s3://b | wh/db.db/t <- s3://b/wh | db.t"),
+    (PAIMON, "warehouse=s3a://b/wh", "db", "t", "s3a://b/wh/db.db/t",
+     "location: s3://b | wh/db.db/t <- s3://b/wh | db.t"),
     (PAIMON, "warehouse=s3a://b/wh/", "db", "t", None, "warehouse: s3://b | wh/db.db/t <- s3://b/wh | db.t"),
     (PAIMON, "warehouse=s3://b", "db", "t", None, "warehouse: s3://b | db.db/t <- s3://b/ | db.t"),
     (PAIMON, "warehouse=s3://b/wh", "Db", "T", None, "warehouse: s3://b | wh/Db.db/T <- s3://b/wh | Db.T"),
@@ -56,8 +57,10 @@ TABLES = [
     (PAIMON, "metastore=hive, uri=thrift://m", "Db", "T", None, "metastore: hive://m:9083 | db.t"),
     (PAIMON, "metastore=hive, uri=thrift://m", "db", "t", "s3://b/x", "location: s3://b | x <- hive://m:9083 | db.t"),
     (ICEBERG, "type=hadoop, warehouse=s3://b/wh", "db", "t", None, "warehouse: s3://b | wh/db/t <- s3://b/wh | db.t"),
-    (ICEBERG, "type=hadoop, warehouse=s3://b/wh", "a.b", "t", None, "warehouse: s3://b | wh/a/b/t <- s3://b/wh | a.b.t"),
-    (ICEBERG, "type=hadoop, warehouse=s3://b/wh", "`a.b`", "t", None, "warehouse: s3://b | wh/a.b/t <- s3://b/wh | `a.b`.t"),
+    (ICEBERG, "type=hadoop, warehouse=s3://b/wh", "a.b", "t", None,
+     "warehouse: s3://b | wh/a/b/t <- s3://b/wh | a.b.t"),
+    (ICEBERG, "type=hadoop, warehouse=s3://b/wh", "`a.b`", "t", None,
+     "warehouse: s3://b | wh/a.b/t <- s3://b/wh | `a.b`.t"),
     (ICEBERG, "type=hadoop, warehouse=file:/tmp/iceberg", "default", "table", "file:/tmp/iceberg/default/table",
      "location: file://driver-1 | /tmp/iceberg/default/table <- file://driver-1/tmp/iceberg | default.table"),
     (ICEBERG, "type=rest, uri=https://r, warehouse=w", "db", "t", None, "metastore: https://r;warehouse=w | db.t"),
@@ -65,7 +68,8 @@ TABLES = [
     (ICEBERG, "type=glue", "Db", "t", None, "metastore: arn:aws:glue:eu-west-1:123456789012 | table/db/t"),
     (ICEBERG, "type=glue", "db", "t", "s3://b/x",
      "location: s3://b | x <- arn:aws:glue:eu-west-1:123456789012 | table/db/t"),
-    (DATABASE, "url=jdbc:postgresql://h/db", "public", "Orders", None, "location: postgres://h:5432 | db.public.Orders"),
+    (DATABASE, "url=jdbc:postgresql://h/db", "public", "Orders", None,
+     "location: postgres://h:5432 | db.public.Orders"),
     (DATABASE, "url=jdbc:mysql://h", "db", "t", None, "location: mysql://h:3306 | db.t"),
     (DATABASE, "url=jdbc:postgresql://h/db", "`a.b`", "t", None, "location: postgres://h:5432 | db.`a.b`.t"),
     (UNITY, "uri=https://uc", "s", "T", None, "metastore: unitycatalog://uc | c.s.t"),
@@ -74,8 +78,9 @@ TABLES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("class_name", "told", "database", "table", "location", "truth"), TABLES)
-def test_table(class_name: str, told: str, database: str, table: str, location: str | None, truth: str) -> None:
+@pytest.mark.parametrize("case", TABLES)
+def test_table(case: tuple[str, str, str, str, str | None, str]) -> None:
+    class_name, told, database, table, location, truth = case
     assert written(identity(catalog(class_name, told), database, table, location)) == truth
 
 

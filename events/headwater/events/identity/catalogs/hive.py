@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headwater.events.identity.catalogs.known import Catalog, Naming, metastore_of, warehouse_of
-from headwater.events.identity.jdbc import jdbc_database
+from headwater.events.identity.catalogs.known import Catalog, Naming, metastore_of, physical, warehouse_of
+from headwater.events.identity.catalogs.others import database_location
 from headwater.events.identity.results import Unknown
 from headwater.events.identity.site import Site
-from headwater.events.names import CatalogId
 
 
 def hive_catalog(_name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
@@ -32,7 +31,7 @@ def session_catalog(_name: str, options: Mapping[str, str], site: Site) -> Catal
     if site.warehouse is None:
         return Unknown(reason="neither a metastore nor spark.sql.warehouse.dir is told")
     warehouse = warehouse_of(site.warehouse, site, "spark.sql.warehouse.dir")
-    return Catalog(id=CatalogId(type="spark", location=warehouse), names=warehouse, folds=True, warehouse=warehouse)
+    return Catalog(id=physical("spark", warehouse), names=warehouse, folds=True, warehouse=warehouse)
 
 
 def glue_catalog(_name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
@@ -42,13 +41,13 @@ def glue_catalog(_name: str, options: Mapping[str, str], site: Site) -> Catalog 
     if not region or not account:
         return Unknown(reason="AWS Glue: set client.region and glue.id, so that it is known whose catalog it is")
     arn = f"arn:aws:glue:{region.lower()}:{account}"
-    return Catalog(id=CatalogId(type="glue", location=arn), names=arn, naming=Naming.GLUE, folds=True)
+    return Catalog(id=physical("glue", arn), names=arn, naming=Naming.GLUE, folds=True)
 
 
 def _inside_the_driver(url: str, site: Site) -> Catalog | Unknown:
-    database = jdbc_database(url, site)
-    return database if isinstance(database, Unknown) else _hive(database.location)
+    location = database_location(url, {}, site, "the metastore's own jdbc url")
+    return location if isinstance(location, Unknown) else _hive(location)
 
 
 def _hive(location: str) -> Catalog:
-    return Catalog(id=CatalogId(type="hive", location=location), names=location, folds=True)
+    return Catalog(id=physical("hive", location), names=location, folds=True)

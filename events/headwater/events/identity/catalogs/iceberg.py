@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from headwater.events.identity.catalogs.hive import glue_catalog, hive_catalog, session_catalog
-from headwater.events.identity.catalogs.known import Catalog, Layout, service_of, warehouse_of
+from headwater.events.identity.catalogs.known import Catalog, Layout, physical, service_of, warehouse_of
 from headwater.events.identity.catalogs.others import database_location, generic_catalog
 from headwater.events.identity.results import Unknown
 from headwater.events.identity.site import Site
 from headwater.events.identity.text import required
-from headwater.events.names import CatalogId
 
 _Reader: TypeAlias = Callable[[str, Mapping[str, str], Site], Catalog | Unknown]
 
@@ -45,7 +44,7 @@ def iceberg_session_catalog(name: str, options: Mapping[str, str], site: Site) -
 
 def _hadoop(_name: str, options: Mapping[str, str], site: Site) -> Catalog:
     warehouse = warehouse_of(options.get("warehouse"), site, "option warehouse of an Iceberg hadoop catalog")
-    identity = CatalogId(type="iceberg", location=warehouse)
+    identity = physical("iceberg", warehouse)
     return Catalog(id=identity, names=warehouse, layout=Layout.HADOOP, warehouse=warehouse)
 
 
@@ -57,7 +56,7 @@ def _rest(_name: str, options: Mapping[str, str], site: Site) -> Catalog:
 def _nessie(_name: str, options: Mapping[str, str], site: Site) -> Catalog:
     """One version store; `ref` is a branch in it, `warehouse` only where new tables go, `/api/v2` how it is asked."""
     uri = _NESSIE_API.sub("", service_of(options.get("uri"), site, "option uri of a Nessie catalog"))
-    return Catalog(id=CatalogId(type="iceberg", location=uri), names=uri)
+    return Catalog(id=physical("iceberg", uri), names=uri)
 
 
 def _jdbc(name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
@@ -66,7 +65,7 @@ def _jdbc(name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknow
     if isinstance(location, Unknown):
         return location
     location = f"{location};catalog={required(name, 'the name of an Iceberg jdbc catalog')}"
-    return Catalog(id=CatalogId(type="iceberg", location=location), names=location)
+    return Catalog(id=physical("iceberg", location), names=location)
 
 
 def rest_catalog(kind: str, options: Mapping[str, str], site: Site) -> Catalog:
@@ -75,7 +74,7 @@ def rest_catalog(kind: str, options: Mapping[str, str], site: Site) -> Catalog:
     if warehouse and (warehouse.startswith("/") or ":/" in warehouse):
         warehouse = warehouse_of(warehouse, site, "option warehouse")
     location = f"{uri};warehouse={required(warehouse, 'option warehouse')}" if warehouse else uri
-    return Catalog(id=CatalogId(type=kind, location=location), names=location)
+    return Catalog(id=physical(kind, location), names=location)
 
 
 _READERS: Final[Mapping[str, _Reader]] = {

@@ -43,6 +43,10 @@ class Catalog:
     """Of a JDBC catalog: its url and options, as told. Not for recording."""
 
 
+def physical(kind: str, location: str) -> CatalogId:
+    return CatalogId(type=required(kind, "a catalog's type"), location=required(location, "a catalog's location"))
+
+
 def warehouse_of(text: str | None, site: Site, what: str) -> str:
     """A warehouse in one spelling."""
     return location_of(dataset_of_path(required(text, what), site))

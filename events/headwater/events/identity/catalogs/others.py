@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from headwater.events.identity.catalogs.known import Catalog, Naming, service_of, warehouse_of
+from headwater.events.identity.catalogs.known import Catalog, Naming, physical, service_of, warehouse_of
 from headwater.events.identity.errors import IdentityError
 from headwater.events.identity.jdbc import jdbc_database
 from headwater.events.identity.results import Unknown
 from headwater.events.identity.site import Site
 from headwater.events.identity.text import required
-from headwater.events.names import CatalogId
 
 _POINTERS: Final = ("uri", "url", "warehouse", "path")
 
@@ -21,7 +20,7 @@ def jdbc_catalog(_name: str, options: Mapping[str, str], site: Site) -> Catalog 
     database = jdbc_database(required(options.get("url"), "option url of a jdbc catalog"), site, options)
     if isinstance(database, Unknown):
         return database
-    identity = CatalogId(type="jdbc", location=database.location)
+    identity = physical("jdbc", database.location)
     return Catalog(id=identity, names=database.namespace, jdbc=options)
 
 
@@ -32,7 +31,7 @@ def unity_catalog(name: str, options: Mapping[str, str], site: Site) -> Catalog 
         return Unknown(reason="Unity Catalog: neither option uri nor the workspace's URL is told")
     server = "unitycatalog://" + service_of(uri, site, "option uri").partition("://")[2].partition("/")[0]
     catalog = required(name, "the name of a Unity Catalog").lower()
-    identity = CatalogId(type="unity", location=f"{server}/{catalog}")
+    identity = physical("unity", f"{server}/{catalog}")
     return Catalog(id=identity, names=server, naming=Naming.CATALOG_TABLE, folds=True)
 
 
@@ -44,7 +43,7 @@ def generic_catalog(kind: str, options: Mapping[str, str], site: Site) -> Catalo
     if None in told:
         return Unknown(reason=f"catalog class {kind} points at something that is neither a path nor a known URL")
     location = ";".join(pointer for pointer in told if pointer)
-    return Catalog(id=CatalogId(type=kind, location=location), names=location)
+    return Catalog(id=physical(kind, location), names=location)
 
 
 def database_location(url: str | None, options: Mapping[str, str], site: Site, what: str) -> str | Unknown:

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from headwater.events.identity.catalogs.hive import hive_catalog
 from headwater.events.identity.catalogs.iceberg import rest_catalog
-from headwater.events.identity.catalogs.known import Catalog, Layout, warehouse_of
+from headwater.events.identity.catalogs.known import Catalog, Layout, physical, warehouse_of
 from headwater.events.identity.catalogs.others import database_location, generic_catalog
 from headwater.events.identity.results import Unknown
 from headwater.events.identity.site import Site
-from headwater.events.names import CatalogId
 
 
 def paimon_catalog(name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
@@ -28,7 +27,7 @@ def paimon_catalog(name: str, options: Mapping[str, str], site: Site) -> Catalog
 
 def _filesystem(options: Mapping[str, str], site: Site) -> Catalog:
     warehouse = warehouse_of(options.get("warehouse"), site, "option warehouse of a Paimon catalog")
-    identity = CatalogId(type="paimon", location=warehouse)
+    identity = physical("paimon", warehouse)
     return Catalog(id=identity, names=warehouse, layout=Layout.PAIMON, warehouse=warehouse)
 
 
@@ -38,4 +37,4 @@ def _jdbc(options: Mapping[str, str], site: Site) -> Catalog | Unknown:
     if isinstance(location, Unknown):
         return location
     location = f"{location};catalog-key={options.get('catalog-key') or 'jdbc'}"
-    return Catalog(id=CatalogId(type="paimon", location=location), names=location)
+    return Catalog(id=physical("paimon", location), names=location)

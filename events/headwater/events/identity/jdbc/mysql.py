@@ -26,7 +26,8 @@ def mysql_address(rest: str, dialect: Dialect) -> Address:
         raise malformed(dialect, "//host:port/database")
     location, _ = divided(rest[mode.end() + 2 :], "?")
     authority, slash, database = location.rpartition("/") if "/" in location else (location, "", "")
-    authority = _USER.sub("", authority)
+    if user := _USER.match(authority):
+        authority = authority[user.end() :]
     if _HOST_LIST.fullmatch(authority):
         base, _ = server_address(f"//placeholder{slash}{database}", dialect)
         return replace(base, places=tuple(_written_out(authority, dialect)))
