@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.journal import Fsync, JournalReader, Record, Why
+from headwater.journal import Fsync, Journal, JournalOptions, JournalReader, Record, Why
 from tests.faults.journal_faults import Fault, FaultyFiles, Ledger, Workload, check_law, read_all
 
 # A fault that lasts for more calls also strikes what the journal does about it.
@@ -14,6 +14,7 @@ QUICK = [
     (Fsync.ALWAYS, Fault.NO_ROOM, 1),
     (Fsync.NONE, Fault.IO_ERROR, 3),
     (Fsync.ALWAYS, Fault.LATE_ERROR, 1),
+    (Fsync.NONE, Fault.LATE_ERROR, 2),
     (Fsync.NONE, Fault.SHORT_THEN_NO_ROOM, 2),
 ]
 THOROUGH = [
@@ -56,6 +57,9 @@ def run_with_fault(directory: Path, fsync: Fsync, files: FaultyFiles) -> None:
     workload.close()
     live.close()
     check_law(ledger, seen, begin=0)
+    with Journal.open(directory, JournalOptions(fsync=Fsync.NONE)) as journal:
+        assert journal.recovered is not None
+        assert (journal.recovered.torn, journal.recovered.corrupt) == (0, 0), "something torn was left behind"
     with JournalReader.open(directory).tail(0) as tail:
         records, lost = read_all(tail)
     check_law(ledger, records, begin=ledger.committed)

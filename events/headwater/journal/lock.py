@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import json
 import os
-import socket
 import time
 import weakref
 from collections.abc import Callable
@@ -91,7 +90,7 @@ def describe_holder(path: Path) -> str:
 
 def _sign(descriptor: int) -> None:
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
+    text = json.dumps({"pid": os.getpid(), "host": os.uname().nodename, "since": since})
     with contextlib.suppress(OSError):  # a full disk must not keep anybody from reading what is there
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text.encode(), 0)

@@ -163,28 +163,32 @@ class Journal(Closing):
 
         Raises SyncFailedError where the disk refused this, or an earlier sync in the background since the last flush.
         """
-        with self._mutex:
-            ticket = self._syncer.ticket
-            self._flush_wanted = True
+        deadline = time.monotonic() + timeout
+        if not self._mutex.acquire(timeout=max(0.0, timeout)):  # the disk hangs in somebody's append
+            return False
+        ticket = self._syncer.ticket
+        self._flush_wanted = True
+        self._mutex.release()
         self._keeper.wake()
-        done = self._syncer.wait(ticket, timeout)
+        done = self._syncer.wait(ticket, deadline - time.monotonic())
         failure = self._syncer.take_failure() or ticket.error
         if failure is not None:
             raise failure
         return done
 
     def close(self, timeout: float = 10.0) -> bool:
-        """Take no more records, flush (except with fsync=none) and give up the lock; whether all of it was done."""
-        with self._mutex:
-            if self._closed is not None:
-                return True
-            self._closed = f"journal {self.directory} is closed"
+        """Take no more records, flush (except with fsync=none), give up the lock; False if not all of it was done."""
+        if not self._writer_lock.held:
+            return True
+        self._closed = f"journal {self.directory} is closed"
         deadline = time.monotonic() + timeout
         flushed = self._fsync is Fsync.NONE or self._flush_quietly(timeout)
-        stopped = self._keeper.stop(max(0.0, deadline - time.monotonic()))
-        with self._mutex:
-            self._appender.seal()
         self._notify()
+        if not self._mutex.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            return False  # an append hangs in the disk: while it may still write, nobody else may
+        self._appender.seal()
+        self._mutex.release()
+        stopped = self._keeper.stop(max(0.0, deadline - time.monotonic()))
         self._writer_lock.release()
         return flushed and stopped
 

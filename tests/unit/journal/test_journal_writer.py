@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import multiprocessing
 import os
@@ -130,7 +131,8 @@ if child == 0:
     sys.stdin.read()   # outlives its parent
     Journal.open(directory).append(b"heir")
     os._exit(0)
-os.read(told, 1)
+os.close(tell)
+assert os.read(told, 1), "the child wrote"
 journal.append(b"parent again")
 print(child, flush=True)
 os.kill(os.getpid(), 9)
@@ -164,6 +166,30 @@ def test_a_closed_journal_takes_nothing(tmp_path: Path) -> None:
     with pytest.raises(ClosedError):
         journal.append_many([b"out"])
     assert values_from(tmp_path) == [b"in"]
+
+
+def test_closing_waits_no_longer_than_told_for_a_disk_that_hangs(tmp_path: Path) -> None:
+    class Hanging(OsFiles):
+        entered, go_on = threading.Event(), threading.Event()
+
+        def write(self, descriptor: int, data: Buffer, position: int, /) -> int:
+            if bytes(data).endswith(b"hangs"):
+                self.entered.set()
+                assert self.go_on.wait(DEADLINE)
+            return os.pwrite(descriptor, data, position)
+
+    files = Hanging()
+    journal = Journal.open(tmp_path, JournalOptions(reserve_bytes=0), files=files)
+    thread = threading.Thread(target=journal.append, args=(b"hangs",))
+    thread.start()
+    assert files.entered.wait(DEADLINE)
+    assert not journal.close(timeout=0.05)
+    with pytest.raises(LockedError):  # it may still write
+        Journal.open(tmp_path, PLAIN)
+    files.go_on.set()
+    thread.join(DEADLINE)
+    assert journal.close()
+    assert values_from(tmp_path) == [b"hangs"]
 
 
 def test_threads_append_in_one_order(tmp_path: Path) -> None:
@@ -223,7 +249,8 @@ def test_old_segments_go_also_the_one_written_to(tmp_path: Path) -> None:
         assert journal.trim() == 0
         journal.append(b"young")
         now += 2_000_000
-        assert journal.trim() > 0
+        journal.trim()
+        assert journal.first_offset > 0
         assert values_from(tmp_path)[-1] == b"young"
         now += 10_000_000
         journal.trim()
@@ -322,11 +349,20 @@ def test_a_failed_sync_is_told_to_all_who_wait_and_its_file_is_left(tmp_path: Pa
         in_threads(work, 6)
         assert [error.unknown for error in told] == [True] * 6
         files.fails_sync = False
+        flush_until_sound(journal)
         before = sorted(tmp_path.glob("*.segment"))
         assert journal.append(b"sound again") >= 7
         assert len(sorted(tmp_path.glob("*.segment"))) == len(before) + 1, "pages of unknown state were synced again"
     assert values_from(tmp_path)[0] == b"sound"
     assert values_from(tmp_path)[-1] == b"sound again"
+
+
+def flush_until_sound(journal: Journal) -> None:
+    """Past the last failing sync, which the background may be at."""
+    with contextlib.suppress(SyncFailedError):
+        assert journal.flush()
+        return
+    flush_until_sound(journal)
 
 
 def test_a_sync_that_failed_in_the_background_is_told_by_flush(tmp_path: Path) -> None:
@@ -360,7 +396,8 @@ def test_a_full_disk_refuses_and_then_goes_on(tmp_path: Path) -> None:
         with pytest.raises(StorageFullError, match="make room") as told:
             journal.append(b"x" * 500)
         assert (told.value.appended, told.value.unknown) == (0, False)
-        assert journal.size == size, "the torn part was cut off"
+        assert journal.size == size
+        assert next(tmp_path.glob("*.segment")).stat().st_size == size, "the torn part wasn't cut off"
         files.room = 250
         with pytest.raises(StorageFullError) as told:
             journal.append_many([b"y" * 80, b"z" * 80, b"x" * 80])
@@ -370,6 +407,42 @@ def test_a_full_disk_refuses_and_then_goes_on(tmp_path: Path) -> None:
         files.room = 1 << 60
         assert journal.append(b"last") == 4
     assert values_from(tmp_path) == [b"first", b"y" * 80, b"z" * 80, b"the gap", b"last"]
+
+
+def test_offsets_in_a_damaged_end_are_not_given_again(tmp_path: Path) -> None:
+    with Journal.open(tmp_path, PLAIN) as journal:
+        journal.append_many([b"%d" % number for number in range(10)])
+    (segment,) = tmp_path.glob("*.segment")
+    data = bytearray(segment.read_bytes())
+    data[40 + 8 * 37] ^= 1  # the mark of record 8, so that it can't be counted
+    data[-1] ^= 1  # the value of record 9
+    segment.write_bytes(data)
+    with Journal.open(tmp_path, PLAIN) as journal:
+        assert journal.recovered is not None
+        assert (journal.recovered.corrupt, journal.recovered.torn) == (2 * 37, 0)
+        assert journal.append(b"next") > 9
+        with journal.tail(8) as tail:
+            batch = tail.read()
+    (lost,) = batch.lost
+    assert (lost.first, lost.why, lost.path) == (8, Why.CORRUPT, segment)
+    assert (lost.start, lost.end) == (40 + 8 * 37, len(data))
+    assert [record.value for record in batch.records] == [b"next"]
+    assert segment.read_bytes() == bytes(data), "what is damaged is left for those who can make something of it"
+
+
+def test_a_torn_end_is_cut_and_its_offset_given_again(tmp_path: Path) -> None:
+    with Journal.open(tmp_path, PLAIN) as journal:
+        journal.append_many([b"a", b"b"])
+    (segment,) = tmp_path.glob("*.segment")
+    whole = segment.read_bytes()
+    for torn in range(1, 37):
+        segment.write_bytes(whole[:-torn])
+        with JournalReader.open(tmp_path).tail(0) as live, Journal.open(tmp_path, PLAIN) as journal:
+            assert journal.recovered is not None
+            assert (journal.recovered.torn, journal.recovered.corrupt) == (37 - torn, 0)
+            assert [record.value for record in live.read().records] == [b"a"]
+            assert journal.append(b"c") == 1
+            assert [record.value for record in live.read().records] == [b"c"]
 
 
 def test_an_interrupt_in_an_append_leaves_the_journal_sound(tmp_path: Path) -> None:
