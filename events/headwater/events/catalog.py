@@ -12,7 +12,7 @@ from headwater.events.changes import TableChange
 from headwater.events.envelope import Event, Family
 from headwater.events.marks import Spread
 from headwater.events.names import CatalogId, DatasetId, Life, Name, TableName
-from headwater.events.scalars import Format, FreeText, Long, Word
+from headwater.events.scalars import Format, Long, PlanSql, Word
 from headwater.events.tables import Database, Table, View
 
 
@@ -56,7 +56,7 @@ class CatalogModification(Event):
     context: CatalogContext
     effect: Effect = Effect.APPLIED
     cause: Cause = Cause.STATEMENT
-    sql: FreeText | None = None
+    sql: PlanSql | None = None
     """The statement, redacted; told only where capture.sql is true."""
 
 

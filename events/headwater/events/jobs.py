@@ -10,7 +10,7 @@ from headwater.events.envelope import Event, Family
 from headwater.events.lineage import ColumnLineage
 from headwater.events.marks import IndexesInto, Spread
 from headwater.events.names import DatasetId, JobName, Life, Name, TableName
-from headwater.events.scalars import Count, FieldPath, Fingerprint, Format, FreeText, Int, Long, Time, Word
+from headwater.events.scalars import Count, FieldPath, Fingerprint, Format, FreeText, Int, Long, PlanSql, Time, Word
 from headwater.events.tables import Column, Transform, Watermark
 
 
@@ -38,7 +38,7 @@ class Source(Model):
     """Whether the branch has the role of main, which can move."""
     tag: str | None = None
     """The tag that was asked for, where one was."""
-    opaque: FreeText | None = None
+    opaque: PlanSql | None = None
     """What is known of an opaque input."""
 
 
@@ -148,7 +148,7 @@ class JobLineage(JobEvent):
     inputs: tuple[ShapedSource, ...] = ()
     outputs: tuple[ShapedSink, ...]
     columns: Annotated[tuple[ColumnLineage, ...], Spread()] = ()
-    sql: FreeText | None = None
+    sql: PlanSql | None = None
     """Told only where capture.sql is true; no part of the fingerprint."""
 
 
@@ -254,7 +254,7 @@ class StatementFailed(JobEvent):
     error: ErrorDetails
     incarnation: UUID | None = None
     batch_id: Count | None = None
-    sql: FreeText | None = None
+    sql: PlanSql | None = None
     """Told only where capture.sql is true."""
 
 

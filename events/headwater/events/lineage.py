@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.events.base import Model
-from headwater.events.scalars import Count, FieldPath, FreeText, Word
+from headwater.events.scalars import Count, FieldPath, PlanSql, Word
 
 
 class Derivation(Word):
@@ -35,5 +35,5 @@ class ColumnLineage(Model):
     target: FieldPath | None = None
     """Absent where the source decides about the whole output, as the column of a filter does."""
     derivation: Derivation
-    expression: FreeText | None = None
+    expression: PlanSql | None = None
     """The expression as text, literals as `?` unless capture.sql is true."""

@@ -1,8 +1,12 @@
-"""Marks on fields that say how an event that is too large may be cut into parts (see `parts`)."""
+"""Marks on fields, for what works on all models alike: how a too large event is cut, what holds text of plans."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel
 
 
 @dataclass(frozen=True)
@@ -21,3 +25,27 @@ class IndexesInto:
 @dataclass(frozen=True)
 class Shorten:
     """A text for people: where an event is too large it loses its end, and says so. Facts are never shortened."""
+
+
+@dataclass(frozen=True)
+class PlanText:
+    """A text made from a plan or statement: its literals are data, and stay out unless capture.sql is true."""
+
+
+M = TypeVar("M")
+
+
+@cache
+def marked(model: type[BaseModel], mark: type[M]) -> dict[str, M]:
+    """The fields of a model that have such a mark, themselves or as a member of a union, with the mark."""
+    found: dict[str, M] = {}
+    for name, field in model.model_fields.items():
+        marks = [m for m in (*field.metadata, *_inside(field.annotation)) if isinstance(m, mark)]
+        if marks:
+            found[name] = marks[0]
+    return found
+
+
+def _inside(annotation: Any) -> list[Any]:
+    members = [argument for argument in get_args(annotation) if get_origin(argument) is Annotated]
+    return [mark for member in members for mark in get_args(member)[1:]]

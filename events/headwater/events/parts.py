@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Final, TypeVar
 
 from headwater.errors import TerminalError
 from headwater.events.base import FrozenMap, Model
 from headwater.events.envelope import Event, Part
-from headwater.events.marks import IndexesInto, Spread
+from headwater.events.marks import IndexesInto, Spread, marked
 from headwater.events.sizes import shortened, weight
 from headwater.events.tables import Column, Piece
 
@@ -75,12 +74,10 @@ def _check(parts: Sequence[Event]) -> None:
         raise PartsError(f"{len(parts)} parts of {first.kind} {first.event_id} are here: the last ones are missing")
 
 
-@cache
-def _marks(model: type[Model]) -> tuple[frozenset[str], Mapping[str, str]]:
+def _marks(model: Any) -> tuple[Mapping[str, Spread], Mapping[str, IndexesInto]]:
     """The spread fields of a model, and its index fields with what they index."""
-    spread = {n for n, f in model.model_fields.items() if any(isinstance(m, Spread) for m in f.metadata)}
-    indexes = {n: m.field for n, f in model.model_fields.items() for m in f.metadata if isinstance(m, IndexesInto)}
-    return frozenset(spread), indexes
+    kind: type[Model] = type(model)
+    return marked(kind, Spread), marked(kind, IndexesInto)
 
 
 def _is_models(value: Any) -> bool:
@@ -95,7 +92,7 @@ class _Weights:
 
     def of(self, model: Model) -> int:
         """The weight of what is in every part; the elements are appended to the list."""
-        spread, _ = _marks(type(model))
+        spread, _ = _marks(model)
         total = 2
         for name, value in model.__dict__.items():
             if name in spread:
@@ -133,13 +130,13 @@ class _Slice:
     _kept: dict[str, range] = field(default_factory=dict)
 
     def of(self, model: Any, event: Model) -> Any:
-        spread, indexes = _marks(model.__class__)
+        spread, indexes = _marks(model)
         update: dict[str, Any] = {}
         for name, value in model.__dict__.items():
             if name in spread:
                 update[name] = self._elements(name, value)
             elif name in indexes:
-                kept = self._kept[indexes[name]]
+                kept = self._kept[indexes[name].field]
                 update[name] = tuple(index - kept.start for index in value if index in kept)
             elif isinstance(value, Model):
                 update[name] = self.of(value, event)
@@ -163,14 +160,14 @@ class _Join:
 
     def of(self, models: Sequence[Any]) -> Any:
         first = models[0]
-        spread, indexes = _marks(first.__class__)
+        spread, indexes = _marks(first)
         update: dict[str, Any] = {}
         for name, value in first.__dict__.items():
             values = [getattr(model, name) for model in models]
             if name in spread:
                 update[name] = _concatenated(values)
             elif name in indexes:
-                update[name] = self._rebased(values, indexes[name])
+                update[name] = self._rebased(values, indexes[name].field)
             elif isinstance(value, Model) and name not in _Envelope:
                 update[name] = self.of(values)
             elif _is_models(value):

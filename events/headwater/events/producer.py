@@ -13,6 +13,7 @@ from headwater.events.avro.errors import EventTooLargeError
 from headwater.events.clock import ProducerClock, moment_of
 from headwater.events.envelope import Event, Family
 from headwater.events.ids import uuid7
+from headwater.events.literals import without_literals
 from headwater.events.parts import PART_BYTES, cut
 from headwater.events.redaction import Redactor
 
@@ -35,12 +36,14 @@ class Producer:
         redactor: Redactor | None = None,
         codec: Codec | None = None,
         part_bytes: int = PART_BYTES,
+        capture_sql: bool = False,
     ) -> None:
         self.clock = clock or ProducerClock()
         self._application = application
         self._redactor = redactor or Redactor()
         self._codec = codec or Codec()
         self._part_bytes = part_bytes
+        self._capture_sql = capture_sql
         self._begin()
 
     def _begin(self) -> None:
@@ -59,7 +62,7 @@ class Producer:
 
     def emit(self, draft: E, append: Append) -> tuple[E, ...]:
         """Append a draft: one event, or several parts where it is too large. What was appended is returned."""
-        clean = self._redactor.model(draft)
+        clean = self._redactor.model(draft if self._capture_sql else without_literals(draft))
         producer = self.id
         with self._lock:
             try:

@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from headwater.events.marks import Shorten
+from headwater.events.marks import PlanText, Shorten
 
 Long: TypeAlias = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Count: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
@@ -19,6 +19,9 @@ FieldPath: TypeAlias = Annotated[tuple[str, ...], Field(min_length=1)]
 """A column, or a field nested in it: struct fields by name, `element`, `key` and `value` as Spark names them."""
 
 FreeText: TypeAlias = Annotated[str, Shorten()]
+"""For people."""
+PlanSql: TypeAlias = Annotated[str, Shorten(), PlanText()]
+"""A statement, or a part of one, without its literals unless capture.sql is true."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

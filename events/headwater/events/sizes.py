@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import Enum
-from functools import cache
-from typing import Annotated, Any, Final, get_args, get_origin
+from typing import Any, Final
 from uuid import UUID
 
 from headwater.events.base import FrozenMap, Model, Texts
 from headwater.events.envelope import Event
-from headwater.events.marks import Shorten
+from headwater.events.marks import Shorten, marked
 
 TEXT_CHARACTERS: Final = 4_096
 _TAG: Final = 1
@@ -60,7 +59,7 @@ def shortened(model: Any, characters: int = TEXT_CHARACTERS) -> Any:
 
 def _short(model: Model, name: str, value: Any, characters: int) -> Any:
     if isinstance(value, str):
-        return _cut(value, characters) if name in _free_texts(type(model)) else value
+        return _cut(value, characters) if name in marked(type(model), Shorten) else value
     if isinstance(value, Texts):
         return Texts({key: _cut(text, characters) for key, text in value.items()})
     if isinstance(value, Model):
@@ -68,20 +67,6 @@ def _short(model: Model, name: str, value: Any, characters: int) -> Any:
     if isinstance(value, tuple):
         return tuple(shortened(item, characters) if isinstance(item, Model) else item for item in value)
     return value
-
-
-@cache
-def _free_texts(model: type[Model]) -> frozenset[str]:
-    """Fields of the type FreeText, optional or not."""
-    return frozenset(
-        name
-        for name, field in model.model_fields.items()
-        if Shorten() in field.metadata or any(_is_free(argument) for argument in get_args(field.annotation))
-    )
-
-
-def _is_free(annotation: Any) -> bool:
-    return get_origin(annotation) is Annotated and Shorten() in get_args(annotation)
 
 
 def _cut(text: str, characters: int) -> str:

@@ -10,7 +10,7 @@ from headwater.events.base import Model, Texts
 from headwater.events.lineage import ColumnLineage
 from headwater.events.marks import Spread
 from headwater.events.names import DatasetId, Name, TableName
-from headwater.events.scalars import FieldPath, FreeText, Int, Word
+from headwater.events.scalars import FieldPath, FreeText, Int, PlanSql, Word
 
 
 class Piece(Model):
@@ -130,7 +130,7 @@ class ViewSource(Model):
 
 class View(Model):
     columns: Annotated[tuple[Column, ...], Spread()] = ()
-    sql: FreeText | None = None
+    sql: PlanSql | None = None
     """Without literals, unless capture.sql is true."""
     sources: tuple[ViewSource, ...] = ()
     lineage: Annotated[tuple[ColumnLineage, ...], Spread()] = ()

@@ -1,0 +1,161 @@
+"""Secrets planted in every field of every event, in every form, are not in the bytes; nor are literals of plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.events.base import Model, Texts
+from headwater.events.envelope import Event
+from headwater.events.kinds import KINDS
+from headwater.events.marks import PlanText, marked
+from headwater.events.producer import Producer
+from headwater.testing.examples import DRAFTS
+from headwater.testing.strategies import drafts
+
+SECRETS = st.text(st.sampled_from("abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"), min_size=12, max_size=24)
+
+FORMS: dict[str, str] = {
+    "a URL's user-info": "see https://etl:{}@host.example/path",
+    "a URL's query": "https://host.example/path?user=etl&password={}&x=1",
+    "a JDBC URL": "jdbc:postgresql://db:5432/shop?user=etl&password={}",
+    "SQL Server's JDBC URL": "jdbc:sqlserver://db:1433;databaseName=shop;password={};encrypt=true",
+    "Oracle's JDBC URL": "jdbc:oracle:thin:scott/{}@//db:1521/svc",
+    "SQL options": "CREATE TABLE t USING jdbc OPTIONS (url 'jdbc:x', password '{}', dbtable 't')",
+    "SQL table properties": "ALTER TABLE t SET TBLPROPERTIES ('fs.s3a.secret.key' = '{}')",
+    "SET": "SET spark.hadoop.fs.s3a.secret.key={}",
+    "an exception": "java.sql.SQLException: login failed for password={} at line 3",
+    "JSON": '{{"user": "etl", "password": "{}"}}',
+    "a JAAS line": 'ScramLoginModule required username="etl" password="{}";',
+    "a SAS token": "https://acc.blob.core.windows.net/c/f?sv=2024-01-01&sp=r&sig={}%3D",
+    "an account key": "DefaultEndpointsProtocol=https;AccountName=acc;AccountKey={}0000000000==;EndpointSuffix=x",
+    "an AWS pair": "aws_access_key_id=AKIAIOSFODNN7EXAMPLE aws_secret_access_key={}",
+    "a bearer token": "Authorization: Bearer {}",
+    "a basic token": "Authorization: Basic {}",
+    "a map of Scala": "Map(user -> etl, password -> {}, url -> x)",
+    "a command line": "job.py --user etl --password {} --verbose",
+}
+SECRET_KEYS = ["password", "fs.s3a.secret.key", "sasl.jaas.config", "client_secret", "api-key", "spark.hadoop.my.token"]
+
+
+class Planter:
+    """Puts a text into one place after another of an event."""
+
+    def __init__(self, draft: Event) -> None:
+        self._draft = draft
+
+    def everywhere(self, text: str, keys: list[str], bare: str) -> Iterator[Event]:
+        """Copies of the draft, each with the text in one field; maps also get the bare secret under a secret's key."""
+        yield from self._models(self._draft, text, keys, bare)
+
+    def _models(self, model: Any, text: str, keys: list[str], bare: str) -> Iterator[Any]:
+        for name, value in model.__dict__.items():
+            if name in {"kind", "change"}:
+                continue
+            for planted in self._values(value, text, keys, bare):
+                yield model.model_copy(update={name: planted})
+
+    def _values(self, value: Any, text: str, keys: list[str], bare: str) -> Iterator[Any]:
+        if type(value) is str:
+            yield text
+        elif isinstance(value, Texts):
+            yield Texts({**value, "harmless": text})
+            yield Texts({**value, text: "harmless"})
+            for key in keys:
+                yield Texts({**value, key: bare})
+        elif isinstance(value, Model):
+            yield from self._models(value, text, keys, bare)
+        elif isinstance(value, tuple):
+            for at, item in enumerate(value):
+                for planted in self._values(item, text, keys, bare):
+                    yield (*value[:at], planted, *value[at + 1 :])
+
+
+def emitted(draft: Event, producer: Producer) -> bytes:
+    appended: list[bytes] = []
+    producer.emit(draft, lambda _, data: appended.append(data))
+    return b"".join(appended)
+
+
+@pytest.mark.parametrize("draft", DRAFTS, ids=lambda draft: draft.kind)
+@settings(max_examples=2)
+@given(secret=SECRETS)
+def test_no_planted_secret_is_in_the_bytes(draft: Event, secret: str) -> None:
+    producer, planter = Producer(capture_sql=True), Planter(draft)
+    places = 0
+    for form in FORMS.values():
+        for planted in planter.everywhere(form.format(secret), SECRET_KEYS, secret):
+            places += 1
+            assert secret.encode() not in emitted(planted, producer)
+    assert places >= len(FORMS)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_random_events_keep_no_secret_either(kind: type[Event]) -> None:
+    producer = Producer(capture_sql=True)
+
+    @settings(max_examples=2)
+    @given(drafts(kind), SECRETS, st.sampled_from(list(FORMS.values())))
+    def law(draft: Event, secret: str, form: str) -> None:
+        for planted in Planter(draft).everywhere(form.format(secret), SECRET_KEYS[:1], secret):
+            assert secret.encode() not in emitted(planted, producer)
+
+    law()
+
+
+def test_what_is_not_secret_gets_through() -> None:
+    """Or masking everything would pass."""
+    for draft in DRAFTS:
+        (event,) = Producer(capture_sql=True).emit(draft, lambda _, data: data)
+        assert {**event.model_dump(), **ENVELOPE} == {**draft.model_dump(), **ENVELOPE}
+
+
+ENVELOPE = dict.fromkeys(("producer", "sequence", "family_sequence", "time"))
+
+STATEMENTS = [
+    "SELECT a FROM t WHERE name = '{}'",
+    "a > 1 AND b = '{}'",
+    'concat(a, "{}")',
+    "CASE WHEN a = '{}' THEN 1 END",
+]
+
+
+def _with_plan_text(value: Any, text: str) -> Iterator[Any]:
+    """Copies with the text in one field for texts of plans, wherever there is one."""
+    kind: type[Model] = type(value)
+    for name in marked(kind, PlanText):
+        yield value.model_copy(update={name: text})
+    for name, inner in value.__dict__.items():
+        if isinstance(inner, Model):
+            yield from (value.model_copy(update={name: new}) for new in _with_plan_text(inner, text))
+        elif isinstance(inner, tuple):
+            for at, item in enumerate(inner):
+                if isinstance(item, Model):
+                    for new in _with_plan_text(item, text):
+                        yield value.model_copy(update={name: (*inner[:at], new, *inner[at + 1 :])})
+
+
+@pytest.mark.parametrize("draft", DRAFTS, ids=lambda draft: draft.kind)
+@settings(max_examples=2)
+@given(literal=SECRETS, statement=st.sampled_from(STATEMENTS))
+def test_literals_of_plans_stay_out_unless_they_are_asked_for(draft: Event, literal: str, statement: str) -> None:
+    quiet, telling = Producer(), Producer(capture_sql=True)
+    for planted in _with_plan_text(draft, statement.format(literal)):
+        assert literal.encode() not in emitted(planted, quiet)
+        assert literal.encode() in emitted(planted, telling)
+
+
+def test_there_are_texts_of_plans_in_many_kinds() -> None:
+    assert {type(p).__name__ for d in DRAFTS for p in _with_plan_text(d, "x")} >= {
+        "JobLineage",
+        "Committed",
+        "StatementFailed",
+        "CreateTable",
+        "CreateView",
+        "AlterView",
+        "Truncate",
+    }
