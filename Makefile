@@ -3,8 +3,8 @@
 .PHONY: help demo check test bench format lock schemas build clean base dev
 
 BIN := .venv/bin
-# Any Python 3 can start tools/bootstrap.py, which looks for one that is new enough: PYTHON if given, else the best it finds.
-STARTER := $(shell for name in $(PYTHON) python3 python3.12 python3.11 python3.10 python; do \
+# Any Python 3 can start tools/bootstrap.py, which looks for one to build on: PYTHON if given, else the best it finds.
+STARTER := $(shell for name in python3 python3.12 python3.11 python3.10 python $(PYTHON); do \
 	command -v $$name 2>/dev/null && break; done)
 SETUP = @test -n "$(STARTER)" || { echo "no Python found: install Python 3.10, 3.11 or 3.12 with its venv module or pip" >&2; exit 1; }; \
 	"$(STARTER)" -m tools.bootstrap

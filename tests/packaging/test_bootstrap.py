@@ -202,6 +202,13 @@ def test_no_python_at_all_gets_one_clear_line(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[0].startswith("no Python found: install Python 3.10")
 
 
+@pytest.mark.parametrize("asked", ["no-such-python", shutil.which("false")])
+def test_a_python_that_cannot_be_run_is_told_by_its_name(asked: str) -> None:
+    done = subprocess.run(["make", "base", f"PYTHON={asked}"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0].startswith(f"{asked}: no Python that can be run; install Python 3.10")
+
+
 @pytest.mark.parametrize("name", ["bootstrap", "__init__"])
 def test_an_old_python_can_parse_what_it_is_given(name: str) -> None:
     source = (ROOT / f"tools/{name}.py").read_text(encoding="utf-8")
