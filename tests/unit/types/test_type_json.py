@@ -24,6 +24,8 @@ from headwater.events.types import (
     TypeTextError,
     UserDefined,
     Varchar,
+    columns_from_schema_json,
+    parse_ddl,
     parse_json,
     to_json,
 )
@@ -205,8 +207,15 @@ def test_brackets_in_names_and_texts_are_no_nesting() -> None:
     assert type_.fields[1].name == name
 
 
-def test_little_stack_left_is_told_as_an_error_too() -> None:
-    text = nested(MAX_NESTING)
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (parse_json, nested(MAX_NESTING)),
+        (parse_ddl, "array<" * MAX_NESTING + "int" + ">" * MAX_NESTING),
+        (columns_from_schema_json, nested_structs(MAX_NESTING)),
+    ],
+)
+def test_little_stack_left_is_told_as_an_error_too(read: Callable[[str], object], text: str) -> None:
 
     def deeper(level: int) -> TypeTextError | None:
         try:
@@ -214,7 +223,7 @@ def test_little_stack_left_is_told_as_an_error_too() -> None:
         except RecursionError:
             pass
         try:
-            parse_json(text)
+            read(text)
         except TypeTextError as error:
             return error
         return None

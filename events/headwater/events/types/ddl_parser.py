@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from headwater.events.types.atoms import SIMPLE_BY_SQL, collated_string, parametrised
 from headwater.events.types.ddl import COMMENT
-from headwater.events.types.errors import MAX_NESTING, TypeTextError, check_size, check_unicode, excerpt
+from headwater.events.types.errors import MAX_NESTING, TypeTextError, bounded_stack, check_size, check_unicode, excerpt
 from headwater.events.types.json_text import dumps
 from headwater.events.types.sql_strings import unescape
 from headwater.events.types.tree import NO_METADATA, Array, DataType, Field, Map, Opaque, Struct
@@ -31,7 +31,11 @@ def parse_ddl(text: str) -> DataType:
     """
     check_size(text)
     check_unicode(text)
-    tokens = _Tokens(text)
+    with bounded_stack():
+        return _whole(_Tokens(text))
+
+
+def _whole(tokens: _Tokens) -> DataType:
     first, second = tokens.peek(), tokens.peek(1)
     is_columns = first.kind == "quoted" or (first.kind == "word" and _names_a_column(first, second))
     type_ = Struct(_fields(tokens, 0, end="")) if is_columns else _type(tokens, 0)

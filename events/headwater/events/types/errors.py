@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 from headwater.errors import TerminalError
@@ -16,6 +18,15 @@ MAX_JSON_NESTING: Final = 3 * MAX_NESTING + 100
 
 class TypeTextError(TerminalError):
     """A text isn't the type or schema it should be; the message says what is wrong and where."""
+
+
+@contextmanager
+def bounded_stack() -> Generator[None, None, None]:
+    """Types nest only so deep, but a caller may have used up most of the stack."""
+    try:
+        yield
+    except RecursionError:
+        raise TypeTextError("nested too deeply for the stack that is left here") from None
 
 
 def excerpt(text: str, around: int = 0, width: int = 60) -> str:

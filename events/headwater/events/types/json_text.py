@@ -8,7 +8,14 @@ from itertools import accumulate
 from json.encoder import encode_basestring
 from typing import Final, TypeAlias, Union
 
-from headwater.events.types.errors import MAX_JSON_NESTING, TypeTextError, check_size, check_unicode, excerpt
+from headwater.events.types.errors import (
+    MAX_JSON_NESTING,
+    TypeTextError,
+    bounded_stack,
+    check_size,
+    check_unicode,
+    excerpt,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +35,10 @@ def loads(text: str) -> Json:
     check_unicode(text)
     _check_nesting(text)
     try:
-        value: Json = _DECODER.decode(text)
+        with bounded_stack():
+            value: Json = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise TypeTextError(f"not JSON: {error.msg} at character {error.pos}: {excerpt(text, error.pos)!r}") from None
-    except RecursionError:
-        raise TypeTextError("nested too deeply for the stack that is left here") from None
     if "\\u" in text:
         check_unicode(dumps(value))
     return value

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, TypeVar, Union
 
 from headwater.events.types.atoms import SIMPLE, atom, name_in_json
 from headwater.events.types.collations import COLLATIONS, with_collations, without_collations
-from headwater.events.types.errors import MAX_NESTING, TypeTextError, excerpt
+from headwater.events.types.errors import MAX_NESTING, TypeTextError, bounded_stack, excerpt
 from headwater.events.types.json_text import Json, dumps, loads, name_of
 from headwater.events.types.tree import (
     NO_METADATA,
@@ -38,18 +38,14 @@ _MAP_KEYS: Final = {"type", "keyType", "valueType", "valueContainsNull"}
 
 def parse_json(text: str) -> DataType:
     """The type that Spark's `DataType.json` wrote; anything else raises TypeTextError."""
-    try:
+    with bounded_stack():
         return _read(loads(text), None, 0)
-    except RecursionError:
-        raise TypeTextError("nested too deeply for the stack that is left here") from None
 
 
 def parse_field(text: str) -> Field:
     """The field that Spark's `StructField.json` wrote; anything else raises TypeTextError."""
-    try:
+    with bounded_stack():
         return _read_field(loads(text), None, 0)
-    except RecursionError:
-        raise TypeTextError("nested too deeply for the stack that is left here") from None
 
 
 def to_json(type_: DataType) -> str:
