@@ -10,6 +10,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -82,8 +83,11 @@ class FaultyFiles(OsFiles):
         return self._fail(call, *arguments, **named) if self._is_struck() else call(*arguments, **named)
 
     def _fail(self, call: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        if self._fault in {Fault.KILL_AFTER, Fault.LATE_ERROR}:
+        if self._fault is Fault.LATE_ERROR:
             call(*arguments, **named)
+        if self._fault is Fault.KILL_AFTER:
+            with suppress(OSError):
+                call(*arguments, **named)
         if self._fault in KILLS:
             os.kill(os.getpid(), signal.SIGKILL)
         if self._fault is Fault.SHORT:

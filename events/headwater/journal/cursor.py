@@ -7,7 +7,7 @@ from enum import Enum
 from pathlib import Path
 
 from headwater.journal.closing import Closing
-from headwater.journal.errors import ClosedError, CursorError, storage_error
+from headwater.journal.errors import ClosedError, CursorError, typed
 from headwater.journal.files import OS_FILES, Files
 from headwater.journal.lock import FileLock
 from headwater.journal.options import Fsync
@@ -38,12 +38,10 @@ class Cursor(Closing):
         self._closed = False
         self._on_commit: Callable[[], None] | None = None
         self._directory = directory
-        try:
+        with typed("opening cursor", stem):
             files.make_directory(stem.parent)
             self._lock = FileLock.acquire(stem.with_name(f"{name}.lock"), f"cursor {name!r} of {directory}")
             self._position = self._take_up(files, start)
-        except OSError as error:
-            raise storage_error(error, "opening cursor", stem) from error
         self._tail = Tail(files, directory, self.committed, wait)
 
     def _take_up(self, files: Files, start: int) -> DurablePosition:
@@ -84,10 +82,8 @@ class Cursor(Closing):
             )
         if position == self.committed:
             return
-        try:
+        with typed("committing cursor", cursor_stem(self._directory, self.name)):
             self._position.commit(position, durable=self._durable)
-        except OSError as error:
-            raise storage_error(error, "committing cursor", self._directory / self.name) from error
         if self._on_commit is not None:
             self._on_commit()
 
@@ -112,15 +108,13 @@ class Cursor(Closing):
 def forget_position(files: Files, directory: Path, name: str) -> None:
     """Remove a cursor that nobody will read on with; a LockedError while somebody does."""
     stem = cursor_stem(directory, name)
-    try:
+    with typed("removing cursor", stem):
         files.make_directory(stem.parent)
         lock = FileLock.acquire(stem.with_name(f"{name}.lock"), f"cursor {name!r} of {directory}")
         try:
             DurablePosition(files, directory, name).remove()
         finally:
             lock.release()
-    except OSError as error:
-        raise storage_error(error, "removing cursor", stem) from error
 
 
 class JournalReader:
@@ -136,11 +130,13 @@ class JournalReader:
 
     def first_offset(self) -> int:
         """The oldest offset there is, or would be."""
-        return min(list_bases(self._files, self.directory), default=0)
+        with typed("reading", self.directory):
+            return min(list_bases(self._files, self.directory), default=0)
 
     def next_offset(self) -> int:
         """The offset behind the last record that can be read now."""
-        bases = list_bases(self._files, self.directory)
+        with typed("reading", self.directory):
+            bases = list_bases(self._files, self.directory)
         with Tail(self._files, self.directory, bases[-1] if bases else 0) as tail:
             while tail.read(10_000):
                 pass

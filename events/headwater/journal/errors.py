@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from headwater.errors import HeadwaterError, TerminalError, TransientError
 
@@ -56,6 +58,15 @@ class StorageFailedError(StorageError):
 
 class SyncFailedError(StorageError):
     """fsync failed: the records are in the journal and readable, but may not survive the machine."""
+
+
+@contextmanager
+def typed(doing: str, path: str | os.PathLike[str]) -> Generator[None, None, None]:
+    """What the kernel refuses in the with-block becomes a StorageError."""
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(error, doing, path) from error
 
 
 def storage_error(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from headwater.journal.errors import LockedError, storage_error
+from headwater.journal.errors import LockedError, typed
 from headwater.journal.files import OS_FILES
 from headwater.journal.lock import FileLock, is_locked
 from headwater.journal.position import cursors_directory
@@ -31,18 +31,21 @@ def remove_journal(directory: Path | str) -> None:
     The lock goes last and is held until then, so a crash in between leaves what the next call removes.
     """
     path = Path(directory)
-    lock = FileLock.acquire(path / LOCK_NAME, f"journal {path}")
-    try:
-        for held in cursors_directory(path).glob("*.lock"):
-            if is_locked(held):
-                raise LockedError(f"cursor {held.stem!r} of {path} is being read with: close it first")
-        shutil.rmtree(cursors_directory(path), ignore_errors=True)
-        for child in path.iterdir():
-            if child.name != LOCK_NAME:
-                child.unlink()
-        (path / LOCK_NAME).unlink()
-        path.rmdir()
-    except OSError as error:
-        raise storage_error(error, "removing", path) from error
-    finally:
-        lock.release()
+    with typed("removing", path):
+        lock = FileLock.acquire(path / LOCK_NAME, f"journal {path}")
+        try:
+            _remove(path)
+        finally:
+            lock.release()
+
+
+def _remove(path: Path) -> None:
+    for held in cursors_directory(path).glob("*.lock"):
+        if is_locked(held):
+            raise LockedError(f"cursor {held.stem!r} of {path} is being read with: close it first")
+    shutil.rmtree(cursors_directory(path), ignore_errors=True)
+    for child in path.iterdir():
+        if child.name != LOCK_NAME:
+            child.unlink()
+    (path / LOCK_NAME).unlink()
+    path.rmdir()

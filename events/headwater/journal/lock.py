@@ -18,6 +18,7 @@ from pathlib import Path
 
 from headwater.journal.errors import LockedError
 
+_LOOKS = 200
 _held: weakref.WeakSet[FileLock] = weakref.WeakSet()
 
 
@@ -40,7 +41,7 @@ class FileLock:
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _take(descriptor)
                 if _is_at(path, descriptor):
                     _sign(descriptor)
                     return cls(path, descriptor)
@@ -63,6 +64,20 @@ class FileLock:
         self.release()
         if self.on_fork is not None:
             self.on_fork()
+
+
+def _take(descriptor: int) -> None:
+    """Lock, or raise BlockingIOError where somebody has it; not for one who only looks, as `is_locked` does."""
+    for _ in range(_LOOKS):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # noqa: PERF203 - once, nearly always
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # fails too, unless all others share
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            time.sleep(0.001)
+        else:
+            return
+    raise BlockingIOError
 
 
 def is_locked(path: Path) -> bool:

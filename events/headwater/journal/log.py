@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 from headwater.journal.cursor import JournalReader, Start
-from headwater.journal.errors import LockedError, storage_error
+from headwater.journal.errors import LockedError, typed
 from headwater.journal.files import OS_FILES, Files
 from headwater.journal.groups import GroupMember
 from headwater.journal.options import JournalOptions
@@ -35,15 +35,14 @@ class LocalLog:
     def open(cls, directory: Path | str, options: JournalOptions | None = None, *, files: Files = OS_FILES) -> LocalLog:
         """The log in a directory, made if absent."""
         path = Path(directory)
-        try:
+        with typed("making", path):
             files.make_directory(path)
-        except OSError as error:
-            raise storage_error(error, "making", path) from error
         return cls(path, options or JournalOptions(), files)
 
     def partitions(self) -> list[str]:
         """The names of all partitions there are now."""
-        return sorted(name for name in self._files.names(self.directory) if _PARTITION.fullmatch(name))
+        with typed("reading", self.directory):
+            return sorted(name for name in self._files.names(self.directory) if _PARTITION.fullmatch(name))
 
     def writer(self) -> Journal:
         """Take a partition over that nobody writes to, or begin a new one."""

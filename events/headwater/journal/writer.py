@@ -15,7 +15,7 @@ from headwater.journal.errors import (
     StorageError,
     StorageFullError,
     SyncFailedError,
-    storage_error,
+    typed,
 )
 from headwater.journal.files import OS_FILES, Files
 from headwater.journal.keeper import Keeper
@@ -78,19 +78,14 @@ class Journal(Closing):
         Raises LockedError while another writer lives, and StorageError where the disk refuses.
         """
         path = Path(directory)
-        try:
+        with typed("opening", path):
             files.make_directory(path)
             lock = FileLock.acquire(path / LOCK_NAME, f"journal {path}")
-        except OSError as error:
-            raise storage_error(error, "opening", path) from error
-        try:
-            return cls(path, options or JournalOptions(), files, lock)
-        except OSError as error:
-            lock.release()
-            raise storage_error(error, "opening", path) from error
-        except BaseException:
-            lock.release()
-            raise
+            try:
+                return cls(path, options or JournalOptions(), files, lock)
+            except BaseException:
+                lock.release()
+                raise
 
     @property
     def first_offset(self) -> int:
@@ -207,7 +202,8 @@ class Journal(Closing):
 
     def positions(self) -> dict[str, int]:
         """What each durable cursor has committed."""
-        return committed_positions(self._files, self.directory)
+        with typed("reading cursors of", self.directory):
+            return committed_positions(self._files, self.directory)
 
     def forget_cursor(self, name: str) -> None:
         """Remove a cursor that nobody will read on with; a LockedError while somebody does."""
@@ -216,10 +212,8 @@ class Journal(Closing):
 
     def trim(self) -> int:
         """Drop what the limits don't let stay, now instead of in the background; the number of segments dropped."""
-        try:
+        with typed("dropping segments of", self.directory):
             return self._retention.enforce()
-        except OSError as error:
-            raise storage_error(error, "dropping segments of", self.directory) from error
 
     def _rolled(self) -> None:
         """Called under the mutex when a segment was started. Appenders drop segments only if the keeper is late."""

@@ -17,10 +17,12 @@ from headwater.journal import (
     JournalOptions,
     JournalReader,
     LockedError,
+    OsFiles,
     Record,
     Start,
     Why,
 )
+from headwater.journal.scan import CHUNK
 
 PLAIN = JournalOptions(fsync=Fsync.NONE, reserve_bytes=0)
 DEADLINE = 20.0
@@ -174,6 +176,43 @@ def test_damage_in_the_middle_skips_only_what_is_damaged(tmp_path: Path) -> None
     assert (lost.first, lost.following, lost.why) == (4, 5, Why.CORRUPT)
     assert (lost.path, lost.start, lost.end) == (segment, start, start + 37)
     assert [record.offset for record in batch.records] == [5, 6, 7, 8, 9]
+
+
+class StaleFiles(OsFiles):
+    """One read of a chunk, by its number, shows one byte as it was before a writer finished."""
+
+    def __init__(self, number: int, position: int) -> None:
+        self._left, self._position = number, position
+
+    def read(self, descriptor: int, count: int, position: int) -> bytes:
+        data = bytearray(super().read(descriptor, count, position))
+        self._left -= count == CHUNK
+        if count == CHUNK and self._left == 0:
+            data[self._position - position] ^= 0xFF
+        return bytes(data)
+
+
+def test_a_record_seen_half_written_is_no_damage(tmp_path: Path) -> None:
+    fill(tmp_path, 4)
+    with JournalReader.open(tmp_path, files=StaleFiles(2, 40 + 37 + 30)).tail(0) as tail:
+        assert [record.offset for record in tail.read(1).records] == [0]
+        assert not tail.read(), "record 1 looked half written, though record 2 stood behind it"
+        batch = tail.read()
+    assert not batch.lost
+    assert [record.offset for record in batch.records] == [1, 2, 3]
+
+
+def test_a_record_seen_half_written_behind_damage_is_not_skipped(tmp_path: Path) -> None:
+    fill(tmp_path, 4)
+    (segment,) = tmp_path.glob("*.segment")
+    data = bytearray(segment.read_bytes())
+    data[40 + 37 + 30] ^= 1
+    segment.write_bytes(data)
+    with JournalReader.open(tmp_path, files=StaleFiles(3, 40 + 2 * 37)).tail(0) as tail:
+        assert [record.offset for record in tail.read(1).records] == [0]
+        batch = tail.read()
+    assert [(lost.first, lost.following) for lost in batch.lost] == [(1, 2)]
+    assert [record.offset for record in batch.records] == [2, 3]
 
 
 def test_a_journal_within_a_value_never_comes_out(tmp_path: Path) -> None:

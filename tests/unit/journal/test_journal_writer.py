@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import multiprocessing
 import os
 import subprocess
@@ -31,6 +32,7 @@ from headwater.journal import (
     SyncFailedError,
     Why,
 )
+from headwater.journal.lock import is_locked
 
 PLAIN = JournalOptions(fsync=Fsync.NONE, reserve_bytes=0)
 DEADLINE = 20.0
@@ -102,6 +104,18 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     assert (
         run_python("import sys; from headwater.journal import *; Journal.open(sys.argv[1])", str(tmp_path)).stderr == ""
     )
+
+
+def test_who_only_looks_whether_a_journal_is_locked_is_in_nobodys_way(tmp_path: Path) -> None:
+    Journal.open(tmp_path, PLAIN).close()
+    looking = os.open(tmp_path / "lock", os.O_RDONLY)
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    done = threading.Timer(0.01, os.close, [looking])
+    done.start()
+    with Journal.open(tmp_path, PLAIN):
+        done.join()
+        assert is_locked(tmp_path / "lock")
+    assert not is_locked(tmp_path / "lock")
 
 
 def run_python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -290,13 +304,15 @@ class CountingFiles(OsFiles):
         self.go_on = threading.Event()
         self.go_on.set()
         self.fails_sync = False
+        self.fails_once = False
         self.room = 1 << 60
 
     def sync(self, descriptor: int) -> None:
         self.syncs += 1
         self.entered.set()
         assert self.go_on.wait(DEADLINE)
-        if self.fails_sync:
+        if self.fails_sync or self.fails_once:
+            self.fails_once = False
             raise OSError(errno.EIO, "no")
         super().sync(descriptor)
 
@@ -355,6 +371,33 @@ def test_a_failed_sync_is_told_to_all_who_wait_and_its_file_is_left(tmp_path: Pa
         assert len(sorted(tmp_path.glob("*.segment"))) == len(before) + 1, "pages of unknown state were synced again"
     assert values_from(tmp_path)[0] == b"sound"
     assert values_from(tmp_path)[-1] == b"sound again"
+
+
+def test_a_failed_sync_is_told_also_to_those_who_wrote_while_it_ran(tmp_path: Path) -> None:
+    files = CountingFiles()
+    with Journal.open(tmp_path, JournalOptions(fsync=Fsync.ALWAYS, reserve_bytes=0), files=files) as journal:
+        journal.append(b"sound")
+        assert journal.flush()
+        files.entered.clear()
+        files.go_on.clear()
+        files.fails_once = True
+        told: list[SyncFailedError] = []
+
+        def work() -> None:
+            with pytest.raises(SyncFailedError) as error:
+                journal.append(b"doubtful")
+            told.append(error.value)
+
+        leader, follower = threading.Thread(target=work), threading.Thread(target=work)
+        leader.start()
+        assert files.entered.wait(DEADLINE)
+        follower.start()
+        while journal.next_offset < 3:
+            threading.Event().wait(0.001)
+        files.go_on.set()
+        for thread in (leader, follower):
+            thread.join(DEADLINE)
+        assert len(told) == 2, "a later fsync of the same pages was believed"
 
 
 def flush_until_sound(journal: Journal) -> None:
