@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.property.spark_types import SCHEMAS, SPARK_3_SCHEMAS, SQL_TYPES, TYPES, data_type
 
 from headwater.events.types import (
     TypeTextError,
@@ -25,6 +24,7 @@ from headwater.events.types import (
     to_json,
 )
 from headwater.events.types.spark_json import field_to_json, parse_field
+from tests.property.spark_types import SCHEMAS, SPARK_3_SCHEMAS, SQL_TYPES, TYPES, data_type
 
 
 @given(TYPES)
