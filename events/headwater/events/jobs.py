@@ -26,7 +26,8 @@ class Version(Model):
 
 
 class Source(Model):
-    """A dataset that is read. Without a `dataset` it is opaque: an RDD, say, whose upstream Spark doesn't show."""
+    """A dataset that is read. Where `dataset` is absent, either the `table` is known by name only, or the source is
+    `opaque`: an RDD, say, whose upstream Spark doesn't show."""
 
     dataset: DatasetId | None
     table: TableName | None = None
@@ -43,9 +44,9 @@ class Source(Model):
 
 
 class Sink(Model):
-    """A dataset that is written, or would have been."""
+    """A dataset that is written, or would have been. Where `dataset` is absent, the `table` is known by name only."""
 
-    dataset: DatasetId
+    dataset: DatasetId | None
     table: TableName | None = None
     life: Life | None = None
     format: Format = Format.UNKNOWN
@@ -60,6 +61,8 @@ class Input(Source):
     """Absent where the format has no versions, and where it isn't known: then `candidates` has what it may be."""
     since: Version | None = None
     candidates: tuple[Long, ...] = ()
+    rows: Count | None = None
+    bytes: Count | None = None
 
 
 class CommitKind(Word):

@@ -38,11 +38,15 @@ class Column(Model):
 
 
 class Transform(Model):
-    """How a partition or order is made from columns: identity(d), bucket(16, id), days(ts)."""
+    """How a partition or order is made from columns: identity(d), bucket(16, id), days(ts).
+
+    A partition field can have a name of its own; a change may tell that name alone, without columns.
+    """
 
     name: Name = "identity"
-    columns: tuple[FieldPath, ...]
+    columns: tuple[FieldPath, ...] = ()
     arguments: tuple[str, ...] = ()
+    field_name: str | None = None
 
     @property
     def is_identity(self) -> bool:

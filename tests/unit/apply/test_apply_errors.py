@@ -98,6 +98,7 @@ IMPOSSIBLE: list[tuple[TableChange, str]] = [
     (AddPartitionField(transform=ID), "partition field identity(id) is there already"),
     (AddPartitionField(transform=Transform(columns=(("y",),))), "there is no column y"),
     (DropPartitionField(transform=Transform(name="days", columns=(("id",),))), "there is no partition field days(id)"),
+    (DropPartitionField(transform=Transform(field_name="shard")), "there is no partition field shard"),
     (
         DropPartitionField(transform=Transform(name="bucket", columns=(("s", "a"),), arguments=("8",))),
         "there is no partition field bucket(8, s.a); there is identity(id), bucket(4, s.a)",

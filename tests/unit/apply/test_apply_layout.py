@@ -87,6 +87,14 @@ CASES: list[tuple[list[TableChange], dict[str, Any]]] = [
     ),
     (
         [
+            AddPartitionField(transform=DAYS),
+            AddPartitionField(transform=BUCKET.model_copy(update={"field_name": "shard"})),
+            DropPartitionField(transform=Transform(field_name="shard")),
+        ],
+        {"partitioning": (DAYS,)},
+    ),
+    (
+        [
             AddPartitionField(transform=ID),
             AddPartitionField(transform=DAYS),
             ReplacePartitionField(transform=ID, new_transform=BUCKET),

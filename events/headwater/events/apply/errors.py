@@ -40,7 +40,9 @@ def spelled(path: Iterable[str]) -> str:
 
 
 def shown(transform: Transform) -> str:
-    """A partition field as SQL writes it: bucket(16, id)."""
+    """A partition field as SQL writes it: bucket(16, id), or by its name alone."""
+    if not transform.columns and transform.field_name:
+        return quoted(transform.field_name)
     return f"{transform.name}({', '.join([*transform.arguments, *map(spelled, transform.columns)])})"
 
 

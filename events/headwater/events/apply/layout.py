@@ -112,6 +112,8 @@ def _find(there: Iterable[Transform], transform: Transform, names: Names) -> int
 
 
 def _same(one: Transform, other: Transform, names: Names) -> bool:
+    if not (one.columns and other.columns):
+        return None not in (one.field_name, other.field_name) and one.field_name == other.field_name
     alike = (one.name.lower(), one.arguments) == (other.name.lower(), other.arguments)
     return alike and names.same_paths(one.columns, other.columns)
 
