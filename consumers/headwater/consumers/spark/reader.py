@@ -62,8 +62,9 @@ def events(
     _require(df, value, added, steps.known)
     f = functions()
     sound = _classified(_with_header(df, steps).where(steps.of_these_schemas()), steps)
-    read = sound.withColumn(EVENT_COLUMN, _read(steps.events(reader)))
-    told = read.withColumn("problem", f.expr(steps.problem_of_event(reader)))
+    read = sound.withColumn(EVENT_COLUMN, f.when(f.expr("problem IS NULL"), _read(steps.events(reader))))
+    checked = read.withColumn(EVENT_COLUMN, f.expr(steps.sound_event(reader)))
+    told = checked.withColumn("problem", f.expr(steps.problem_of_event()))
     return told.withColumn("event", f.expr(steps.event(reader))).select(*df.columns, *added)
 
 

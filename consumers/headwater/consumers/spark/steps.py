@@ -1,6 +1,7 @@
 """The steps of a query over messages, as SQL: what each is, whether its bytes are sound, and the event in it.
 
-Each step uses columns of the one before, so that Spark reads every message once. `from_avro` itself is left to the
+Each step uses columns of the one before, and as few times as can be: Spark reads every message once, and twice or
+thrice where it pushes a filter over the event down through the steps. `from_avro` itself is left to the
 caller: Spark 3.5 has it as a function of its API only, Spark 4 in SQL too.
 """
 
@@ -81,26 +82,25 @@ class Steps:
             WHEN NOT ({self._framed()}) THEN {_text(Problem.UNKNOWN_FRAMING)}
             WHEN {size} < {self._header_bytes()} THEN {_text(Problem.MALFORMED)}
             WHEN kind IS NULL THEN {_text(UNKNOWN_SCHEMA)}
-            WHEN {MARK_COLUMN} IS NULL THEN {_text(Problem.MALFORMED)}
-            WHEN {MARK_COLUMN} <> {mark_of(value)} THEN {_text(Problem.TRAILING_BYTES)}
+            ELSE {_by_mark(f"{MARK_COLUMN} = {mark_of(value)}")}
         END"""
 
     def events(self, reader: WriterSchema) -> list[Reading]:
         """How the sound messages are read."""
-        return [
-            Reading(f"problem IS NULL AND {_written_with(s)}", self._content(), s.text, reader.text)
-            for s in self.known.schemas
-        ]
+        return [Reading(_written_with(s), self._content(), s.text, reader.text) for s in self.known.schemas]
 
-    def problem_of_event(self, reader: WriterSchema) -> str:
-        """As `problem`, with what only reading shows: an unknown symbol, say, or a time that isn't one."""
-        bad = [f"{EVENT_COLUMN}.schema_version IS NULL", *times_out_of_range(reader, EVENT_COLUMN)]
-        return f"coalesce(problem, CASE WHEN {' OR '.join(bad)} THEN {_text(Problem.MALFORMED)} END)"
+    def sound_event(self, reader: WriterSchema) -> str:
+        """Null instead of what isn't sound, as only reading shows: an unknown symbol, say, or a time that isn't one."""
+        bad = ["e.schema_version IS NULL", *times_out_of_range(reader, "e")]
+        return f"transform(array({EVENT_COLUMN}), e -> if({' OR '.join(bad)}, NULL, e))[0]"
+
+    def problem_of_event(self) -> str:
+        """As `problem`, with what reading showed."""
+        return f"CASE WHEN problem IS NULL AND {EVENT_COLUMN} IS NULL THEN {_text(Problem.MALFORMED)} ELSE problem END"
 
     def event(self, reader: WriterSchema) -> str:
         """The event with readable columns, and with the version that it has now, as the codec gives it."""
-        readable = presented(reader, EVENT_COLUMN, fixed={"schema_version": str(reader.version)})
-        return f"if(problem IS NULL, {readable}, NULL)"
+        return presented(reader, EVENT_COLUMN, fixed={"schema_version": str(reader.version)})
 
     @property
     def _value(self) -> str:
@@ -122,6 +122,12 @@ class Steps:
     def _content(self) -> str:
         start = self._by_framing(str(HEADER_BYTES + 1), str(_REGISTRY_HEADER_BYTES + 1))
         return f"substring({self._value}, {start})"
+
+
+def _by_mark(whole: str) -> str:
+    """The condition stands here once: Spark evaluates it again wherever it stands in a filter that is pushed down."""
+    words = f"map('false', {_text(Problem.TRAILING_BYTES)}, 'unread', {_text(Problem.MALFORMED)})"
+    return f"element_at({words}, coalesce(CAST({whole} AS STRING), 'unread'))"
 
 
 def _case(what: str, values: dict[str, str]) -> str:
