@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from headwater.journal import Fsync, Journal, JournalOptions
 
@@ -25,58 +26,75 @@ COUNT = 40_000
 BATCH = 100
 ROUNDS = 7
 SYNCED = 400
-Rate = Callable[[Path], float]
 
 
-def bare_buffered(path: Path) -> float:
+class Rate(NamedTuple):
+    """Records a second, by the clock and by the processor's time, which other programs of the machine hardly change."""
+
+    wall: float
+    cpu: float
+
+
+Run = Callable[[Path], Rate]
+
+
+class Stopwatch:
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def rate(self, count: int) -> Rate:
+        return Rate(count / (time.perf_counter() - self._wall), count / (time.process_time() - self._cpu))
+
+
+def bare_buffered(path: Path) -> Rate:
     with path.open("wb") as file:
-        began = time.perf_counter()
+        watch = Stopwatch()
         for _ in range(COUNT):
             file.write(RECORD)
         file.flush()
-        return COUNT / (time.perf_counter() - began)
+        return watch.rate(COUNT)
 
 
-def bare_to_kernel(path: Path) -> float:
+def bare_to_kernel(path: Path) -> Rate:
     with path.open("wb", buffering=0) as file:
-        began = time.perf_counter()
+        watch = Stopwatch()
         for _ in range(COUNT):
             file.write(RECORD)
-        return COUNT / (time.perf_counter() - began)
+        return watch.rate(COUNT)
 
 
-def bare_flushed(path: Path) -> float:
+def bare_flushed(path: Path) -> Rate:
     with path.open("wb") as file:
-        began = time.perf_counter()
+        watch = Stopwatch()
         for _ in range(COUNT):
             file.write(RECORD)
             file.flush()
-        return COUNT / (time.perf_counter() - began)
+        return watch.rate(COUNT)
 
 
 def open_journal(path: Path, fsync: Fsync) -> Journal:
     return Journal.open(path, JournalOptions(fsync=fsync, max_bytes=64 * 1024 * 1024, reserve_bytes=0))
 
 
-def journal_single(path: Path, fsync: Fsync = Fsync.NONE) -> float:
+def journal_single(path: Path, fsync: Fsync = Fsync.NONE) -> Rate:
     with open_journal(path, fsync) as journal:
         append = journal.append
-        began = time.perf_counter()
+        watch = Stopwatch()
         for _ in range(COUNT):
             append(RECORD)
-        return COUNT / (time.perf_counter() - began)
+        return watch.rate(COUNT)
 
 
-def journal_batch(path: Path) -> float:
+def journal_batch(path: Path) -> Rate:
     with open_journal(path, Fsync.NONE) as journal:
         batch = [RECORD] * BATCH
-        began = time.perf_counter()
+        watch = Stopwatch()
         for _ in range(COUNT // BATCH):
             journal.append_many(batch)
-        return COUNT / (time.perf_counter() - began)
+        return watch.rate(COUNT)
 
 
-def journal_threads(path: Path, threads: int, count: int, fsync: Fsync) -> float:
+def journal_threads(path: Path, threads: int, count: int, fsync: Fsync) -> Rate:
     """Records a second that so many threads append together."""
     with open_journal(path, fsync) as journal:
         start = threading.Barrier(threads + 1)
@@ -90,28 +108,28 @@ def journal_threads(path: Path, threads: int, count: int, fsync: Fsync) -> float
         for worker in workers:
             worker.start()
         start.wait()
-        began = time.perf_counter()
+        watch = Stopwatch()
         for worker in workers:
             worker.join()
-        return count / (time.perf_counter() - began)
+        return watch.rate(count)
 
 
-def bare_synced(path: Path) -> float:
+def bare_synced(path: Path) -> Rate:
     with path.open("wb", buffering=0) as file:
-        began = time.perf_counter()
+        watch = Stopwatch()
         for _ in range(SYNCED):
             file.write(RECORD)
             os.fdatasync(file.fileno())
-        return SYNCED / (time.perf_counter() - began)
+        return watch.rate(SYNCED)
 
 
-def in_turns(directory: Path, runs: dict[str, Rate]) -> dict[str, float]:
-    """The median rate of each, all of them run once in each round."""
-    rates: dict[str, list[float]] = {name: [] for name in runs}
+def in_turns(directory: Path, runs: dict[str, Run]) -> dict[str, Rate]:
+    """The median rates of each, all of them run once in each round."""
+    rates: dict[str, list[Rate]] = {name: [] for name in runs}
     for turn in range(ROUNDS):
         for number, (name, run) in enumerate(runs.items()):
             rates[name].append(run(directory / f"{turn}-{number}"))
-    return {name: statistics.median(each) for name, each in rates.items()}
+    return {name: Rate(*map(statistics.median, zip(*each, strict=True))) for name, each in rates.items()}
 
 
 def latencies(path: Path) -> list[float]:
@@ -128,16 +146,17 @@ def latencies(path: Path) -> list[float]:
     return sorted(taken)
 
 
-def show(title: str, rates: dict[str, float], against: list[str]) -> None:
-    heads = "".join(f"{'of ' + name:>28}" for name in against)
-    sys.stdout.write(f"\n{title:<44}{'records/s':>12}{heads}\n")
+def show(title: str, rates: dict[str, Rate], against: list[str]) -> None:
+    """A row for each run: its rate, and its ratio to each of `against` by the clock / by the processor's time."""
+    heads = "".join(f"{'of ' + name:>30}" for name in against)
+    sys.stdout.write(f"\n{title:<40}{'records/s':>12}{heads}\n")
     for name, rate in rates.items():
-        ratios = "".join(f"{rate / rates[each]:>28.0%}" for each in against)
-        sys.stdout.write(f"{name:<44}{rate:>12,.0f}{ratios}\n")
+        ratios = [f"{rate.wall / rates[each].wall:.0%} / {rate.cpu / rates[each].cpu:.0%}" for each in against]
+        sys.stdout.write(f"{name:<40}{rate.wall:>12,.0f}{''.join(f'{ratio:>30}' for ratio in ratios)}\n")
 
 
 def main(directory: Path) -> None:
-    unsynced = {
+    unsynced: dict[str, Run] = {
         "bare, buffered": bare_buffered,
         "bare, to the kernel": bare_to_kernel,
         "bare, buffered and flushed": bare_flushed,
@@ -148,7 +167,7 @@ def main(directory: Path) -> None:
     }
     against = ["bare, buffered", "bare, to the kernel"]
     show(f"{len(RECORD)}-byte records without fsync", in_turns(directory / "unsynced", unsynced), against)
-    synced: dict[str, Rate] = {"bare, write and fdatasync": bare_synced}
+    synced: dict[str, Run] = {"bare, write and fdatasync": bare_synced}
     for threads in (1, 8, 32):
         name = f"journal, fsync=always, {threads} threads"
         synced[name] = partial(journal_threads, threads=threads, count=SYNCED * threads, fsync=Fsync.ALWAYS)
