@@ -28,8 +28,9 @@ _BOUND = re.compile(
 _SPACED = re.compile(r"""["'`]{0,2}\s+(?:(?i:for|is|was|of|by|as)\s+)?(?=[bBrRnNeE]?\\*["'])""")
 _CALLED = re.compile(r"""\s?\(\s*(?=[bBrRnNeE]?\\*["'])""")
 _TAGGED = re.compile(r"(?:\s[^<>]*)?>\s*(?=[^\s<])")
-_HADOOP_VALUE = re.compile(r"\s*</name>\s*<value>\s*")
-_PAIRED = re.compile(r"""(?P<quote>["']?),\s?(?P=quote)(?P<value>[^\s,()"']+)(?P=quote)\)""")
+_HADOOP_VALUE = re.compile(r"\s*</name>(?:\s|\\[nrt])*<value>\s*")
+_PAIRED = re.compile(r",(?P<value>[^\s,()\"']+)\)")
+_QUOTED_PAIR = re.compile(r"""(?P<quote>\\*["']),\s?(?P=quote)""")
 _CELL = re.compile(r"\s*\|\s*(?=[^\s|])")
 _ON_A_LINE = re.compile(r"[ \t]+(?=\S+[ \t]*(?:\n|\Z))")
 _ARGUMENT = re.compile(r"\s+(?=[^\s-])")
@@ -41,8 +42,7 @@ _HEADER_VALUE = re.compile(
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w.]*#\d+L?(?!\w)")
 _WORD_BEFORE = re.compile(r"[A-Za-z]+\Z")
 _HEADERS = re.compile(r"(?i)authorization\Z|cookie\Z")
-_MANY_PARTS = re.compile(r"(?i)digest\s|aws4|hawk\s|oauth\s|\w+=")
-_UNTIL_LINE_END = re.compile(r"""(?:[^\n"'\\]|\\+"[^"\\\n]*\\+"|"[^"\n]*"(?=[,\s]))*""")
+_PARAMETERS = re.compile(r"""(?:[\w-]+[ \t]+)?(?:[\w.-]+=(?:\\*"[^"]*"|[^\s,;"']+)(?:[,;][ \t]*)?)+""")
 _IDENTIFIED = re.compile(r"(?i)\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?")
 _KEPT = frozenset(["", "true", "false", "null", "none", "undefined", "?"])
 _ONLY_NUMBERS_IN_BRACKETS = re.compile(r"""[\[{][\d\s,:"{}\[\]-]*[\]}]""")
@@ -70,6 +70,8 @@ def _secret_of(text: str, found: re.Match[str], done: int, is_custom: IsSecret |
         return value_at(text, phrase.end()) if phrase else None
     if name.startswith("-") and start and (text[start - 1].isalnum() or start < done):
         name = name.lstrip("-")
+    elif name.startswith("-D"):
+        name = name[2:]
     custom = is_custom is not None and is_custom(name)
     if not custom and not may_name_secret(name):
         return None
@@ -127,10 +129,7 @@ def _bound_value(text: str, name: str, bound: re.Match[str], before: str, start:
 def _header_value(text: str, at: int) -> Span:
     if text.startswith(REDACTED, at):
         return value_at(text, at)
-    if _MANY_PARTS.match(text, at):
-        rest = _UNTIL_LINE_END.match(text, at)
-        return Span(at, rest.end() if rest else at)
-    value = _HEADER_VALUE.match(text, at)
+    value = _PARAMETERS.match(text, at) or _HEADER_VALUE.match(text, at)
     return Span(at, value.end() if value else at)
 
 
@@ -152,9 +151,13 @@ def _loosely_bound_value(text: str, name: str, start: int, end: int, before: str
 
 
 def _pair_or_line(text: str, name: str, start: int, end: int) -> Span | None:
-    paired = _PAIRED.match(text, end)
-    if paired and text[max(0, start - 1 - len(paired["quote"])) : start] == "(" + paired["quote"]:
+    paired = _PAIRED.match(text, end) if text[start - 1 : start] == "(" else None
+    if paired:
         return Span(*paired.span("value"))
+    quoted = _QUOTED_PAIR.match(text, end)
+    if quoted and text.endswith("(" + quoted["quote"], 0, start):
+        value = value_at(text, quoted.end() - len(quoted["quote"]))
+        return value if text.startswith(quoted["quote"] + ")", value.end) else None
     alone = _ON_A_LINE.match(text, end) if "." in name and text[start - 1 : start] in {"", "\n"} else None
     told = alone or _TOLD.match(text, end)
     return value_at(text, told.end()) if told else None

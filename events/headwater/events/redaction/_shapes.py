@@ -23,7 +23,7 @@ _TOKENS = re.compile(
 _BEARER = re.compile(r"(?i)\b(?:bearer|negotiate|ntlm)\s+([\w.~+/=-]{8,})")
 _BASIC = re.compile(r"(?i)\bbasic\s+([A-Za-z0-9+/_-]{4,}={0,2})")
 _DIGEST = re.compile(r"""(?i)\bdigest\s+((?:\w+=(?:\\*"[^"]*"|[^\s,"]+)(?:,\s*)?)+)""")
-_CURL_USER = re.compile(r"(?i)\bcurl\b[^\n]{0,512}?\s(?:-u|--user)[ =]?\s*(\S+:\S+)")
+_CURL_USER = re.compile(r"\s(?:-u|--user)[ =]?[ \t]*([^\s:]+:\S+)")
 _PROSE = re.compile(r"[A-Za-z][a-z]{0,15}[.]?")
 _PEM_BEGINS: Final = "-----BEGIN "
 _PEM_ENDS = re.compile(r"-----END [A-Z0-9 ]{1,40}-----")
@@ -43,7 +43,7 @@ def secrets_by_shape(text: str) -> Iterator[Span]:
             yield Span(*credentials.span(1))
     for credentials in _DIGEST.finditer(text):
         yield Span(*credentials.span(1))
-    if " -u" in text or "--user" in text:
+    if "curl" in text:
         yield from (Span(*argument.span(1)) for argument in _CURL_USER.finditer(text))
 
 

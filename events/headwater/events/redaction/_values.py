@@ -27,6 +27,7 @@ _BARE = re.compile(
     re.VERBOSE,
 )
 _OPENING = re.compile(r"""(?:\$?[bBrRuUfFnNeExX]{0,2})(?P<slashes>\\*)(?P<quotes>"+|'+|`+)""")
+_RUNS = {quote: re.compile(quote + "+") for quote in "\"'`"}
 _EMPTY_ENDS = re.compile(r"[\s,;:)\]}>&|]|\Z")
 _JOINED = re.compile(r"""\s*(?:\|\||\+|\\\n)\s*(?=["'])""")
 _BRACKETED = re.compile(r"[A-Za-z_][\w.]{0,63}\(|[\[{(]")
@@ -79,9 +80,11 @@ def _quoted(text: str, opening: re.Match[str]) -> Span:
     doubled = len(quotes) % 2 == 0
     if doubled and _EMPTY_ENDS.match(text, start):
         return Span(start, start)
-    if doubled or quotes == '"""':
+    if quotes == '"""':
         found = text.find(quotes, start)
         return Span(start, found if found >= 0 else len(text))
+    if doubled:
+        return Span(start, _closing_doubled(text, start, quotes))
     start = opening.start("quotes") + 1
     return Span(start, _end_of_chain(text, start, quotes[0], len(opening["slashes"])))
 
@@ -101,16 +104,36 @@ def _closing(text: str, start: int, quote: str, slashes: int) -> int:
     r"""Where a literal ends that was opened by a quote behind so many backslashes: '..', \"..\", \\\"..\\\".
 
     A quote is escaped by more backslashes than opened the literal, or by being doubled; fewer end what is around it.
+    More backslashes may also be an escaped backslash before the end: what doubles them again (a JSON in an SQL text)
+    makes the two look alike. So they end the literal only if nothing surer does.
     """
+    perhaps = -1
     at = text.find(quote, start)
     while at >= 0:
         before = _slashes_before(text, start, at)
         if not slashes and not before % 2 and text.startswith(quote, at + 1):
-            at = text.find(quote, at + 2)
-            continue
-        if before < slashes or (before - slashes) % (2 * slashes + 2) == 0:
-            return at - min(before, slashes)
+            at += 1
+        elif before <= slashes:
+            return at - before
+        elif perhaps < 0 and (before - slashes) % (2 * slashes + 2) == 0:
+            perhaps = at - slashes
         at = text.find(quote, at + 1)
+    return perhaps if perhaps >= 0 else len(text)
+
+
+def _closing_doubled(text: str, start: int, quotes: str) -> int:
+    """Where a literal ends that stands in another one, as in ''it''''s''.
+
+    A run of quotes is a number of escaped ones, perhaps one that closes; an odd rest closes what is around it.
+    """
+    for run in _RUNS[quotes[0]].finditer(text, start):
+        if run.start() > start and text[run.start() - 1] == "\\":
+            continue
+        count, rest = divmod(len(run.group()), len(quotes))
+        if count % 2:
+            return run.start() + (count - 1) * len(quotes)
+        if rest:
+            return run.end() - rest
     return len(text)
 
 
