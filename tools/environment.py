@@ -160,7 +160,7 @@ class Setup:
         env = indexes.with_uv_settings(self.env, pip_settings())
         uv, target = uv_of_environment(), f"--python={PYTHON}"
         build = f"--build-constraints={LOCKS / 'build.lock'}"
-        self.run(title, uv, "pip", "sync", target, "--require-hashes", build, locked, env=env)
+        self.run(title, uv, "pip", "sync", target, "--compile-bytecode", "--require-hashes", build, locked, env=env)
         editable = ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)]
         self.run("installing headwater", uv, "pip", "install", target, *editable, env=env)
 
