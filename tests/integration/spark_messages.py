@@ -88,9 +88,7 @@ STRANGE_SCHEMAS: Final = {
     "schema of somebody else": schema_message(WriterSchema("X", 1, b"", '{"type":"record","name":"X","fields":[]}')),
     "schema that is none": schema_message(WriterSchema("X", 1, b"", "{")),
     "schema with an impossible version": schema_message(_changed(-(2**60), name="Absurd")),
-    "schema that Java refuses": schema_message(
-        _changed(1, name="Refused", fields=[*_FIELDS[:9], _FIELDS[0]])
-    ),
+    "schema that Java refuses": schema_message(_changed(1, name="Refused", fields=[*_FIELDS[:9], _FIELDS[0]])),
 }
 BAD: Final[dict[str, tuple[bytes | None, str]]] = {
     "null": (None, "empty"),

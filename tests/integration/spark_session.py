@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ def avro_package() -> str:
 
 
 @contextmanager
-def spark_session(java_home: Path, **conf: str) -> Iterator[SparkSession]:
+def spark_session(java_home: Path, **conf: str) -> Generator[SparkSession, None, None]:
     """A local driver with two cores. What it needs of Maven is kept in headwater's cache."""
     from pyspark.sql import SparkSession
 
@@ -51,13 +52,35 @@ def spark_session(java_home: Path, **conf: str) -> Iterator[SparkSession]:
         stop(spark)
 
 
+def add_from_avro_to_sql(spark: SparkSession) -> None:
+    """Give Spark 3.5 what Spark 4 has: from_avro as a function of SQL, here over the same expression of Spark's."""
+    if not spark.version.startswith("3"):
+        return
+    inside: Any = spark  # pyspark's way into the JVM isn't public
+    jvm = inside._jvm
+    import_module("pyspark.java_gateway").ensure_callback_server_started(inside.sparkContext._gateway)
+
+    class Build:
+        def apply(self, arguments: Any) -> Any:
+            content, schema, *options = [arguments.apply(n) for n in range(arguments.length())]
+            chosen = jvm.scala.Predef.Map().empty()
+            if options:
+                chosen = jvm.org.apache.spark.sql.catalyst.expressions.ExprUtils.convertToMapData(options[0])
+            return jvm.org.apache.spark.sql.avro.AvroDataToCatalyst(content, schema.eval(None).toString(), chosen)
+
+        class Java:
+            implements = ("scala.Function1",)
+
+    registry = inside._jsparkSession.sessionState().functionRegistry()
+    registry.createOrReplaceTempFunction("from_avro", Build(), "built-in")
+
+
 def stop(spark: SparkSession) -> None:
     """Stop the driver and its JVM, which pyspark would keep until this process ends."""
-    from pyspark import SparkContext
-
-    gateway: Any = SparkContext._gateway
+    context: Any = type(spark.sparkContext)
+    gateway = context._gateway
     spark.stop()
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait(timeout=60)
-    SparkContext._gateway = SparkContext._jvm = None
+    context._gateway = context._jvm = None

@@ -32,7 +32,8 @@ def classify(
 
     `kind` is null where no schema is known for the message, SchemaMessage where it tells a schema. `problem` is null
     where the message is one event and nothing else, else it says why not: "unknown schema", or a word of
-    `headwater.events.avro.Problem`. The messages stay in their column as they are.
+    `headwater.events.avro.Problem`. The messages stay in their column as they are. They are skipped through, not read:
+    a symbol that doesn't exist, say, is a problem that only `events` sees.
     """
     known = known_schemas(schemas, schemas_by_id)
     _require(df, value, ADDED_COLUMNS, known)

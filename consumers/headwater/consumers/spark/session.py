@@ -23,7 +23,7 @@ def functions() -> Any:
 
 
 def require_avro(spark: SparkSession) -> None:
-    """MissingSparkError names the package that this session lacks. A session of Spark Connect tells it only by running."""
+    """MissingSparkError names the package that this session lacks. With Spark Connect only running a query tells."""
     jvm = getattr(spark, "_jvm", None)
     if jvm is None or _is_class(jvm.org.apache.spark.sql.avro.functions):
         return
