@@ -13,6 +13,7 @@ _COUNTED_NAME = re.compile(
 )
 _LAMBDA_COUNT = re.compile(r"_\d+\Z")
 _VERSION = re.compile(r"v\d+\Z|[0-9a-f]{4,16}\Z")
+_MAKES_COMMENT = frozenset("-/*")
 _IDS = frozenset(["ID", "PLAN_ID"])
 
 
@@ -24,11 +25,11 @@ def canonical_text(text: str) -> str:
     the addresses of objects (`Foo@1a2b3c4d`) go, and any white space is one space. The text of a Catalyst expression
     passes through `mask_catalyst` first.
     """
-    tokens = masked_tokens(list(Scanner(text).tokens()))
-    return joined(list(_canonical(tokens))).strip()
+    tokens = list(_without_counters(list(Scanner(text).tokens())))
+    return joined(masked_tokens(tokens)).strip()
 
 
-def _canonical(tokens: list[Token]) -> Iterator[Token]:
+def _without_counters(tokens: list[Token]) -> Iterator[Token]:
     at = 0
     needs_gap = False
     while at < len(tokens):
@@ -39,7 +40,7 @@ def _canonical(tokens: list[Token]) -> Iterator[Token]:
             continue
         before = tokens[at - 1] if at else END
         token = _without_count(tokens[at], before)
-        is_glued = needs_gap and token.kind is not Kind.SIGN
+        is_glued = needs_gap and (token.kind is not Kind.SIGN or token.text in _MAKES_COMMENT)
         gap = " " if token.gap or is_glued else ""
         yield token if token.gap == gap else token._replace(gap=gap)
         at += 1
@@ -53,7 +54,7 @@ def _counted_length(tokens: list[Token], at: int) -> int:
     start = at + (tokens[at].text == ",")
     group = tokens[start : start + 5]
     is_id = len(group) == 5 and group[0].text == "[" and group[1].word in _IDS and group[2].text == "="
-    if is_id and group[3].kind in {Kind.MARK, Kind.EXPR_ID} and group[4].text == "]":
+    if is_id and group[3].kind in {Kind.MARK, Kind.NUMBER, Kind.EXPR_ID} and group[4].text == "]":
         return start + 5 - at
     return 0
 

@@ -43,7 +43,8 @@ _KEYWORDS = word_set("""
     AND OR NOT IN INSET LIKE ILIKE RLIKE BETWEEN IS NULL CASE WHEN THEN ELSE END ASC DESC NULLS FIRST LAST FILTER WHERE
     DISTINCT ESCAPE EXISTS OVER PARTITION ORDER BY DIV FROM true false null if else distinct lambda RowFrame RangeFrame
 """)
-_LIKE = frozenset(["LIKE", "ILIKE", "RLIKE"])
+_BEFORE_OPERAND = frozenset(["LIKE", "ILIKE", "RLIKE", "THEN", "ELSE"])
+_AFTER_OPERAND = frozenset(["WHEN", "ELSE", "END"])
 _AT_END = Token(Kind.SIGN, "")
 _BEFORE_NAME = frozenset(["as", "AS"])
 
@@ -65,20 +66,26 @@ def _merged(tokens: Iterator[Token]) -> Iterator[Token]:
         if before.kind is token.kind is Kind.MARK:
             continue
         if _lacks_operand(before, token):
-            yield Token(Kind.MARK, MARK, token.gap)
-            token = token._replace(gap="")  # noqa: PLW2901 - the gap went to the mark
+            yield Token(Kind.MARK, MARK, token.gap or _gap_after(before))
+            token = token._replace(gap=" " if token.kind is Kind.WORD else "")  # noqa: PLW2901 - its gap went to the mark
         yield token
         before = token
     if _lacks_operand(before, _AT_END):
-        yield Token(Kind.MARK, MARK)
+        yield Token(Kind.MARK, MARK, _gap_after(before))
 
 
 def _lacks_operand(before: Token, token: Token) -> bool:
-    if token.text not in {",", ")", "]", ""} or before.text == "":
+    if token.text in _AFTER_OPERAND:
+        return before.text in _BEFORE_OPERAND
+    if token.text not in {",", ")", "]", ""} or not before.text:
         return False
     if before.text in {"(", "["}:
         return token.text == ","
-    return before.text in _LIKE or (before.kind is Kind.SIGN and before.text not in {")", "]"})
+    return before.text in _BEFORE_OPERAND or (before.kind is Kind.SIGN and before.text not in {")", "]"})
+
+
+def _gap_after(before: Token) -> str:
+    return "" if before.text in {"(", "["} else " "
 
 
 @dataclass
