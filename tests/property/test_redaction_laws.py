@@ -127,7 +127,7 @@ def planted(draw: st.DrawFn) -> tuple[str, str]:
     return secret, draw(st.sampled_from(SURROUNDINGS))(form(draw(NAMES), secret))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(planted())
 def test_no_planted_secret_comes_through_and_what_is_around_it_does(plant: tuple[str, str]) -> None:
     secret, text = plant
@@ -137,7 +137,7 @@ def test_no_planted_secret_comes_through_and_what_is_around_it_does(plant: tuple
     assert redacted.endswith(" harmless-after")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(planted())
 def test_redacting_again_changes_nothing(plant: tuple[str, str]) -> None:
     once = redact(plant[1])
@@ -166,16 +166,21 @@ def trees(texts: st.SearchStrategy[str]) -> st.SearchStrategy[Tree]:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_no_secret_comes_through_in_any_field_of_a_model(data: st.DataObject) -> None:
     plants: list[tuple[str, str]] = []
-    tree = data.draw(trees(planted().map(lambda plant: plants.append(plant) or plant[1])))
+
+    def remembered(plant: tuple[str, str]) -> str:
+        plants.append(plant)
+        return plant[1]
+
+    tree = data.draw(trees(planted().map(remembered)))
     shown = redact(tree).model_dump_json()
     assert [leaks(secret, shown) for secret, _ in plants if leaks(secret, shown)] == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(NAMES, wild_secrets(), bare_secrets(), st.integers(0, 4))
 def test_no_secret_comes_through_in_nested_maps(name: str, secret: str, bare: str, depth: int) -> None:
     value: Any = {name: secret, "primary-key": "id", "list": [f"{name}={bare}"]}
@@ -200,7 +205,7 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(st.lists(FRAGMENTS, max_size=12).map("".join))
 def test_any_text_is_taken_and_twice_is_once(text: str) -> None:
     once = redact(text)

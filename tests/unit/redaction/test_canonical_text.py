@@ -16,7 +16,7 @@ SAME = [
     ("(name#1 = x#2L)", "(name#71 = x#72L)"),
     ("transform(a#1, lambda x_1#3)", "transform(a#4, lambda x_77#9)"),
     ("scalar-subquery#1 [a#2], [id=#3]", "scalar-subquery#4 [a#5], [id=#6]"),
-    ("Exchange hashpartitioning(a#1, 200), ENSURE [plan_id=12]", "Exchange hashpartitioning(a#2, 200), ENSURE [plan_id=7]"),
+    ("Exchange hashpartitioning(a#1, 200), X [plan_id=12]", "Exchange hashpartitioning(a#2, 200), X [plan_id=7]"),
     ("_gen_alias_1#2 + _common_expr_0#3", "_gen_alias_22#5 + _common_expr_9#8"),
     ("UDF(Foo@1a2b3c4d, a#1)", "UDF(Foo@5e6f7a8b, a#2)"),
 ]  # fmt: skip

@@ -37,7 +37,17 @@ MASKED = {
     "(a#1 <=> b#2) && (c#3 || d#4)": None,
     "`my col`#12": None,
     "count(distinct a#1)": None,
+    "(cast(a#1 as bigint) div 3)": "(cast(a#1 as bigint) div ?)",
+    "aggregate(a#1, 0, lambdafunction((lambda acc#2 + lambda x#3), lambda acc#2, lambda x#3, false))":
+        "aggregate(a#1, ?, lambdafunction((lambda acc#2 + lambda x#3), lambda acc#2, lambda x#3, false))",
+    "from_json(StructField(a,IntegerType,true), a#1)": "from_json(StructField(?,?,true), a#1)",
+    "0x1F2A AS c17#24": "? AS c17#24",
     "map(keys: [a,b,c], values: [1,2,3])": "map(? [?], ? [?])",
+    "-5#36 + 1500.0#44 + 2.5E-3#45": "? + ? + ?",
+    "2024_sales#3 + a-b#4": None,
+    "(IF((id > 5), name, none))#31 AS x#32": "(IF((? > ?), ?, ?))#31 AS x#32",
+    "CASE WHEN a#1 THEN  ELSE  END": "CASE WHEN a#1 THEN  ? ELSE  ? END",
+    "aes_encrypt(name#1, 0123456789abcdef, GCM, DEFAULT, , )": "aes_encrypt(name#1, ?, ?, ?, ?, ?)",
     "": None,
 }  # fmt: skip
 

@@ -11,7 +11,8 @@ MASKED = {
     "SELECT 1, 2L, 3S, 4Y, 1.5, .5, 1e9, 1.5E-3D, 2F, 9.99BD, X'1F', 0x1F": "SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?",
     "SELECT 'a' 'b'  'c' AS x": "SELECT ? AS x",
     "SELECT 'several\nlines -- no comment /* none */' x": "SELECT ? x",
-    "SELECT -5, +5, - 5, (-5), a = -5, a -5, a - 5, f(a)-5, a[1]-5": "SELECT ?, ?, ?, (?), a = ?, a -?, a - ?, f(a)-?, a[?]-?",
+    "SELECT -5, +5, - 5, (-5), a = -5, a -5, a - 5, f(a)-5, a[1]-5":
+        "SELECT ?, ?, ?, (?), a = ?, a -?, a - ?, f(a)-?, a[?]-?",
     "WHERE a BETWEEN -5 AND -3 OR a > -(-5)": "WHERE a BETWEEN ? AND ? OR a > -(?)",
     "d >= DATE '2024-01-01' AND t < timestamp_ntz'2024-01-01'": "d >= ? AND t < ?",
     "INTERVAL '1' DAY + INTERVAL -1 DAY 2 HOURS + INTERVAL '1-2' YEAR TO MONTH": "? + ? + ?",
@@ -25,7 +26,8 @@ MASKED = {
     "SELECT col1, t2.x_3, `we``ird 'q' 1`, 2024_sales.a1, db.2024_t FROM t1": None,
     "SELECT /* 'x' /* nested 1 */ */ a -- 'bob' 5\nFROM t": "SELECT a FROM t",
     "SELECT /*+ BROADCAST(t) */ a": "SELECT a",
-    "CAST(x AS decimal(10,2)), y::varchar(20), CAST('1' AS CHAR(5))": "CAST(x AS decimal(10,2)), y::varchar(20), CAST(? AS CHAR(5))",
+    "CAST(x AS decimal(10,2)), y::varchar(20), CAST('1' AS CHAR(5))":
+        "CAST(x AS decimal(10,2)), y::varchar(20), CAST(? AS CHAR(5))",
     "CREATE TABLE t (a DECIMAL(10, 2) NOT NULL, b struct<x:map<string,char(5)>,y:int> DEFAULT 5)":
         "CREATE TABLE t (a DECIMAL(10, 2) NOT NULL, b struct<x:map<string,char(5)>,y:int> DEFAULT ?)",
     "SELECT char(65), decimal(5), f(varchar(3))": "SELECT char(?), decimal(?), f(varchar(?))",

@@ -46,6 +46,7 @@ _PARAMETERS = re.compile(r"""(?:[\w-]+[ \t]+)?(?:[\w.-]+=(?:\\*"[^"]*"|[^\s,;"']
 _IDENTIFIED = re.compile(r"(?i)\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?")
 _KEPT = frozenset(["", "true", "false", "null", "none", "undefined", "?"])
 _ONLY_NUMBERS_IN_BRACKETS = re.compile(r"""[\[{][\d\s,:"{}\[\]-]*[\]}]""")
+_TAKES_KEY = ("aes_encrypt", "aes_decrypt")  # the key is an argument among others
 _IN_QUERY = frozenset(["key", "code", "sign", "sid", "session", "sessionid", "hmac", "hash"])
 
 
@@ -68,6 +69,8 @@ def _secret_of(text: str, found: re.Match[str], done: int, is_custom: IsSecret |
     if name[0] in "iI" and name[:10].lower() == "identified":
         phrase = _IDENTIFIED.match(text, start)
         return value_at(text, phrase.end()) if phrase else None
+    if name.lower().endswith(_TAKES_KEY) and text.startswith("(", end):
+        return value_at(text, end)
     if name.startswith("-") and start and (text[start - 1].isalnum() or start < done):
         name = name.lstrip("-")
     elif name.startswith("-D"):

@@ -23,7 +23,9 @@ _QUOTED_VALUE = re.compile(
     (?=[\s(),\[\]]|\Z)""",
     re.VERBOSE | re.DOTALL,
 )
-_ATTRIBUTE = re.compile(r"[-~!']{0,8}[\w$.@-]*#\d+L?(?:\.[\w$]+)*:?")
+_ATTRIBUTE = re.compile(  # a column may be named by a number: `SELECT -5` makes the column -5#36
+    r"(?:[-~!']{0,8}(?![\d.]+(?:[eE]-?\d+)?#)[\w$.@][\w$.@-]*)?#\d+L?(?:\.[\w$]+)*:?"
+)
 _BACKTICKED = re.compile(r"`[^`]*`(?:\.(?:`[^`]*`|\w+)){0,64}(?:#\d+L?)?(?=[\s(),\[\]]|\Z)")
 _FUNCTION = re.compile(r"[-~!]{0,8}[A-Za-z_$][\w$.]*")
 _FIELD = re.compile(r"(?:\.[A-Za-z_$][\w$]*)+")
@@ -41,7 +43,8 @@ _OPERATORS = word_set("""
 """)
 _KEYWORDS = word_set("""
     AND OR NOT IN INSET LIKE ILIKE RLIKE BETWEEN IS NULL CASE WHEN THEN ELSE END ASC DESC NULLS FIRST LAST FILTER WHERE
-    DISTINCT ESCAPE EXISTS OVER PARTITION ORDER BY DIV FROM true false null if else distinct lambda RowFrame RangeFrame
+    DISTINCT ESCAPE EXISTS OVER PARTITION ORDER BY DIV div FROM true false null if else distinct lambda RowFrame
+    RangeFrame
 """)
 _BEFORE_OPERAND = frozenset(["LIKE", "ILIKE", "RLIKE", "THEN", "ELSE"])
 _AFTER_OPERAND = frozenset(["WHEN", "ELSE", "END"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
@@ -18,20 +19,23 @@ def walk_model(model: AnyModel, redact: Callable[[Any], Any], redact_entry: Call
 
     A model that is itself an entry (`SetProperty(key=…, value=…)`) is judged like an entry of a map.
     """
-    key = _key_of(model)
+    names, key_field = _fields(type(model))
+    key = getattr(model, key_field) if key_field else None
     changed: dict[str, Any] = {}
-    for name in type(model).model_fields:
+    for name in names:
         before = getattr(model, name)
-        is_entry = key is not None and name in _VALUES and isinstance(before, str)
-        after = redact_entry(key or "", before) if is_entry else redact(before)
+        if isinstance(key, str) and name in _VALUES and isinstance(before, str):
+            after: Any = redact_entry(key, before)
+        else:
+            after = redact(before)
         if after is not before and after != before:
             changed[name] = after
     return model.model_copy(update=changed) if changed else model
 
 
-def _key_of(model: BaseModel) -> str | None:
-    fields = type(model).model_fields
-    if not any(name in _VALUES for name in fields):
-        return None
-    key = next((getattr(model, name) for name in _NAMES if name in fields), None)
-    return key if isinstance(key, str) else None
+@cache
+def _fields(kind: type[BaseModel]) -> tuple[tuple[str, ...], str | None]:
+    """The fields of a kind of model, and which of them is the key if such a model is an entry."""
+    names = tuple(kind.model_fields)
+    key = next((name for name in _NAMES if name in names), None) if _VALUES.intersection(names) else None
+    return names, key
