@@ -69,10 +69,9 @@ def main() -> int:
     print(f"{'':<48}{'µs':>10}{'at most':>10}")
     for measured in table:
         spent = measured.microseconds()
-        missed |= spent > measured.at_most
-        print(
-            f"{measured.name:<48}{spent:>10.2f}{measured.at_most:>10.1f}{'  MISSED' if spent > measured.at_most else ''}"
-        )
+        verdict = "  MISSED" if spent > measured.at_most else ""
+        missed |= bool(verdict)
+        print(f"{measured.name:<48}{spent:>10.2f}{measured.at_most:>10.1f}{verdict}")
     return int(missed)
 
 

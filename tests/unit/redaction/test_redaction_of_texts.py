@@ -123,6 +123,8 @@ def test_the_secret_goes_and_the_rest_stays(form: str, value: str) -> None:
         (f'{{\\"password\\": \\"a\\\\\\"{SECRET}\\", \\"b\\": 1}}', '{\\"password\\": \\"§\\", \\"b\\": 1}'),
         (f"Map(password -> correct horse {SECRET}, user -> joe)", "Map(password -> §, user -> joe)"),
         (f"{{user=joe, passphrase=correct horse {SECRET}, x=y}}", "{user=joe, passphrase=§, x=y}"),
+        (f"'OPTIONS (password ''a''''{SECRET}'', user ''joe'')'", "'OPTIONS (password ''§'', user ''joe'')'"),
+        (f"-----BEGIN X-----AKIAABCDEFGHIJKLMNOP {SECRET}-----END X----- x", "§ x"),
         (f"password: |\n  {SECRET}\n  {SECRET}\nuser: joe", "password: §\nuser: joe"),
         (f'"credentials": {{"user": "a", "pw": "{SECRET}"}}, "x": "y"', '"credentials": §, "x": "y"'),
         (f'"key": "-----BEGIN PRIVATE KEY-----\\n{SECRET}\\n-----END PRIVATE KEY-----", "x"', '"key": "§", "x"'),
@@ -152,6 +154,7 @@ def test_forms_that_need_more_than_a_template(text: str, expected: str) -> None:
     [
         "orders", "hive_metastore.sales.orders", "s3a://bucket/warehouse/sales.db/orders/day=2024-01-01/part-0.parquet",
         "abfss://container@account.dfs.core.windows.net/warehouse/orders", "wasbs://c@a.blob.core.windows.net/p",
+        "abfs://container@account.dfs.core.windows.net/x", "wasb://c@a.blob.core.windows.net/p",
         "jdbc:oracle:thin:@//host:1521/svc?x=a@b", "jdbc:oracle:thin:/@wallet",
         "jdbc:postgresql://host:5432/db?ssl=true",
         "jdbc:sqlserver://h:1433;databaseName=d;encrypt=true",

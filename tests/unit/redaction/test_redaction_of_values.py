@@ -71,6 +71,11 @@ def test_a_clean_model_is_the_same_object() -> None:
     assert redact(clean) is clean
 
 
+def test_what_is_redacted_already_is_the_same_object() -> None:
+    redacted = redact(table(SECRET))
+    assert redact(redacted) is redacted
+
+
 def test_clean_parts_are_shared_with_the_original() -> None:
     model = table(SECRET)
     assert redact(model).changes[1] is model.changes[1]

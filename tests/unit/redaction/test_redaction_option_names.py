@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.events.redaction import REDACTED, Redactor
+from headwater.events.redaction import REDACTED, Redactor, redact
 
 
 def words(text: str) -> list[str]:
@@ -78,6 +78,26 @@ passenger.count  compass  bypass.cache  design  assignment  signal  sign_up_date
 @pytest.mark.parametrize("name", SECRET)
 def test_the_value_is_hidden(name: str) -> None:
     assert Redactor().value(name, "orders") == REDACTED
+
+
+ONLY_AS_OPTIONS = {"key", "spark.myapp.key", "vendor.magic.key"}  # in a text these may be columns
+
+
+@pytest.mark.parametrize("name", sorted(set(SECRET) - ONLY_AS_OPTIONS))
+@pytest.mark.parametrize("form", ["{}={}", "{} -> {}", "'{}' = '{}'", '{{"{}":"{}"}}'])
+def test_the_value_is_hidden_in_a_text_too(name: str, form: str) -> None:
+    assert redact(form.format(name, "Zq7xV9kLmW")) == form.format(name, REDACTED)
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+@pytest.mark.parametrize("form", ["{}={}", "{} -> {}", "'{}' = '{}'", '{{"{}":"{}"}}'])
+def test_the_value_stays_in_a_text_too(name: str, form: str) -> None:
+    assert redact(form.format(name, "orders")) == form.format(name, "orders")
+
+
+def test_a_quoted_option_in_a_text_is_no_column() -> None:
+    text = "TBLPROPERTIES ('vendor.magic.key' = '{}') -- a.magic_key = b.other_key"
+    assert redact(text.format("orders")) == text.format(REDACTED)
 
 
 @pytest.mark.parametrize("name", HARMLESS)

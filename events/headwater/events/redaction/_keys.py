@@ -28,13 +28,13 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 _KEY_OF = (
     "access|account|admin|aes|api|app|application|auth|cipher|client|cmk|consumer|crypto|decryption|deploy|encrypt|"
-    "encryption|hmac|kms|license|licence|master|priv|private|pvt|root|rsa|sas|secret|security|service|session|shared|"
+    "encryption|hmac|keystore|kms|license|licence|master|priv|private|pvt|root|rsa|sas|secret|security|service|session|shared|"
     "sign|signing|sse|ssh|storage|subscription|symmetric|webhook"
 )
 _SECRET = re.compile(
     rf"pass_?word|passwd|passwort|pass_?phrase|pass_?code|pwd|secret(?!ar)|token(?!i[zs])|credential|jaas"
     rf"|authorization|bearer|cookie|signature|connection_?string|conn_?str|shared_?access|user_?info|webhook|o_?auth"
-    rf"|(?<![a-z])(?:{_KEY_OF})_?keys?(?![a-z])"
+    rf"|(?<![a-z])(?:{_KEY_OF})_?keys?(?![a-z])|(?<![a-z])key_pem"
     r"|(?<![a-z])(?:pass|pw|creds?|sas|sig|jwt|psk|otp|auth(?=\Z))(?![a-z])"
 )
 _HINT = re.compile(
