@@ -221,6 +221,8 @@ def _mutants(chance: random.Random, count: int) -> Iterator[tuple[str, bytes]]:
             data[chance.randrange(HEADER_BYTES, len(data))] = chance.randrange(256)
         if chance.random() < 0.2:
             data = data[: chance.randrange(HEADER_BYTES, len(data))]
+        if chance.random() < 0.2:
+            data += chance.randbytes(chance.choice((1, 2, 16)))
         yield str(number), bytes(data)
 
 

@@ -66,8 +66,8 @@ EXPECTED: list[Any] = [
     lambda rows: (
         [(r["kind"], r["schema_version"], r["problem"], r["count(1)"]) for r in rows]
         == [
-            ("Committed", 1, None, 1),
-            ("Committed", 1, "malformed", 2),
+            ("Committed", 1, None, 2),
+            ("Committed", 1, "malformed", 1),
             ("Committed", 2, None, 1),
             ("SchemaMessage", 1, None, 1),
         ]
@@ -78,8 +78,8 @@ EXPECTED: list[Any] = [
     ),
     lambda rows: [(r["offset"], r["barrier"]) for r in rows] == [(0, _BARRIER)],
     lambda rows: (
-        {r["offset"]: r["event"] and r["event"]["barrier"] for r in rows}
-        == {0: _BARRIER, 1: None, 2: None, 3: None, 4: None}
+        {r["offset"]: (r["event"]["barrier"], r["event"]["note"]) for r in rows}
+        == {0: (_BARRIER, "none"), 1: (None, None), 3: (_BARRIER, "from the future"), 4: (None, None)}
     ),
     lambda rows: [(r["producer"], r["life"]) for r in rows] == [(_PRODUCER, f"{_LIFE}4".replace("-", "").upper())],
 ]

@@ -25,7 +25,7 @@ def functions() -> Any:
 def require_avro(spark: SparkSession) -> None:
     """MissingSparkError names the package that this session lacks. With Spark Connect only running a query tells."""
     jvm = getattr(spark, "_jvm", None)
-    if jvm is None or _is_class(jvm.org.apache.spark.sql.avro.functions):
+    if jvm is None or _is_class(jvm.org.apache.spark.sql.avro.AvroDataToCatalyst):
         return
     package = f"org.apache.spark:spark-avro_{_scala(jvm)}:{spark.version}"
     raise MissingSparkError(
