@@ -35,6 +35,7 @@ from headwater.events.identity.external import atlas, datahub, openlineage
 from headwater.events.identity.jdbc.dialects import DIALECTS
 from headwater.events.identity.text import joined, split
 from headwater.events.names import DatasetId, TableName
+from tests.property.effort import examples
 from tests.unit.identity.rows import options
 
 SITE = Site(
@@ -261,7 +262,7 @@ PLANTED: list[tuple[Callable[[str], object], str]] = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(PLANTED), HOSTS, SECRETS)
 def test_no_credential_is_ever_shown(planted: tuple[Callable[[str], object], str], host: str, secret: str) -> None:
     identify, form = planted
@@ -305,7 +306,7 @@ ANYTHING: list[tuple[Callable[[str, str, str], object], str]] = [
 ]
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(st.sampled_from(ANYTHING), TEXTS | URLISH, TEXTS | URLISH)
 def test_any_text_is_identified_or_refused_by_one_kind_of_error(
     identify: tuple[Callable[[str, str, str], object], str], one: str, other: str
@@ -323,7 +324,7 @@ def test_any_text_is_identified_or_refused_by_one_kind_of_error(
         assert openlineage.openlineage_name(dataset).name
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(JDBC_NAMES, st.sampled_from(["", "//", "thin:@"]), URLISH, TEXTS | URLISH)
 @example("oracle", "", "thin:@(", "t")
 @example("mysql", "//", "[", "t")

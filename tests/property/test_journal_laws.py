@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from headwater.journal import Batch, Cursor, Entry, Fsync, Journal, JournalOptions, JournalReader, Lost, Record, Why
 from headwater.journal.record import HEAD_SIZE
 from headwater.journal.segment import HEADER_SIZE
+from tests.property.effort import examples
 
 VALUES = st.binary(max_size=120)
 HEADERS = st.lists(st.tuples(st.text(max_size=5), st.binary(max_size=9)), max_size=2).map(tuple)
@@ -204,6 +205,6 @@ class JournalLife(RuleBasedStateMachine):
 
 
 JournalLife.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(60), stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestJournalLife = JournalLife.TestCase

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from headwater.events.base import Model, Texts
 from headwater.events.redaction import Redactor, redact
+from tests.property.effort import examples
 
 RECOGNISABLE = 6
 
@@ -127,7 +128,7 @@ def planted(draw: st.DrawFn) -> tuple[str, str]:
     return secret, draw(st.sampled_from(SURROUNDINGS))(form(draw(NAMES), secret))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(planted())
 def test_no_planted_secret_comes_through_and_what_is_around_it_does(plant: tuple[str, str]) -> None:
     secret, text = plant
@@ -137,7 +138,7 @@ def test_no_planted_secret_comes_through_and_what_is_around_it_does(plant: tuple
     assert redacted.endswith(" harmless-after")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(planted())
 def test_redacting_again_changes_nothing(plant: tuple[str, str]) -> None:
     once = redact(plant[1])
@@ -166,7 +167,7 @@ def trees(texts: st.SearchStrategy[str]) -> st.SearchStrategy[Tree]:
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.data())
 def test_no_secret_comes_through_in_any_field_of_a_model(data: st.DataObject) -> None:
     plants: list[tuple[str, str]] = []
@@ -180,7 +181,7 @@ def test_no_secret_comes_through_in_any_field_of_a_model(data: st.DataObject) ->
     assert [leaks(secret, shown) for secret, _ in plants if leaks(secret, shown)] == []
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(NAMES, wild_secrets(), bare_secrets(), st.integers(0, 4))
 def test_no_secret_comes_through_in_nested_maps(name: str, secret: str, bare: str, depth: int) -> None:
     value: Any = {name: secret, "primary-key": "id", "list": [f"{name}={bare}"]}
@@ -205,7 +206,7 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.lists(FRAGMENTS, max_size=12).map("".join))
 def test_any_text_is_taken_and_twice_is_once(text: str) -> None:
     once = redact(text)

@@ -16,6 +16,7 @@ from headwater.events.marks import PlanText, marked
 from headwater.events.producer import Producer
 from headwater.testing.examples import DRAFTS
 from headwater.testing.strategies import drafts
+from tests.property.effort import examples
 
 SECRETS = st.text(st.sampled_from("abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"), min_size=12, max_size=24)
 
@@ -82,7 +83,7 @@ def emitted(draft: Event, producer: Producer) -> bytes:
 
 
 @pytest.mark.parametrize("draft", DRAFTS, ids=lambda draft: draft.kind)
-@settings(max_examples=2)
+@settings(max_examples=examples(2))
 @given(secret=SECRETS)
 def test_no_planted_secret_is_in_the_bytes(draft: Event, secret: str) -> None:
     producer, planter = Producer(capture_sql=True), Planter(draft)
@@ -98,7 +99,7 @@ def test_no_planted_secret_is_in_the_bytes(draft: Event, secret: str) -> None:
 def test_random_events_keep_no_secret_either(kind: type[Event]) -> None:
     producer = Producer(capture_sql=True)
 
-    @settings(max_examples=2)
+    @settings(max_examples=examples(2))
     @given(drafts(kind), SECRETS, st.sampled_from(list(FORMS.values())))
     def law(draft: Event, secret: str, form: str) -> None:
         for planted in Planter(draft).everywhere(form.format(secret), SECRET_KEYS[:1], secret):
@@ -140,7 +141,7 @@ def _with_plan_text(value: Any, text: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("draft", DRAFTS, ids=lambda draft: draft.kind)
-@settings(max_examples=2)
+@settings(max_examples=examples(2))
 @given(literal=SECRETS, statement=st.sampled_from(STATEMENTS))
 def test_literals_of_plans_stay_out_unless_they_are_asked_for(draft: Event, literal: str, statement: str) -> None:
     quiet, telling = Producer(), Producer(capture_sql=True)

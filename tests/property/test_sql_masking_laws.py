@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.events.redaction import canonical_text, mask_catalyst, mask_literals
+from tests.property.effort import examples
 
 SECRETS = st.text(st.sampled_from("QZXJ7943qz"), min_size=8, max_size=16).map(lambda text: f"Q{text}Z")
 WILD = st.lists(SECRETS, min_size=1, max_size=3).flatmap(
@@ -71,7 +72,7 @@ def pieces(literal: str) -> list[str]:
     return [word for word in kept.split() if len(word) >= 6]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(statements())
 def test_literals_vanish_and_names_stay(statement: tuple[str, list[str], list[str]]) -> None:
     text, staying, literals = statement
@@ -80,7 +81,7 @@ def test_literals_vanish_and_names_stay(statement: tuple[str, list[str], list[st
     assert [word for word in staying if word not in masked] == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(STATEMENTS, NAMES, st.tuples(LITERALS, LITERALS), st.tuples(LITERALS, LITERALS))
 def test_other_literals_give_the_same_text(
     form: str, name: str, these: tuple[str, str], those: tuple[str, str]
@@ -102,7 +103,7 @@ FRAGMENTS = st.sampled_from(
 ANY_SQL = st.lists(FRAGMENTS, max_size=14).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(ANY_SQL)
 def test_any_text_is_taken_and_twice_is_once(text: str) -> None:
     for function in (mask_literals, mask_catalyst, canonical_text):
@@ -135,7 +136,7 @@ VALUES = st.one_of(
 FILLINGS = st.fixed_dictionaries({"a": VALUES, "b": VALUES, "i": IDS, "j": IDS, "k": IDS})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(EXPRESSIONS, FILLINGS, FILLINGS)
 def test_a_printed_expression_shows_no_value_and_no_number(
     form: str, one: dict[str, Any], other: dict[str, Any]

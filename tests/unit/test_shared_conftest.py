@@ -62,6 +62,7 @@ def run(folder: Path, *options: str) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
 
 
+@pytest.mark.slow
 def test_skips_are_failures_where_none_are_allowed_and_groups_follow_servers(folder: Path) -> None:
     assert "3 passed, 3 skipped, 1 xfailed in" in run(folder)
     said = run(folder, "--no-skips")

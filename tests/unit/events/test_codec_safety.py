@@ -96,6 +96,7 @@ def test_absurd_lengths_are_refused_without_being_believed(event: Event, length:
     assert peak < 4 * MEGABYTE
 
 
+@pytest.mark.slow
 def test_the_most_that_a_message_can_mean_is_bounded() -> None:
     """The smallest inputs that a Committed can have, as many as fit: 13 bytes each, and some hundreds in memory."""
     schema = current_schema(Committed)
