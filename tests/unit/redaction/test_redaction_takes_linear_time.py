@@ -40,13 +40,13 @@ def test_no_text_is_slow(function: Callable[[str], object]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", HOSTILE)
+@pytest.mark.parametrize("unit", HOSTILE[::4])
 def test_a_megabyte_with_secrets_takes_seconds(unit: str) -> None:
     assert seconds(redact, unit, A_MEGABYTE) < 15
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["'", "(", "1", "IN (1,", "a#1", "/*", "map<", "- "])
+@pytest.mark.parametrize("unit", ["'", "(", "IN (1,"])
 @pytest.mark.parametrize("function", [canonical_text, mask_catalyst])
 def test_a_megabyte_of_sql_takes_seconds(function: Callable[[str], object], unit: str) -> None:
     assert seconds(function, unit, A_MEGABYTE) < 30

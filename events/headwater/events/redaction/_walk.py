@@ -28,7 +28,7 @@ def walk_model(model: AnyModel, redact: Callable[[Any], Any], redact_entry: Call
             after: Any = redact_entry(key, before)
         else:
             after = redact(before)
-        if after is not before and after != before:
+        if after is not before:
             changed[name] = after
     return model.model_copy(update=changed) if changed else model
 
