@@ -14,7 +14,7 @@ from headwater.events.avro import Codec, current_schema
 from headwater.events.clock import ProducerClock
 from headwater.events.envelope import Event
 from headwater.events.health import Heartbeat
-from headwater.events.jobs import Committed, JobLineage, Version
+from headwater.events.jobs import Committed, JobLineage
 from headwater.events.producer import Producer
 from headwater.testing.examples import COMMITTED, EXAMPLES
 from tests.benchmarks.harness import HEADER, compare, row
@@ -50,10 +50,8 @@ def sizes() -> tuple[int, float]:
     commit = next(e for e in EXAMPLES if isinstance(e, Committed))
     batch: list[bytes] = []
     for number in range(BATCH):
-        inputs = tuple(i.model_copy(update={"at": Version(snapshot=uuid4().int >> 65)}) for i in commit.inputs)
-        output = commit.outputs[0].model_copy(
-            update={"at": Version(snapshot=uuid4().int >> 65), "parent": uuid4().int >> 65}
-        )
+        inputs = tuple(i.model_copy(update={"snapshot": uuid4().int >> 65}) for i in commit.inputs)
+        output = commit.outputs[0].model_copy(update={"snapshot": uuid4().int >> 65, "parent": uuid4().int >> 65})
         batch.append(
             codec.encode(
                 commit.model_copy(

@@ -21,7 +21,6 @@ from headwater.events.jobs import (
     ShapedSink,
     ShapedSource,
     StatementFailed,
-    Version,
 )
 from headwater.events.jobs import (
     Output as Made,
@@ -77,11 +76,11 @@ def _commit(producer: Producer) -> Committed:
         run=uuid7(),
         barrier=BatchBarriers(producer.id).next(producer.clock.now() // 1_000),
         fingerprint=fingerprint_of([ShapedSource(**_place(table)) for table in read], [ShapedSink(**_place("daily"))]),
-        inputs=tuple(Input(**_place(table), at=Version(snapshot=snapshot)) for table, snapshot in read.items()),
+        inputs=tuple(Input(**_place(table), snapshot=snapshot) for table, snapshot in read.items()),
         outputs=(
             Made(
                 **_place("daily"),
-                at=Version(snapshot=5_179_299_526_185_056_830),
+                snapshot=5_179_299_526_185_056_830,
                 parent=2_781_921_774_821_920_001,
                 commit_kind=CommitKind.OVERWRITE,
                 made_from=(0, 1),
@@ -108,9 +107,8 @@ def _tell(output: Output, bus: _Bus, producer: Producer, commit: Committed) -> N
 def _lineage(event: Committed) -> dict[str, object]:
     """Who made what from which version of what."""
     (made,) = event.outputs
-    versions = {f"read {i.table}": f"@ {i.at.snapshot}" for i in event.inputs if i.at}
-    written = made.at.snapshot if made.at else None
-    return {"job": event.job, "barrier": event.barrier, **versions, f"made {made.table}": f"@ {written}"}
+    versions = {f"read {i.table}": f"@ {i.snapshot}" for i in event.inputs}
+    return {"job": event.job, "barrier": event.barrier, **versions, f"made {made.table}": f"@ {made.snapshot}"}
 
 
 def _read_back(output: Output, bus: _Bus) -> None:

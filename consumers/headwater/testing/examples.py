@@ -32,7 +32,7 @@ from headwater.events.catalog import (
     MainReplaced,
     Truncate,
 )
-from headwater.events.changes import AddColumn, Position, RenameColumn, SetProperty
+from headwater.events.changes import AddColumn, OtherChange, Position, RenameColumn, SetProperty
 from headwater.events.envelope import Event, Family
 from headwater.events.fingerprints import fingerprint_of
 from headwater.events.health import Closed, Gap, GapReason, Heartbeat
@@ -40,17 +40,21 @@ from headwater.events.jobs import (
     CommitKind,
     Committed,
     ErrorDetails,
+    Extent,
     Input,
     JobLineage,
     JobStarted,
     JobStatus,
     JobStatusChanged,
     JobType,
+    NamedCatalog,
     Output,
     ParentRun,
+    ReadMode,
     RunScope,
     ShapedSink,
     ShapedSource,
+    Since,
     Sink,
     Source,
     SparkDetails,
@@ -58,7 +62,6 @@ from headwater.events.jobs import (
     StartsAt,
     StatementFailed,
     StreamDetails,
-    Version,
 )
 from headwater.events.lineage import ColumnLineage, Derivation
 from headwater.events.names import CatalogId, DatasetId, JobName, TableName
@@ -151,8 +154,10 @@ FINGERPRINT: Final = fingerprint_of(**_SHAPE)
 COMMITTED: Final = Committed(
     barrier=(1_772_366_400_123 << 20) + 0x15C00,
     fingerprint=FINGERPRINT,
+    parent_job=PARENT,
+    statement=214,
     inputs=tuple(
-        Input(**place(table), at=Version(snapshot=snapshot))
+        Input(**place(table), mode=ReadMode.STATE, snapshot=snapshot)
         for table, snapshot in (
             ("orders", 8_234_827_348_273_482_734),
             ("customers", 3_051_729_675_574_597_004),
@@ -162,10 +167,11 @@ COMMITTED: Final = Committed(
     outputs=(
         Output(
             **place("daily"),
-            at=Version(snapshot=5_179_299_526_185_056_830),
+            snapshot=5_179_299_526_185_056_830,
             parent=2_781_921_774_821_920_001,
             schema_id=3,
             commit_kind=CommitKind.OVERWRITE,
+            replaced=Extent.ALL,
             made_from=(0, 1, 2),
             rows=31_337,
             bytes=4_194_304,
@@ -193,10 +199,12 @@ DRAFTS: Final[tuple[Event, ...]] = (
     CreateTable(**_of("orders"), table=ORDERS, ignore_if_exists=True),
     AlterTable(
         **_of("orders"),
+        schema_id=4,
         changes=(
             AddColumn(path=("lines", "element", "price"), type='"decimal(10,2)"', position=Position(after="sku")),
             RenameColumn(path=("amount",), new_name="total"),
             SetProperty(key="write.format.default", value="orc"),
+            OtherChange(what="SET SERDE"),
         ),
         table=ORDERS,
     ),
@@ -222,9 +230,14 @@ DRAFTS: Final[tuple[Event, ...]] = (
         code_version="4f1c2ab",
         spark=SparkDetails(version="3.5.7", application_name="orders_etl", master="yarn", python="3.11.7"),
         stream=StreamDetails(query=_STREAM, checkpoint="s3://acme-lake-prod/checkpoints/orders", began=BEGAN),
-        starts_at=(StartsAt(**place("orders"), at=Version(snapshot=7), reason=StartReason.CHECKPOINT),),
+        starts_at=(StartsAt(**place("orders"), snapshot=7, reason=StartReason.CHECKPOINT),),
     ),
-    JobLineage(fingerprint=FINGERPRINT, parent_job=PARENT, **_SHAPE),
+    JobLineage(
+        fingerprint=FINGERPRINT,
+        parent_job=PARENT,
+        catalogs=(NamedCatalog(name="lake", id=CatalogId(type="iceberg", location="s3://acme-lake-prod/warehouse")),),
+        **_SHAPE,
+    ),
     COMMITTED,
     Committed(
         job=JobName(name="clicks"),
@@ -236,8 +249,9 @@ DRAFTS: Final[tuple[Event, ...]] = (
             Input(
                 dataset=DatasetId(namespace="kafka://broker-1:9092", name="clicks"),
                 format=Format.KAFKA,
-                since=Version(version='{"0":100,"1":80}'),
-                at=Version(version='{"0":140,"1":95}'),
+                mode=ReadMode.CHANGES,
+                since=Since(version='{"0":100,"1":80}'),
+                version='{"0":140,"1":95}',
             ),
             Input(dataset=None, opaque="an RDD whose source Spark doesn't show"),
         ),
@@ -257,7 +271,7 @@ DRAFTS: Final[tuple[Event, ...]] = (
         first_time=BEGAN,
         last_time=BEGAN + timedelta(seconds=2),
     ),
-    Heartbeat(dropped=Counts({"queue": 3})),
+    Heartbeat(interval=60, dropped=Counts({"queue": 3})),
     Closed(dropped=Counts({"queue": 3})),
     LineageDeleted(scope=LineageScope.TABLES, of_job=JOB, before=BEGAN, by="retention policy"),
     CatalogOptionsDeclared(context=CONTEXT, data_lineage=False, options=Texts({"lineage-meta": "jdbc"})),

@@ -68,7 +68,7 @@ def _consistent(event: Event) -> Event:
 
 def _indexed(item: Model, event: Event) -> Model:
     update = {
-        name: tuple(sorted({i % len(target) for i in getattr(item, name)})) if target else ()
+        name: tuple(sorted({i % len(target) for i in getattr(item, name) or ()})) if target else None
         for name, field in type(item).model_fields.items()
         for mark in field.metadata
         if isinstance(mark, IndexesInto)

@@ -11,8 +11,8 @@ from headwater.events.base import Texts
 from headwater.events.catalog import CatalogContext
 from headwater.events.envelope import Event, Family
 from headwater.events.marks import Spread
-from headwater.events.names import CatalogId, DatasetId, JobName
-from headwater.events.scalars import Time, Word
+from headwater.events.names import CatalogId, DatasetId, JobName, Life
+from headwater.events.scalars import Long, Time, Word
 
 
 class Administration(Event):
@@ -32,13 +32,19 @@ class LineageScope(Word):
 
 
 class LineageDeleted(Administration):
-    """Table or data lineage of a job was deleted: of one run where `of_run` is told, up to `before`."""
+    """Lineage was deleted, up to `before`: of a job, and of one run where `of_run` is told; or, by expiry, of every job
+    as far as a dataset's snapshots are gone."""
 
     kind: Literal["LineageDeleted"] = "LineageDeleted"
     schema_version: Literal[1] = 1
     scope: LineageScope
-    of_job: JobName
+    of_job: JobName | None = None
+    steps: bool = False
+    """Of the job's steps too: the jobs whose parent it is."""
     of_run: UUID | None = None
+    dataset: DatasetId | None = None
+    life: Life | None = None
+    up_to_snapshot: Long | None = None
     before: Time
     catalog: CatalogId | None = None
     """Only what concerns this catalog, where one is told."""

@@ -95,6 +95,14 @@ class TableModification(CatalogModification):
     dataset: DatasetId | None = None
     life: Life | None = None
     format: Format = Format.UNKNOWN
+    on_branch: str | None = None
+    """The branch that was modified, where it isn't the main line under its default name."""
+    schema_id: Long | None = None
+    produced: Long | None = None
+    """The snapshot or version that the modification itself made, in formats where it makes one (each on Delta). Where
+    a Committed tells it, that is where its inputs are: both name the same one."""
+    parent: Long | None = None
+    """The snapshot or version that `produced` was made on."""
 
 
 class CreateTable(TableModification):
@@ -164,7 +172,6 @@ class CreateTag(TableModification):
     schema_version: Literal[1] = 1
     tag: Name
     snapshot: Long | None = None
-    branch: str | None = None
     ignore_if_exists: bool = False
     replaced: bool = False
     retention: str | None = None
@@ -183,6 +190,7 @@ class CreateBranch(TableModification):
     branch: Name
     tag: str | None = None
     """The tag it was made from, where it was made from one."""
+    from_branch: str | None = None
     snapshot: Long | None = None
     ignore_if_exists: bool = False
     replaced: bool = False

@@ -28,6 +28,8 @@ class AddColumn(Model):
     nullable: bool = True
     comment: FreeText | None = None
     default: FreeText | None = None
+    generated: FreeText | None = None
+    metadata: str | None = None
     position: Position | None = None
 
 
@@ -94,8 +96,11 @@ class SetComment(Model):
 
 
 class SetLocation(Model):
+    """`dataset` is what the table is from now on."""
+
     change: Literal["SetLocation"] = "SetLocation"
     location: str
+    dataset: DatasetId | None = None
 
 
 class RenameTable(Model):
@@ -170,6 +175,14 @@ class DropConstraint(Model):
     name: Name
 
 
+class OtherChange(Model):
+    """Something was changed that has no word here: a file format, a feature, an owner. A change that only a newer
+    version has a word for is read as this."""
+
+    change: Literal["OtherChange"] = "OtherChange"
+    what: str = ""
+
+
 TableChange: TypeAlias = Annotated[
     AddColumn
     | DropColumn
@@ -195,6 +208,7 @@ TableChange: TypeAlias = Annotated[
     | SetClustering
     | SetPrimaryKey
     | AddConstraint
-    | DropConstraint,
+    | DropConstraint
+    | OtherChange,
     Field(discriminator="change"),
 ]

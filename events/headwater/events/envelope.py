@@ -10,7 +10,7 @@ from pydantic import Field
 
 from headwater.events.base import Model
 from headwater.events.names import JobName
-from headwater.events.scalars import EPOCH, Count, Time, Word
+from headwater.events.scalars import EPOCH, Count, Long, Time, Word
 
 UNSTAMPED: Final = UUID(int=0)
 
@@ -65,6 +65,12 @@ class Event(Model):
     job: JobName | None = None
     run: UUID | None = None
     part: Part | None = None
+    statement: Long | None = None
+    """Spark's SQL execution id: what one statement did has one, within its application."""
+    user: str | None = None
+    """Who asked for it, where that is somebody else than the run's user: a client of a server."""
+    operation: str | None = None
+    """That client's own id of what it asked for."""
 
     family: ClassVar[Family]
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from headwater.events.base import Counts
 from headwater.events.envelope import Family
 from headwater.events.jobs import JobEvent, Source
-from headwater.events.scalars import Count, FreeText, Int, Time, Word
+from headwater.events.scalars import Count, FreeText, Int, Long, Time, Word
 
 
 class GapReason(Word):
@@ -43,6 +43,11 @@ class Gap(JobEvent):
     missed_producer: UUID | None = None
     first_sequence: Count | None = None
     last_sequence: Count | None = None
+    first_family_sequence: Count | None = None
+    last_family_sequence: Count | None = None
+    incarnation: UUID | None = None
+    first_barrier: Long | None = None
+    last_barrier: Long | None = None
     first_time: Time | None = None
     last_time: Time | None = None
     listener: str | None = None
@@ -62,6 +67,8 @@ class Heartbeat(JobEvent):
 
     kind: Literal["Heartbeat"] = "Heartbeat"
     schema_version: Literal[1] = 1
+    interval: Count | None = None
+    """Seconds until the next one: who misses it for much longer may take the producer for dead."""
     dropped: Counts = Counts()
     """How much was dropped so far, by where."""
 

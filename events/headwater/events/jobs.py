@@ -9,7 +9,7 @@ from headwater.events.base import Model, Texts
 from headwater.events.envelope import Event, Family
 from headwater.events.lineage import ColumnLineage
 from headwater.events.marks import IndexesInto, Spread
-from headwater.events.names import DatasetId, JobName, Life, Name, TableName
+from headwater.events.names import CatalogId, DatasetId, JobName, Life, Name, TableName
 from headwater.events.scalars import Count, FieldPath, Fingerprint, Format, FreeText, Int, Long, PlanSql, Time, Word
 from headwater.events.tables import Column, Transform, Watermark
 
@@ -18,8 +18,8 @@ class JobEvent(Event):
     family: ClassVar[Family] = Family.JOB
 
 
-class Version(Model):
-    """A version of a dataset: a snapshot as number, or as text in systems that count otherwise (offsets of Kafka)."""
+class Since(Model):
+    """Where a range of changes begins: what came after it was read."""
 
     snapshot: Long | None = None
     version: str | None = None
@@ -52,14 +52,28 @@ class Sink(Model):
     format: Format = Format.UNKNOWN
     branch: str | None = None
     main: bool = True
+    opaque: PlanSql | None = None
+    """What is known of a sink that Spark doesn't show: foreachPartition, foreach."""
+
+
+class ReadMode(Word):
+    """What of the dataset was read: its state at a version, or what came between two."""
+
+    UNKNOWN = "UNKNOWN"
+    STATE = "STATE"
+    CHANGES = "CHANGES"
 
 
 class Input(Source):
-    """What a commit really read. `since` is where a stream's range begins: what came after it was read, to `at`."""
+    """What a commit really read: `snapshot` is the number of a version, `version` its text in systems that count
+    otherwise (Kafka's offsets) and, as `version:index`, where a stream stopped within a version (Delta). Changes are
+    those behind `since`, where that is known, up to and with this version."""
 
-    at: Version | None = None
+    mode: ReadMode = ReadMode.UNKNOWN
+    snapshot: Long | None = None
+    version: str | None = None
     """Absent where the format has no versions, and where it isn't known: then `candidates` has what it may be."""
-    since: Version | None = None
+    since: Since | None = None
     candidates: tuple[Long, ...] = ()
     rows: Count | None = None
     bytes: Count | None = None
@@ -85,19 +99,33 @@ class CommitKind(Word):
     CLONE = "CLONE"
     FAST_FORWARD = "FAST_FORWARD"
     CREATE = "CREATE"
+    ALTER = "ALTER"
+    VACUUM = "VACUUM"
+
+
+class Extent(Word):
+    """How much of what was there a commit took the place of. What a table is made from begins anew where it is ALL;
+    the formats' words don't tell: Iceberg says overwrite for a DELETE too."""
+
+    UNKNOWN = "UNKNOWN"
+    NOTHING = "NOTHING"
+    PART = "PART"
+    ALL = "ALL"
 
 
 class Output(Sink):
     """What a commit made. A write that also compacts has an output for each of its two snapshots."""
 
-    at: Version | None = None
+    snapshot: Long | None = None
+    version: str | None = None
     """Absent where the format has no versions, and where it isn't known: then `candidates` has what it may be."""
     parent: Long | None = None
     """The snapshot that this one was made on."""
     schema_id: Long | None = None
     commit_kind: CommitKind = CommitKind.UNKNOWN
-    made_from: Annotated[tuple[Int, ...], IndexesInto("inputs")] = ()
-    """The indexes of the inputs that this output was made from."""
+    replaced: Extent = Extent.UNKNOWN
+    made_from: Annotated[tuple[Int, ...] | None, IndexesInto("inputs")] = None
+    """The indexes of the inputs that this output was made from; none where that isn't known."""
     rows: Count | None = None
     bytes: Count | None = None
     candidates: tuple[Long, ...] = ()
@@ -112,10 +140,11 @@ class Committed(JobEvent):
     incarnation: UUID | None = None
     """A stream's incarnation; for batch it is the producer, and absent here."""
     batch_id: Count | None = None
-    fingerprint: Fingerprint
-    """The JobLineage that tells the shape of this write."""
+    fingerprint: Fingerprint | None = None
+    """The JobLineage that tells the shape of this write, where it has one."""
+    parent_job: JobName | None = None
     inputs: Annotated[tuple[Input, ...], Spread()] = ()
-    outputs: tuple[Output, ...]
+    outputs: tuple[Output, ...] = ()
 
     @property
     def life_of_job(self) -> UUID:
@@ -141,6 +170,13 @@ class ShapedSink(Sink, Shape):
     """A sink as it stands in the shape of a write."""
 
 
+class NamedCatalog(Model):
+    """What the name of a catalog stood for when it was used."""
+
+    name: Name
+    id: CatalogId
+
+
 class JobLineage(JobEvent):
     """The shape of a write, told at its first commit and from time to time again."""
 
@@ -151,6 +187,8 @@ class JobLineage(JobEvent):
     inputs: tuple[ShapedSource, ...] = ()
     outputs: tuple[ShapedSink, ...]
     columns: Annotated[tuple[ColumnLineage, ...], Spread()] = ()
+    catalogs: tuple[NamedCatalog, ...] = ()
+    """The catalogs that its tables are named by; no part of the fingerprint."""
     sql: PlanSql | None = None
     """Told only where capture.sql is true; no part of the fingerprint."""
 
@@ -204,7 +242,8 @@ class StartReason(Word):
 class StartsAt(Source):
     """Where a run starts to read a source, and why there."""
 
-    at: Version | None = None
+    snapshot: Long | None = None
+    version: str | None = None
     reason: StartReason = StartReason.UNKNOWN
 
 
@@ -225,6 +264,8 @@ class JobStarted(JobEvent):
     job_type: JobType
     scope: RunScope = RunScope.APPLICATION
     parent_job: JobName | None = None
+    parent_run: UUID | None = None
+    """The run within this application that this one is a part of."""
     parent: ParentRun | None = None
     configuration: Annotated[Texts, Spread()] = Texts()
     tags: Annotated[Texts, Spread()] = Texts()
@@ -254,6 +295,7 @@ class StatementFailed(JobEvent):
     schema_version: Literal[1] = 1
     inputs: Annotated[tuple[Source, ...], Spread()] = ()
     outputs: Annotated[tuple[Sink, ...], Spread()] = ()
+    parent_job: JobName | None = None
     error: ErrorDetails
     incarnation: UUID | None = None
     batch_id: Count | None = None
@@ -277,11 +319,12 @@ class JobStatus(Word):
 
 
 class OnJobEnd(Word):
-    """What is to become of a job's table lineage when the run ends."""
+    """What is to become of a job's lineage when the run ends: table lineage goes, or data lineage too."""
 
     UNKNOWN = "UNKNOWN"
     KEEP = "KEEP"
-    DELETE = "DELETE"
+    DELETE_TABLE = "DELETE_TABLE"
+    DELETE_ALL = "DELETE_ALL"
 
 
 class JobStatusChanged(JobEvent):

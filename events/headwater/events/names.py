@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Final, TypeAlias
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from headwater.events.base import Model
 
@@ -15,6 +15,10 @@ Life: TypeAlias = Annotated[UUID | str, Field(union_mode="left_to_right")]
 creation time of its first schema; else the id of the CreateTable event, as text. A UUID in text form is that UUID."""
 
 DEFAULT_JOB_NAMESPACE: Final = "default"
+
+
+def _unless_default(namespace: str | None) -> str | None:
+    return None if namespace == DEFAULT_JOB_NAMESPACE else namespace
 
 
 class DatasetId(Model):
@@ -47,10 +51,11 @@ class CatalogId(Model):
 
 
 class JobName(Model):
-    """The name that lineage is kept under. No namespace means the default one."""
+    """The name that lineage is kept under. No namespace stands for the default one, which is never spelled out: one
+    job has one name."""
 
-    namespace: Name = DEFAULT_JOB_NAMESPACE
+    namespace: Annotated[Name | None, AfterValidator(_unless_default)] = None
     name: Name
 
     def __str__(self) -> str:
-        return self.name if self.namespace == DEFAULT_JOB_NAMESPACE else f"{self.namespace}/{self.name}"
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name

@@ -132,10 +132,11 @@ class _Slice:
     def of(self, model: Any, event: Model) -> Any:
         spread, indexes = _marks(model)
         update: dict[str, Any] = {}
-        for name, value in model.__dict__.items():
+        content: dict[str, Any] = model.__dict__
+        for name, value in content.items():
             if name in spread:
                 update[name] = self._elements(name, value)
-            elif name in indexes:
+            elif name in indexes and value is not None:
                 kept = self._kept[indexes[name].field]
                 update[name] = tuple(index - kept.start for index in value if index in kept)
             elif isinstance(value, Model):
@@ -166,7 +167,7 @@ class _Join:
             values = [getattr(model, name) for model in models]
             if name in spread:
                 update[name] = _concatenated(values)
-            elif name in indexes:
+            elif name in indexes and value is not None:
                 update[name] = self._rebased(values, indexes[name].field)
             elif isinstance(value, Model) and name not in _Envelope:
                 update[name] = self.of(values)

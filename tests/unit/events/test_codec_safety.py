@@ -117,4 +117,4 @@ def test_the_most_that_a_message_can_mean_is_bounded() -> None:
     assert peak < 256 * MEGABYTE
 
 
-_NOTHING = {"dataset": None, "table": None, "life": None, "at": None}
+_NOTHING = {"dataset": None, "table": None, "life": None, "snapshot": None}

@@ -27,6 +27,7 @@ from headwater.events.changes import (
     DropPartition,
     DropPartitionField,
     MoveColumn,
+    OtherChange,
     RecommentColumn,
     RemoveProperty,
     RenameColumn,
@@ -74,6 +75,7 @@ _HANDLERS: Final[dict[type, Callable[[Table, Any, Names], Table]]] = {
     SetPrimaryKey: layout.set_primary_key,
     AddConstraint: layout.add_constraint,
     DropConstraint: layout.drop_constraint,
+    OtherChange: properties.no_change,
 }
 HANDLED: Final = frozenset(_HANDLERS)
 """The kinds of changes that `apply` knows: all of the union."""

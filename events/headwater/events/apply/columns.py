@@ -37,7 +37,13 @@ def add_column(table: Table, change: AddColumn, names: Names) -> Table:
     type_ = typed(change.type)
     columns = _whole(table)
     if len(change.path) == 1:
-        column = Column(name=change.path[-1], type=to_json(type_), nullable=change.nullable)
+        column = Column(
+            name=change.path[-1],
+            type=to_json(type_),
+            nullable=change.nullable,
+            generated=change.generated,
+            metadata=change.metadata,
+        )
         return table.model_copy(update={"columns": _added(columns, column, change, names)})
     field = Field(change.path[-1], type_, change.nullable)
     walk = Walk(change.path, names)

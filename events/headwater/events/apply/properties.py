@@ -36,5 +36,5 @@ def set_location(table: Table, change: SetLocation, _names: Names) -> Table:
 
 
 def no_change(table: Table, _change: object, _names: Names) -> Table:
-    """Neither the name of a table nor the values of its partitions are in its description."""
+    """Neither a table's name nor the values of its partitions are in its description, nor what has no word."""
     return table

@@ -28,6 +28,7 @@ from headwater.events.avro.shapes import (
     flat_fields_of,
 )
 from headwater.events.base import Model
+from headwater.events.changes import OtherChange
 
 Convert: TypeAlias = Callable[[Any], Any]
 """None in its place means: nothing to convert."""
@@ -165,5 +166,18 @@ def _array_reader(shape: Array) -> Convert | None:
 
 
 def _flat_reader(shape: Flat) -> Convert:
+    """A member that only a newer version knows becomes the one that stands for all others."""
     read = _fields_reader(flat_fields_of(shape)) or _same
-    return lambda record: {name: value for name, value in read(record).items() if value is not None}
+    discriminator, known = shape.discriminator, {_word(member, shape.discriminator) for member in shape.members}
+
+    def convert(record: dict[str, Any]) -> dict[str, Any]:
+        word = record[discriminator]
+        if word not in known:
+            return {discriminator: _word(OtherChange, discriminator), "what": word}
+        return {name: value for name, value in read(record).items() if value is not None}
+
+    return convert
+
+
+def _word(member: type[Model], discriminator: str) -> str:
+    return str(member.model_fields[discriminator].default)
