@@ -40,6 +40,31 @@ def test_a_clock_that_is_behind_goes_on_at_the_brokers_pace(wall: int, behind: i
     assert clock.now() == wall + behind + 1_000
 
 
+@given(MICROS, st.integers(1, 10**12))
+def test_a_wall_clock_that_was_set_right_needs_no_help_any_more(wall: int, behind: int) -> None:
+    now = [wall]
+    clock = ProducerClock(lambda: now[0])
+    clock.observe(wall + behind)
+    now[0] = wall + behind  # set right
+    for _ in range(16):
+        now[0] += 1_000
+        clock.observe(now[0])
+    now[0] += 1_000_000_000_000
+    assert clock.now() == now[0]
+
+
+@pytest.mark.parametrize("absurd", [-1, 10**18, 2**70])
+def test_what_is_no_date_is_ignored(absurd: int) -> None:
+    clock = ProducerClock(lambda: 5)
+    clock.observe(absurd)
+    assert clock.now() == 5
+
+
+def test_a_clock_stops_where_dates_do() -> None:
+    clock = ProducerClock(lambda: 10**18)
+    assert moment_of(clock.now()).year == 9999
+
+
 @given(MICROS)
 def test_microseconds_are_exact_both_ways(micros: int) -> None:
     assert micros_of(moment_of(micros)) == micros

@@ -9,7 +9,6 @@ from typing import Any
 from headwater.cli.exits import Exit
 from headwater.cli.output import Output
 from headwater.events.avro import Codec, DecodeError, current_schema
-from headwater.events.barriers import BatchBarriers
 from headwater.events.envelope import Event
 from headwater.events.fingerprints import fingerprint_of
 from headwater.events.ids import uuid7
@@ -74,7 +73,7 @@ def _commit(producer: Producer) -> Committed:
     return Committed(
         job=JOB,
         run=uuid7(),
-        barrier=BatchBarriers(producer.id).next(producer.clock.now() // 1_000),
+        barrier=producer.next_barrier(),
         fingerprint=fingerprint_of([ShapedSource(**_place(table)) for table in read], [ShapedSink(**_place("daily"))]),
         inputs=tuple(Input(**_place(table), snapshot=snapshot) for table, snapshot in read.items()),
         outputs=(

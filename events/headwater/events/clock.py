@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Final
 
+from headwater.events.forks import watch
 from headwater.events.scalars import EPOCH
+
+LATEST: Final = (datetime.max.replace(tzinfo=EPOCH.tzinfo) - EPOCH) // timedelta(microseconds=1)
+"""The last microsecond that has a date."""
+_OBSERVATIONS: Final = 16
 
 
 def wall_micros() -> int:
@@ -31,18 +38,31 @@ class ProducerClock:
     def __init__(self, wall: Callable[[], int] = wall_micros) -> None:
         self._wall = wall
         self._lock = threading.Lock()
+        self._differences: deque[int] = deque([0], maxlen=_OBSERVATIONS)
         self._behind = 0
         self._last = 0
+        watch(self)
 
     def now(self) -> int:
         """Microseconds since the epoch."""
         with self._lock:
-            self._last = max(self._last, self._wall() + self._behind)
+            self._last = min(max(self._last, self._wall() + self._behind), LATEST)
             return self._last
 
     def observe(self, micros: int) -> None:
-        """The bus says that it is at least this late: if the own clock is behind, it is behind by the difference from
-        now on, so that what is told next isn't dated before what the bus already holds."""
+        """The bus says that it is at least this late. If the own clock is behind, the difference is added from now on,
+        so that what is told next isn't dated before what the bus already holds.
+
+        The last observations count, the greatest of them: an acknowledgement can be late, and a wall clock that was
+        set right needs no help any more. What is no date is ignored.
+        """
+        if not 0 <= micros <= LATEST:
+            return
         with self._lock:
-            self._behind = max(self._behind, micros - self._wall())
+            self._differences.append(micros - self._wall())
+            self._behind = max(0, *self._differences)
             self._last = max(self._last, micros)
+
+    def begin_in_child(self) -> None:
+        """A forked child goes on from the same time."""
+        self._lock = threading.Lock()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeGuard, TypeVar
 
 from headwater.errors import TerminalError
 from headwater.events.base import FrozenMap, Model
@@ -80,7 +80,7 @@ def _marks(model: Any) -> tuple[Mapping[str, Spread], Mapping[str, IndexesInto]]
     return marked(kind, Spread), marked(kind, IndexesInto)
 
 
-def _is_models(value: Any) -> bool:
+def _is_models(value: Any) -> TypeGuard[tuple[Model, ...]]:
     return isinstance(value, tuple) and bool(value) and isinstance(value[0], Model)
 
 
@@ -137,8 +137,7 @@ class _Slice:
             if name in spread:
                 update[name] = self._elements(name, value)
             elif name in indexes and value is not None:
-                kept = self._kept[indexes[name].field]
-                update[name] = tuple(index - kept.start for index in value if index in kept)
+                update[name] = _within(value, self._kept[indexes[name].field])
             elif isinstance(value, Model):
                 update[name] = self.of(value, event)
             elif _is_models(value):
@@ -151,6 +150,10 @@ class _Slice:
         self._at += len(value)
         self._kept[name] = range(low, high)
         return type(value)(list(value.items())[low:high]) if isinstance(value, FrozenMap) else value[low:high]
+
+
+def _within(indexes: Sequence[int], kept: range) -> tuple[int, ...]:
+    return tuple(index - kept.start for index in indexes if index in kept)
 
 
 class _Join:

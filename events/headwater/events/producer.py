@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from typing import TypeVar
 from uuid import UUID
 
+from headwater.errors import HeadwaterError
 from headwater.events.avro.codec import Codec
 from headwater.events.avro.errors import EventTooLargeError
+from headwater.events.barriers import BatchBarriers
 from headwater.events.clock import ProducerClock, moment_of
 from headwater.events.envelope import Event, Family
+from headwater.events.forks import watch
 from headwater.events.ids import uuid7
 from headwater.events.literals import without_literals
 from headwater.events.parts import PART_BYTES, cut
@@ -19,13 +21,18 @@ from headwater.events.redaction import Redactor
 
 E = TypeVar("E", bound=Event)
 Append = Callable[[Event, bytes], object]
-"""Takes a stamped event and its bytes. If it raises, the event has no place in the order: nothing is missing."""
+"""Takes a stamped event and its bytes. A NotAppendedError says that the event is surely not in; after any other error
+it may be."""
+
+
+class NotAppendedError(HeadwaterError):
+    """An event is surely not in, nor ever will be: its place in the order is free."""
 
 
 class Producer:
     """One source of events. Thread-safe: events are appended in the order of their sequences.
 
-    After a fork the child is a producer of its own, as it must be: two can't count one sequence.
+    A forked child's is a producer of its own, as it must be: two can't count one sequence.
     """
 
     def __init__(
@@ -44,51 +51,73 @@ class Producer:
         self._codec = codec or Codec()
         self._part_bytes = part_bytes
         self._capture_sql = capture_sql
-        self._begin()
+        self.begin_in_child()
+        watch(self)
 
-    def _begin(self) -> None:
-        self._pid = os.getpid()
+    def begin_in_child(self) -> None:
+        """Become a new producer."""
         self._lock = threading.Lock()
         self._id = uuid7()
+        self._barriers = BatchBarriers(self._id)
         self._sequence = 0
         self._family_sequences = dict.fromkeys(Family, 0)
 
     @property
     def id(self) -> UUID:
-        """The identity of this producer: new in a forked child."""
-        if self._pid != os.getpid():
-            self._begin()
+        """The identity of this producer: another one in a forked child."""
         return self._id
 
-    def emit(self, draft: E, append: Append) -> tuple[E, ...]:
-        """Append a draft: one event, or several parts where it is too large. What was appended is returned."""
-        clean = self._redactor.model(draft if self._capture_sql else without_literals(draft))
-        producer = self.id
-        with self._lock:
-            try:
-                stamped, data = self._stamped(clean, producer)
-            except EventTooLargeError:
-                stamped, data = clean, b""
-            if 0 < len(data) <= self._part_bytes:
-                return (self._appended(stamped, data, append),)
-            return tuple(
-                self._appended(*self._stamped(part, producer), append) for part in cut(clean, self._part_bytes)
-            )
+    def next_barrier(self) -> int:
+        """The barrier of a batch commit of now."""
+        return self._barriers.next(self.clock.now() // 1_000)
 
-    def _stamped(self, draft: E, producer: UUID) -> tuple[E, bytes]:
+    def emit(self, draft: E, append: Append) -> tuple[E, ...]:
+        """Append a draft: one event, or several parts where it is too large. What was appended is returned.
+
+        Where appending raises, so does this. If the event may be in all the same, its place stays taken: a hole that
+        is none is told as a gap, but two events in one place would be taken for one. An event with an element that is
+        too large for any part is an EventTooLargeError, and none of its parts is appended.
+        """
+        clean = self._redactor.model(draft if self._capture_sql else without_literals(draft))
+        with self._lock:
+            prepared = self._prepared(clean)
+            appended = 0
+            try:
+                for event, data in prepared:
+                    append(event, data)
+                    appended += 1
+            except NotAppendedError:
+                if appended:  # the parts before it are in
+                    self._take(prepared[-1][0])
+                raise
+            except BaseException:
+                self._take(prepared[-1][0])
+                raise
+            self._take(prepared[-1][0])
+        return tuple(event for event, _ in prepared)
+
+    def _prepared(self, draft: E) -> list[tuple[E, bytes]]:
+        """What to append, encoded to the end before the first of it is appended."""
+        try:
+            whole = self._stamped(draft, 1)
+        except EventTooLargeError:
+            whole = None
+        if whole is not None and len(whole[1]) <= self._part_bytes:
+            return [whole]
+        return [self._stamped(part, ahead) for ahead, part in enumerate(cut(draft, self._part_bytes), 1)]
+
+    def _stamped(self, draft: E, ahead: int) -> tuple[E, bytes]:
         stamped = draft.model_copy(
             update={
-                "producer": producer,
-                "sequence": self._sequence + 1,
-                "family_sequence": self._family_sequences[draft.family] + 1,
+                "producer": self._id,
+                "sequence": self._sequence + ahead,
+                "family_sequence": self._family_sequences[draft.family] + ahead,
                 "time": moment_of(self.clock.now()),
                 "application": draft.application or self._application,
             }
         )
         return stamped, self._codec.encode(stamped)
 
-    def _appended(self, event: E, data: bytes, append: Append) -> E:
-        append(event, data)
-        self._sequence = event.sequence
-        self._family_sequences[event.family] = event.family_sequence
-        return event
+    def _take(self, last: Event) -> None:
+        self._sequence = last.sequence
+        self._family_sequences[last.family] = last.family_sequence

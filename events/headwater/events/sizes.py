@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Final
 from uuid import UUID
 
-from headwater.events.base import FrozenMap, Model, Texts
+from headwater.events.base import FrozenMap, Model
 from headwater.events.envelope import Event
 from headwater.events.marks import Shorten, marked
 
@@ -52,7 +52,7 @@ def _inside(value: Any) -> int:
 
 
 def shortened(model: Any, characters: int = TEXT_CHARACTERS) -> Any:
-    """The same with free texts and the values of maps no longer than that; what was cut off is counted."""
+    """The same with free texts no longer than that; what was cut off is counted."""
     update = {name: new for name, old in model.__dict__.items() if (new := _short(model, name, old, characters)) != old}
     return model.model_copy(update=update) if update else model
 
@@ -60,8 +60,6 @@ def shortened(model: Any, characters: int = TEXT_CHARACTERS) -> Any:
 def _short(model: Model, name: str, value: Any, characters: int) -> Any:
     if isinstance(value, str):
         return _cut(value, characters) if name in marked(type(model), Shorten) else value
-    if isinstance(value, Texts):
-        return Texts({key: _cut(text, characters) for key, text in value.items()})
     if isinstance(value, Model):
         return shortened(value, characters)
     if isinstance(value, tuple):

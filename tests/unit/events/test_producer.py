@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from headwater.events.avro import Codec
+from headwater.events.avro import Codec, EventTooLargeError
 from headwater.events.catalog import CatalogContext, DropTag
 from headwater.events.clock import ProducerClock, moment_of
 from headwater.events.envelope import Event
@@ -18,7 +18,7 @@ from headwater.events.health import Heartbeat
 from headwater.events.jobs import Committed, ErrorDetails, Input, Output, StatementFailed
 from headwater.events.names import DatasetId, TableName
 from headwater.events.parts import join
-from headwater.events.producer import Producer
+from headwater.events.producer import NotAppendedError, Producer
 
 
 class Appended:
@@ -31,6 +31,25 @@ class Appended:
     def __call__(self, event: Event, data: bytes) -> None:
         self.events.append(event)
         self.data.append(data)
+
+
+class Failing:
+    """Appends so many, then raises."""
+
+    def __init__(self, after: int, error: BaseException, to: Appended | None = None) -> None:
+        self._left, self._error, self._to = after, error, to or Appended()
+
+    def __call__(self, event: Event, data: bytes) -> None:
+        if not self._left:
+            raise self._error
+        self._left -= 1
+        self._to(event, data)
+
+
+def large_commit() -> Committed:
+    inputs = tuple(Input(dataset=DatasetId(namespace="s3://b", name=f"path/{n}" * 10)) for n in range(20_000))
+    output = Output(dataset=DatasetId(namespace="s3://b", name="o"), made_from=(0, 19_999))
+    return Committed(barrier=1, fingerprint=bytes(16), inputs=inputs, outputs=(output,))
 
 
 def drop_tag() -> DropTag:
@@ -52,17 +71,45 @@ def test_what_is_appended_is_what_the_bytes_say() -> None:
     assert Codec().decode(appended.data[0]) == appended.events[0] == returned
 
 
-def test_an_event_that_could_not_be_appended_leaves_no_hole() -> None:
+def test_an_event_that_is_surely_not_in_leaves_no_hole() -> None:
     appended, producer = Appended(), Producer()
-
-    def full(event: Event, data: bytes) -> None:
-        raise OSError("no space left on device")
-
     producer.emit(Heartbeat(), appended)
-    with pytest.raises(OSError, match="no space"):
-        producer.emit(Heartbeat(), full)
+    with pytest.raises(NotAppendedError, match="no room"):
+        producer.emit(Heartbeat(), Failing(after=0, error=NotAppendedError("no room")))
     producer.emit(Heartbeat(), appended)
-    assert [e.sequence for e in appended.events] == [1, 2]
+    assert [(e.sequence, e.family_sequence) for e in appended.events] == [(1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize("error", [OSError("fsync failed"), KeyboardInterrupt()])
+def test_the_place_of_an_event_that_may_be_in_is_never_given_again(error: BaseException) -> None:
+    appended, producer = Appended(), Producer()
+    with pytest.raises(type(error)):
+        producer.emit(Heartbeat(), Failing(after=0, error=error))
+    producer.emit(Heartbeat(), appended)
+    assert [(e.sequence, e.family_sequence) for e in appended.events] == [(2, 2)]
+
+
+@pytest.mark.parametrize("error", [NotAppendedError("no room"), OSError("fsync failed")])
+def test_parts_that_could_not_be_appended_are_a_hole(error: Exception) -> None:
+    """The parts before are in, so whoever joins them must see that the others are missing."""
+    appended, producer = Appended(), Producer()
+    with pytest.raises(type(error)):
+        producer.emit(large_commit(), Failing(after=2, error=error, to=appended))
+    parts = [event.part for event in appended.events]
+    producer.emit(Heartbeat(), appended)
+    assert parts[0] is not None
+    assert [part.number for part in parts if part] == [1, 2]
+    assert appended.events[-1].sequence == parts[0].of + 1
+
+
+def test_nothing_is_appended_of_an_event_with_an_element_too_large_for_any_part() -> None:
+    appended, producer = Appended(), Producer()
+    huge = Input(dataset=DatasetId(namespace="s3://b", name="x" * 1_100_000))
+    with pytest.raises(EventTooLargeError, match="cut it into parts first"):
+        producer.emit(large_commit().model_copy(update={"inputs": (*large_commit().inputs, huge)}), appended)
+    assert appended.events == []
+    producer.emit(Heartbeat(), appended)
+    assert appended.events[0].sequence == 1
 
 
 def test_the_time_is_the_producers_clock() -> None:
@@ -74,13 +121,7 @@ def test_the_time_is_the_producers_clock() -> None:
 
 
 def test_a_large_event_becomes_parts_that_follow_each_other() -> None:
-    inputs = tuple(Input(dataset=DatasetId(namespace="s3://b", name=f"path/{n}" * 10)) for n in range(20_000))
-    draft = Committed(
-        barrier=1,
-        fingerprint=bytes(16),
-        inputs=inputs,
-        outputs=(Output(dataset=DatasetId(namespace="s3://b", name="o"), made_from=(0, 19_999)),),
-    )
+    draft = large_commit()
     appended, producer = Appended(), Producer()
     producer.emit(Heartbeat(), appended)
     parts = producer.emit(draft, appended)
@@ -116,6 +157,28 @@ def test_threads_append_in_the_order_of_the_sequences() -> None:
 def _identity(producer: Producer, pipe: multiprocessing.connection.Connection) -> None:
     (event,) = producer.emit(Heartbeat(), Appended())
     pipe.send((os.getpid(), event.producer.hex, event.sequence))
+
+
+def _told_in_child(producer: Producer, pipe: multiprocessing.connection.Connection) -> None:
+    producer.emit(Heartbeat(), Appended())
+    pipe.send(producer.next_barrier())
+
+
+def test_a_child_forked_while_the_lock_is_held_can_tell_events() -> None:
+    producer, appended = Producer(), Appended()
+    mine, theirs = multiprocessing.Pipe()
+    child = multiprocessing.get_context("fork").Process(target=_told_in_child, args=(producer, theirs))
+
+    def append_and_fork(event: Event, data: bytes) -> None:
+        child.start()
+        appended(event, data)
+
+    producer.emit(Heartbeat(), append_and_fork)
+    assert mine.poll(30)
+    assert isinstance(mine.recv(), int)
+    child.join()
+    producer.emit(Heartbeat(), appended)
+    assert [event.event_id for event in appended.events] == [(producer.id, 1), (producer.id, 2)]
 
 
 def test_a_forked_child_is_another_producer() -> None:
