@@ -207,9 +207,9 @@ def _with_pieces(model: Any, limit: int) -> Any:
     return model.model_copy(update=update) if update else model
 
 
-def _pieces(column: Column, limit: int) -> Iterable[Column]:
+def _pieces(column: Model, limit: int) -> Iterable[Model]:
     size = limit // 4  # a character takes 4 bytes at most
-    if len(column.type) <= size:
+    if not isinstance(column, Column) or len(column.type) <= size:
         return (column,)
     texts = [column.type[at : at + size] for at in range(0, len(column.type), size)]
     return (
