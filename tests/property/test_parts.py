@@ -16,7 +16,6 @@ from headwater.events.ids import uuid7
 from headwater.events.jobs import Committed, ErrorDetails, Input, Output, StatementFailed
 from headwater.events.names import DatasetId, TableName
 from headwater.events.parts import PartsError, cut, join
-from headwater.events.sizes import weight
 from headwater.events.tables import Column, Table
 from headwater.testing.strategies import events
 
@@ -51,12 +50,13 @@ def test_each_part_of_a_commit_points_at_inputs_of_its_own(event: Event, limit: 
     assert found == edges
 
 
-@given(events(), st.integers(100, 3_000))
-def test_only_a_single_element_makes_a_part_too_large(event: Event, limit: int) -> None:
-    parts = cut(whole(event), limit)
-    if len(parts) > 1:
-        assert all(part.part is not None and part.part.of == len(parts) for part in parts)
-        assert sum(weight(part) for part in parts) >= limit
+@given(st.lists(st.integers(1, 200), min_size=60, max_size=300), st.integers(1_500, 6_000))
+def test_parts_are_as_large_as_they_may_be_and_no_larger(lengths: list[int], limit: int) -> None:
+    inputs = tuple(Input(dataset=DatasetId(namespace="file", name="x" * length)) for length in lengths)
+    commit = Committed(barrier=1, inputs=inputs, producer=uuid7())
+    sizes = [len(Codec().encode(part)) for part in cut(commit, limit)]
+    assert max(sizes) <= limit
+    assert len(sizes) <= 1 + 2 * sum(sizes) // limit
 
 
 @given(events(), st.integers(100, 1_000), st.data())
