@@ -33,5 +33,5 @@ def test_all_members_of_the_union_are_one_flat_record() -> None:
     fields = json.loads(current_schema(AlterTable).text)["fields"]
     (changes,) = [field["type"] for field in fields if field["name"] == "changes"]
     assert changes["items"]["name"] == "TableChange"
-    assert [field["name"] for field in changes["items"]["fields"]][0] == "change"
+    assert changes["items"]["fields"][0]["name"] == "change"
     assert all(field["type"][0] == "null" for field in changes["items"]["fields"][1:])
