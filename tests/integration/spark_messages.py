@@ -63,12 +63,13 @@ def varint(number: int) -> bytes:
     return out + bytes([number])
 
 
-def lying(at: str, length: int) -> bytes:
+def lying(at: str, length: int, size: int = 0) -> bytes:
     """A Committed of a few bytes that says it has a text, or a list, of this length."""
     start = MAGIC + NEWEST.fingerprint + varint(1) + UUID(int=1).bytes + varint(1) + varint(1) + varint(0)
     if at == "text":
         return start + varint(length) + b"abc"
-    return start + varint(0) + b"\0\0\0" + varint(7) + b"\0\0" + bytes(16) + varint(length) + b"\0\0"
+    before_inputs = start + varint(0) + b"\0\0\0" + varint(7) + b"\0\0" + bytes(16)
+    return before_inputs + varint(length) + (varint(size) if length < 0 else b"") + b"\0\0"
 
 
 EVENTS: Final = {f"{type(e).__name__} {n}": Codec().encode(e) for n, e in enumerate(EXAMPLES)}
@@ -106,6 +107,12 @@ BAD: Final[dict[str, tuple[bytes | None, str]]] = {
     "a text of 1 TB": (lying("text", 1 << 40), "malformed"),
     "a text of -5": (lying("text", -5), "malformed"),
     "a list of 2 billion": (lying("list", 2_000_000_000), "malformed"),
+    "a list of 2 billion to be skipped": (lying("list", -2_000_000_000), "malformed"),
+    "a list that goes back": (lying("list", -1, -3), "malformed"),
+    "a symbol that doesn't exist": (
+        _GOOD.replace(b"\x02\x04\x00\x01\x00\x00\x02", b"\x02\x7e\x00\x01\x00\x00\x02", 1),
+        "malformed",
+    ),
     "too large": (MAGIC + NEWEST.fingerprint + bytes(1_000_000), "too large"),
     "noise": (_GOOD[:HEADER_BYTES] + b"\xff" * 200, "malformed"),
 }

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headwater.consumers.spark import AVRO_LIMITS
 from headwater.local.cache import cache_directory
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def spark_session(java_home: Path, **conf: str) -> Generator[SparkSession, None,
         "spark.jars.ivy": str(cache_directory() / "ivy"),
         "spark.ui.enabled": "false",
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # a short life on few cores
+        # a short life on few cores
+        "spark.driver.extraJavaOptions": f"{AVRO_LIMITS} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.shuffle.partitions": "2",
         **conf,
     }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from headwater.consumers.spark.known import SCHEMA_MESSAGE, known_schemas, reader_schema
-from headwater.consumers.spark.marker import MARK, only_mark, with_mark
+from headwater.consumers.spark.marker import MARK, with_mark
 from headwater.consumers.spark.presentation import presented, times_out_of_range
+from headwater.consumers.spark.session import AVRO_LIMITS, _warn_once, warn_without_limits
 from headwater.errors import ConfigurationError, TerminalError
 from headwater.events.avro import WriterSchema, released
 from headwater.events.avro.book import read_schema
@@ -53,7 +56,6 @@ def test_every_released_schema_has_readable_columns(schema: WriterSchema) -> Non
 def test_the_mark_stands_behind_everything() -> None:
     schema = released()[0]
     assert [f["name"] for f in read_schema(with_mark(schema)).parsed["fields"]][-1] == MARK
-    assert [f["name"] for f in read_schema(only_mark(schema)).parsed["fields"]] == [MARK]
 
 
 def test_a_field_named_as_the_mark_is_refused() -> None:
@@ -76,3 +78,22 @@ def test_absurd_versions_are_refused(version: int) -> None:
     text = released()[0].text.replace('"version": 1', f'"version": {version}')
     with pytest.raises(ConfigurationError, match="versions are from 0"):
         known_schemas([text])
+
+
+@pytest.mark.parametrize(
+    ("conf", "named"),
+    [
+        ({"spark.master": "local[2]"}, "spark.driver.extraJavaOptions"),
+        ({"spark.master": "yarn", "spark.driver.extraJavaOptions": AVRO_LIMITS}, "spark.executor.extraJavaOptions"),
+        ({"spark.master": "local[2]", "spark.driver.extraJavaOptions": f"-Xmx1g {AVRO_LIMITS}"}, None),
+        ({"spark.master": "k8s://x", "spark.executor.extraJavaOptions": AVRO_LIMITS}, None),
+    ],
+)
+def test_missing_limits_are_told_once(
+    conf: dict[str, str], named: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    _warn_once.cache_clear()
+    session: Any = SimpleNamespace(conf=conf)
+    warn_without_limits(session)
+    warn_without_limits(session)
+    assert [message.split()[0] for message in caplog.messages] == ([named] if named else [])

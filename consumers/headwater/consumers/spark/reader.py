@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from headwater.consumers.spark.known import SCHEMA_MESSAGE, Known, checked_schema, known_schemas, reader_schema
 from headwater.consumers.spark.marker import MARK
-from headwater.consumers.spark.session import functions, require_avro
+from headwater.consumers.spark.session import functions, require_avro, warn_without_limits
 from headwater.consumers.spark.steps import EVENT_COLUMN, MARK_COLUMN, Reading, Steps
 from headwater.errors import ConfigurationError
 from headwater.events.avro import WriterSchema
@@ -32,12 +32,15 @@ def classify(
 
     `kind` is null where no schema is known for the message, SchemaMessage where it tells a schema. `problem` is null
     where the message is one event and nothing else, else it says why not: "unknown schema", or a word of
-    `headwater.events.avro.Problem`. The messages stay in their column as they are. They are skipped through, not read:
-    a symbol that doesn't exist, say, is a problem that only `events` sees.
+    `headwater.events.avro.Problem`. The messages stay in their column as they are.
     """
     known = known_schemas(schemas, schemas_by_id)
     _require(df, value, ADDED_COLUMNS, known)
-    return _classified(_with_header(df, Steps(value, known)), Steps(value, known)).select(*df.columns, *ADDED_COLUMNS)
+    steps = Steps(value, known)
+    marked = _with_header(df, steps).withColumn(MARK_COLUMN, _read(steps.readings(), field=MARK))
+    return marked.withColumn("problem", functions().expr(steps.problem(MARK_COLUMN))).select(
+        *df.columns, *ADDED_COLUMNS
+    )
 
 
 def events(
@@ -61,12 +64,8 @@ def events(
     steps = Steps(value, everything.of_kind(kind))
     added = (*ADDED_COLUMNS, "event")
     _require(df, value, added, steps.known)
-    f = functions()
-    sound = _classified(_with_header(df, steps).where(steps.of_these_schemas()), steps)
-    read = sound.withColumn(EVENT_COLUMN, f.when(f.expr("problem IS NULL"), _read(steps.events(reader))))
-    checked = read.withColumn(EVENT_COLUMN, f.expr(steps.sound_event(reader)))
-    told = checked.withColumn("problem", f.expr(steps.problem_of_event()))
-    return told.withColumn("event", f.expr(steps.event(reader))).select(*df.columns, *added)
+    read = _events(_with_header(df, steps), steps, reader)
+    return read.withColumn("event", functions().expr(steps.event(reader))).select(*df.columns, *added)
 
 
 def schemas_in(df: DataFrame, *, value: str = "value") -> list[str]:
@@ -79,22 +78,26 @@ def schemas_in(df: DataFrame, *, value: str = "value") -> list[str]:
         raise ConfigurationError("schemas_in runs a job: give it a batch DataFrame over the same topic")
     steps = Steps(value, Known((SCHEMA_MESSAGE,)))
     _require(df, value, ADDED_COLUMNS, steps.known)
-    told = _classified(_with_header(df, steps).where(steps.of_these_schemas()), steps)
-    read = told.where("problem IS NULL").select(_read(steps.events(SCHEMA_MESSAGE)).alias("message"))
-    rows = read.select("message.schema").where("schema IS NOT NULL").distinct().limit(MAX_LEARNED).collect()
+    told = _events(_with_header(df, steps), steps, SCHEMA_MESSAGE).where("problem IS NULL")
+    rows = told.select(f"{EVENT_COLUMN}.schema").distinct().limit(MAX_LEARNED).collect()
     return [row.schema for row in rows if _usable(df.sparkSession, row.schema)]
 
 
 def _with_header(df: DataFrame, steps: Steps) -> DataFrame:
-    return df.withColumn("fingerprint", functions().expr(steps.fingerprint()))
-
-
-def _classified(df: DataFrame, steps: Steps) -> DataFrame:
     f = functions()
+    df = df.withColumn("fingerprint", f.expr(steps.fingerprint()))
     for name, expression in steps.header().items():
         df = df.withColumn(name, f.expr(expression))
-    marked = df.withColumn(MARK_COLUMN, _read(steps.marks(), field=MARK))
-    return marked.withColumn("problem", f.expr(steps.problem())).drop(MARK_COLUMN)
+    return df
+
+
+def _events(df: DataFrame, steps: Steps, reader: WriterSchema) -> DataFrame:
+    """The rows of the known schemas with their event as Spark has it, or with what is wrong with it."""
+    f = functions()
+    read = df.where(steps.of_these_schemas()).withColumn(EVENT_COLUMN, _read(steps.readings(reader)))
+    told = read.withColumn("problem", f.expr(steps.problem(f"{EVENT_COLUMN}.{MARK}")))
+    sound = told.withColumn(EVENT_COLUMN, f.expr(steps.sound_event(reader)))
+    return sound.withColumn("problem", f.expr(steps.problem_of_event()))
 
 
 def _read(readings: Sequence[Reading], field: str | None = None) -> Column:
@@ -121,6 +124,7 @@ def _require(df: DataFrame, value: str, added: Sequence[str], known: Known) -> N
     if taken:
         raise ConfigurationError(f"columns of these names would be added: rename {', '.join(sorted(taken))} first")
     require_avro(df.sparkSession)
+    warn_without_limits(df.sparkSession)
     for schema in known.added:
         _require_spark_takes(df.sparkSession, schema)
 

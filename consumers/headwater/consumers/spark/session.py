@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+import logging
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from headwater.consumers.spark.errors import MissingSparkError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_log = logging.getLogger(__name__)
+AVRO_LIMITS: Final = " ".join(
+    f"-Dorg.apache.avro.limits.{what}.maxLength=1000000" for what in ("bytes", "collectionItems", "string")
+)
+"""Java options under which no message makes Avro allocate more than its own size, more or less."""
 
 
 def functions() -> Any:
@@ -32,6 +40,20 @@ def require_avro(spark: SparkSession) -> None:
         f"this Spark session has no Avro data source: start it with --packages {package} "
         f"(or with the conf spark.jars.packages={package})"
     )
+
+
+def warn_without_limits(spark: SparkSession) -> None:
+    """Java's Avro allocates what a length in the bytes says, before it looks whether they are there."""
+    local = str(spark.conf.get("spark.master", "")).startswith("local")
+    key = f"spark.{'driver' if local else 'executor'}.extraJavaOptions"
+    options = str(spark.conf.get(key, ""))
+    if not all(option.partition("=")[0] in options for option in AVRO_LIMITS.split()):
+        _warn_once(key)
+
+
+@cache
+def _warn_once(key: str) -> None:
+    _log.warning("%s sets no limits for Avro: some 30 bad bytes can end a JVM. Add to it: %s", key, AVRO_LIMITS)
 
 
 def _scala(jvm: Any) -> str:

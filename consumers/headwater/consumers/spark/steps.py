@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from headwater.consumers.spark.known import Known
-from headwater.consumers.spark.marker import mark_of, only_mark, with_mark
+from headwater.consumers.spark.marker import MARK, mark_of, with_mark
 from headwater.consumers.spark.presentation import presented, quoted, times_out_of_range
 from headwater.events.avro import MAX_EVENT_BYTES, Problem, WriterSchema
 from headwater.events.avro.framing import HEADER_BYTES, MAGIC
@@ -68,34 +68,33 @@ class Steps:
         """A condition on the fingerprint: one of the known schemas."""
         return f"fingerprint IN ({', '.join(_text(s.fingerprint.hex()) for s in self.known.schemas)})"
 
-    def marks(self) -> list[Reading]:
-        """How the mark behind each message is read."""
+    def readings(self, reader: WriterSchema | None = None) -> list[Reading]:
+        """How messages are read, with the mark behind them: by `reader`, or each by its own schema."""
         marked = f"concat({self._content()}, {mark_of(self._value)})"
-        return [Reading(_written_with(s), marked, with_mark(s), only_mark(s)) for s in self.known.schemas]
+        return [
+            Reading(f"{_written_with(s)} AND {self._fits()}", marked, with_mark(s), with_mark(reader or s))
+            for s in self.known.schemas
+        ]
 
-    def problem(self) -> str:
-        """What is wrong with a message, as far as its header and its mark tell."""
+    def problem(self, mark: str) -> str:
+        """What is wrong with a message, as far as its header tells, and the mark that was read behind it."""
         value, size = self._value, f"octet_length({self._value})"
         return f"""CASE
             WHEN {value} IS NULL OR {size} = 0 THEN {_text(Problem.EMPTY)}
-            WHEN {size} > {MAX_EVENT_BYTES} THEN {_text(Problem.TOO_LARGE)}
+            WHEN NOT {self._fits()} THEN {_text(Problem.TOO_LARGE)}
             WHEN NOT ({self._framed()}) THEN {_text(Problem.UNKNOWN_FRAMING)}
             WHEN {size} < {self._header_bytes()} THEN {_text(Problem.MALFORMED)}
             WHEN kind IS NULL THEN {_text(UNKNOWN_SCHEMA)}
-            ELSE {_by_mark(f"{MARK_COLUMN} = {mark_of(value)}")}
+            ELSE {_by_mark(f"{mark} = {mark_of(value)}")}
         END"""
 
-    def events(self, reader: WriterSchema) -> list[Reading]:
-        """How the sound messages are read."""
-        return [Reading(_written_with(s), self._content(), s.text, reader.text) for s in self.known.schemas]
-
     def sound_event(self, reader: WriterSchema) -> str:
-        """Null instead of what isn't sound, as only reading shows: an unknown symbol, say, or a time that isn't one."""
-        bad = ["e.schema_version IS NULL", *times_out_of_range(reader, "e")]
-        return f"transform(array({EVENT_COLUMN}), e -> if({' OR '.join(bad)}, NULL, e))[0]"
+        """Null instead of what isn't sound: the mark isn't behind it, or it has a time that isn't one."""
+        sound = [f"e.{MARK} = {mark_of(self._value)}", *(f"NOT ({c})" for c in times_out_of_range(reader, "e"))]
+        return f"transform(array({EVENT_COLUMN}), e -> if({' AND '.join(sound)}, e, NULL))[0]"
 
     def problem_of_event(self) -> str:
-        """As `problem`, with what reading showed."""
+        """As `problem`, with what only the values of an event show."""
         return f"CASE WHEN problem IS NULL AND {EVENT_COLUMN} IS NULL THEN {_text(Problem.MALFORMED)} ELSE problem END"
 
     def event(self, reader: WriterSchema) -> str:
@@ -105,6 +104,9 @@ class Steps:
     @property
     def _value(self) -> str:
         return quoted(self.value)
+
+    def _fits(self) -> str:
+        return f"octet_length({self._value}) <= {MAX_EVENT_BYTES}"
 
     def _framed(self) -> str:
         return " OR ".join(f"startswith({self._value}, {prefix})" for prefix in self._prefixes())
