@@ -12,7 +12,7 @@ import pytest
 from headwater.consumers.spark.known import SCHEMA_MESSAGE, known_schemas, reader_schema
 from headwater.consumers.spark.marker import MARK, with_mark
 from headwater.consumers.spark.presentation import presented, times_out_of_range
-from headwater.consumers.spark.session import AVRO_LIMITS, _warn_once, warn_without_limits
+from headwater.consumers.spark.session import AVRO_LIMITS, warn_once, warn_without_limits
 from headwater.errors import ConfigurationError, TerminalError
 from headwater.events.avro import WriterSchema, released
 from headwater.events.avro.book import read_schema
@@ -92,7 +92,7 @@ def test_absurd_versions_are_refused(version: int) -> None:
 def test_missing_limits_are_told_once(
     conf: dict[str, str], named: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _warn_once.cache_clear()
+    warn_once.cache_clear()
     session: Any = SimpleNamespace(conf=conf)
     warn_without_limits(session)
     warn_without_limits(session)

@@ -48,11 +48,11 @@ def warn_without_limits(spark: SparkSession) -> None:
     key = f"spark.{'driver' if local else 'executor'}.extraJavaOptions"
     options = str(spark.conf.get(key, ""))
     if not all(option.partition("=")[0] in options for option in AVRO_LIMITS.split()):
-        _warn_once(key)
+        warn_once(key)
 
 
 @cache
-def _warn_once(key: str) -> None:
+def warn_once(key: str) -> None:
     _log.warning("%s sets no limits for Avro: some 30 bad bytes can end a JVM. Add to it: %s", key, AVRO_LIMITS)
 
 
