@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any
 
 from headwater.config import unknown
@@ -14,41 +15,54 @@ def load(group: str, name: str) -> Any:
     """What this name stands for in that group of entry points. A PluginError says what is wrong with it."""
     if ":" in name:
         return _by_path(name)
-    found = _entry_points(group).get(name)
-    if found is None:
-        raise PluginError(unknown(f"plug-in of {group} called", name, _entry_points(group)))
+    points = [point for point in entry_points(group=group) if point.name == name]
+    if not points:
+        raise PluginError(unknown(f"plug-in of {group} called", name, names(group)))
+    if len(points) > 1:
+        raise PluginError(_ambiguous(group, name, points))
     try:
-        return found.load()
+        return points[0].load()
     except Exception as e:  # a plug-in's import can fail in any way
-        raise PluginError(f"{name} of {group} is {found.value}, and that can't be imported: {_words(e)}") from e
+        raise PluginError(f"{name} of {group} is {points[0].value}, and that can't be imported: {_words(e)}") from e
 
 
 def names(group: str) -> tuple[str, ...]:
     """The names that are installed in a group."""
-    return tuple(sorted(_entry_points(group)))
+    return tuple(sorted({point.name for point in entry_points(group=group)}))
 
 
-def _entry_points(group: str) -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=group)}
+def _ambiguous(group: str, name: str, points: list[EntryPoint]) -> str:
+    """Whichever came first on the path would win, and that is nobody's decision."""
+    brought = " and ".join(sorted(f"{_distribution(point)} ({point.value})" for point in points))
+    return (
+        f"{name} of {group} is brought by {brought}: uninstall all but one, or name the one that is meant by its path, "
+        f"{points[0].value}"
+    )
+
+
+def _distribution(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown distribution"
 
 
 def _by_path(path: str) -> Any:
     module_name, _, attribute = path.partition(":")
-    try:
-        found: Any = import_module(module_name)
-        for part in attribute.split("."):
+    found: Any = _imported(path, module_name)
+    for part in attribute.split("."):
+        known = [name for name in dir(found) if not name.startswith("_")]
+        try:
             found = getattr(found, part)
-    except ModuleNotFoundError as e:
-        raise PluginError(f"{path}: there is no module {e.name}: is it installed where this runs?") from e
-    except AttributeError as e:
-        raise PluginError(f"{path}: {unknown('name in it', attribute, _public(module_name))}") from e
-    except Exception as e:  # a plug-in's import can fail in any way
-        raise PluginError(f"{path} can't be imported: {_words(e)}") from e
+        except AttributeError as e:
+            raise PluginError(f"{path}: {unknown('name in it', part, known)}") from e
     return found
 
 
-def _public(module_name: str) -> list[str]:
-    return [name for name in vars(import_module(module_name)) if not name.startswith("_")]
+def _imported(path: str, module_name: str) -> ModuleType:
+    try:
+        return import_module(module_name)
+    except ModuleNotFoundError as e:
+        raise PluginError(f"{path}: there is no module {e.name}: is it installed where this runs?") from e
+    except Exception as e:  # a plug-in's import can fail in any way
+        raise PluginError(f"{path} can't be imported: {_words(e)}") from e
 
 
 def _words(e: Exception) -> str:

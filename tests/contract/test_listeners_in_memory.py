@@ -1,80 +1,147 @@
-"""The contract suites on the listeners that everything else is compared with, and on ones that break their word."""
+"""The contract suites on the listeners that others are compared with, and on some that do it their own way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+import zlib
+from collections import defaultdict
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
 
+from headwater.errors import TransientError
 from headwater.events.envelope import Event, EventId
 from headwater.spi import Batch, Position, Record
-from headwater.testing.listeners import DurableListenerContract, ListenerContract
-from headwater.testing.memory import DurableMemoryListener, MemoryListener
+from headwater.testing.listeners import BRIEF, DurableListenerContract, ListenerContract
+from headwater.testing.memory import DurableMemoryListener, MemoryListener, MemoryTarget
 
 
 class TestMemoryListener(ListenerContract):
+    @pytest.fixture(autouse=True)
+    def _target(self) -> None:
+        self.target: MemoryTarget[Event] = MemoryTarget()
+
     def create(self) -> MemoryListener:
-        return MemoryListener()
+        return MemoryListener(self.target)
 
     def delivered(self, listener: Any) -> list[EventId]:
-        return [event.event_id for event in listener.events]
+        return [event.event_id for event in self.target.items]
+
+    def missed(self, listener: Any) -> int:
+        return int(listener.missed)
+
+    def refusing(self) -> AbstractContextManager[None]:
+        return self.target.refusing()
+
+    def stalling(self) -> AbstractContextManager[None]:
+        return self.target.stalling()
 
 
 class TestDurableMemoryListener(DurableListenerContract):
     @pytest.fixture(autouse=True)
     def _target(self) -> None:
-        self.records: list[Record] = []
+        self.target: MemoryTarget[Record] = MemoryTarget()
 
-    def create(self) -> DurableMemoryListener:
-        return DurableMemoryListener(self.records)
+    def create(self) -> Any:
+        return DurableMemoryListener(self.target)
 
     def delivered(self, listener: Any) -> list[EventId]:
-        return [record.event.event_id for record in self.records]
+        return [record.event_id for record in self.target.items]
+
+    def refusing(self) -> AbstractContextManager[None]:
+        return self.target.refusing()
+
+    def stalling(self) -> AbstractContextManager[None]:
+        return self.target.stalling()
 
 
-class Forgetful(MemoryListener):
-    def on_event(self, event: Event) -> None:
-        if event.sequence % 7:
-            super().on_event(event)
+PARTITIONS = 3
 
 
-class Lying(DurableMemoryListener):
-    """Says that it is through before it is."""
+class Partitioned:
+    """As a Kafka producer does it: `handle` only takes; order per key; acknowledgements in no order.
+
+    Each call lets one partition's records arrive, the last partition first. A record that comes again while it still
+    waits is known by its position.
+    """
+
+    def __init__(self, target: MemoryTarget[Record]) -> None:
+        self.target = target
+        self._answer: Position | None = None
+        self._is_dealt_with: dict[Position, bool] = {}
+        self._waiting: dict[int, list[Record]] = defaultdict(list)
 
     def handle(self, batch: Batch) -> Position | None:
-        super().handle(Batch(batch.records[:-1]))
-        return batch.end
+        for record in batch:
+            if record.position not in self._is_dealt_with:
+                self._is_dealt_with[record.position] = False
+                self._waiting[zlib.crc32(record.key) % PARTITIONS].append(record)
+        return self._answer
+
+    def flush(self, timeout: float) -> Position | None:
+        deadline = time.monotonic() + timeout
+        while self._waiting:
+            if not self._one_partition(max(deadline - time.monotonic(), 0)) or not timeout:
+                break
+        return self._answer
+
+    def close(self, timeout: float) -> bool:
+        self.flush(timeout)
+        return not self._waiting
+
+    def _one_partition(self, timeout: float) -> bool:
+        partition = max(self._waiting)
+        try:
+            if not self.target.bring(self._waiting[partition], timeout):
+                return False
+        except TransientError:
+            return False  # it tries again by itself, as librdkafka does
+        for record in self._waiting.pop(partition):
+            self._is_dealt_with[record.position] = True
+        self._advance()
+        return True
+
+    def _advance(self) -> None:
+        for position in sorted(self._is_dealt_with):
+            if not self._is_dealt_with[position]:
+                return
+            self._answer = position
+            del self._is_dealt_with[position]
 
 
-class Hasty(DurableMemoryListener):
-    """Says more than it was handed."""
+class TestPartitionedListener(TestDurableMemoryListener):
+    def create(self) -> Partitioned:
+        return Partitioned(self.target)
+
+
+class Transactional:
+    """As a database does it: a batch is a transaction, in whatever order; what isn't known is passed over."""
+
+    def __init__(self, target: MemoryTarget[Record]) -> None:
+        self.target = target
+        self._answer: Position | None = None
+        self._has_given_up = False
 
     def handle(self, batch: Batch) -> Position | None:
-        return Position((super().handle(batch) or 0) + 1)
+        rows = [record for record in batch if isinstance(record.event, Event)]
+        self._has_given_up = True
+        if not self.target.bring(rows[::-1], BRIEF):
+            raise TransientError("the transaction ran into its time limit")
+        self._has_given_up = False
+        self._answer = batch.end
+        return self._answer
+
+    def flush(self, timeout: float) -> Position | None:
+        return self._answer
+
+    def close(self, timeout: float) -> bool:
+        return not self._has_given_up
 
 
-def _suite(base: type[Any], broken: type[Any]) -> Any:
-    class Suite(base):  # type: ignore[misc]  # the base is a parameter
-        def create(self) -> Any:
-            return broken()
+class TestTransactionalListener(TestDurableMemoryListener):
+    ordered = False
+    passes_unknown_on = False
 
-        def delivered(self, listener: Any) -> list[EventId]:
-            kept = listener.events if isinstance(listener, MemoryListener) else [r.event for r in listener.records]
-            return [event.event_id for event in kept]
-
-    return Suite()
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        _suite(ListenerContract, Forgetful).test_what_it_was_told_is_there_in_order_after_a_flush,
-        _suite(ListenerContract, Forgetful).test_closing_lets_nothing_fall,
-        _suite(DurableListenerContract, Lying).test_what_it_says_is_dealt_with_is_there,
-        _suite(DurableListenerContract, Hasty).test_a_position_never_runs_ahead,
-    ],
-)
-def test_a_listener_that_breaks_its_word_fails(case: Callable[[], None]) -> None:
-    with pytest.raises(AssertionError):
-        case()
+    def create(self) -> Transactional:
+        return Transactional(self.target)

@@ -1,51 +1,164 @@
-"""Listeners that keep what they are told in memory, for tests of what happens around listeners."""
+"""Listeners that bring what they are told into memory, for tests of what happens around listeners."""
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
+import threading
+from collections.abc import Generator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
 
+from headwater.errors import TransientError
 from headwater.events.envelope import Event
-from headwater.spi import Batch, Position, Record
+from headwater.spi import Application, Batch, Position, Record
+
+T = TypeVar("T")
+_APPLICATION: Final = Application("application_0", "test")
+
+
+class RefusedError(TransientError):
+    """The target was told to refuse."""
+
+
+class MemoryTarget(Generic[T]):
+    """Where memory listeners bring things. Several can bring to one, which can be told to refuse, or not to answer."""
+
+    def __init__(self) -> None:
+        self.items: list[T] = []
+        self._refuses = False
+        self._answers = threading.Event()
+        self._answers.set()
+
+    def bring(self, items: list[T], timeout: float) -> bool:
+        """True when they have arrived; False where there was no answer in that many seconds, and then they haven't."""
+        if self._refuses:
+            raise RefusedError("this target refuses everything until refusing() ends")
+        if not self._answers.wait(timeout):
+            return False
+        self.items.extend(items)
+        return True
+
+    @contextmanager
+    def refusing(self) -> Generator[None]:
+        """Whatever is brought is refused."""
+        self._refuses = True
+        try:
+            yield
+        finally:
+            self._refuses = False
+
+    @contextmanager
+    def stalling(self) -> Generator[None]:
+        """Whoever brings something waits for an answer."""
+        self._answers.clear()
+        try:
+            yield
+        finally:
+            self._answers.set()
 
 
 class MemoryListener:
-    """A plain listener. Pass a list to share what was told between listeners."""
+    """A plain listener."""
 
-    def __init__(self, events: MutableSequence[Event] | None = None) -> None:
-        self.events: MutableSequence[Event] = [] if events is None else events
+    def __init__(self, target: MemoryTarget[Event] | None = None) -> None:
+        self.target: MemoryTarget[Event] = MemoryTarget() if target is None else target
         self.missed = 0
         self.is_closed = False
+        self._told = 0
+        self._brought = 0
+        self._waiting: list[Event] = []
+
+    @property
+    def events(self) -> list[Event]:
+        """What has arrived at the target."""
+        return self.target.items
 
     def on_event(self, event: Event) -> None:
-        self.events.append(event)
+        self._told += 1
+        self._waiting.append(event)
+        self.flush(0)
 
     def on_missed(self, count: int) -> None:
         self.missed += count
 
     def flush(self, timeout: float) -> None:
-        """There is nothing to wait for."""
+        brought = _brought(self.target, self._waiting, timeout)
+        self._brought += len(brought)
 
     def close(self, timeout: float) -> bool:
+        with suppress(RefusedError):
+            self.flush(timeout)
         self.is_closed = True
-        return True
+        return self._brought == self._told
 
 
 class DurableMemoryListener:
-    """A durable listener. Pass a list to share what was handed over between listeners."""
+    """A durable listener."""
 
-    def __init__(self, records: MutableSequence[Record] | None = None) -> None:
-        self.records: MutableSequence[Record] = [] if records is None else records
+    def __init__(self, target: MemoryTarget[Record] | None = None) -> None:
+        self.target: MemoryTarget[Record] = MemoryTarget() if target is None else target
         self.is_closed = False
-        self._end: Position | None = None
+        self._handed: Position | None = None
+        self._dealt_with: Position | None = None
+        self._waiting: list[Record] = []
+
+    @property
+    def records(self) -> list[Record]:
+        """What has arrived at the target."""
+        return self.target.items
 
     def handle(self, batch: Batch) -> Position | None:
-        self.records.extend(batch.records)
-        self._end = batch.end
-        return batch.end
+        self._handed = batch.end
+        self._waiting.extend(batch)
+        return self.flush(0)
 
     def flush(self, timeout: float) -> Position | None:
-        return self._end
+        brought = _brought(self.target, self._waiting, timeout)
+        if brought:
+            self._dealt_with = brought[-1].position
+        return self._dealt_with
 
     def close(self, timeout: float) -> bool:
+        with suppress(RefusedError):
+            self.flush(timeout)
         self.is_closed = True
-        return True
+        return self._dealt_with == self._handed
+
+
+class MemoryClock:
+    """A clock that notes what it is told."""
+
+    def __init__(self) -> None:
+        self.observed: list[int] = []
+
+    def observe(self, micros: int) -> None:
+        self.observed.append(micros)
+
+
+@dataclass(frozen=True)
+class MemoryContext:
+    """What a factory is given, for tests of factories: MemoryContext("kafka", {"bootstrap.servers": …}, executor)."""
+
+    name: str
+    configuration: Mapping[str, str]
+    executor: Executor
+    application: Application = _APPLICATION
+    clock: MemoryClock = field(default_factory=MemoryClock)
+
+    @property
+    def prefix(self) -> str:
+        return f"spark.headwater.{self.name}."
+
+
+def _brought(target: MemoryTarget[T], waiting: list[T], timeout: float) -> list[T]:
+    """Bring what waits, and return it if it arrived. What is refused doesn't wait any more: it is handed over again."""
+    items = list(waiting)
+    try:
+        if items and not target.bring(items, timeout):
+            return []
+    except RefusedError:
+        waiting.clear()
+        raise
+    waiting.clear()
+    return items

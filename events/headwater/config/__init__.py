@@ -1,0 +1,30 @@
+"""Configuration: flat keys as people write them in Spark conf, files and environment become one validated object.
+
+    class Settings(Config):
+        hosts: tuple[str, ...]
+        max_bytes: Bytes = 1 << 30
+        timeout: Seconds = 30.0
+        producer: Mapping[str, str] = Field(default_factory=dict)
+
+    read_config(Settings, {"spark.headwater.kafka.hosts": "a,b", …}, prefix="spark.headwater.kafka.")
+
+An unknown key, or one that is only nearly right, is an error that names the nearest right one: nothing is dropped
+silently. All faults are told at once, each with its full key, and never with a value, which may be a secret.
+"""
+
+from headwater.config.model import Config, read_config
+from headwater.config.sources import from_environment, from_file, layered, variable_of
+from headwater.config.units import Bytes, Seconds
+from headwater.config.words import unknown
+
+__all__ = [
+    "Bytes",
+    "Config",
+    "Seconds",
+    "from_environment",
+    "from_file",
+    "layered",
+    "read_config",
+    "unknown",
+    "variable_of",
+]

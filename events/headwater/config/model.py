@@ -1,0 +1,126 @@
+"""Flat keys become the fields of a frozen object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from headwater.config.words import unknown
+from headwater.errors import ConfigurationError
+
+_LISTS: Final = (list, tuple, AbstractSet)
+_UNIONS: Final = (Union, UnionType)
+
+
+class Config(BaseModel):
+    """The base of configuration objects: frozen, and nothing that isn't a field is accepted.
+
+    A field is found under its alias, or under its name with dots for underscores: `max_bytes` is `max.bytes`. A field
+    whose type is a mapping (or may be None) is a section and takes all keys below its own: `producer` takes
+    `producer.linger.ms`. A list, tuple or set is written with commas. Sizes are `Bytes`, durations `Seconds`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, populate_by_name=True)
+
+
+C = TypeVar("C", bound=Config)
+
+
+def read_config(config: type[C], values: Mapping[str, str], *, prefix: str = "", shown: str | None = None) -> C:
+    """The configuration that these keys say: those below the prefix. Raises a ConfigurationError with all faults.
+
+    Faults tell the full key; `shown` is what stands before it for the user where the prefix was cut off already."""
+    keys = Keys.of(config)
+    content: dict[str, Any] = {}
+    faults: list[str] = []
+    before = prefix if shown is None else shown
+    for key, value in values.items():
+        if key.startswith(prefix):
+            fault = _put(content, keys, key[len(prefix) :], value, before)
+            faults += [fault] if fault else []
+    return _validated(config, content, keys, before, faults)
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of a configuration: what field each is, which are sections, which are lists."""
+
+    fields: Mapping[str, str]
+    """The name that pydantic takes, by key."""
+    sections: frozenset[str]
+    lists: frozenset[str]
+
+    @classmethod
+    def of(cls, config: type[Config]) -> Keys:
+        config.model_rebuild()  # annotations are texts until the first use
+        fields = {field.alias or name.replace("_", "."): (name, field) for name, field in config.model_fields.items()}
+        return cls(
+            {key: field.alias or name for key, (name, field) in fields.items()},
+            frozenset(key for key, (_, field) in fields.items() if _is_any(field.annotation, (Mapping,))),
+            frozenset(key for key, (_, field) in fields.items() if _is_any(field.annotation, _LISTS)),
+        )
+
+    def section_of(self, key: str) -> str | None:
+        """The section that a key stands in: the longest, where one is inside another."""
+        inside = [section for section in self.sections if key.startswith(f"{section}.") and key != f"{section}."]
+        return max(inside, key=len, default=None)
+
+    def told(self, before: str) -> list[str]:
+        """All keys as they are written."""
+        return [f"{before}{key}.<name>" if key in self.sections else f"{before}{key}" for key in self.fields]
+
+
+def _put(content: dict[str, Any], keys: Keys, key: str, value: str, before: str) -> str | None:
+    """Put a value where it belongs, or say why it belongs nowhere."""
+    if key.rstrip(".") in keys.sections:
+        return f"{before}{key} is a section, not a key: write {before}{key.rstrip('.')}.<name>"
+    if key in keys.fields:
+        content[keys.fields[key]] = _items(value) if key in keys.lists else value
+        return None
+    section = keys.section_of(key)
+    if section is None:
+        return unknown("key", before + key, keys.told(before))
+    content.setdefault(keys.fields[section], {})[key[len(section) + 1 :]] = value
+    return None
+
+
+def _items(value: str) -> list[str]:
+    return [item.strip() for item in value.split(",") if item.strip()]
+
+
+def _validated(config: type[C], content: Mapping[str, Any], keys: Keys, before: str, faults: list[str]) -> C:
+    made: C | None = None
+    try:
+        made = config.model_validate(content)
+    except ValidationError as e:
+        names = {field: key for key, field in keys.fields.items()}
+        for fault in e.errors(include_url=False, include_input=False):  # the input may be a secret
+            head, *rest = map(str, fault["loc"]) if fault["loc"] else ("",)
+            where = before + ".".join([names.get(head, head), *rest])
+            faults.append(f"{where.rstrip('.') or 'the configuration'}: {fault['msg']}")
+    if made is None or faults:
+        raise ConfigurationError("; ".join(faults))
+    return made
+
+
+def _is_any(annotation: Any, kinds: tuple[type, ...]) -> bool:
+    return any(isinstance(each, type) and issubclass(each, kinds) for each in _types(annotation))
+
+
+def _types(annotation: Any) -> Iterator[Any]:
+    """The classes that a type may be: those of a union and of what is annotated, without their parameters."""
+    origin = get_origin(annotation)
+    if origin is None:
+        yield annotation
+    elif origin in _UNIONS:
+        for each in get_args(annotation):
+            yield from _types(each)
+    elif origin is Annotated:
+        yield from _types(get_args(annotation)[0])
+    else:
+        yield origin

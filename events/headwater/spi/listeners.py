@@ -1,0 +1,160 @@
+"""The interfaces between the rooms: what a listener is, and what it is given.
+
+A plain listener is told each event as it comes; if it can't keep up it misses some, and is told how many. A durable one
+is handed batches out of a spool and says how far it got: it misses nothing, whatever happens to it in between.
+
+Both are called by the listener bus, each on a thread of its own, never on one of the Spark job: what a listener raises,
+or how long it takes, harms nobody else. All calls to one listener, and the `create` that made it, come on one and the
+same thread, one after the other. A call that hasn't come back when the bus has to stop is given up on: then nothing is
+called any more, not even `close`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Final, Protocol, runtime_checkable
+
+from headwater.events.envelope import Event
+from headwater.spi.records import Batch, Position
+
+CALL_SECONDS: Final = 10.0
+"""`on_event` and `handle` come back within this, whatever their target does; at stop nobody waits that long."""
+
+
+class Clock(Protocol):
+    """The producer's clock."""
+
+    def observe(self, micros: int) -> None:
+        """The bus is at least this late: microseconds since the epoch out of an acknowledgement. From any thread."""
+        ...
+
+
+@dataclass(frozen=True)
+class Application:
+    """The application that the listener sits in; what it is handed out of a dead driver's spool is of another one."""
+
+    id: str
+    name: str
+
+
+class ListenerContext(Protocol):
+    """What a factory is given to make its listener of."""
+
+    @property
+    def name(self) -> str:
+        """What the listener is called here: `kafka`, or what stands before the `=` in `spark.headwater.listeners`."""
+        ...
+
+    @property
+    def prefix(self) -> str:
+        """What stands before each key of the configuration, `spark.headwater.kafka.` say: for messages."""
+        ...
+
+    @property
+    def configuration(self) -> Mapping[str, str]:
+        """What stands under the prefix, without it. It can hold secrets: never log it."""
+        ...
+
+    @property
+    def executor(self) -> Executor:
+        """For work that waits on something."""
+        ...
+
+    @property
+    def application(self) -> Application: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """Is told each event, in order.
+
+    What it raises is counted, and the event isn't told again. After a TerminalError, or failure upon failure, it is set
+    aside: closed, and made anew later; `on_missed` then tells the new one how many events came in between.
+    """
+
+    def on_event(self, event: Event) -> None: ...
+
+    def on_missed(self, count: int) -> None:
+        """So many events before the next one were dropped for this listener. Say so where its events go."""
+        ...
+
+    def flush(self, timeout: float) -> None:
+        """Deal with everything that was told so far; come back within that many seconds, done or not."""
+        ...
+
+    def close(self, timeout: float) -> bool:
+        """Let go of everything within that many seconds. True if all that was told is dealt with. The last call."""
+        ...
+
+
+@runtime_checkable
+class DurableListener(Protocol):
+    """Is handed the records of one spool, in order, until it says that it is through with them.
+
+    **One instance, one spool.** The driver's own spool has an instance, and each dead driver's that is shipped has
+    another, made by the same factory; several can be at work at once, and what is behind them may be one and the same
+    topic or database. An instance begins knowing nothing: where the spool's cursor stands is the bus's business.
+
+    **The answer** of `handle` and of `flush` is always the same thing: the highest position up to which every record
+    that was handed over is dealt with, those acknowledged out of order beyond it not counted; None as long as there is
+    no such position. It never goes back (None after a position would), and never runs ahead of what was handed over:
+    a listener that does either is broken, and set aside. The cursor moves to the answer, and no record up to there is
+    ever handed over again. "Dealt with" means that it can't be lost any more: acknowledged, committed, on disk.
+
+    **Handing over.** `handle` takes a batch as a whole, whatever it answers: the next call brings later records only.
+    Who has no room waits in `handle` for some, or raises a TransientError. Records that wait for an acknowledgement are
+    the listener's to keep.
+
+    **When there is nothing to hand over** and the last answer is behind it, the bus calls `flush` again and again, each
+    time with a second or less: late acknowledgements move the cursor so, and only so. At stop it calls `flush` with the
+    time that is left, and `close`.
+
+    **What is raised,** by `handle` or `flush` (for a record that an earlier call took, say), means that the listener
+    gives up on everything above its last answer. All of that is handed over again to the same instance, in the same
+    order, perhaps cut into other batches, after a pause that grows,
+    in which it is asked nothing:
+
+    - a TransientError (a broker is away, a table is locked): again and again, for as long as it takes;
+    - anything else: some times, and if the answer didn't move in between, the listener is set aside;
+    - a TerminalError (a right is missing, a topic isn't there): set aside at once.
+
+    Set aside means closed, told in the log, and made anew by its factory some minutes later, going on at the cursor.
+    Nothing is lost by it unless the spool reaches its limit, which a Gap tells.
+
+    **So everything can come twice**, and a copy has the `event_id` of the original. The first copies of the records of
+    one key arrive in their order, if the target knows an order at all.
+
+    **An event of a kind that isn't known here** (`Record.event` is an UnknownEvent) is passed on as it is, or kept, or
+    passed over with a count; it never stops what comes behind it.
+    """
+
+    def handle(self, batch: Batch) -> Position | None:
+        """Take these records; the answer is described above. Comes back within `CALL_SECONDS`."""
+        ...
+
+    def flush(self, timeout: float) -> Position | None:
+        """Wait until all that was handed over is dealt with, for that many seconds at most; 0 only looks. The answer is
+        described above: running out of time is no error."""
+        ...
+
+    def close(self, timeout: float) -> bool:
+        """Let go of everything within that many seconds. True if all that was handed over is dealt with: the cursor
+        moves to the end of it. False if not, or not known: the next instance gets what is above the last answer. The
+        last call."""
+        ...
+
+
+@runtime_checkable
+class ListenerFactory(Protocol):
+    """What an entry point of the group `headwater.listeners` names, or a path in the configuration: an object that can
+    do this, or a class of such objects that takes no arguments."""
+
+    def create(self, context: ListenerContext) -> Listener | DurableListener:
+        """A ConfigurationError says what is wrong with the configuration; the application goes on without it. Doesn't
+        wait for the target: a broker that is away now may come back."""
+        ...
