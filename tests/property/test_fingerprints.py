@@ -139,12 +139,13 @@ class TestOptions:
         assert was != reading({option: text.replace("amount", "price").format("'2024-01-01'", one)})
 
     def test_databases_differ_in_what_double_quotes_hold(self) -> None:
-        def asking(place: str, column: str) -> bytes:
-            options = Texts({"query": "SELECT %  FROM t WHERE d > '2024'".replace("%", f'"{column}"')})
+        def asking(place: str, column: str, gap: str = " ") -> bytes:
+            options = Texts({"query": f'SELECT "{column}"' + f"{gap}FROM t WHERE d > '2024'"})
             dataset = DatasetId(namespace=place, name="db.t")
             return fingerprint_of([source(dataset=dataset, format=Format.JDBC, options=options)], [sink()])
 
         assert asking("postgres://h:5432", "a") != asking("postgres://h:5432", "b")
+        assert asking("postgres://h:5432", "a b") == asking("postgres://h:5432", "a b", gap="\n\t ")
         assert asking("mysql://h:3306", "2024-01-01") == asking("mysql://h:3306", "2024-01-02")
 
     def test_where_the_dataset_is_unknown_the_url_tells_the_database(self) -> None:
@@ -275,6 +276,18 @@ class TestOrder:
         assert path != written([(0, 0), (1, 0), (2, 1), (2, 2)])
         assert path != written([(0, 0), (1, 0), (1, 1), (0, 1)])
 
+    def test_ends_tell_sides_apart_however_far_they_are(self) -> None:
+        """A chain through four inputs and outputs, and a chain through two beside a ring: the same ends, the same
+        number of edges at each."""
+
+        def written(*ends: tuple[int, int]) -> bytes:
+            return fingerprint_of([source()] * 4, [sink()] * 4, [edge("x", start, end) for start, end in ends])
+
+        short = [(0, 0), (1, 0), (1, 1)]
+        chain = written(*short, (2, 1), (2, 2), (3, 2), (3, 3))
+        assert chain != written(*short, (2, 2), (2, 3), (3, 2), (3, 3))
+        assert chain == written((3, 3), (2, 3), (2, 2), (1, 2), (1, 1), (0, 1), (0, 0))
+
     def test_an_edge_said_twice_is_one(self) -> None:
         assert fingerprint_of([source()], [sink()], [edge()] * 2) == fingerprint_of([source()], [sink()], [edge()])
 
@@ -284,7 +297,7 @@ class TestOrder:
 
     @given(st.data())
     def test_equal_for_equal_graphs_and_only_for_them(self, data: st.DataObject) -> None:
-        """By trying every order of up to three inputs and two outputs, among them ones that are alike."""
+        """By trying every order of up to three inputs, among them ones that are alike, and two outputs."""
         first, second = (_graph(data), _graph(data))
         assert (_of(first) == _of(second)) == (_smallest(first) == _smallest(second))
         ins, outs, edges = first
@@ -299,7 +312,7 @@ Graph = tuple[list[str], list[str], list[tuple[int, int, str]]]
 
 def _graph(data: st.DataObject) -> Graph:
     ins = data.draw(st.lists(st.sampled_from("ab"), min_size=1, max_size=3))
-    outs = data.draw(st.lists(st.sampled_from("xy"), min_size=1, max_size=2))
+    outs = data.draw(st.lists(st.sampled_from("xy"), min_size=1, max_size=2, unique=True))
     ends = st.tuples(st.integers(0, len(ins) - 1), st.integers(0, len(outs) - 1), st.sampled_from("kv"))
     return ins, outs, data.draw(st.lists(ends, max_size=4, unique=True))
 

@@ -1,9 +1,10 @@
 """One content for all orders in which inputs, outputs and the edges between them can be listed.
 
 Inputs that are alike (a table read twice) are told apart by the columns that go out of them: each node's colour takes
-in the colours of what it is connected to, until no more nodes differ. Inputs that are still alike then have the same
-edges to the same outputs, so that exchanging them changes nothing. (Only among four and more outputs that are alike
-themselves could unlike graphs end in one content.)
+in the colours of what it is connected to, until no more nodes differ. Where all outputs differ, inputs that are still
+alike have the same edges to the same outputs: exchanging them changes nothing, so the content is exact. Outputs that
+are alike too (one table written twice by one statement, with the same columns) are told apart in the same way, except
+where edges between twins on both sides cross as evenly as they could run side by side: two such shapes have one.
 """
 
 from __future__ import annotations
