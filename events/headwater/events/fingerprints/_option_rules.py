@@ -18,55 +18,54 @@ class Rule(Enum):
     """Nothing: what the systems count for themselves, and the name of the job."""
 
 
-_SQL: Final = """
-    query dbtable predicates prepareQuery sessionInitStatement
-    preActions postActions filter
-    replaceWhere
-"""
-"""JDBC · what the connectors of warehouses have beside · Delta."""
-
-_POSITIONS: Final = """
-    startingOffsets endingOffsets startingOffsetsByTimestamp endingOffsetsByTimestamp startingTimestamp endingTimestamp
-    startingPosition endingPosition
-    modifiedBefore modifiedAfter
-    batchId snapshotStartBatchId changeStartBatchId changeEndBatchId
-    startTimestamp endTimestamp snapshotTimeMillis
-    lowerBound upperBound
-    versionAsOf timestampAsOf startingVersion endingVersion
-    snapshot-id as-of-timestamp tag start-snapshot-id end-snapshot-id start-timestamp end-timestamp
-    stream-from-timestamp validate-from-snapshot-id
-    scan.snapshot-id scan.timestamp scan.timestamp-millis scan.tag-name scan.version scan.watermark
-    scan.bounded.watermark scan.file-creation-time-millis scan.creation-time-millis
-    incremental-between incremental-between-timestamp incremental-to-auto-tag
-    as.of.instant hoodie.datasource.read.begin.instanttime hoodie.datasource.read.end.instanttime
-    hoodie.datasource.streaming.startOffset hoodie.datasource.write.partitions.to.delete
-    hoodie.clustering.plan.strategy.cluster.begin.partition hoodie.clustering.plan.strategy.cluster.end.partition
-    hoodie.clustering.plan.strategy.partition.selected
-"""
-"""Kafka · other buses · files · the state of streams · rates and warehouses · JDBC · Delta (and Iceberg) · Iceberg ·
-Paimon · Hudi."""
-
-_OF_THE_RUN: Final = """
-    checkpointLocation streaming.checkpointLocation queryId epochId sources.writeJobUUID fs.s3a.committer.uuid tempdir
-    userMetadata commitInfo.userMetadata txnAppId txnVersion
-    schemaTrackingLocation schemaLocation cloudFiles.schemaLocation
-    wap.id scan-task-set-id file-scan-task-set-id rewritten-file-scan-task-set-id uuid
-    commit.user-prefix
-    hoodie.instant.time hoodie.filesystem.view.remote.host hoodie.filesystem.view.remote.port
-    hoodie.embed.timeline.server.port
-"""
-"""Spark and its committers · Delta · its schemas, which lie in checkpoints · Iceberg · Paimon · Hudi."""
-
-_COUNTED: Final = """
-    queryName
-    transient_lastDdlTime last_modified_by last_modified_time numFiles numRows rawDataSize totalSize
-    COLUMN_STATS_ACCURATE
-    delta.lastUpdateVersion delta.lastCommitTimestamp
-    current-snapshot-id current-snapshot-timestamp-ms current-snapshot-summary snapshot-count metadata_location
-    previous_metadata_location
-    last_commit_time_sync last_commit_completion_time_sync
-"""
-"""The job's name · Hive · Delta · Iceberg · Hudi."""
+_TABLE: Final = (
+    # ── statements, whose dates and limits are other ones in each run
+    (Rule.SQL, "JDBC", "query dbtable predicates prepareQuery sessionInitStatement"),
+    (Rule.SQL, "connectors of warehouses", "query dbtable preActions postActions filter"),
+    (Rule.SQL, "Delta", "replaceWhere"),
+    # ── positions: which version, range or part is read
+    (Rule.MASKED, "Kafka", "startingOffsets startingOffsetsByTimestamp startingTimestamp"),
+    (Rule.MASKED, "Kafka", "endingOffsets endingOffsetsByTimestamp endingTimestamp"),
+    (Rule.MASKED, "other buses", "startingPosition endingPosition"),
+    (Rule.MASKED, "files", "modifiedBefore modifiedAfter"),
+    (Rule.MASKED, "state of streams", "batchId snapshotStartBatchId changeStartBatchId changeEndBatchId"),
+    (Rule.MASKED, "rates, BigQuery", "startTimestamp endTimestamp snapshotTimeMillis"),
+    (Rule.MASKED, "JDBC", "lowerBound upperBound"),
+    (Rule.MASKED, "Delta", "versionAsOf timestampAsOf startingVersion startingTimestamp endingVersion endingTimestamp"),
+    (Rule.MASKED, "Iceberg", "snapshot-id as-of-timestamp tag versionAsOf timestampAsOf stream-from-timestamp"),
+    (Rule.MASKED, "Iceberg", "start-snapshot-id end-snapshot-id start-timestamp end-timestamp"),
+    (Rule.MASKED, "Iceberg", "validate-from-snapshot-id"),
+    (Rule.MASKED, "Paimon", "scan.snapshot-id scan.tag-name scan.version scan.watermark scan.bounded.watermark"),
+    (Rule.MASKED, "Paimon", "scan.timestamp scan.timestamp-millis"),
+    (Rule.MASKED, "Paimon", "scan.file-creation-time-millis scan.creation-time-millis"),
+    (Rule.MASKED, "Paimon", "incremental-between incremental-between-timestamp incremental-to-auto-tag"),
+    (Rule.MASKED, "Hudi", "as.of.instant hoodie.datasource.streaming.startOffset"),
+    (Rule.MASKED, "Hudi", "hoodie.datasource.read.begin.instanttime hoodie.datasource.read.end.instanttime"),
+    (Rule.MASKED, "Hudi", "hoodie.datasource.write.partitions.to.delete"),
+    (Rule.MASKED, "Hudi", "hoodie.clustering.plan.strategy.partition.selected"),
+    (Rule.MASKED, "Hudi", "hoodie.clustering.plan.strategy.cluster.begin.partition"),
+    (Rule.MASKED, "Hudi", "hoodie.clustering.plan.strategy.cluster.end.partition"),
+    # ── what belongs to the run: its ids, notes and temporary places
+    (Rule.MASKED, "streams", "checkpointLocation streaming.checkpointLocation queryId epochId"),
+    (Rule.MASKED, "committers", "sources.writeJobUUID fs.s3a.committer.uuid"),
+    (Rule.MASKED, "Redshift", "tempdir"),
+    (Rule.MASKED, "Delta", "userMetadata commitInfo.userMetadata txnAppId txnVersion"),
+    (Rule.MASKED, "Delta", "schemaTrackingLocation schemaLocation cloudFiles.schemaLocation"),
+    (Rule.MASKED, "Iceberg", "wap.id scan-task-set-id file-scan-task-set-id rewritten-file-scan-task-set-id uuid"),
+    (Rule.MASKED, "Paimon", "commit.user-prefix"),
+    (Rule.MASKED, "Hudi", "hoodie.instant.time hoodie.embed.timeline.server.port"),
+    (Rule.MASKED, "Hudi", "hoodie.filesystem.view.remote.host hoodie.filesystem.view.remote.port"),
+    # ── what is said elsewhere or by nobody
+    (Rule.PLACE, "files and tables by path", "path paths"),
+    (Rule.DROPPED, "the job's name", "queryName"),
+    (Rule.DROPPED, "Hive", "transient_lastDdlTime last_modified_by last_modified_time COLUMN_STATS_ACCURATE"),
+    (Rule.DROPPED, "Hive", "numFiles numRows rawDataSize totalSize"),
+    (Rule.DROPPED, "Delta", "delta.lastUpdateVersion delta.lastCommitTimestamp"),
+    (Rule.DROPPED, "Iceberg", "current-snapshot-id current-snapshot-timestamp-ms current-snapshot-summary"),
+    (Rule.DROPPED, "Iceberg", "snapshot-count metadata_location previous_metadata_location"),
+    (Rule.DROPPED, "Hudi", "last_commit_time_sync last_commit_completion_time_sync"),
+)
+"""The rule, whose options they are, and their names as the documentation writes them."""
 
 _FAMILIES: Final = {"snapshot-property.": Rule.MASKED, "spark.sql.statistics.": Rule.DROPPED}
 """By how the name begins, because users or columns give the rest of it."""
@@ -98,14 +97,4 @@ def rule_of(key: str) -> Rule | None:
         key = key[len(prefix) :]
 
 
-_RULES: Final[dict[str, Rule]] = {
-    folded(name): rule
-    for names, rule in (
-        (_SQL, Rule.SQL),
-        (_POSITIONS, Rule.MASKED),
-        (_OF_THE_RUN, Rule.MASKED),
-        ("path paths", Rule.PLACE),
-        (_COUNTED, Rule.DROPPED),
-    )
-    for name in names.split()
-}
+_RULES: Final = {folded(name): rule for rule, _, names in _TABLE for name in names.split()}
