@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from fastavro import schemaless_reader, schemaless_writer
 from pydantic import ValidationError
 
-from headwater.events.avro.book import SchemaBook, WriterSchema, current
+from headwater.events.avro.book import MAX_VERSION, SchemaBook, WriterSchema, current
 from headwater.events.avro.errors import DecodeError, EncodeError, EventTooLargeError, Problem
 from headwater.events.avro.framing import Framing, SchemaMessage, SingleObject, schema_message_text
 from headwater.events.avro.schema import version_of
@@ -26,6 +26,7 @@ from headwater.events.kinds import KINDS
 
 MAX_EVENT_BYTES: Final = 1_000_000
 """Just under what a Kafka broker takes by default. Events are cut into parts long before."""
+MAX_FAULTS: Final = 50
 
 
 @dataclass(frozen=True)
@@ -94,12 +95,14 @@ class Codec:
     def _event(self, data: bytes, offset: int, kind: type[Event], schema: WriterSchema) -> Event | UnknownEvent:
         mine = current_schema(kind)
         if schema.fingerprint == mine.fingerprint:
-            return _validated(kind, _record(data, offset, schema, None))
-        if schema.version < mine.version:
-            return _validated(kind, upgraded(kind, schema.version, _record(data, offset, schema, mine.parsed)))
-        _record(data, offset, schema, None)  # malformed bytes are no newer version
-        known = _understood(data, offset, kind, schema)
-        return UnknownEvent(data, schema.fingerprint, schema.kind, schema.version, known)
+            record = _record(data, offset, schema, None)
+            if record["schema_version"] <= mine.version:
+                return _validated(kind, record)
+        elif schema.version < mine.version:
+            record = _record(data, offset, schema, mine.parsed)
+            if record["schema_version"] <= mine.version:
+                return _validated(kind, upgraded(kind, schema.version, record))
+        return _newer(data, offset, kind, schema)
 
 
 @cache
@@ -113,6 +116,8 @@ def _record(data: bytes, offset: int, schema: WriterSchema, mine: Any) -> dict[s
     source.seek(offset)
     try:
         record = schemaless_reader(source, schema.parsed, mine)
+    except MemoryError:  # it is bounded by the bytes: this process has none left, and another one may read them
+        raise
     except Exception as e:  # the bytes can be anything, and fastavro raises many kinds of errors for them
         raise DecodeError(Problem.MALFORMED, _words(e), offset=source.tell(), kind=schema.kind) from e
     if source.tell() != len(data):
@@ -121,6 +126,16 @@ def _record(data: bytes, offset: int, schema: WriterSchema, mine: Any) -> dict[s
     if not isinstance(record, dict):
         raise DecodeError(Problem.MALFORMED, "no record", offset=offset, kind=schema.kind)
     return record
+
+
+def _newer(data: bytes, offset: int, kind: type[Event], schema: WriterSchema) -> UnknownEvent:
+    """Its schema says that it is newer, or it says so itself: a version can change the meaning alone."""
+    record = _record(data, offset, schema, None)  # malformed bytes are no newer version
+    told = record.get("schema_version")
+    version = max(schema.version, told) if isinstance(told, int) else schema.version
+    if version > MAX_VERSION:
+        raise DecodeError(Problem.INVALID, f"schema_version: {version} is none", offset=offset, kind=schema.kind)
+    return UnknownEvent(data, schema.fingerprint, schema.kind, version, _understood(data, offset, kind, schema))
 
 
 def _understood(data: bytes, offset: int, kind: type[Event], schema: WriterSchema) -> Event | None:
@@ -138,10 +153,14 @@ def _validated(kind: type[Event], record: dict[str, Any]) -> Event:
     try:
         return kind.model_validate(record if convert is None else convert(record))
     except ValidationError as e:
-        faults = "; ".join(
-            f"{'.'.join(map(str, f['loc'])) or 'event'}: {f['msg']}" for f in e.errors(include_url=False)
-        )
-        raise DecodeError(Problem.INVALID, faults[:2_000], kind=kind.__name__) from e
+        raise DecodeError(Problem.INVALID, _faults(e), kind=kind.__name__) from e
+
+
+def _faults(e: ValidationError) -> str:
+    """Each with its field, as long as they are few: pydantic lists all or none, at some kilobytes each."""
+    if e.error_count() > MAX_FAULTS:
+        return f"{e.error_count()} faults, too many to list"
+    return "; ".join(f"{'.'.join(map(str, f['loc'])) or 'event'}: {f['msg']}" for f in e.errors(include_url=False))
 
 
 def _words(e: Exception) -> str:

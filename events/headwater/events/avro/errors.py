@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 from headwater.errors import TerminalError
 
@@ -19,10 +20,15 @@ class Problem(str, Enum):
     BAD_SCHEMA = "bad schema"
 
 
+MAX_WORDS: Final = 2_000
+
+
 class DecodeError(TerminalError):
-    """These bytes are no event: what is wrong, and where."""
+    """These bytes are no event: what is wrong, and where. The words are short, whatever the bytes hold."""
 
     def __init__(self, problem: Problem, message: str, *, offset: int = 0, kind: str | None = None) -> None:
+        if len(message) > MAX_WORDS:  # libraries put whole schemas and values into theirs
+            message = f"{message[:MAX_WORDS]}…"
         what = f"a {kind}" if kind else "an event"
         super().__init__(f"{problem.value}: these bytes can't be read as {what}: {message} (at byte {offset})")
         self.problem = problem

@@ -15,7 +15,7 @@ STEPS: Final[Mapping[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]
 def upgraded(kind: type[Event], version: int, record: dict[str, Any]) -> dict[str, Any]:
     """The record, already read by the newest schema, with the meaning of the newest version."""
     newest = version_of(kind)
-    for step in range(version, newest):
+    for step in range(max(version, 0), newest):  # a version below 0 would be a long way up
         record = STEPS.get((kind.__name__, step), _nothing)(record)
     record["schema_version"] = newest
     return record
