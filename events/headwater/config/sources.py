@@ -72,12 +72,12 @@ def from_environment(
         if not variable.startswith(variables) or variable.startswith(tuple(others)):
             continue
         meant = named.get(variable) or _below_a_section(keys, variables, variable)
-        if len(meant) == 1:
+        if keys.sections.issuperset(meant) and variable in named:
+            faults.append(f"{variable} is a section, not a key: write {variable}_<NAME>")
+        elif len(meant) == 1:
             found[prefix + meant[0]] = environment[variable]
         elif meant:
-            faults.append(
-                f"{variable} can be {' or '.join(prefix + key for key in meant)}: write it where keys are told"
-            )
+            faults.append(f"{variable} can be {' or '.join(prefix + key for key in meant)}: say it in a file")
         else:
             faults.append(unknown("variable", variable, _told(keys, named)))
     if faults:

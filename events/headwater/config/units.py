@@ -10,7 +10,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
-_AMOUNT: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
+_AMOUNT: Final = re.compile(r"\s*(\d{1,40}(?:\.\d{1,40})?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 _SIZES: Final = {"": Decimal(1), "b": Decimal(1)} | {
     unit: Decimal(1 << 10 * power)
     for power, letter in enumerate("kmgtp", 1)
@@ -30,7 +30,6 @@ _DURATIONS: Final = {
 } | {"": Decimal(1)}
 
 
-_DIGITS: Final = 40
 _LIMIT: Final = Decimal(1 << 63)
 _SIZE_WORDS: Final = "write a size, such as 1048576, 512m or 1 GiB (units: b, k, m, g, t, p)"
 _DURATION_WORDS: Final = "write a duration, such as 30, 100 ms or 1 h (units: us, ms, s, min, h, d)"
@@ -52,12 +51,13 @@ def _seconds(value: object) -> float:
 
 def _number(value: object, units: Mapping[str, Decimal]) -> Decimal | None:
     """None for what is no amount: no number, an unknown unit, less than nothing, or too much for anything."""
-    match = _AMOUNT.fullmatch(repr(value) if type(value) in {int, float} else value if isinstance(value, str) else "")
-    factor = units.get(match[2].lower()) if match else None
-    if match is None or factor is None or len(match[1]) > _DIGITS:
+    if type(value) in {int, float}:
+        number = Decimal(repr(value))
+    elif isinstance(value, str) and (match := _AMOUNT.fullmatch(value)) and match[2].lower() in units:
+        number = Decimal(match[1]) * units[match[2].lower()]
+    else:
         return None
-    number = Decimal(match[1]) * factor
-    return number if number < _LIMIT else None
+    return number if number.is_finite() and 0 <= number < _LIMIT else None
 
 
 Bytes: TypeAlias = Annotated[int, BeforeValidator(_bytes)]

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from headwater.events.administration import CatalogOptionsDeclared, DatasetsUnified, LineageDeleted
 from headwater.events.catalog import CatalogContext, CatalogModification, DatabaseModification, TableModification
 from headwater.events.envelope import Event
-from headwater.events.names import DatasetId, JobName
+from headwater.events.names import DEFAULT_JOB_NAMESPACE, DatasetId, JobName
 
 Headers: TypeAlias = tuple[tuple[str, bytes], ...]
 
@@ -75,7 +75,7 @@ def _place(event: CatalogModification) -> str:
 
 
 def _job(job: JobName) -> str:
-    return f"{job.namespace}/{job.name}"
+    return f"{job.namespace or DEFAULT_JOB_NAMESPACE}/{job.name}"
 
 
 def _dataset(dataset: DatasetId) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal, Optional
 
 import pytest
 from pydantic import Field
@@ -83,3 +85,82 @@ def test_a_configuration_does_not_change() -> None:
 def test_nothing_near_lists_what_there_is() -> None:
     assert unknown("listener", "quux", ["log", "kafka"]) == "there is no listener quux: there is kafka, log"
     assert unknown("listener", "quux", []) == "there is no listener quux: there is none at all"
+
+
+class Sections(Config):
+    """Every way to say that a field is a section, or a list."""
+
+    plain: dict[str, str] = Field(default_factory=dict)
+    maybe: Mapping[str, str] | None = None
+    noted: Annotated[Optional[dict[str, str]], Field(description="x")] = None  # noqa: UP045  # as others write it
+    tuned: dict[str, str] = Field(default_factory=dict)
+    tuned_more: dict[str, str] = Field(default_factory=dict)
+    tuned_more_exactly: dict[str, str] = Field(default_factory=dict)
+    tuned_limit: int = 0
+    names: tuple[str, ...] = ()
+    codes: list[int] | None = None
+    kinds: frozenset[Literal["a", "b"]] = frozenset()
+
+
+@pytest.mark.parametrize("section", ["plain", "maybe", "noted"])
+def test_a_mapping_is_a_section_however_its_type_is_written(section: str) -> None:
+    assert getattr(read_config(Sections, {f"{section}.a.b": "1"}), section) == {"a.b": "1"}
+
+
+def test_the_longest_section_wins_and_a_key_beats_them_all() -> None:
+    values = {"tuned.a": "1", "tuned.more.b": "2", "tuned.more.exactly.c": "3", "tuned.limit": "4"}
+    made = read_config(Sections, values)
+    assert (made.tuned, made.tuned_more, made.tuned_more_exactly) == ({"a": "1"}, {"b": "2"}, {"c": "3"})
+    assert made.tuned_limit == 4
+
+
+def test_the_winner_does_not_depend_on_hashes() -> None:
+    code = (
+        "from headwater.config import Config, read_config\n"
+        "class C(Config):\n"
+        "    a: dict[str, str] = {}\n"
+        "    a_b: dict[str, str] = {}\n"
+        "    a_b_c: dict[str, str] = {}\n"
+        "print(read_config(C, {'a.b.c.d': '1'}))\n"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": str(seed)}, check=True, capture_output=True, timeout=60
+        ).stdout
+        for seed in range(6)
+    }
+    assert told == {b"a={} a_b={} a_b_c={'d': '1'}\n"}
+
+
+@pytest.mark.parametrize("key", ["plain", "plain."])
+def test_a_value_for_a_section_is_told_as_that(key: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_config(Sections, {f"p.{key}": "geheim"}, prefix="p.")
+    assert str(caught.value) == f"p.{key} is a section, not a key: write p.plain.<name>"
+
+
+@pytest.mark.parametrize("text", ["a,b", " a , b ", "a,b,"])
+def test_lists_are_written_with_commas(text: str) -> None:
+    assert read_config(Sections, {"names": text, "kinds": text}).names == ("a", "b")
+    assert read_config(Sections, {"kinds": text}).kinds == {"a", "b"}
+
+
+def test_elements_of_lists_are_values_too() -> None:
+    assert read_config(Sections, {"codes": "1, 2"}).codes == [1, 2]
+    assert read_config(Sections, {"names": ""}).names == ()
+    with pytest.raises(ConfigurationError, match=r"^p\.codes\.1: Input should be a valid integer[^;]*$") as caught:
+        read_config(Sections, {"p.codes": "1,geheim"}, prefix="p.")
+    assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False), ("1", True), ("0", False)])
+def test_booleans(text: str, value: bool) -> None:
+    class Switch(Config):
+        is_on: bool
+
+    assert read_config(Switch, {"is.on": text}).is_on is value
+
+
+def test_the_key_is_told_as_the_user_wrote_it_where_its_prefix_was_cut_off() -> None:
+    with pytest.raises(ConfigurationError, match=r"there is no key spark\.x\.dri: did you mean spark\.x\.dir\?"):
+        read_config(Spool, {"dir": "/s", "dri": "/t"}, shown="spark.x.")

@@ -9,7 +9,7 @@ import pytest
 
 from headwater import plugins
 from headwater.errors import PluginError
-from headwater.spi import LISTENERS, RESERVED_NAMES
+from headwater.spi import LISTENERS
 
 
 @pytest.fixture
@@ -58,5 +58,23 @@ def test_what_is_wrong_is_told(name: str, words: str) -> None:
         plugins.load(LISTENERS, name)
 
 
-def test_sections_of_the_configuration_are_no_names() -> None:
-    assert {"job", "catalog", "spool", "capture", "lineage", "namespaces", "tags", "parent"} <= RESERVED_NAMES
+def test_two_distributions_with_one_name_are_both_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, name in enumerate(("acme-one", "acme-two"), 1):
+        info = tmp_path / name / f"{name.replace('-', '_')}-{number}.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {number}.0\n")
+        (info / "entry_points.txt").write_text(f"[{LISTENERS}]\ntwice = {name.replace('-', '_')}:F\n")
+        monkeypatch.syspath_prepend(str(tmp_path / name))
+    importlib.invalidate_caches()
+    words = r"twice of headwater\.listeners is brought by acme-one 1\.0 \(acme_one:F\) and acme-two 2\.0 \(acme_two:F\)"
+    with pytest.raises(PluginError, match=words):
+        plugins.load(LISTENERS, "twice")
+    assert plugins.names(LISTENERS).count("twice") == 1
+
+
+def test_a_module_that_fails_with_a_missing_attribute_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "acme_stale.py").write_text("import os\nos.no_such_thing\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    with pytest.raises(PluginError, match=r"acme_stale:F can't be imported: AttributeError: .*no_such_thing"):
+        plugins.load(LISTENERS, "acme_stale:F")
