@@ -37,9 +37,15 @@ def _write(name: str, index: dict[str, dict[str, str]]) -> str | None:
     if file in index:
         same = (SCHEMAS / file).read_text() == text
         return None if same else f"{file} is released, and {name} changed: raise its schema_version"
+    fingerprint = fingerprint_of(schema).hex()
+    if same_form := next((other for other, entry in index.items() if entry["fingerprint"] == fingerprint), None):
+        return (
+            f"{file} has the fingerprint of {same_form}, so readers can't tell them apart: a version that only means "
+            f"something else needs another form too, for example a field with a default"
+        )
     (SCHEMAS / file).write_text(text)
     index[file] = {
-        "fingerprint": fingerprint_of(schema).hex(),
+        "fingerprint": fingerprint,
         "sha256": hashlib.sha256(text.encode()).hexdigest(),
     }
     print(f"wrote {file}")

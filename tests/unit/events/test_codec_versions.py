@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from fastavro import parse_schema, schemaless_writer
+from fastavro import parse_schema, schemaless_reader, schemaless_writer
 
 from headwater.events import Heartbeat
 from headwater.events.avro import (
@@ -21,7 +24,13 @@ from headwater.events.avro import (
     schema_message,
 )
 from headwater.events.avro.book import fingerprint_of, read_schema
+from headwater.events.avro.framing import HEADER_BYTES
+from headwater.events.avro.upgrade import STEPS, upgraded
+from headwater.events.envelope import Event
 from headwater.events.ids import uuid7
+from headwater.events.jobs import Committed
+from headwater.testing.examples import EXAMPLES
+from tools import schemas
 
 HEARTBEAT = Heartbeat(producer=uuid7(), sequence=7, family_sequence=5, application="app")
 SCHEMA: dict[str, Any] = json.loads(current_schema(Heartbeat).text)
@@ -74,6 +83,62 @@ def test_a_newer_version_keeps_its_bytes_and_is_understood_as_far_as_it_can_be()
 def test_a_newer_version_that_is_not_understood_keeps_its_bytes() -> None:
     data = written(INCOMPATIBLE)
     assert taught(INCOMPATIBLE).decode(data) == UnknownEvent(data, INCOMPATIBLE.fingerprint, "Heartbeat", 3, known=None)
+
+
+def test_an_event_that_says_itself_that_it_is_newer_is_one() -> None:
+    """A version can change only what a field means: the schema, and so its fingerprint, is that of the one before."""
+    today = current_schema(Heartbeat)
+    data = written(today, schema_version=2)
+    assert Codec().decode(data) == UnknownEvent(data, today.fingerprint, "Heartbeat", 2, known=HEARTBEAT)
+
+
+def test_the_event_is_believed_where_its_schema_says_something_else() -> None:
+    data = written(OLDER, schema_version=9)
+    assert taught(OLDER).decode(data) == UnknownEvent(data, OLDER.fingerprint, "Heartbeat", 9, known=HEARTBEAT)
+
+
+@pytest.mark.parametrize("schema", [current_schema(Heartbeat), OLDER, NEWER], ids=["today's", "older", "newer"])
+def test_a_version_that_is_none_is_an_error(schema: WriterSchema) -> None:
+    """Avro's int has 32 bits, but its bytes can hold more."""
+    good = written(schema, mood="fine", schema_version=0)
+    for version in (b"\x80\x80\x80\x80\x10", b"\xfe" + b"\xff" * 8 + b"\x01"):
+        with pytest.raises(DecodeError, match="schema_version") as caught:
+            taught(schema).decode(good[:HEADER_BYTES] + version + good[HEADER_BYTES + 1 :])
+        assert caught.value.problem is Problem.INVALID
+
+
+def test_a_schema_that_does_not_say_its_version_is_read_by_what_the_event_says() -> None:
+    told = {key: value for key, value in json.loads(NEWER.text).items() if key != "version"}
+    schema = read_schema(json.dumps(told))
+    data = written(schema, mood="fine", schema_version=2)
+    assert schema.version == 0
+    assert taught(schema).decode(data) == UnknownEvent(data, NEWER.fingerprint, "Heartbeat", 2, known=HEARTBEAT)
+
+
+@pytest.mark.parametrize("version", [-1, -(10**12)])
+def test_upgrading_ends_whatever_version_it_begins_at(version: int) -> None:
+    assert upgraded(Heartbeat, version, {}) == {"schema_version": 1}
+
+
+def test_upgrading_takes_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def step(record: dict[str, Any]) -> dict[str, Any]:
+        return {**record, "application": record["application"].upper()}
+
+    monkeypatch.setitem(STEPS, ("Heartbeat", 0), step)
+    assert taught(OLDER).decode(written(OLDER)) == HEARTBEAT.model_copy(update={"application": "APP"})
+
+
+def test_two_versions_of_one_form_cannot_be_released(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(schemas, "SCHEMAS", tmp_path)
+    monkeypatch.setattr(schemas, "KINDS", {"Heartbeat": Heartbeat})
+    index = {"Heartbeat.v0.avsc": {"fingerprint": current_schema(Heartbeat).fingerprint.hex(), "sha256": ""}}
+    (tmp_path / "index.json").write_text(json.dumps(index))
+    assert schemas.main() == 1
+    assert "Heartbeat.v1.avsc has the fingerprint of Heartbeat.v0.avsc" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["index.json"]
+    assert json.loads((tmp_path / "index.json").read_text()) == index
 
 
 def test_an_unknown_kind_keeps_its_bytes() -> None:
@@ -137,3 +202,165 @@ def test_what_a_field_must_not_be_is_told_with_its_name() -> None:
     with pytest.raises(DecodeError, match="sequence: Input should be greater than or equal to 0") as caught:
         Codec().decode(buffer.getvalue())
     assert caught.value.problem is Problem.INVALID
+
+
+def test_many_faults_are_counted_and_few_are_told() -> None:
+    commit = next(event for event in EXAMPLES if isinstance(event, Committed))
+    schema, plain = current_schema(Committed), record_of(commit)
+    wrong = {**plain["outputs"][0], "bytes": -1, "rows": -1, "parent": None}
+    many = 3_000
+    with pytest.raises(DecodeError) as few:
+        Codec().decode(written_as(schema, {**plain, "outputs": [wrong] * 2}))
+    assert str(few.value).count("outputs.") >= 2
+    started = time.process_time()
+    with pytest.raises(DecodeError, match=r"\d{4} faults, too many to list") as caught:
+        Codec().decode(written_as(schema, {**plain, "outputs": [wrong] * many}))
+    assert time.process_time() - started < 1
+    assert caught.value.problem is few.value.problem is Problem.INVALID
+
+
+def record_of(event: Event) -> dict[str, Any]:
+    """The plain content of an event, as Avro has it."""
+    data = io.BytesIO(Codec().encode(event)[HEADER_BYTES:])
+    content = schemaless_reader(data, current_schema(type(event)).parsed, None)
+    assert isinstance(content, dict)
+    return content
+
+
+def written_as(schema: WriterSchema, content: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO(b"\xc3\x01" + schema.fingerprint)
+    buffer.seek(HEADER_BYTES)
+    schemaless_writer(buffer, schema.parsed, content)
+    return buffer.getvalue()
+
+
+class FromTheFuture:
+    """A kind as a later version of headwater may write it, and today's reader of that."""
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        self.schema: dict[str, Any] = {**json.loads(current_schema(type(event)).text), "version": 2}
+        self.content = {**record_of(event), "schema_version": 2}
+
+    def read(self) -> Event | None:
+        """What is known of it; its bytes are kept in any case."""
+        schema = read_schema(json.dumps(self.schema))
+        data = written_as(schema, self.content)
+        found = taught(schema).decode(data)
+        assert isinstance(found, UnknownEvent)
+        assert (found.raw, found.kind, found.version) == (data, self.event.kind, 2)
+        return found.known
+
+
+Change = Callable[[dict[str, Any], str], str]
+
+
+def new_word(enum: dict[str, Any], _: str) -> str:
+    """A word that came later."""
+    enum["symbols"] = [*dict.fromkeys([*enum["symbols"], "NEW_WORD"])]
+    return "NEW_WORD"
+
+
+def unknown_word(enum: dict[str, Any], _: str) -> str:
+    """The word for those that aren't known."""
+    return str(enum["default"])
+
+
+def with_words(schema: Any, value: Any, change: Change, named: dict[str, Any]) -> Any:
+    """The value with another word in place of each."""
+    schema = named.get(schema, schema) if isinstance(schema, str) else schema
+    if isinstance(schema, list):
+        branches = [branch for branch in schema if branch != "null"]
+        return value if value is None or len(branches) > 1 else with_words(branches[0], value, change, named)
+    if not isinstance(schema, dict):
+        return value
+    named.update({schema["name"]: schema} if "name" in schema else {})
+    if schema["type"] == "array":
+        return [with_words(schema["items"], item, change, named) for item in value]
+    if schema["type"] == "record":
+        fields = schema["fields"]
+        return {field["name"]: with_words(field["type"], value[field["name"]], change, named) for field in fields}
+    return change(schema, value) if schema["type"] == "enum" else value
+
+
+def declared(schema: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """Every type that has a name, in full."""
+    if isinstance(schema, list):
+        for branch in schema:
+            declared(branch, named)
+    elif isinstance(schema, dict):
+        if "name" in schema:
+            named[schema["name"]] = schema
+        for part in (*(field["type"] for field in schema.get("fields", ())), schema.get("items"), schema.get("values")):
+            declared(part, named)
+    return named
+
+
+def in_full(schema: Any, named: dict[str, Any], known: set[str]) -> Any:
+    """Each named type in full where it is met first: it may have stood in a field that is gone."""
+    if isinstance(schema, str) and schema in named and schema not in known:
+        schema = named[schema]
+    if isinstance(schema, list):
+        return [in_full(branch, named, known) for branch in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "name" in schema and schema["name"] in known:
+        return schema["name"]
+    known.update({schema["name"]} if "name" in schema else ())
+    full = {key: in_full(schema[key], named, known) for key in ("items", "values") if key in schema}
+    if "fields" in schema:
+        full["fields"] = [{**field, "type": in_full(field["type"], named, known)} for field in schema["fields"]]
+    return {**schema, **full}
+
+
+def test_the_examples_have_words_to_change() -> None:
+    found: list[str] = []
+    for event in EXAMPLES:
+        changed = with_words(json.loads(current_schema(type(event)).text), record_of(event), new_word, {})
+        found.append(json.dumps(changed, default=str))
+    assert sum(text.count("NEW_WORD") for text in found) > 30
+    assert sum("NEW_WORD" in text for text in found) > 10
+
+
+@pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: f"{event.kind}-{event.sequence}")
+class TestAnOldReader:
+    """It meets each kind of event as a later version may have made it."""
+
+    def test_takes_words_that_came_later_for_unknown(self, event: Event) -> None:
+        future = FromTheFuture(event)
+        future.content = with_words(future.schema, future.content, new_word, {})
+        known = future.read()
+        assert known is not None
+        today = json.loads(current_schema(type(event)).text)
+        assert record_of(known) == with_words(today, record_of(event), unknown_word, {})
+
+    def test_passes_over_fields_that_were_added(self, event: Event) -> None:
+        future = FromTheFuture(event)
+        nested = {
+            "type": "record",
+            "name": "Mood",
+            "fields": [{"name": "reasons", "type": {"type": "map", "values": "string"}}],
+        }
+        new = [{"name": "mood", "type": ["null", nested], "default": None}, {"name": "score", "type": "double"}]
+        old = future.schema["fields"]
+        future.content |= {"mood": {"reasons": {"weather": "sunny"}}, "score": 1.5}
+        for place in (0, len(old) // 2, len(old)):
+            future.schema["fields"] = [*old[:place], *new, *old[place:]]
+            assert future.read() == event
+
+    def test_takes_the_default_of_a_field_that_was_removed(self, event: Event) -> None:
+        named = declared(FromTheFuture(event).schema, {})
+        for gone in FromTheFuture(event).schema["fields"]:
+            if gone["name"] == "schema_version":
+                continue
+            future = FromTheFuture(event)
+            future.schema["fields"] = [field for field in future.schema["fields"] if field != gone]
+            future.schema = in_full(future.schema, named, set())
+            del future.content[gone["name"]]
+            known = future.read()
+            if "default" not in gone:
+                assert known is None
+            elif known is not None:  # one may be left that doesn't fit what is gone: an index into nothing
+                assert record_of(known) == {**record_of(event), gone["name"]: gone["default"]}
+            else:
+                assert gone["name"] in {"inputs", "outputs"}
