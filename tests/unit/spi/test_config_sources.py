@@ -71,6 +71,14 @@ def test_a_variable_that_could_be_two_keys_is_a_fault() -> None:
         from_environment(Twins, {"X_MAX_BYTES": "1"}, "X_")
 
 
+def test_the_longest_section_has_the_variable() -> None:
+    class Nested(Config):
+        producer: Mapping[str, str] = Field(default_factory=dict)
+        tls: Mapping[str, str] = Field(default_factory=dict, alias="producer-tls")
+
+    assert from_environment(Nested, {"X_PRODUCER_TLS_CA": "1"}, "X_") == {"producer-tls.ca": "1"}
+
+
 def test_variables_of_others_are_left_alone() -> None:
     variables = {"HEADWATER_TOPIC": "t", "HEADWATER_STORE_URL": "u"}
     assert from_environment(Kafka, variables, "HEADWATER_", others=["HEADWATER_STORE_"]) == {"topic": "t"}

@@ -52,18 +52,28 @@ def test_where_that_is_not_known_there_is_a_key_all_the_same(kind: str, without:
     assert key_of(BY_KIND[kind].model_copy(update=without)) == key
 
 
-@given(name=st.text(min_size=1, max_size=3 * LONGEST_KEY), other=st.text(min_size=1))
-def test_keys_are_short_texts_that_differ_where_names_differ(name: str, other: str) -> None:
-    key = key_of(Heartbeat(job=JobName.model_construct(namespace="n", name=name)))
+def named(name: str) -> bytes:
+    return key_of(Heartbeat(job=JobName.model_construct(namespace="n", name=name)))
+
+
+@given(name=st.text(min_size=1), repeated=st.integers(1, 400), other=st.text(min_size=1))
+def test_keys_are_short_texts_that_differ_where_names_differ(name: str, repeated: int, other: str) -> None:
+    key = named(name * repeated)
     assert len(key) <= LONGEST_KEY
-    assert key.decode() == key_of(Heartbeat(job=JobName.model_construct(namespace="n", name=name))).decode()
-    assert key != key_of(Heartbeat(job=JobName.model_construct(namespace="n", name=name + other)))
+    assert key.decode()
+    assert key == named(name * repeated)
+    assert key != named(name * repeated + other)
 
 
-def test_a_long_key_keeps_its_beginning_and_whole_characters() -> None:
-    key = key_of(Heartbeat(job=JobName(namespace="n", name="ü" * LONGEST_KEY))).decode()
-    assert key.startswith("n/üüü")
-    assert len(key.encode()) <= LONGEST_KEY
+@pytest.mark.parametrize("before", ["", "x"])
+def test_a_long_key_keeps_its_beginning_in_whole_characters_and_ends_in_a_digest(before: str) -> None:
+    key = named(before + "ü" * LONGEST_KEY)
+    assert key.decode().startswith(f"n/{before}üüü")
+    assert key != named(before + "ü" * LONGEST_KEY + "x")
+
+
+def test_half_a_character_makes_no_key_that_cannot_be_read() -> None:
+    assert named("a\ud800").decode() == "n/a\\ud800"
 
 
 def test_headers_tell_what_the_bytes_are() -> None:
