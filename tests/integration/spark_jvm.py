@@ -11,7 +11,8 @@ from typing import Any
 
 # py4j has no types.
 _py4j: Any = import_module("py4j.java_gateway")
-JVM_ERROR: type[Exception] = import_module("py4j.protocol").Py4JJavaError
+_protocol: Any = import_module("py4j.protocol")
+JVM_ERROR: type[Exception] = _protocol.Py4JJavaError
 
 # What Spark opens for itself when it starts a driver on Java 17.
 _OPENS = (
@@ -38,9 +39,12 @@ def spark_classes(java_home: Path) -> Generator[Any, None, None]:
         return_proc=True,
     )
     gateway = _py4j.JavaGateway(gateway_parameters=_py4j.GatewayParameters(port=port))
+    # A session of pyspark, had in this process before, leaves its own way of telling errors in py4j; it needs a session.
+    told_by, _py4j.get_return_value = _py4j.get_return_value, _protocol.get_return_value
     try:
         yield gateway
     finally:
+        _py4j.get_return_value = told_by
         gateway.shutdown()
         process.stdin.close()
         process.wait(timeout=30)
