@@ -39,7 +39,7 @@ def spark_classes(java_home: Path) -> Generator[Any, None, None]:
         return_proc=True,
     )
     gateway = _py4j.JavaGateway(gateway_parameters=_py4j.GatewayParameters(port=port))
-    # A session of pyspark, had in this process before, leaves its own way of telling errors in py4j; it needs a session.
+    # A session of pyspark, had in this process before, leaves in py4j its own way of telling errors.
     told_by, _py4j.get_return_value = _py4j.get_return_value, _protocol.get_return_value
     try:
         yield gateway

@@ -24,6 +24,11 @@ def _changed(version: int, **change: Any) -> WriterSchema:
     return read_schema(json.dumps({**json.loads(NEWEST.text), "version": version, **change}))
 
 
+def _impossible_version() -> bytes:
+    text = json.dumps({**json.loads(NEWEST.text), "version": -(2**60), "name": "Absurd"})
+    return schema_message(WriterSchema("Absurd", 0, bytes(8), text))
+
+
 _FIELDS: Final = json.loads(NEWEST.text)["fields"]
 OLD: Final = _changed(0, fields=[f for f in _FIELDS if f["name"] not in {"batch_id", "application"}])
 """Committed before it had two of its fields, of which one has a default that isn't null."""
@@ -88,7 +93,7 @@ TOLD: Final = {f"schema of {s.kind} v{s.version}": schema_message(s) for s in (O
 STRANGE_SCHEMAS: Final = {
     "schema of somebody else": schema_message(WriterSchema("X", 1, b"", '{"type":"record","name":"X","fields":[]}')),
     "schema that is none": schema_message(WriterSchema("X", 1, b"", "{")),
-    "schema with an impossible version": schema_message(_changed(-(2**60), name="Absurd")),
+    "schema with an impossible version": _impossible_version(),
     "schema that Java refuses": schema_message(_changed(1, name="Refused", fields=[*_FIELDS[:9], _FIELDS[0]])),
 }
 BAD: Final[dict[str, tuple[bytes | None, str]]] = {
