@@ -90,11 +90,14 @@ FUTURE: Final = {
     "untold": framed(SECRET, _RECORD),
 }
 TOLD: Final = {f"schema of {s.kind} v{s.version}": schema_message(s) for s in (OLD, NEW, REBALANCED, NEWEST)}
+_TWICE: Final = {"name": "x", "type": ["string", "string"]}
 STRANGE_SCHEMAS: Final = {
-    "schema of somebody else": schema_message(WriterSchema("X", 1, b"", '{"type":"record","name":"X","fields":[]}')),
+    "schema of somebody else": schema_message(
+        WriterSchema("X", 1, b"", '{"type":"record","name":"shop.X","fields":[{"name":"a","type":"int"}]}')
+    ),
     "schema that is none": schema_message(WriterSchema("X", 1, b"", "{")),
     "schema with an impossible version": _impossible_version(),
-    "schema that Java refuses": schema_message(_changed(1, name="Refused", fields=[*_FIELDS[:9], _FIELDS[0]])),
+    "schema that Java refuses": schema_message(_changed(1, name="Refused", fields=[*_FIELDS[:9], _TWICE])),
 }
 BAD: Final[dict[str, tuple[bytes | None, str]]] = {
     "null": (None, "empty"),
