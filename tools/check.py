@@ -16,7 +16,7 @@ from pathlib import Path
 from tools import environment
 
 BIN = environment.VENV / "bin"
-FAST = "not slow and not spark and not kafka and not database"
+FAST = "not slow and not long and not spark and not kafka and not database"
 # The longest first, so that the short ones fill the gaps.
 STEPS: dict[str, list[str | Path]] = {
     "fast tests": [BIN / "python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-m", FAST],

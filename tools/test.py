@@ -17,7 +17,17 @@ COVERAGE = ["--cov", "--cov-branch", "--cov-report", "term"]
 
 def main() -> int:
     """Run pytest; further arguments are handed on to it."""
-    pytest = [str(environment.PYTHON), "-m", "pytest", "--no-skips", *PARALLEL, *COVERAGE, *sys.argv[1:]]
+    pytest = [
+        str(environment.PYTHON),
+        "-m",
+        "pytest",
+        "--no-skips",
+        "-m",
+        "not long",
+        *PARALLEL,
+        *COVERAGE,
+        *sys.argv[1:],
+    ]
     return subprocess.run(pytest, cwd=environment.ROOT, check=False).returncode
 
 

@@ -11,11 +11,8 @@ from tests.faults.journal_faults import Fault, FaultyFiles, Ledger, Workload, ch
 
 # A fault that lasts for more calls also strikes what the journal does about it.
 QUICK = [
-    (Fsync.ALWAYS, Fault.NO_ROOM, 1),
     (Fsync.NONE, Fault.IO_ERROR, 3),
-    (Fsync.ALWAYS, Fault.LATE_ERROR, 1),
     (Fsync.NONE, Fault.LATE_ERROR, 2),
-    (Fsync.NONE, Fault.SHORT_THEN_NO_ROOM, 2),
 ]
 THOROUGH = [
     (fsync, fault, lasting)
@@ -24,7 +21,9 @@ THOROUGH = [
     for lasting in (1, 2, 3, 4, 5, 8)
     if (fsync, fault, lasting) not in QUICK
 ]
-CASES = QUICK + [pytest.param(*case, marks=pytest.mark.slow) for case in THOROUGH]
+CASES = QUICK + [
+    pytest.param(*case, marks=pytest.mark.slow if case[-1] == 1 else pytest.mark.long) for case in THOROUGH
+]
 
 
 def open_descriptors() -> int:

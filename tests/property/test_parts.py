@@ -74,18 +74,18 @@ def test_a_missing_or_doubled_part_is_told(event: Event, limit: int, data: st.Da
 def test_encoded_parts_stay_under_the_limit() -> None:
     inputs = tuple(
         Input(dataset=DatasetId(namespace="s3://bucket", name=f"warehouse/table_{n}" + "x" * (n % 90)))
-        for n in range(20_000)
+        for n in range(9_000)
     )
     commit = Committed(
         barrier=1,
         fingerprint=bytes(16),
         inputs=inputs,
-        outputs=(Output(dataset=DatasetId(namespace="s3://b", name="o"), made_from=tuple(range(0, 20_000, 7))),),
+        outputs=(Output(dataset=DatasetId(namespace="s3://b", name="o"), made_from=tuple(range(0, 9_000, 7))),),
         producer=uuid7(),
         sequence=1,
     )
     parts = cut(commit)
-    assert len(parts) > 3
+    assert len(parts) > 1
     assert max(len(Codec().encode(part)) for part in parts) <= 256 * 1024
 
 

@@ -46,9 +46,12 @@ class Failing:
         self._to(event, data)
 
 
+SMALL = 64 * 1024
+
+
 def large_commit() -> Committed:
-    inputs = tuple(Input(dataset=DatasetId(namespace="s3://b", name=f"path/{n}" * 10)) for n in range(20_000))
-    output = Output(dataset=DatasetId(namespace="s3://b", name="o"), made_from=(0, 19_999))
+    inputs = tuple(Input(dataset=DatasetId(namespace="s3://b", name=f"path/{n}" * 10)) for n in range(3_000))
+    output = Output(dataset=DatasetId(namespace="s3://b", name="o"), made_from=(0, 2_999))
     return Committed(barrier=1, fingerprint=bytes(16), inputs=inputs, outputs=(output,))
 
 
@@ -92,7 +95,7 @@ def test_the_place_of_an_event_that_may_be_in_is_never_given_again(error: BaseEx
 @pytest.mark.parametrize("error", [NotAppendedError("no room"), OSError("fsync failed")])
 def test_parts_that_could_not_be_appended_are_a_hole(error: Exception) -> None:
     """The parts before are in, so whoever joins them must see that the others are missing."""
-    appended, producer = Appended(), Producer()
+    appended, producer = Appended(), Producer(part_bytes=SMALL)
     with pytest.raises(type(error)):
         producer.emit(large_commit(), Failing(after=2, error=error, to=appended))
     parts = [event.part for event in appended.events]
@@ -122,12 +125,13 @@ def test_the_time_is_the_producers_clock() -> None:
 
 def test_a_large_event_becomes_parts_that_follow_each_other() -> None:
     draft = large_commit()
-    appended, producer = Appended(), Producer()
+    appended, producer = Appended(), Producer(part_bytes=SMALL)
     producer.emit(Heartbeat(), appended)
     parts = producer.emit(draft, appended)
     producer.emit(Heartbeat(), appended)
     assert [e.sequence for e in appended.events] == list(range(1, len(parts) + 3))
-    assert max(map(len, appended.data)) <= 256 * 1024
+    assert len(parts) > 1
+    assert max(map(len, appended.data)) <= SMALL
     whole = join(parts)
     assert (whole.inputs, whole.outputs) == (draft.inputs, draft.outputs)
 
