@@ -1,25 +1,60 @@
-"""Mutated events by the million: each must give an event or one typed error, in bounded time.
+"""Mutated events by the million: each must give an event or one typed error, in bounded time and memory.
+
+Mutated are the bytes of events and of schema messages, and schemas as such: what is still one is told to the codec, and
+then come events written by it, values made up for it, and bytes that it may take for very many.
 
 `FUZZ_INPUTS` says how many (a million), `FUZZ_SEED` with which seed: a failure prints it with the bytes.
 """
 
 from __future__ import annotations
 
+import io
+import json
 import multiprocessing
 import os
 import random
+import resource
+import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from itertools import count, islice
+from types import FrameType
+from typing import Any
 
-from headwater.events.avro import Codec, DecodeError, SchemaMessage, UnknownEvent, released, schema_message
+from fastavro import schemaless_reader, schemaless_writer
+
+from headwater.events.avro import (
+    Codec,
+    DecodeError,
+    SchemaMessage,
+    UnknownEvent,
+    WriterSchema,
+    current_schema,
+    released,
+    schema_message,
+)
+from headwater.events.avro.book import read_schema
+from headwater.events.avro.framing import HEADER_BYTES, MAGIC
+from headwater.events.envelope import Event
 from headwater.testing.examples import EXAMPLES
 
 INPUTS = int(os.environ.get("FUZZ_INPUTS", "1000000"))
 SEED = int(os.environ.get("FUZZ_SEED", str(time.time_ns())))
 PROCESSES = 2
 SLOW_SECONDS = 2.0
+"""Of the processor, for one input: the largest take some hundredths."""
+HANG_SECONDS = 10
+MOST_MEMORY = 256 << 20
+"""That one input may add to the most that the process ever had."""
+ADDRESS_SPACE = 6 << 30
+"""A bomb shall burst here, not on the machine."""
+UNDER_A_MUTATED_SCHEMA = 0.5
+LARGE = 300_000
+MOST_VALUES = 500
 INTERESTING = (
     b"\0",
     b"\x01",
@@ -32,6 +67,8 @@ INTERESTING = (
 )
 
 Mutation = Callable[[bytes, random.Random], bytes]
+Json = Any
+SchemaMutation = Callable[[dict[str, Json], random.Random], None]
 
 
 def flip(data: bytes, rng: random.Random) -> bytes:
@@ -68,48 +105,305 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     return data
 
 
+def records_in(schema: Json) -> list[dict[str, Json]]:
+    """Every record that a schema declares, the outermost first."""
+    if isinstance(schema, list):
+        return [record for part in schema for record in records_in(part)]
+    if not isinstance(schema, dict):
+        return []
+    fields = schema.get("fields", [])
+    inner = [field["type"] for field in fields] + [schema[key] for key in ("items", "values") if key in schema]
+    return [*([schema] if fields else []), *records_in(inner)]
+
+
+def any_field(schema: dict[str, Json], rng: random.Random) -> dict[str, Json]:
+    field: dict[str, Json] = rng.choice(rng.choice(records_in(schema))["fields"])
+    return field
+
+
+def new_name(rng: random.Random) -> str:
+    return f"n{rng.randrange(10**9)}"
+
+
+def new_type(rng: random.Random) -> Json:
+    """A small type of any sort."""
+    plain = rng.choice(("null", "boolean", "int", "long", "float", "double", "bytes", "string"))
+    return rng.choice(
+        (
+            plain,
+            {"type": "fixed", "name": new_name(rng), "size": rng.choice((0, 1, 16, 4_096, -1))},
+            {"type": "enum", "name": new_name(rng), "symbols": ["A", "B"]},
+            {"type": "record", "name": new_name(rng), "fields": [{"name": "f", "type": plain}]},
+            {"type": "record", "name": new_name(rng), "fields": []},
+            [plain, {"type": "array", "items": plain}],
+            labelled(rng),
+        )
+    )
+
+
+def labelled(rng: random.Random) -> Json:
+    """With a logical type that may cost more than its bytes."""
+    type_, label = rng.choice(
+        (("bytes", "decimal"), ("bytes", "decimal"), ("string", "uuid"), ("int", "date"), ("long", "timestamp-micros"))
+    )
+    return {"type": type_, "logicalType": label, "precision": rng.choice((9, 10**9)), "scale": 2}
+
+
+def add(schema: dict[str, Json], rng: random.Random) -> None:
+    fields = rng.choice(records_in(schema))["fields"]
+    fields.insert(rng.randrange(len(fields) + 1), {"name": new_name(rng), "type": new_type(rng)})
+
+
+def drop(schema: dict[str, Json], rng: random.Random) -> None:
+    fields = rng.choice(records_in(schema))["fields"]
+    if len(fields) > 1:
+        fields.pop(rng.randrange(len(fields)))
+
+
+def retype(schema: dict[str, Json], rng: random.Random) -> None:
+    any_field(schema, rng)["type"] = new_type(rng)
+
+
+def wrap(schema: dict[str, Json], rng: random.Random) -> None:
+    """A type in a type in a type …"""
+    field = any_field(schema, rng)
+    for _ in range(rng.choice((1, 1, 2, 5, 40))):
+        inner, field["type"] = field["type"], None
+        boxed = {"type": "record", "name": new_name(rng), "fields": [{"name": "f", "type": inner}]}
+        field["type"] = rng.choice(({"type": "array", "items": inner}, {"type": "map", "values": inner}, boxed))
+
+
+def multiply(schema: dict[str, Json], rng: random.Random) -> None:
+    """Records of records of records …: each refers many times to the one before it, itself or in arrays."""
+    inner: Json = new_type(rng)
+    width, in_arrays = rng.randrange(1, 13), rng.random() < 0.3
+    for _ in range(rng.choice((2, 4, 6, 7))):
+        again = inner.get("name", inner) if isinstance(inner, dict) else inner
+        types = [inner if n == 0 else again for n in range(width)]
+        if in_arrays:
+            types = [{"type": "array", "items": type_} for type_ in types]
+        fields = [{"name": f"f{n}", "type": type_} for n, type_ in enumerate(types)]
+        inner = {"type": "record", "name": new_name(rng), "fields": fields}
+    schema["fields"].append({"name": new_name(rng), "type": inner})
+
+
+def thin(schema: dict[str, Json], rng: random.Random) -> None:
+    """A record of ours of which hardly anything is written, and the rest filled in."""
+    record = rng.choice(records_in(schema))
+    if record is not schema:
+        record["fields"] = record["fields"][:1]
+
+
+def reversion(schema: dict[str, Json], rng: random.Random) -> None:
+    schema["version"] = rng.choice((0, 1, 2, 2**31, -1, -(10**12), -(10**12), "1", None))
+
+
+def smuggle(schema: dict[str, Json], rng: random.Random) -> None:
+    """What fastavro writes into schemas that it has parsed itself, and believes."""
+    schema["__fastavro_parsed"] = True
+    names = [record["name"] for record in records_in(schema)[1:]]
+    other = {"type": "array", "items": rng.choice(("null", "int"))}
+    schema["__named_schemas"] = {f"headwater.events.{name}": other for name in names}
+
+
+SCHEMA_MUTATIONS: tuple[SchemaMutation, ...] = (
+    add,
+    add,
+    add,
+    drop,
+    retype,
+    wrap,
+    multiply,
+    multiply,
+    thin,
+    reversion,
+    reversion,
+    smuggle,
+)
+
+
+def some_bytes(rng: random.Random) -> bytes:
+    return rng.choice((b"", b"a", b"abc", b"\x7f" * (LARGE if rng.random() < 0.05 else 9)))
+
+
+def some_number(rng: random.Random) -> int:
+    return rng.choice((0, 1, 2**30))
+
+
+PRIMITIVES: dict[str, Callable[[random.Random], Json]] = {
+    "null": lambda _: None,
+    "boolean": lambda rng: rng.random() < 0.5,
+    "int": some_number,
+    "long": some_number,
+    "float": some_number,
+    "double": some_number,
+    "bytes": some_bytes,
+    "string": lambda rng: some_bytes(rng).decode(),
+}
+
+
+class Maker:
+    """Makes values up, not too many: arrays of records of arrays … would be more than a message holds."""
+
+    def __init__(self, named: dict[str, Json], rng: random.Random) -> None:
+        self._named = named
+        self._rng = rng
+        self._left = MOST_VALUES
+
+    def value(self, schema: Json) -> Json:
+        self._left -= 1
+        schema = self._named.get(schema, schema) if isinstance(schema, str) else schema
+        if isinstance(schema, list):
+            return self.value(self._rng.choice(schema))
+        kind = schema["type"] if isinstance(schema, dict) else schema
+        if kind in PRIMITIVES:
+            return PRIMITIVES[kind](self._rng)
+        return self._composed(kind, schema)
+
+    def _composed(self, kind: str, schema: dict[str, Json]) -> Json:
+        many = range(self._rng.randrange(3) if self._left > 0 else 0)
+        if kind == "array":
+            return [self.value(schema["items"]) for _ in many]
+        if kind == "map":
+            return {f"k{n}": self.value(schema["values"]) for n in many}
+        if kind == "record":
+            return {field["name"]: self.value(field["type"]) for field in schema["fields"]}
+        return self._rng.choice(schema["symbols"]) if kind == "enum" else bytes(schema["size"])
+
+
+def written(schema: WriterSchema, event: Event, rng: random.Random) -> bytes:
+    """The event as far as the schema has its fields, the others made up; or the same byte many times."""
+    if rng.random() < 0.3:
+        return rng.choice((b"", b"\xa0\x9c\x01")) + rng.choice((b"\0", b"\x01", b"\x02")) * rng.choice((9, 30_000))
+    maker = Maker(schema.parsed["__named_schemas"], rng)
+    content = plain(event) if event.kind == schema.kind else {}
+    body = io.BytesIO()
+    try:
+        for field in schema.parsed["fields"]:
+            if field["name"] not in content:
+                content[field["name"]] = maker.value(field["type"])
+        schemaless_writer(body, schema.parsed, content)
+    except Exception:  # noqa: BLE001 - the field isn't what it was: how much was written is as good as any
+        return body.getvalue() + bytes(9)
+    return body.getvalue()
+
+
+def plain(event: Event) -> dict[str, Json]:
+    body = io.BytesIO(Codec().encode(event)[HEADER_BYTES:])
+    content: Json = schemaless_reader(body, current_schema(type(event)).parsed, None)
+    return dict(content)
+
+
+def mutated_schema(event: Event, rng: random.Random) -> str:
+    schema: dict[str, Json] = json.loads(current_schema(type(event)).text)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        rng.choice(SCHEMA_MUTATIONS)(schema, rng)
+    return json.dumps(schema)
+
+
+def under_mutated_schemas(rng: random.Random) -> Iterator[bytes]:
+    """Schema messages, each with bytes that name the schema, if it is one."""
+    while True:
+        event = rng.choice(EXAMPLES)
+        text = mutated_schema(event, rng)
+        yield schema_message(WriterSchema("", 0, b"", text))
+        try:
+            schema = read_schema(text)
+        except DecodeError:
+            continue
+        for _ in range(4):
+            body = written(schema, event, rng)
+            yield MAGIC + schema.fingerprint + (mutated(body or b"\0", rng) if rng.random() < 0.3 else body)
+
+
+def mutated_messages(rng: random.Random) -> Iterator[bytes]:
+    corpus = [Codec().encode(event) for event in EXAMPLES]
+    corpus += [schema_message(schema) for schema in released()]
+    while True:
+        yield mutated(rng.choice(corpus), rng)
+
+
+def inputs_of(seed: int) -> Iterator[bytes]:
+    rng = random.Random(seed)
+    events, under = mutated_messages(rng), under_mutated_schemas(rng)
+    while True:
+        yield next(under if rng.random() < UNDER_A_MUTATED_SCHEMA else events)
+
+
 def answer(codec: Codec, data: bytes) -> str:
     """What came of it; anything else than these answers escapes."""
     try:
         found = codec.decode(data)
     except DecodeError as e:
         return e.problem.value
-    if isinstance(found, UnknownEvent | SchemaMessage):
-        return type(found).__name__
+    if isinstance(found, SchemaMessage):
+        return "a schema"
+    if isinstance(found, UnknownEvent):
+        return "a newer event" if found.known else "an unknown event"
     codec.encode(found)
     return "an event"
 
 
+def memory() -> int:
+    """The most that the process has had until now, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+@contextmanager
+def watched(
+    most_memory: int = MOST_MEMORY, seconds: float = SLOW_SECONDS, hang: float = HANG_SECONDS
+) -> Generator[None, None, None]:
+    """Raises if what is done inside takes too long of the processor, never ends, or takes more memory than that."""
+
+    def hangs(_signal: int, _frame: FrameType | None) -> None:
+        raise TimeoutError(f"no end after {hang} s")
+
+    before = signal.signal(signal.SIGVTALRM, hangs)
+    signal.setitimer(signal.ITIMER_VIRTUAL, hang)
+    started, had = time.process_time(), memory()
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    took = time.process_time() - started
+    if took > seconds:
+        raise TimeoutError(f"took {took:.1f} s")
+    if memory() - had > most_memory:
+        raise MemoryError(f"{memory() - had:,} bytes, where {most_memory:,} are allowed")
+
+
 def fuzz(seed: int, inputs: int) -> Counter[str]:
-    rng = random.Random(seed)
-    corpus = [Codec().encode(event) for event in EXAMPLES]
-    corpus += [schema_message(schema) for schema in released()]
+    """How often each answer was given."""
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, resource.getrlimit(resource.RLIMIT_AS)[1]))
     answers: Counter[str] = Counter()
     codec = Codec()
-    for number in range(inputs):
+    for number, data in zip(count(), islice(inputs_of(seed), inputs), strict=False):
         if number % 10_000 == 0:
-            codec = Codec()  # schemas learned from mutated messages must not pile up
-        data = mutated(rng.choice(corpus), rng)
-        started = time.perf_counter()
+            codec = Codec()  # so that an input depends on no more than those before it
         try:
-            answers[answer(codec, data)] += 1
+            with watched():
+                answers[answer(codec, data)] += 1
         except BaseException:
-            print(f"seed {seed}, input {number}: {data.hex()}", file=sys.stderr)
+            print(f"seed {seed}, input {number}: {data[:100_000].hex()}", file=sys.stderr)
             raise
-        if time.perf_counter() - started > SLOW_SECONDS:
-            raise TimeoutError(f"seed {seed}, input {number} took {time.perf_counter() - started:.1f} s: {data.hex()}")
     return answers
+
+
+def run(seed: int, inputs: int) -> Counter[str]:
+    """In processes of their own, so that a bomb bursts there."""
+    with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
+        shares = [pool.submit(fuzz, seed + n, inputs // PROCESSES) for n in range(PROCESSES)]
+        return sum((share.result() for share in shares), Counter[str]())
 
 
 def main() -> int:
     """Print how often each answer was given."""
     print(f"{INPUTS:,} inputs, FUZZ_SEED={SEED}")
     started = time.perf_counter()
-    with multiprocessing.get_context("spawn").Pool(PROCESSES) as pool:
-        shares = pool.starmap(fuzz, [(SEED + n, INPUTS // PROCESSES) for n in range(PROCESSES)])
-    answers = sum(shares, Counter[str]())
-    for name, count in answers.most_common():
-        print(f"{name:<24}{count:>12,}")
+    answers = run(SEED, INPUTS)
+    for name, times in answers.most_common():
+        print(f"{name:<24}{times:>12,}")
     print(f"{answers.total() / (time.perf_counter() - started):,.0f} inputs/s; every one an event or one typed error")
     return 0
 

@@ -85,11 +85,16 @@ def _version(told: dict[str, Any], kind: str) -> int:
     return version
 
 
-def _own_fields(kind: str) -> dict[str, frozenset[str]]:
+def _own_fields(kind: str) -> Mapping[str, frozenset[str]]:
     """What records of that kind are resolved to here: the fields of each record in its newest schema."""
     versions = [file for file in _released_files().values() if file.startswith(f"{kind}.v")]
     newest = max(versions, key=lambda file: int(file[len(kind) + 2 :].removesuffix(".avsc")), default=None)
-    return fields_by_record(json.loads(_released(newest).text)) if newest else {}
+    return _fields_in(newest) if newest else {}
+
+
+@cache
+def _fields_in(file: str) -> Mapping[str, frozenset[str]]:
+    return fields_by_record(json.loads(_released(file).text))
 
 
 class SchemaBook:
