@@ -2,7 +2,7 @@
 
 A server is started when the first test of a process asks, and serves that process until its end: a broker takes 3 s,
 MariaDB 1 s, PostgreSQL half a second. Under xdist each worker has its own, so workers share nothing and none waits for
-another; with `--dist loadgroup` the tests that ask for the same server go to one worker, so that it starts once.
+another.
 
 Where the environment gives an address (HEADWATER_KAFKA …) every worker uses that one server: take names of topics,
 groups and databases that are your own. Whoever kills or restarts a server starts one of his own
@@ -19,8 +19,6 @@ import pytest
 
 if TYPE_CHECKING:  # its import takes a while, and most tests need no server
     from headwater.local import Service
-
-SERVERS = ("kafka", "mariadb", "postgres")
 
 
 @pytest.fixture(scope="session")
@@ -61,19 +59,6 @@ def java_home() -> Path:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`make test` gives --no-skips: what can't be tested there is told as a failure, not passed over."""
     parser.addoption("--no-skips", action="store_true", help="a skipped test counts as a failure")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that share a server in one worker; a group that a test names itself holds.
-
-    pytest-xdist 3.8 doesn't see any group under pytest 9.2 (pytest-xdist #1386): then each worker starts its own.
-    """
-    for item in items:
-        asked: list[str] = getattr(item, "fixturenames", [])
-        shared = [server for server in SERVERS if server in asked]
-        if shared and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(shared[0]))
 
 
 @pytest.hookimpl(wrapper=True)

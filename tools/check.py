@@ -19,7 +19,7 @@ BIN = environment.VENV / "bin"
 FAST = "not slow and not long and not spark and not kafka and not database"
 # The longest first, so that the short ones fill the gaps.
 STEPS: dict[str, list[str | Path]] = {
-    "fast tests": [BIN / "python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-m", FAST],
+    "fast tests": [BIN / "python", "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "-m", FAST],
     "types (mypy)": [BIN / "mypy"],
     "types (basedpyright)": [BIN / "basedpyright"],
     "layers": [BIN / "lint-imports", "--no-cache", "--no-logo"],

@@ -10,8 +10,8 @@ import sys
 
 from tools import environment
 
-# Tests that share a server stay in one worker (tests/conftest.py groups them), so that each server starts once.
-PARALLEL = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadgroup"]
+# A file stays in one worker, so that what its tests share, a Spark session say, starts once.
+PARALLEL = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
 COVERAGE = ["--cov", "--cov-branch", "--cov-report", "term"]
 
 

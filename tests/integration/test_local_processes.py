@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from headwater.local import Kind, MariaDBServer, PostgresServer, Service, Stack, StartError
 from headwater.local.database import query_fault
@@ -108,3 +109,20 @@ def test_waiting_ends_when_told_or_when_a_server_dies() -> None:
         server.kill()
         with pytest.raises(StartError, match="postgres ended by itself"):
             stack.wait(threading.Event())
+
+
+@pytest.mark.database
+def test_servers_of_one_machine_share_no_temporary_tables() -> None:
+    """One that starts clears its directory for them, so another that is being installed would lose its own."""
+    with MariaDBServer() as one, MariaDBServer() as other:
+        places = {_asked(server.address, "SELECT @@tmpdir") for server in (one, other)}
+    assert len(places) == 2
+
+
+def _asked(address: str, question: str) -> str:
+    engine = create_engine(address)
+    try:
+        with engine.connect() as connection:
+            return str(connection.execute(text(question)).scalar_one())
+    finally:
+        engine.dispose()

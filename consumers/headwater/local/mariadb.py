@@ -78,7 +78,9 @@ class MariaDBServer(LocalServer):
     def _common(self, installation: Installation) -> list[str]:
         """Return what the server and the script both need, beginning with not reading the machine's settings."""
         settings = [f"--{key}={value}" for key, value in self._settings.items()]
-        return ["--no-defaults", f"--basedir={installation.base}", f"--datadir={self._data}", *settings]
+        # A server that starts clears the directory for temporary tables: of others, where they share one.
+        places = [f"--datadir={self._data}", f"--tmpdir={self._workspace.own('owned')}"]
+        return ["--no-defaults", f"--basedir={installation.base}", *places, *settings]
 
     def _command(self) -> list[str]:
         installation = self._installation
