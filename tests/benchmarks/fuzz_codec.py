@@ -48,13 +48,16 @@ PROCESSES = 2
 SLOW_SECONDS = 2.0
 """Of the processor, for one input: the largest take some hundredths."""
 HANG_SECONDS = 10
-MOST_MEMORY = 256 << 20
+MOST_MEMORY = 128 << 20
 """That one input may add to the most that the process ever had."""
 ADDRESS_SPACE = 6 << 30
 """A bomb shall burst here, not on the machine."""
 UNDER_A_MUTATED_SCHEMA = 0.5
 LARGE = 300_000
-MOST_VALUES = 500
+MOST_VALUES = 5_000
+MANY = 150_000
+COUNTS = (b"", b"\xe0\xa7\x12", b"\x80" * 5 + b"\x08")
+"""Of the items of an array: none, 150 000, and 2^37, which needs items of no bytes to be believed."""
 INTERESTING = (
     b"\0",
     b"\x01",
@@ -65,6 +68,8 @@ INTERESTING = (
     b"\xff" * 9 + b"\x01",
     b"\xfe" + b"\xff" * 8 + b"\x01",
 )
+
+EMPTY = {"type": "record", "fields": []}
 
 Mutation = Callable[[bytes, random.Random], bytes]
 Json = Any
@@ -134,7 +139,8 @@ def new_type(rng: random.Random) -> Json:
             {"type": "fixed", "name": new_name(rng), "size": rng.choice((0, 1, 16, 4_096, -1))},
             {"type": "enum", "name": new_name(rng), "symbols": ["A", "B"]},
             {"type": "record", "name": new_name(rng), "fields": [{"name": "f", "type": plain}]},
-            {"type": "record", "name": new_name(rng), "fields": []},
+            {**EMPTY, "name": new_name(rng)},
+            {"type": "array", "items": rng.choice(("null", plain, {**EMPTY, "name": new_name(rng)}))},
             [plain, {"type": "array", "items": plain}],
             labelled(rng),
         )
@@ -177,7 +183,7 @@ def multiply(schema: dict[str, Json], rng: random.Random) -> None:
     """Records of records of records …: each refers many times to the one before it, itself or in arrays."""
     inner: Json = new_type(rng)
     width, in_arrays = rng.randrange(1, 13), rng.random() < 0.3
-    for _ in range(rng.choice((2, 4, 6, 7))):
+    for _ in range(rng.choice((2, 4, 6, 7, 60))):
         again = inner.get("name", inner) if isinstance(inner, dict) else inner
         types = [inner if n == 0 else again for n in range(width)]
         if in_arrays:
@@ -252,6 +258,8 @@ class Maker:
 
     def value(self, schema: Json) -> Json:
         self._left -= 1
+        if self._left < 0:
+            raise OverflowError("more values than a message holds")
         schema = self._named.get(schema, schema) if isinstance(schema, str) else schema
         if isinstance(schema, list):
             return self.value(self._rng.choice(schema))
@@ -261,7 +269,7 @@ class Maker:
         return self._composed(kind, schema)
 
     def _composed(self, kind: str, schema: dict[str, Json]) -> Json:
-        many = range(self._rng.randrange(3) if self._left > 0 else 0)
+        many = range(self._rng.randrange(3) if self._left > MOST_VALUES / 2 else 0)
         if kind == "array":
             return [self.value(schema["items"]) for _ in many]
         if kind == "map":
@@ -272,20 +280,22 @@ class Maker:
 
 
 def written(schema: WriterSchema, event: Event, rng: random.Random) -> bytes:
-    """The event as far as the schema has its fields, the others made up; or the same byte many times."""
-    if rng.random() < 0.3:
-        return rng.choice((b"", b"\xa0\x9c\x01")) + rng.choice((b"\0", b"\x01", b"\x02")) * rng.choice((9, 30_000))
-    maker = Maker(schema.parsed["__named_schemas"], rng)
+    """The event as far as the schema has its fields, the others made up; or in place of one, a byte many times."""
+    fields: list[dict[str, Json]] = schema.parsed["fields"]
     content = plain(event) if event.kind == schema.kind else {}
+    new = [n for n, field in enumerate(fields) if field["name"] not in content]
+    end, filler = len(fields), b""
+    if rng.random() < 0.4:
+        end = rng.choice(new or range(end)) if rng.random() < 0.7 else rng.randrange(end)
+        filler = rng.choice(COUNTS) + rng.choice((b"\0", b"\x01", b"\x02")) * rng.choice((9, 9, 9_000, MANY))
     body = io.BytesIO()
     try:
-        for field in schema.parsed["fields"]:
-            if field["name"] not in content:
-                content[field["name"]] = maker.value(field["type"])
-        schemaless_writer(body, schema.parsed, content)
-    except Exception:  # noqa: BLE001 - the field isn't what it was: how much was written is as good as any
-        return body.getvalue() + bytes(9)
-    return body.getvalue()
+        maker = Maker(schema.parsed["__named_schemas"], rng)
+        content |= {fields[n]["name"]: maker.value(fields[n]["type"]) for n in new if n < end}
+        schemaless_writer(body, {**json.loads(schema.text), "fields": fields[:end]}, content)
+    except Exception:  # noqa: BLE001 - a field isn't what it was: how much was written is as good as any
+        filler = filler or bytes(9)
+    return body.getvalue() + filler
 
 
 def plain(event: Event) -> dict[str, Json]:

@@ -115,6 +115,7 @@ UNBOUNDED: dict[str, Any] = {
     "a deep type": record(field(DEEP)),
     "a type deep by its references": record(*ladder(40)),
     "an unknown name": record(field("Nowhere")),
+    "an unknown name of many letters": record(field("N" * 100_000)),
     "no record": {"type": "enum", "name": "headwater.events.X", "symbols": ["A"]},
     "somebody else's": {**record(), "namespace": "org.example"},
     "a number": 7,

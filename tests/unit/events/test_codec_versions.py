@@ -30,6 +30,7 @@ from headwater.events.envelope import Event
 from headwater.events.ids import uuid7
 from headwater.events.jobs import Committed
 from headwater.testing.examples import EXAMPLES
+from tests.benchmarks.fuzz_codec import watched
 from tools import schemas
 
 HEARTBEAT = Heartbeat(producer=uuid7(), sequence=7, family_sequence=5, application="app")
@@ -117,7 +118,8 @@ def test_a_schema_that_does_not_say_its_version_is_read_by_what_the_event_says()
 
 @pytest.mark.parametrize("version", [-1, -(10**12)])
 def test_upgrading_ends_whatever_version_it_begins_at(version: int) -> None:
-    assert upgraded(Heartbeat, version, {}) == {"schema_version": 1}
+    with watched(hang=1):
+        assert upgraded(Heartbeat, version, {}) == {"schema_version": 1}
 
 
 def test_upgrading_takes_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
