@@ -25,9 +25,9 @@ class Since(Model):
     version: str | None = None
 
 
-class Source(Model):
-    """A dataset that is read. Where `dataset` is absent, either the `table` is known by name only, or the source is
-    `opaque`: an RDD, say, whose upstream Spark doesn't show."""
+class Place(Model):
+    """A dataset that a job has to do with. Where `dataset` is absent, either the `table` is known by name only, or it is
+    `opaque`: an RDD whose upstream Spark doesn't show, or what foreachPartition writes to."""
 
     dataset: DatasetId | None
     table: TableName | None = None
@@ -37,23 +37,19 @@ class Source(Model):
     """By its own name; none is the main line under its default name."""
     main: bool = True
     """Whether the branch has the role of main, which can move."""
+    opaque: PlanSql | None = None
+    """What is known of what Spark doesn't show."""
+
+
+class Source(Place):
+    """A dataset that is read."""
+
     tag: str | None = None
     """The tag that was asked for, where one was."""
-    opaque: PlanSql | None = None
-    """What is known of an opaque input."""
 
 
-class Sink(Model):
-    """A dataset that is written, or would have been. Where `dataset` is absent, the `table` is known by name only."""
-
-    dataset: DatasetId | None
-    table: TableName | None = None
-    life: Life | None = None
-    format: Format = Format.UNKNOWN
-    branch: str | None = None
-    main: bool = True
-    opaque: PlanSql | None = None
-    """What is known of a sink that Spark doesn't show: foreachPartition, foreach."""
+class Sink(Place):
+    """A dataset that is written, or would have been."""
 
 
 class ReadMode(Word):

@@ -13,7 +13,7 @@ from headwater.events.identity import (
 )
 from headwater.events.names import CatalogId, DatasetId, TableName
 
-SITE = Site(host="driver-1", namespaces=Namespaces(), working_directory="/work")
+SITE = Site(host="driver-1", namespaces=Namespaces(), working_directory="/data")
 PAIMON = "org.apache.paimon.spark.SparkCatalog"
 
 # CREATE TABLE my_kafka_table1 USING kafka OPTIONS (…); my_kafka_table2 is written a little differently
@@ -56,11 +56,11 @@ def paimon(name: str, warehouse: str) -> DatasetId:
 def test_three_jobs_touch_exactly_four_datasets() -> None:
     job_a = frozenset([of_source("kafka", KAFKA_1), paimon("paimon_catalog", "paimon_path1")])
     job_b = frozenset([of_source("kafka", KAFKA_2), paimon("paimon_catalog", "paimon_path2")])
-    same_1, same_2 = paimon("paimon_catalog1", "paimon_path1"), paimon("paimon_catalog2", "file:///work/paimon_path2/")
+    same_1, same_2 = paimon("paimon_catalog1", "paimon_path1"), paimon("paimon_catalog2", "file:///data/paimon_path2/")
     job_c = frozenset([same_1, same_2, of_source("jdbc", MYSQL)])
     assert sorted(job_a | job_b | job_c, key=str) == [
-        DatasetId(namespace="file://driver-1", name="/work/paimon_path1/default.db/my_paimon_table"),
-        DatasetId(namespace="file://driver-1", name="/work/paimon_path2/default.db/my_paimon_table"),
+        DatasetId(namespace="file://driver-1", name="/data/paimon_path1/default.db/my_paimon_table"),
+        DatasetId(namespace="file://driver-1", name="/data/paimon_path2/default.db/my_paimon_table"),
         DatasetId(namespace="kafka://kafka_bootstrap_server:9092", name="kafka_topic"),
         DatasetId(namespace="mysql://host:3306", name="my_database.my_mysql_table"),
     ]
@@ -72,7 +72,7 @@ def test_three_jobs_touch_exactly_four_datasets() -> None:
 def test_one_catalog_name_for_two_warehouses_is_two_catalogs_and_two_names_for_one_are_one() -> None:
     first = catalog("paimon_catalog", "paimon_path1").id
     second = catalog("paimon_catalog", "paimon_path2").id
-    assert first == CatalogId(type="paimon", location="file://driver-1/work/paimon_path1")
-    assert second == CatalogId(type="paimon", location="file://driver-1/work/paimon_path2")
-    assert catalog("paimon_catalog1", "/work/paimon_path1/").id == first
-    assert catalog("paimon_catalog2", "file:/work/./paimon_path2").id == second
+    assert first == CatalogId(type="paimon", location="file://driver-1/data/paimon_path1")
+    assert second == CatalogId(type="paimon", location="file://driver-1/data/paimon_path2")
+    assert catalog("paimon_catalog1", "/data/paimon_path1/").id == first
+    assert catalog("paimon_catalog2", "file:/data/./paimon_path2").id == second
