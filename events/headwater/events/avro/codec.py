@@ -119,7 +119,7 @@ def _record(data: bytes, offset: int, schema: WriterSchema, mine: Any) -> dict[s
     except MemoryError:  # it is bounded by the bytes: this process has none left, and another one may read them
         raise
     except Exception as e:  # the bytes can be anything, and fastavro raises many kinds of errors for them
-        raise DecodeError(Problem.MALFORMED, _words(e), offset=source.tell(), kind=schema.kind) from e
+        raise DecodeError(Problem.MALFORMED, _words(e, source, data), offset=source.tell(), kind=schema.kind) from e
     if source.tell() != len(data):
         extra = len(data) - source.tell()
         raise DecodeError(Problem.TRAILING_BYTES, f"{extra} too many", offset=source.tell(), kind=schema.kind)
@@ -163,5 +163,7 @@ def _faults(e: ValidationError) -> str:
     return "; ".join(f"{'.'.join(map(str, f['loc'])) or 'event'}: {f['msg']}" for f in e.errors(include_url=False))
 
 
-def _words(e: Exception) -> str:
-    return f"{type(e).__name__}{f': {e}' if str(e) else ': the bytes end too early'}"
+def _words(e: Exception, source: io.BytesIO, data: bytes) -> str:
+    """fastavro's own words tell what it stumbled over, seldom why."""
+    at_end = isinstance(e, EOFError | IndexError) and source.tell() == len(data)
+    return "the bytes end too early" if at_end else f"{type(e).__name__}: {e}"
