@@ -26,8 +26,8 @@ class Since(Model):
 
 
 class Place(Model):
-    """A dataset that a job has to do with. Where `dataset` is absent, either the `table` is known by name only, or it is
-    `opaque`: an RDD whose upstream Spark doesn't show, or what foreachPartition writes to."""
+    """A dataset that a job has to do with. Where `dataset` is absent, either the `table` is known by name only, or it
+    is `opaque`: an RDD whose upstream Spark doesn't show, or what foreachPartition writes to."""
 
     dataset: DatasetId | None
     table: TableName | None = None
