@@ -15,6 +15,7 @@ from tests.property.effort import examples
 SEED = 1
 
 
+@pytest.mark.slow
 def test_mutated_events_and_schemas_give_an_event_or_one_typed_error_at_once() -> None:
     answers = run(SEED, max(4_000, examples(6_000)))
     problems = (Problem.MALFORMED, Problem.BAD_SCHEMA, Problem.TRAILING_BYTES, Problem.UNKNOWN_FRAMING)
