@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SUITES = ["tests/property", "tests/faults"]
+SUITES = ["tests/property", "tests/faults", "tests/unit/redaction"]
 SECONDS = 3_600
 
 

@@ -45,7 +45,7 @@ def test_a_megabyte_with_secrets_takes_seconds(unit: str) -> None:
     assert seconds(redact, unit, A_MEGABYTE) < 15
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["'", "(", "IN (1,"])
 @pytest.mark.parametrize("function", [canonical_text, mask_catalyst])
 def test_a_megabyte_of_sql_takes_seconds(function: Callable[[str], object], unit: str) -> None:

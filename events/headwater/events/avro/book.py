@@ -14,6 +14,7 @@ from fastavro.schema import fingerprint, parse_schema, to_parsing_canonical_form
 from headwater.events.avro.errors import DecodeError, Problem
 from headwater.events.avro.safety import bounded, fields_by_record
 from headwater.events.avro.schema import NAMESPACE
+from headwater.events.avro.upgrade import Resolution
 
 MAX_SCHEMA_BYTES: Final = 1 << 18
 """The largest schema of ours has 1/20 of that."""
@@ -38,6 +39,17 @@ class WriterSchema:
     def parsed(self) -> Any:
         """The form that fastavro works with."""
         return parse_schema(json.loads(self.text))
+
+    def resolution(self, wanted: WriterSchema) -> Resolution:
+        """How its records become those of another one."""
+        found = self._resolutions.get(wanted.fingerprint)
+        if found is None:
+            found = self._resolutions[wanted.fingerprint] = Resolution(self.parsed, wanted.parsed)
+        return found
+
+    @cached_property
+    def _resolutions(self) -> dict[bytes, Resolution]:
+        return {}
 
 
 def fingerprint_of(schema: Any) -> bytes:

@@ -95,14 +95,10 @@ class Codec:
     def _event(self, data: bytes, offset: int, kind: type[Event], schema: WriterSchema) -> Event | UnknownEvent:
         mine = current_schema(kind)
         if schema.fingerprint == mine.fingerprint:
-            record = _record(data, offset, schema, None)
+            record = _record(data, offset, schema)
             if record["schema_version"] <= mine.version:
                 return _validated(kind, record)
-        elif schema.version < mine.version:
-            record = _record(data, offset, schema, mine.parsed)
-            if record["schema_version"] <= mine.version:
-                return _validated(kind, upgraded(kind, schema.version, record))
-        return _newer(data, offset, kind, schema)
+        return _another_version(data, offset, kind, schema)
 
 
 @cache
@@ -111,15 +107,16 @@ def current_schema(kind: type[Event]) -> WriterSchema:
     return current(kind.__name__, version_of(kind))
 
 
-def _record(data: bytes, offset: int, schema: WriterSchema, mine: Any) -> dict[str, Any]:
+def _record(data: bytes, offset: int, schema: WriterSchema, *, names: bool = False) -> dict[str, Any]:
+    """What stands there; with `names`, values in unions are pairs with the name of their type, if it has one."""
     source = io.BytesIO(data)
     source.seek(offset)
     try:
-        record = schemaless_reader(source, schema.parsed, mine)
+        record = schemaless_reader(source, schema.parsed, None, return_named_type=names)
     except MemoryError:  # it is bounded by the bytes: this process has none left, and another one may read them
         raise
     except Exception as e:  # the bytes can be anything, and fastavro raises many kinds of errors for them
-        raise DecodeError(Problem.MALFORMED, _words(e, source, data), offset=source.tell(), kind=schema.kind) from e
+        raise DecodeError(Problem.MALFORMED, _words(e), offset=source.tell(), kind=schema.kind) from e
     if source.tell() != len(data):
         extra = len(data) - source.tell()
         raise DecodeError(Problem.TRAILING_BYTES, f"{extra} too many", offset=source.tell(), kind=schema.kind)
@@ -128,24 +125,28 @@ def _record(data: bytes, offset: int, schema: WriterSchema, mine: Any) -> dict[s
     return record
 
 
-def _newer(data: bytes, offset: int, kind: type[Event], schema: WriterSchema) -> UnknownEvent:
-    """Its schema says that it is newer, or it says so itself: a version can change the meaning alone."""
-    record = _record(data, offset, schema, None)  # malformed bytes are no newer version
+def _another_version(data: bytes, offset: int, kind: type[Event], schema: WriterSchema) -> Event | UnknownEvent:
+    """Its schema says that it is newer, or the event itself does: a version can change the meaning alone."""
+    mine = current_schema(kind)
+    record = _record(data, offset, schema, names=True)
     told = record.get("schema_version")
     version = max(schema.version, told) if isinstance(told, int) else schema.version
     if version > MAX_VERSION:
         raise DecodeError(Problem.INVALID, f"schema_version: {version} is none", offset=offset, kind=schema.kind)
-    return UnknownEvent(data, schema.fingerprint, schema.kind, version, _understood(data, offset, kind, schema))
-
-
-def _understood(data: bytes, offset: int, kind: type[Event], schema: WriterSchema) -> Event | None:
-    """What this version makes of a newer one, by Avro's rules; None if that is nothing."""
-    mine = current_schema(kind)
+    if schema.version < mine.version and version <= mine.version:
+        return _validated(kind, upgraded(kind, schema.version, _resolved(record, schema, mine)))
     try:
-        record = _record(data, offset, schema, mine.parsed)
-        return _validated(kind, {**record, "schema_version": mine.version})
+        known = _validated(kind, {**_resolved(record, schema, mine), "schema_version": mine.version})
     except DecodeError:
-        return None
+        known = None
+    return UnknownEvent(data, schema.fingerprint, schema.kind, version, known)
+
+
+def _resolved(record: dict[str, Any], schema: WriterSchema, mine: WriterSchema) -> dict[str, Any]:
+    try:
+        return schema.resolution(mine)(record)
+    except (ValueError, OverflowError) as e:  # text that is none, a time beyond all calendars
+        raise DecodeError(Problem.MALFORMED, _words(e), kind=schema.kind) from e
 
 
 def _validated(kind: type[Event], record: dict[str, Any]) -> Event:
