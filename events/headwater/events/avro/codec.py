@@ -116,7 +116,7 @@ def _record(data: bytes, offset: int, schema: WriterSchema, *, names: bool = Fal
     except MemoryError:  # it is bounded by the bytes: this process has none left, and another one may read them
         raise
     except Exception as e:  # the bytes can be anything, and fastavro raises many kinds of errors for them
-        raise DecodeError(Problem.MALFORMED, _words(e), offset=source.tell(), kind=schema.kind) from e
+        raise DecodeError(Problem.MALFORMED, _words(e, source, data), offset=source.tell(), kind=schema.kind) from e
     if source.tell() != len(data):
         extra = len(data) - source.tell()
         raise DecodeError(Problem.TRAILING_BYTES, f"{extra} too many", offset=source.tell(), kind=schema.kind)
@@ -146,7 +146,7 @@ def _resolved(record: dict[str, Any], schema: WriterSchema, mine: WriterSchema) 
     try:
         return schema.resolution(mine)(record)
     except (ValueError, OverflowError) as e:  # text that is none, a time beyond all calendars
-        raise DecodeError(Problem.MALFORMED, _words(e), kind=schema.kind) from e
+        raise DecodeError(Problem.MALFORMED, f"{type(e).__name__}: {e}", kind=schema.kind) from e
 
 
 def _validated(kind: type[Event], record: dict[str, Any]) -> Event:

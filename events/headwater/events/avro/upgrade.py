@@ -1,8 +1,8 @@
 """The one place where what an old version wrote becomes the newest, and what a newer one wrote is read as today's.
 
-Avro's rules of resolution are applied to values, after all bytes were read by the schema that wrote them. fastavro can do
-it while reading, but passes over what the reader doesn't know without looking for the end of the bytes: there, a few of
-them can claim 2^60 items.
+Avro's rules of resolution are applied to values, after all bytes were read by the schema that wrote them. fastavro can
+do it while reading, but passes over what the reader doesn't know without looking for the end of the bytes: there, a few
+of them can claim 2^60 items.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _matches(written: Any, wanted: Any) -> bool:
     if kind != _kind(wanted):
         return (kind, _kind(wanted)) in _PROMOTED and not _is_time(written)
     if kind in _NAMED:
-        same = written["name"].rpartition(".")[2] == wanted["name"].rpartition(".")[2]
+        same: bool = written["name"].rpartition(".")[2] == wanted["name"].rpartition(".")[2]
         return same and written.get("size") == wanted.get("size")
     return _is_time(wanted) or not _is_time(written)
 
