@@ -3,7 +3,8 @@
 Mutated are the bytes of events and of schema messages, and schemas as such: what is still one is told to the codec, and
 then come events written by it, values made up for it, and bytes that it may take for very many.
 
-`FUZZ_INPUTS` says how many (a million), `FUZZ_SEED` with which seed: a failure prints it with the bytes.
+`FUZZ_INPUTS` says how many (a million), `FUZZ_SEED` with which seed: a failure prints it with the bytes. Where native
+code finds no end, the process dies without a word: `FUZZ_TRACE=1` prints each input's number before it is tried.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ STATUS = Path("/proc/self/status")
 PEAK = Path("/proc/self/clear_refs")
 INPUTS = int(os.environ.get("FUZZ_INPUTS", "1000000"))
 SEED = int(os.environ.get("FUZZ_SEED", str(time.time_ns())))
+TRACE = bool(os.environ.get("FUZZ_TRACE"))
 PROCESSES = 2
 SLOW_SECONDS = 2.0
 """Of the processor, for one input: the largest take some hundredths."""
@@ -382,11 +384,13 @@ def watched(
 
     before = signal.signal(signal.SIGVTALRM, hangs)
     signal.setitimer(signal.ITIMER_VIRTUAL, hang)
+    signal.setitimer(signal.ITIMER_PROF, 2 * hang)  # native code listens to no handler: this one ends the process
     forget_peak()
     started, had = time.process_time(), memory()
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
     took = time.process_time() - started
@@ -404,6 +408,8 @@ def fuzz(seed: int, inputs: int) -> Counter[str]:
     for number, data in zip(count(), islice(inputs_of(seed), inputs), strict=False):
         if number % 10_000 == 0:
             codec = Codec()  # so that an input depends on no more than those before it
+        if TRACE:
+            print(f"seed {seed}, input {number}, {len(data)} bytes", file=sys.stderr, flush=True)
         try:
             with watched():
                 answers[answer(codec, data)] += 1

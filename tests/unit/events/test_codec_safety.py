@@ -26,6 +26,7 @@ from headwater.events.avro import (
 from headwater.events.avro.book import MAX_LEARNED_BYTES, MAX_SCHEMA_BYTES, fingerprint_of, read_schema
 from headwater.events.avro.safety import bounded
 from headwater.events.envelope import Event
+from headwater.events.health import Heartbeat
 from headwater.events.jobs import Committed
 from headwater.testing.examples import EXAMPLES
 
@@ -181,6 +182,21 @@ def test_the_most_that_bytes_of_a_learned_schema_can_mean_is_a_multiple_of_them(
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 512 * len(body) + MEGABYTE
+
+
+@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("type_", ["boolean", "float", "double", FIXED], ids=["boolean", "float", "double", "fixed"])
+def test_more_items_than_bytes_are_noticed_in_fields_that_are_passed_over(type_: Any, version: int) -> None:
+    heartbeat = next(event for event in EXAMPLES if isinstance(event, Heartbeat))
+    today = json.loads(current_schema(Heartbeat).text)
+    newer = {**today, "version": version, "fields": [*today["fields"], items(type_)]}
+    codec = Codec()
+    message = codec.decode(told(json.dumps(newer)))
+    assert isinstance(message, SchemaMessage)
+    body = Codec().encode(heartbeat)[10:] + b"\x80" * 5 + b"\x08" + bytes(9)
+    with pytest.raises(DecodeError) as caught:
+        codec.decode(b"\xc3\x01" + message.fingerprint + body)
+    assert caught.value.problem is Problem.MALFORMED
 
 
 def test_the_deepest_and_widest_that_is_allowed_is_read_at_once() -> None:

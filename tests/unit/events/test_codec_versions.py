@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import time
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +27,12 @@ from headwater.events.avro import (
 )
 from headwater.events.avro.book import fingerprint_of, read_schema
 from headwater.events.avro.framing import HEADER_BYTES
-from headwater.events.avro.upgrade import STEPS, upgraded
+from headwater.events.avro.upgrade import STEPS, Resolution, upgraded
 from headwater.events.envelope import Event
 from headwater.events.ids import uuid7
 from headwater.events.jobs import Committed
 from headwater.testing.examples import EXAMPLES
-from tests.benchmarks.fuzz_codec import watched
+from tests.benchmarks.fuzz_codec import Maker, mutated_schema, watched
 from tools import schemas
 
 HEARTBEAT = Heartbeat(producer=uuid7(), sequence=7, family_sequence=5, application="app")
@@ -141,6 +143,133 @@ def test_two_versions_of_one_form_cannot_be_released(
     assert "Heartbeat.v1.avsc has the fingerprint of Heartbeat.v0.avsc" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["index.json"]
     assert json.loads((tmp_path / "index.json").read_text()) == index
+
+
+def test_fields_in_blocks_that_tell_their_size_are_passed_over() -> None:
+    """Other writers of Avro may write an array so: the number of items below zero, then how many bytes they take."""
+    new = {"name": "moods", "type": {"type": "array", "items": "int"}}
+    fields = [SCHEMA["fields"][0], new, *SCHEMA["fields"][1:]]
+    schema = read_schema(json.dumps({**SCHEMA, "version": 2, "fields": fields}))
+    plain = written(schema, moods=[])
+    at = HEADER_BYTES + 1
+    assert plain[at] == 0
+    blocks = bytes([3, 4, 2, 2, 1, 2, 2, 0])  # two items in two bytes, one in one, and the end
+    found = taught(schema).decode(plain[:at] + blocks + plain[at + 1 :])
+    assert isinstance(found, UnknownEvent)
+    assert found.known == HEARTBEAT
+
+
+def test_resolving_is_what_fastavro_makes_of_the_same() -> None:
+    """Of well-formed bytes, which it passes over safely."""
+    rng = random.Random(4)
+    same = 0
+    for _ in range(1_000):
+        event = rng.choice(EXAMPLES)
+        try:
+            schema = read_schema(mutated_schema(event, rng))
+        except DecodeError:
+            continue
+        mine = current_schema(type(event))
+        both = by_fastavro(schema, mine, plain_content(schema, event, rng))
+        if both is not None:
+            read, theirs = both
+            assert schema.resolution(mine)(read) == theirs
+            same += 1
+    assert same > 200
+
+
+def by_fastavro(schema: WriterSchema, mine: WriterSchema, content: Any) -> tuple[Any, Any] | None:
+    """The record as it was written, and resolved; None if the event can't be written so, or isn't resolved."""
+    body = io.BytesIO()
+    try:
+        schemaless_writer(body, schema.parsed, content)
+        resolved = schemaless_reader(io.BytesIO(body.getvalue()), schema.parsed, mine.parsed)
+    except Exception:  # noqa: BLE001 - it raises many kinds of errors
+        return None
+    return schemaless_reader(io.BytesIO(body.getvalue()), schema.parsed, None, return_named_type=True), resolved
+
+
+def plain_content(schema: WriterSchema, event: Event, rng: random.Random) -> dict[str, Any]:
+    maker = Maker(schema.parsed["__named_schemas"], rng)
+    fields = {field["name"]: field["type"] for field in schema.parsed["fields"]}
+    return {name: maker.value(type_) for name, type_ in fields.items()} | record_of(event)
+
+
+ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
+FIXED = {"type": "fixed", "name": "F", "size": 2}
+FIXEDS = {"type": "array", "items": ["null", FIXED]}
+INNER = {"type": "record", "name": "I", "fields": [{"name": "a", "type": "int"}]}
+TIME = {"type": "long", "logicalType": "timestamp-micros"}
+NOON = datetime(1970, 1, 1, 12, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("written_as", "read_as", "value", "becomes"),
+    [
+        ("int", "double", 1, 1.0),
+        ("long", "float", 1, 1.0),
+        ("float", "double", 0.5, 0.5),
+        ("string", "bytes", "a", b"a"),
+        ("bytes", "string", b"a", "a"),
+        ("long", TIME, 12 * 3_600_000_000, NOON),
+        (TIME, TIME, NOON, NOON),
+        ("int", ["null", "long"], 7, 7),
+        (["null", "int"], "long", 7, 7),
+        (["null", "string"], ["null", "string"], None, None),
+        (["null", FIXED, "string"], ["null", FIXED, "string"], b"ab", b"ab"),
+        (["null", FIXED, "string"], ["null", FIXED, "string"], "text", "text"),
+        (["string", TIME], TIME, NOON, NOON),
+        (FIXEDS, FIXEDS, [None, b"ab"], [None, b"ab"]),
+        ({"type": "map", "values": "int"}, {"type": "map", "values": "double"}, {"k": 1}, {"k": 1.0}),
+        ({**ENUM, "symbols": ["A", "C"]}, {**ENUM, "default": "B"}, "C", "B"),
+        ({**ENUM, "symbols": ["A", "C"]}, ENUM, "A", "A"),
+        (INNER, {**INNER, "fields": [{"name": "b", "type": ["null", "int"], "default": None}]}, {"a": 1}, {"b": None}),
+        ({**INNER, "namespace": "of.another"}, INNER, {"a": 1}, {"a": 1}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_avro_resolves(written_as: Any, read_as: Any, value: Any, becomes: Any) -> None:
+    assert resolved(written_as, read_as, value) == becomes
+
+
+@pytest.mark.parametrize(
+    ("written_as", "read_as", "value"),
+    [
+        ("string", "int", "1"),
+        ("int", "string", 1),
+        ("boolean", "int", True),
+        ("long", "int", 1),
+        (TIME, "long", NOON),
+        (["null", "int"], "int", None),
+        (["null", "string"], ["null", "int"], "a"),
+        (FIXED, {**FIXED, "size": 3}, b"ab"),
+        (FIXED, "bytes", b"ab"),
+        ({**ENUM, "symbols": ["A", "C"]}, ENUM, "C"),
+        (ENUM, "string", "A"),
+        (INNER, {**INNER, "name": "J"}, {"a": 1}),
+        (INNER, {**INNER, "fields": [{"name": "b", "type": "int"}]}, {"a": 1}),
+        ({"type": "array", "items": "string"}, {"type": "array", "items": "int"}, ["1"]),
+    ],
+    ids=str,
+)
+def test_avro_does_not_resolve(written_as: Any, read_as: Any, value: Any) -> None:
+    """Wrong would be worse than missing: what looks like a number isn't one."""
+    with pytest.raises(DecodeError, match="can't be resolved to today's schema") as caught:
+        resolved(written_as, read_as, value)
+    assert caught.value.problem is Problem.MALFORMED
+
+
+def resolved(written_as: Any, read_as: Any, value: Any) -> Any:
+    """The value, written in one type and resolved to another."""
+    writer, reader = (
+        parse_schema({"type": "record", "name": "n.R", "fields": [{"name": "f", "type": type_}]})
+        for type_ in (written_as, read_as)
+    )
+    body = io.BytesIO()
+    schemaless_writer(body, writer, {"f": value})
+    body.seek(0)
+    read: Any = schemaless_reader(body, writer, None, return_named_type=True)
+    return Resolution(writer, reader)(read)["f"]  # type: ignore[arg-type]
 
 
 def test_an_unknown_kind_keeps_its_bytes() -> None:
