@@ -1,0 +1,156 @@
+"""What a driver's configuration says, and what is said about what is wrong in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headwater.events.identity import Namespaces
+from headwater.journal import Fsync
+from headwater.listeners.settings import Settings, read_settings, spool_directory
+
+
+def read(**keys: str) -> tuple[Settings, list[str]]:
+    """The settings of these keys, `_` for a dot, and the faults as texts."""
+    return read_all({key.replace("_", "."): value for key, value in keys.items()})
+
+
+def read_all(keys: dict[str, str]) -> tuple[Settings, list[str]]:
+    settings, faults = read_settings({f"spark.headwater.{key}": value for key, value in keys.items()})
+    return settings, [str(fault) for fault in faults]
+
+
+def test_nothing_given_is_off_and_has_no_fault() -> None:
+    settings, faults = read_settings({"spark.app.name": "x", "spark.headwaters": "another's"})
+    assert not settings.enabled
+    assert settings == Settings()
+    assert faults == ()
+
+
+def test_the_defaults_are_those_that_are_promised() -> None:
+    settings = Settings()
+    assert (settings.spool_fsync, settings.spool_fsync_interval) == (Fsync.INTERVAL, 1.0)
+    assert (settings.spool_max_bytes, settings.spool_handover) == (1 << 30, None)
+    assert (settings.lineage_repeat, settings.job_namespace) == (3600.0, "default")
+    assert (settings.capture_reads, settings.capture_sql, settings.capture_hooks) == (False, False, "auto")
+
+
+def test_every_key_is_read() -> None:
+    settings, faults = read_all(
+        {
+            "enabled": "true",
+            "listeners": "kafka, audit=mycompany.audit:AuditFactory",
+            "catalog.listeners": "changes=log",
+            "job.listeners": "kafka2=kafka",
+            "job.name": "orders_etl",
+            "job.namespace": "prod",
+            "spool.dir": "/spools",
+            "spool.fsync": "always",
+            "spool.fsync.interval": "5 s",
+            "spool.max.bytes": "512m",
+            "spool.handover": "/shared",
+            "capture.reads": "true",
+            "capture.sql": "true",
+            "capture.hooks": "off",
+            "capture.queue.count": "5",
+            "capture.queue.bytes": "1m",
+            "lineage.repeat": "10 min",
+            "namespaces.brokers": "k1,k2",
+            "tags.team": "sales",
+            "tags.cost.centre": "7",
+            "parent.namespace": "airflow",
+            "parent.name": "nightly.orders",
+            "parent.run": "manual__1",
+            "parent.root.namespace": "airflow",
+            "parent.root.name": "nightly",
+            "parent.root.run": "r",
+        }
+    )
+    assert faults == []
+    assert settings.listener_names == ("kafka", "audit", "changes", "kafka2")
+    assert settings.tags == {"team": "sales", "cost.centre": "7"}
+    assert settings.model_dump(exclude={"namespaces", "tags", "listeners"}) == {
+        "enabled": True,
+        "catalog_listeners": ("changes=log",),
+        "job_listeners": ("kafka2=kafka",),
+        "job_name": "orders_etl",
+        "job_namespace": "prod",
+        "spool_dir": Path("/spools"),
+        "spool_fsync": Fsync.ALWAYS,
+        "spool_fsync_interval": 5.0,
+        "spool_max_bytes": 512 << 20,
+        "spool_handover": Path("/shared"),
+        "capture_reads": True,
+        "capture_sql": True,
+        "capture_hooks": "off",
+        "capture_queue_count": 5,
+        "capture_queue_bytes": 1 << 20,
+        "lineage_repeat": 600.0,
+        "parent_namespace": "airflow",
+        "parent_name": "nightly.orders",
+        "parent_run": "manual__1",
+        "parent_root_namespace": "airflow",
+        "parent_root_name": "nightly",
+        "parent_root_run": "r",
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("listners", "did you mean spark.headwater.listeners?"),
+        ("spool.max.byts", "did you mean spark.headwater.spool.max.bytes?"),
+        ("job.nam", "did you mean spark.headwater.job.name?"),
+        ("kafak.bootstrap.servers", "did you mean spark.headwater.kafka.bootstrap.servers?"),
+        ("warehouse.url", "no listener is called warehouse (there is kafka)"),
+        ("kafka", "there is no key spark.headwater.kafka: there is spark.headwater.enabled, "),
+        ("tags", "spark.headwater.tags is a section"),
+        ("store.url", "there is no key spark.headwater.store.url: there is none in that section"),
+    ],
+)
+def test_a_wrong_key_is_told_with_the_right_one(key: str, words: str) -> None:
+    settings, faults = read_all({"listeners": "kafka", key: "SECRET", "kafka.anything.at.all": "its own"})
+    assert len(faults) == 1
+    assert words in faults[0]
+    assert "SECRET" not in faults[0]
+    assert settings.listeners == ("kafka",)
+
+
+def test_each_wrong_value_is_told_and_its_default_holds() -> None:
+    settings, faults = read(
+        spool_fsync="sometimes",
+        spool_max_bytes="lots",
+        lineage_repeat="5 parsecs",
+        capture_queue_count="0",
+        enabled="perhaps",
+        job_name="",
+        capture_reads="true",
+    )
+    assert len(faults) == 6
+    assert settings == Settings(capture_reads=True)
+    assert any("spark.headwater.spool.fsync: " in fault and "'always'" in fault for fault in faults)
+
+
+def test_a_name_that_nobody_can_have_is_no_listener_of_ours() -> None:
+    settings, faults = read_all({"listeners": "job, kafka", "job.wrong": "x"})
+    assert settings.listener_names == ("kafka",)
+    assert faults == [
+        "there is no key spark.headwater.job.wrong: there is spark.headwater.job.listeners, "
+        "spark.headwater.job.name, spark.headwater.job.namespace"
+    ]
+
+
+def test_of_two_namespaces_that_claim_one_host_neither_holds() -> None:
+    settings, faults = read_all(
+        {"namespaces.a": "h1,h2", "namespaces.b": "h2", "namespaces.c": "h3", "namespaces.d": "/[/"}
+    )
+    assert settings.namespaces == {"c": "h3"}
+    assert len(faults) == 3
+    assert Namespaces.parse(settings.namespaces) == Namespaces.parse({"c": "h3"})
+
+
+def test_the_spool_is_in_the_users_cache() -> None:
+    assert spool_directory({"HEADWATER_CACHE": "/own", "XDG_CACHE_HOME": "/shared"}) == Path("/own/spool")
+    assert spool_directory({"XDG_CACHE_HOME": "/shared"}) == Path("/shared/headwater/spool")
+    assert spool_directory({}) == Path("~/.cache/headwater/spool")
