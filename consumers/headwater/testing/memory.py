@@ -1,20 +1,35 @@
-"""Listeners that bring what they are told into memory, for tests of what happens around listeners."""
+"""Listeners that bring what they are told into memory, for tests of what happens around listeners.
+
+In a driver, name one of the factories in its configuration; what arrives is found by the listener's name, in whichever
+session of this process it was told:
+
+    spark.headwater.listeners  seen=headwater.testing.memory:DurableMemoryFactory
+
+    events = await_arrival("seen", lambda events: any(event.kind == "Committed" for event in events))
+    forget("seen")
+
+`MemoryFactory` is the same for a plain listener, which may miss events where it can't keep up.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Mapping
+import time
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from headwater.errors import TransientError
-from headwater.events.envelope import Event
-from headwater.spi import Application, Batch, Position, Record
+from headwater.events.envelope import Event, EventId
+from headwater.spi import Application, Batch, ListenerContext, Position, Record
 
 T = TypeVar("T")
 _APPLICATION: Final = Application("application_0", "test")
+_PATIENCE: Final = 30.0
+_targets: Final[dict[str, MemoryTarget[Any]]] = {}
+_targets_lock: Final = threading.Lock()
 
 
 class RefusedError(TransientError):
@@ -124,6 +139,51 @@ class DurableMemoryListener:
             self.flush(timeout)
         self.is_closed = True
         return self._dealt_with == self._handed
+
+
+def target_of(name: str) -> MemoryTarget[Any]:
+    """Where the listeners of this name, which the factories below make, bring things: one for the whole process."""
+    with _targets_lock:
+        return _targets.setdefault(name, MemoryTarget())
+
+
+def arrived(name: str) -> list[Event]:
+    """The events that arrived for a listener of this name, in order; a second copy of one isn't told."""
+    first: dict[EventId, Event | Record] = {}
+    for each in list(target_of(name).items):
+        first.setdefault(each.event_id, each)
+    events = (each.event if isinstance(each, Record) else each for each in first.values())
+    return [event for event in events if isinstance(event, Event)]
+
+
+def await_arrival(name: str, enough: Callable[[list[Event]], bool], timeout: float = _PATIENCE) -> list[Event]:
+    """What arrived, as soon as it is enough; a TimeoutError tells what there was by then."""
+    deadline = time.monotonic() + timeout
+    while not enough(events := arrived(name)):
+        if time.monotonic() > deadline:
+            kinds = ", ".join(event.kind for event in events) or "nothing"
+            raise TimeoutError(f"not enough arrived at {name} within {timeout:g} s, only: {kinds}")
+        time.sleep(0.01)
+    return events
+
+
+def forget(name: str) -> None:
+    """Begin anew under this name; listeners that are at work go on bringing things there."""
+    target_of(name).items.clear()
+
+
+class MemoryFactory:
+    """Makes plain listeners; see the top of this module."""
+
+    def create(self, context: ListenerContext) -> MemoryListener:
+        return MemoryListener(target_of(context.name))
+
+
+class DurableMemoryFactory:
+    """Makes durable listeners; see the top of this module."""
+
+    def create(self, context: ListenerContext) -> DurableMemoryListener:
+        return DurableMemoryListener(target_of(context.name))
 
 
 class MemoryClock:
