@@ -1,0 +1,34 @@
+package headwater.capture;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
+
+/** One statement: a root execution, with what its nested ones have told so far. */
+public final class Statement {
+    public final long id;
+    /** Milliseconds; -1 where its start wasn't seen, as of one that failed in planning. */
+    public long started = -1;
+    public long ended;
+    public String description;
+    public Map confs = new HashMap();
+    public List tags = new ArrayList();
+    /** Executions within it, itself among them, whose facts are its facts. */
+    public final List executions = new ArrayList();
+    /** JSON objects: versions that leaves of nested plans read. */
+    public final List reads = new ArrayList();
+    /** JSON objects: what eyes saw in nested plans. */
+    public final List hints = new ArrayList();
+    /** Anything an eye keeps between a nested plan and the end of the statement, by its own name. */
+    public final Map kept = new HashMap();
+    public QueryExecution query;
+    public LogicalPlan plan;
+
+    public Statement(long id) {
+        this.id = id;
+        executions.add(Long.valueOf(id));
+    }
+}

@@ -1,0 +1,249 @@
+package headwater.capture;
+
+import java.security.MessageDigest;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
+import org.apache.spark.sql.execution.adaptive.QueryStageExec;
+import org.apache.spark.sql.execution.columnar.InMemoryRelation;
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
+
+/**
+ * Writes a statement that has ended: its shape (the plan, told once and then by its digest) and its facts.
+ *
+ * One at a time, on the reader's thread.
+ */
+public final class StatementWriter {
+    private final Catalogs catalogs = new Catalogs();
+    private final Values values;
+    private final Eye[] eyes;
+    private final boolean sql;
+    private final Map told;
+
+    public StatementWriter(Eye[] eyes, boolean sql, final int shapes) {
+        this.eyes = eyes;
+        this.sql = sql;
+        this.values = new Values(catalogs, eyes);
+        this.told = new LinkedHashMap() {
+            protected boolean removeEldestEntry(Map.Entry eldest) { return size() > shapes; }
+        };
+    }
+
+    /** Whether this execution does something, or only looks. Never makes Spark compute anything. */
+    public static boolean isCommand(QueryExecution query) {
+        try {
+            LogicalPlan plan = planOf(query);
+            if (plan instanceof Command) return true;
+            List children = PlanWriter.list(plan.children());
+            for (int i = 0; i < children.size(); i++) if (children.get(i) instanceof Command) return true;
+            return false;
+        } catch (Throwable e) {
+            return true;
+        }
+    }
+
+    private static LogicalPlan planOf(QueryExecution query) throws Exception {
+        Object analyzed = Lazily.value(query, "analyzed");
+        return analyzed == null ? query.logical() : (LogicalPlan) analyzed;
+    }
+
+    /** What this plan makes is a table of results that were there already: the command ran in another execution. */
+    private static boolean isRepeated(QueryExecution query) throws Exception {
+        Object executed = Lazily.value(query, "commandExecuted");
+        return executed != null && executed.getClass().getSimpleName().equals("CommandResult");
+    }
+
+    /** A nested execution ended: only what its leaves read, and what eyes look for. */
+    public void nested(Statement statement, SparkListenerSQLExecutionEnd end) {
+        try {
+            leaves(end.qe(), null, statement.reads);
+            statement.kept.put("nested", end.qe());
+            for (int i = 0; i < eyes.length; i++) {
+                Json json = new Json().open();
+                if (eyes[i] instanceof NestedEye) ((NestedEye) eyes[i]).nested(statement, end.qe(), json);
+                String text = json.close().toString();
+                if (text.length() > 2) statement.hints.add(text);
+            }
+        } catch (Throwable e) {
+            statement.hints.add(new Json().open().entry("unreadable", e.toString()).close().toString());
+        }
+    }
+
+    /** The text of a statement; null where there is nothing to tell. */
+    public String write(Statement statement, SparkListenerSQLExecutionEnd end, boolean reads, Set ignored) throws Exception {
+        QueryExecution query = end.qe();
+        if (query == null) return null;
+        boolean keeps = keepsRows(end);
+        if (!reads && !keeps && !isCommand(query)) return null;
+        LogicalPlan plan = planOf(query);
+        if (isRepeated(query) || ignored.contains(plan.getClass().getSimpleName())) return null;
+        statement.query = query;
+        statement.plan = plan;
+        statement.ended = end.time();
+        catalogs.session(query.sparkSession());
+        Json json = begun(statement, end);
+        PlanWriter shape = new PlanWriter(values, sql);
+        String text = shape.finish(shape.node(plan));
+        facts(statement, shape, json);
+        shape(text, json);
+        if (sql && plan.origin() != null) json.entry("sql", (String) Options.get(plan.origin().sqlText()));
+        String news = catalogs.news();
+        if (news.length() > 0) json.key("catalogs").raw("[" + news + "]");
+        return json.close().toString();
+    }
+
+    private static boolean keepsRows(SparkListenerSQLExecutionEnd end) {
+        Object name = Options.get(end.executionName());
+        return "localCheckpoint".equals(name) || "checkpoint".equals(name);
+    }
+
+    private Json begun(Statement statement, SparkListenerSQLExecutionEnd end) {
+        Json json = new Json().open().entry("kind", "statement").entry("id", statement.id).entry("started", statement.started);
+        json.entry("ended", end.time()).entry("name", (String) Options.get(end.executionName()));
+        json.key("confs").open();
+        for (Object key : new java.util.TreeMap(statement.confs).keySet())
+            if (((String) key).startsWith("spark.headwater.")) json.entry((String) key, (String) statement.confs.get(key));
+        json.close().key("tags").openList();
+        for (int i = 0; i < statement.tags.size(); i++) json.value((String) statement.tags.get(i));
+        json.closeList();
+        Throwable failure = (Throwable) Options.get(end.executionFailure());
+        String message = (String) Options.get(end.errorMessage());
+        if (failure != null) failure(failure, json);
+        else if (message != null && message.length() > 0) json.key("failure").open().entry("message", message).close();
+        return json;
+    }
+
+    private static void failure(Throwable failure, Json json) {
+        json.key("failure").open().entry("type", failure.getClass().getName());
+        String message = String.valueOf(failure.getMessage());
+        json.entry("message", message.length() > 20000 ? message.substring(0, 20000) : message);
+        if (failure instanceof org.apache.spark.SparkThrowable) {
+            json.entry("condition", ((org.apache.spark.SparkThrowable) failure).getErrorClass());
+            json.entry("sqlState", ((org.apache.spark.SparkThrowable) failure).getSqlState());
+        }
+        json.close();
+    }
+
+    private void facts(Statement statement, PlanWriter shape, Json json) throws Exception {
+        List reads = new ArrayList();
+        leaves(statement.query, shape, reads);
+        list("reads", reads, json);
+        list("nestedReads", statement.reads, json);
+        list("hints", statement.hints, json);
+        List noted = new ArrayList();
+        for (int i = 0; i < statement.executions.size(); i++) noted.addAll(Facts.take(statement.executions.get(i).toString()));
+        list("noted", noted, json);
+        rows(statement.query, json);
+        for (int i = 0; i < eyes.length; i++) {
+            Json ended = new Json().open();
+            try {
+                eyes[i].ended(statement, ended);
+            } catch (Throwable e) {
+                ended.entry("unreadable", e.toString());
+            }
+            String text = ended.close().toString();
+            if (text.length() > 2) json.key(eyes[i].format()).raw(text);
+        }
+    }
+
+    private static void list(String name, List objects, Json json) {
+        if (objects.isEmpty()) return;
+        json.key(name).openList();
+        for (int i = 0; i < objects.size(); i++) json.raw((String) objects.get(i));
+        json.closeList();
+    }
+
+    private void shape(String text, Json json) throws Exception {
+        StringBuilder digest = new StringBuilder();
+        byte[] bytes = MessageDigest.getInstance("SHA-256").digest(text.getBytes("UTF-8"));
+        for (int i = 0; i < 16; i++) digest.append(Integer.toHexString(bytes[i] & 255 | 256).substring(1));
+        json.entry("shape", digest.toString());
+        if (told.put(digest.toString(), Boolean.TRUE) == null) json.key("plan").raw(text);
+    }
+
+    /** What a command answered, where Spark keeps it: the ids that procedures return. */
+    private static void rows(QueryExecution query, Json json) throws Exception {
+        Object physical = Lazily.value(query, "executedPlan");
+        if (physical == null) return;
+        Object result = Lazily.value(physical, physical.getClass().getSimpleName().equals("ExecutedCommandExec") ? "sideEffectResult" : "result");
+        if (!(result instanceof scala.collection.Iterable)) return;
+        List rows = PlanWriter.list(result);
+        if (rows.isEmpty() || rows.size() > 100) return;
+        json.key("rows").openList();
+        for (int i = 0; i < rows.size(); i++) row(rows.get(i), ((SparkPlan) physical).schema(), json);
+        json.closeList();
+    }
+
+    private static void row(Object row, org.apache.spark.sql.types.StructType schema, Json json) {
+        json.open();
+        if (row instanceof org.apache.spark.sql.catalyst.InternalRow) {
+            org.apache.spark.sql.types.StructField[] fields = schema.fields();
+            for (int i = 0; i < fields.length; i++) {
+                Object cell = ((org.apache.spark.sql.catalyst.InternalRow) row).get(i, fields[i].dataType());
+                if (cell instanceof Number) json.key(fields[i].name()).raw(cell.toString());
+                else if (cell != null) json.entry(fields[i].name(), cell.toString());
+            }
+        }
+        json.close();
+    }
+
+    /** Facts of all leaves of what was really executed: the optimized plan's, and the physical one's. */
+    private void leaves(QueryExecution query, PlanWriter shape, List found) throws Exception {
+        Object optimized = Lazily.value(query, "optimizedPlan");
+        if (optimized != null) walk((QueryPlan) optimized, shape, found, new java.util.IdentityHashMap(), "optimized");
+        Object physical = Lazily.value(query, "executedPlan");
+        if (physical != null) walk((QueryPlan) physical, shape, found, new java.util.IdentityHashMap(), "physical");
+    }
+
+    private void walk(QueryPlan plan, PlanWriter shape, List found, Map seen, String where) throws Exception {
+        if (plan == null || seen.put(plan, plan) != null) return;
+        List children = PlanWriter.list(plan.children());
+        if (plan instanceof AdaptiveSparkPlanExec) walk(((AdaptiveSparkPlanExec) plan).executedPlan(), shape, found, seen, where);
+        else if (plan instanceof QueryStageExec) walk(((QueryStageExec) plan).plan(), shape, found, seen, where);
+        else if (plan instanceof InMemoryRelation) walk(((InMemoryRelation) plan).cacheBuilder().cachedPlan(), shape, found, seen, "cached");
+        else if (plan instanceof InMemoryTableScanExec) walk(((InMemoryTableScanExec) plan).relation(), shape, found, seen, where);
+        else if (children.isEmpty()) leaf(plan, shape, found, where);
+        for (int i = 0; i < children.size(); i++) walk((QueryPlan) children.get(i), shape, found, seen, where);
+        List subqueries = PlanWriter.list(plan.subqueries());
+        for (int i = 0; i < subqueries.size(); i++) walk((QueryPlan) subqueries.get(i), shape, found, seen, where);
+        List inner = PlanWriter.list(plan.innerChildren());
+        for (int i = 0; i < inner.size(); i++)
+            if (inner.get(i) instanceof QueryPlan) walk((QueryPlan) inner.get(i), shape, found, seen, where);
+    }
+
+    private void leaf(QueryPlan leaf, PlanWriter shape, List found, String where) throws Exception {
+        for (int i = 0; i < eyes.length; i++) {
+            Json json = new Json().open().entry("format", eyes[i].format()).entry("in", where);
+            if (!eyes[i].read(leaf, json)) continue;
+            if (shape != null) {
+                json.key("attributes").openList();
+                List output = PlanWriter.list(leaf.output());
+                for (int a = 0; a < output.size(); a++) {
+                    int known = shape.known(((Attribute) output.get(a)).exprId().id());
+                    if (known >= 0) json.value(known);
+                }
+                json.closeList();
+            }
+            found.add(json.close().toString());
+            return;
+        }
+    }
+
+    /** Told where a statement couldn't be read: that there was one, and why it can't be told. */
+    public static String unreadable(Statement statement, SparkListenerSQLExecutionEnd end, Throwable e) {
+        String why = e instanceof PlanWriter.TooLarge ? "its plan is too large" : e.toString();
+        Json json = new Json().open().entry("kind", "unreadable").entry("id", statement.id).entry("started", statement.started);
+        json.entry("ended", end.time()).entry("name", (String) Options.get(end.executionName())).entry("why", why);
+        return json.close().toString();
+    }
+}

@@ -1,0 +1,144 @@
+"""A plan as the driver wrote it: flat lists, each entry referring to those before it, so that nothing here recurses.
+
+A reference to an expression is its place in `Plan.expressions`; one to an attribute is negative, `-1 - id`. Ids of
+attributes are places in `Plan.attributes`. A node's `args` is what the case class was made of, by name; plans stand in
+it as `{"p": node}`, expressions as `{"x": reference}` or `{"x": [references]}`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from headwater.errors import HeadwaterError
+
+_EMPTY: Final[Mapping[str, Any]] = {}
+
+
+class PlanError(HeadwaterError):
+    """A plan isn't written the way it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A column somewhere in a plan. `type` is Spark's type JSON; absent where the plan is unresolved."""
+
+    id: int
+    name: str
+    type: str | None = None
+    nullable: bool = True
+    metadata: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression that is no attribute."""
+
+    name: str
+    """Its class, without the package."""
+    inputs: tuple[int, ...] = ()
+    """References to its children, in order."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An operator or command."""
+
+    index: int
+    name: str
+    """Its class, without the package."""
+    class_name: str | None
+    """With the package, where that isn't Spark's own."""
+    inputs: tuple[int, ...]
+    """Its children's places among the nodes."""
+    output: tuple[int, ...]
+    """Ids of the attributes it gives."""
+    args: Mapping[str, Any]
+
+    def plan_of(self, name: str) -> int | None:
+        """The node that an argument is."""
+        value = self.args.get(name)
+        return value.get("p") if isinstance(value, dict) else None
+
+    def expressions_of(self, name: str) -> tuple[int, ...]:
+        """The references that an argument is, one or many."""
+        value = self.args.get(name)
+        found = value.get("x", ()) if isinstance(value, dict) else ()
+        return (found,) if isinstance(found, int) else tuple(found)
+
+
+@dataclass(frozen=True)
+class Plan:
+    root: int
+    types: tuple[str, ...]
+    attributes: tuple[Attribute | None, ...]
+    expressions: tuple[Expression, ...]
+    nodes: tuple[Node, ...]
+
+    @classmethod
+    def parse(cls, content: Mapping[str, Any]) -> Plan:
+        try:
+            types = tuple(content["types"])
+            attributes = tuple(_attribute(n, each, types) for n, each in enumerate(content["attributes"]))
+            expressions = tuple(_expression(each) for each in content["expressions"])
+            return cls(content["root"], types, attributes, expressions, _nodes(content["nodes"]))
+        except (KeyError, IndexError, TypeError, ValueError) as e:
+            raise PlanError(f"this plan can't be read: {type(e).__name__}: {e}") from e
+
+    @cached_property
+    def top(self) -> Node:
+        return self.nodes[self.root]
+
+    def attribute(self, number: int) -> Attribute:
+        found = self.attributes[number]
+        if found is None:
+            raise PlanError(f"attribute {number} is only referred to")
+        return found
+
+    def below(self, index: int) -> list[Node]:
+        """A node and all that is under it through `inputs`, children first, each once."""
+        wanted, order = {index}, range(index, -1, -1)
+        for place in order:
+            if place in wanted:
+                wanted.update(self.nodes[place].inputs)
+        return [node for node in self.nodes[: index + 1] if node.index in wanted]
+
+    def schema(self, reference: Any) -> Mapping[str, Any]:
+        """The struct type, parsed, that `{"schema": n}` or the n of a catalog table's `schema` refers to."""
+        number = reference["schema"] if isinstance(reference, Mapping) else reference
+        return dict(json.loads(self.types[number]))
+
+
+def _attribute(number: int, entry: Sequence[Any] | None, types: Sequence[str]) -> Attribute | None:
+    if entry is None:
+        return None
+    name, *rest = entry
+    if not rest:
+        return Attribute(number, name)
+    return Attribute(number, name, types[rest[0]], bool(rest[1]), rest[2] if len(rest) > 2 else None)
+
+
+def _expression(entry: Sequence[Any]) -> Expression:
+    return Expression(entry[0], tuple(entry[1]), entry[2] if len(entry) > 2 else _EMPTY)
+
+
+def _nodes(entries: Sequence[Mapping[str, Any]]) -> tuple[Node, ...]:
+    nodes: list[Node] = []
+    for index, entry in enumerate(entries):
+        inputs = tuple(entry["in"])
+        nodes.append(Node(index, entry["c"], entry.get("class"), inputs, _output(entry, inputs, nodes), entry["args"]))
+    return tuple(nodes)
+
+
+def _output(entry: Mapping[str, Any], inputs: tuple[int, ...], nodes: Sequence[Node]) -> tuple[int, ...]:
+    """Written only where it is something else than the first child's; `*` is all children's."""
+    told = entry.get("out")
+    if told == "*":
+        return tuple(each for child in inputs for each in nodes[child].output)
+    if told is None:
+        return nodes[inputs[0]].output if inputs else ()
+    return tuple(told)
