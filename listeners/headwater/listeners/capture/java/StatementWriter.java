@@ -144,6 +144,7 @@ public final class StatementWriter {
         for (int i = 0; i < statement.executions.size(); i++) noted.addAll(Facts.take(statement.executions.get(i).toString()));
         list("noted", noted, json);
         rows(statement.query, json);
+        json.key("formats").open();
         for (int i = 0; i < eyes.length; i++) {
             Json ended = new Json().open();
             try {
@@ -154,6 +155,7 @@ public final class StatementWriter {
             String text = ended.close().toString();
             if (text.length() > 2) json.key(eyes[i].format()).raw(text);
         }
+        json.close();
     }
 
     private static void list(String name, List objects, Json json) {

@@ -1,0 +1,97 @@
+"""What capture needs to know of a table format. One module (or package) per format implements it: siblings.
+
+A format reads what its eye wrote (`capture/java/<Format>Eye.java`): of a plan's shape, in `source` and `sink`, which are
+asked once for each shape; and of the facts of each statement, in `reads`, `written` and `evolved`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from headwater.events import AlterTable, CommitKind, Extent, Format, Output, ShapedSink, ShapedSource, Since
+from headwater.listeners.capture.plan.tree import Node, Plan
+from headwater.listeners.capture.scene import NamedCatalog, Scene
+from headwater.listeners.capture.statements import Facts, Statement
+
+
+@dataclass(frozen=True)
+class Described:
+    """A relation that a plan reads, as its shape tells it."""
+
+    node: int
+    """The leaf of the plan."""
+    source: ShapedSource
+    versioned: bool = False
+    """Whether the format has versions: if so, one that isn't known is told as a Gap."""
+    asked: int | None = None
+    """The version that was asked for by number, where the plan tells it."""
+    hints: Mapping[str, Any] = field(default_factory=dict)
+    """Whatever the format wants to find again: never told."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version that was read. At most one of `snapshot` and `candidates` is told."""
+
+    snapshot: int | None = None
+    version: str | None = None
+    since: Since | None = None
+    changes: bool = False
+    """What came between `since` and this version was read, not a state."""
+    candidates: tuple[int, ...] = ()
+    why: str | None = None
+    """Why it isn't known."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a statement is about to write, as its shape tells it."""
+
+    sink: ShapedSink
+    catalog: NamedCatalog | None = None
+    """Where the table is in one."""
+    kind: CommitKind = CommitKind.UNKNOWN
+    """As the command says it; the format's own word holds where it has one."""
+    replaced: Extent = Extent.UNKNOWN
+    versioned: bool = False
+    node: int | None = None
+    """The relation that is written, where the plan has one."""
+    hints: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a target. No outputs and no gap: nothing was committed."""
+
+    outputs: tuple[Output, ...] = ()
+    gap: str | None = None
+    """Why a snapshot isn't exact."""
+
+
+class TableFormat(Protocol):
+    @property
+    def format(self) -> Format: ...
+
+    def source(self, node: Node, plan: Plan, scene: Scene) -> Described | None:
+        """What this leaf of an analyzed plan reads; None where it isn't this format's."""
+        ...
+
+    def sink(self, node: Node, plan: Plan, scene: Scene) -> Target | None:
+        """What a relation (DataSourceV2Relation, LogicalRelation …) is, as a thing that is written; None where it isn't
+        this format's."""
+        ...
+
+    def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
+        """The versions that were really read of it: more than one where the statement read it more than once. None at
+        all: the optimizer saw that it needn't be read."""
+        ...
+
+    def written(self, target: Target, statement: Statement) -> Outcome:
+        """What this statement committed to the target. `made_from` is the caller's business."""
+        ...
+
+    def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
+        """How the write changed the table's schema, told before its commit."""
+        ...

@@ -1,0 +1,115 @@
+"""Where statements are seen: the application's site, its catalogs, and what this driver knew of tables so far."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from headwater.events import CatalogContext, DatasetId, Life, Table, TableName, View
+from headwater.events.base import Texts
+from headwater.events.identity import Catalog, IdentityError, Site, Unknown, catalog_of, table_identity
+from headwater.events.redaction import Redactor
+
+SESSION_CATALOG: Final = "spark_catalog"
+_DEFAULT_CLASS: Final = "org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog"
+_FACTORIES: Final = {
+    "org.apache.iceberg.": "iceberg",
+    "org.apache.paimon.": "paimon",
+    "org.apache.spark.sql.delta.": "delta",
+    "org.apache.spark.sql.hudi.": "hudi",
+    "org.apache.spark.sql.execution.datasources.v2.jdbc.": "jdbc",
+}
+_KNOWN_TABLES: Final = 10_000
+
+
+@dataclass(frozen=True)
+class NamedCatalog:
+    """A catalog under the name that a session has for it."""
+
+    name: str
+    class_name: str
+    options: Mapping[str, str]
+    context: CatalogContext
+    catalog: Catalog | Unknown
+    """What it points at."""
+
+
+@dataclass(frozen=True)
+class KnownTable:
+    """What this driver last saw of a table."""
+
+    table: Table | View | None = None
+    life: Life | None = None
+    dataset: DatasetId | None = None
+
+
+@dataclass
+class Scene:
+    """For one thread: the one that turns statements into events."""
+
+    site: Site
+    conf: Mapping[str, str]
+    """The application's configuration."""
+    redactor: Redactor
+    capture_sql: bool = False
+    _catalogs: dict[int, NamedCatalog] = field(default_factory=dict)
+    _known: OrderedDict[TableName, KnownTable] = field(default_factory=OrderedDict)
+
+    def learn_catalog(self, told: Mapping[str, Any]) -> NamedCatalog:
+        """A catalog as the tap tells it, once for each number."""
+        options = dict(told.get("options", {}))
+        class_name = options.pop("", "") or told["class"]
+        found = self._named(told["name"], class_name, options)
+        self._catalogs[told["number"]] = found
+        return found
+
+    def catalog(self, reference: Any) -> NamedCatalog:
+        """The catalog that an argument of a node refers to, `{"catalog": n}`."""
+        return self._catalogs[reference["catalog"] if isinstance(reference, Mapping) else reference]
+
+    def session_catalog(self) -> NamedCatalog:
+        """`spark_catalog`, for nodes of the first kind, which name tables without it."""
+        for known in self._catalogs.values():
+            if known.name == SESSION_CATALOG:
+                return known
+        prefix = f"spark.sql.catalog.{SESSION_CATALOG}"
+        options = {key[len(prefix) + 1 :]: text for key, text in self.conf.items() if key.startswith(f"{prefix}.")}
+        return self._named(SESSION_CATALOG, self.conf.get(prefix, _DEFAULT_CLASS), options)
+
+    def dataset(self, catalog: NamedCatalog, name: TableName, location: str | None) -> DatasetId | None:
+        """The dataset that a table is; none where it isn't known what its catalog points at."""
+        if isinstance(catalog.catalog, Unknown):
+            return None
+        try:
+            found = table_identity(catalog.catalog, name, self.site, location)
+        except IdentityError:
+            return None
+        return None if isinstance(found, Unknown) else found.dataset
+
+    def known(self, name: TableName) -> KnownTable | None:
+        return self._known.get(name)
+
+    def remember(self, name: TableName, known: KnownTable) -> None:
+        self._known[name] = known
+        self._known.move_to_end(name)
+        if len(self._known) > _KNOWN_TABLES:
+            self._known.popitem(last=False)
+
+    def forget(self, name: TableName) -> KnownTable | None:
+        return self._known.pop(name, None)
+
+    def _named(self, name: str, class_name: str, options: Mapping[str, str]) -> NamedCatalog:
+        try:
+            pointed = catalog_of(name, class_name, options, self.site)
+        except IdentityError as e:
+            pointed = Unknown(reason=str(e))
+        context = CatalogContext(
+            name=name,
+            class_name=class_name,
+            factory=next((word for start, word in _FACTORIES.items() if class_name.startswith(start)), None),
+            configuration=Texts(self.redactor.mapping(options)),
+            id=None if isinstance(pointed, Unknown) else pointed.id,
+        )
+        return NamedCatalog(name, class_name, options, context, pointed)
