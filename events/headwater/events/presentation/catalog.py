@@ -1,0 +1,161 @@
+"""What happened to databases, tables, views, tags and branches, in words."""
+
+from __future__ import annotations
+
+from headwater.events.catalog import (
+    AlterDatabase,
+    AlterTable,
+    AlterView,
+    BranchMerged,
+    CatalogModification,
+    Cause,
+    CreateBranch,
+    CreateDatabase,
+    CreateTable,
+    CreateTag,
+    CreateView,
+    DatabaseName,
+    DropBranch,
+    DropDatabase,
+    DropTable,
+    DropTag,
+    DropView,
+    Effect,
+    MainReplaced,
+    TableModification,
+    Truncate,
+)
+from headwater.events.presentation.changes import change_words
+from headwater.events.presentation.words import (
+    column_names,
+    if_told,
+    joined,
+    listed,
+    pairs,
+    place,
+    step,
+    transform,
+)
+from headwater.events.tables import Database, Table, View
+
+MAIN = "main"
+
+
+def circumstances(event: CatalogModification) -> str:
+    """What makes the modification less than a plain statement."""
+    cause = f"(by a {event.cause.value.lower()})" if event.cause in {Cause.PROCEDURE, Cause.WRITE} else ""
+    effect = "(it isn't known whether it took effect)" if event.effect is not Effect.APPLIED else ""
+    return joined(cause, effect)
+
+
+def create_database(event: CreateDatabase) -> str:
+    return joined(_database(event.identifier), if_told("at", event.database.location), circumstances(event))
+
+
+def alter_database(event: AlterDatabase) -> str:
+    changed = _database_changes(event.database or Database(), event.new_database)
+    return joined(_database(event.identifier), changed, circumstances(event))
+
+
+def drop_database(event: DropDatabase) -> str:
+    return joined(_database(event.identifier), "CASCADE" if event.cascade else "", circumstances(event))
+
+
+def create_table(event: CreateTable) -> str:
+    how = joined("AS SELECT" if event.as_select else "", "in place of the old one" if event.replaced else "")
+    return joined(_table(event), _description(event.table), how, _made(event), circumstances(event))
+
+
+def alter_table(event: AlterTable) -> str:
+    changes = listed(event.changes, change_words, by="; ")
+    return joined(f"{_table(event)}:", changes or "(what changed isn't known)", _made(event), circumstances(event))
+
+
+def drop_table(event: DropTable) -> str:
+    return joined(_table(event), "PURGE" if event.purge else "", circumstances(event))
+
+
+def create_view(event: CreateView) -> str:
+    replaced = "in place of the old one" if event.replaced else ""
+    return joined(_table(event), column_names(event.view.columns), _sources(event.view), replaced, circumstances(event))
+
+
+def alter_view(event: AlterView) -> str:
+    renamed = if_told("renamed to", event.renamed_to)
+    changed = _sources(event.new_view) if event.new_view else ""
+    return joined(_table(event), renamed, changed, circumstances(event))
+
+
+def drop_view(event: DropView) -> str:
+    return joined(_table(event), circumstances(event))
+
+
+def truncate(event: Truncate) -> str:
+    which = "; ".join(map(pairs, event.partitions)) if event.partitions else "all rows"
+    return joined(f"{_table(event)}:", which, _made(event), circumstances(event))
+
+
+def create_tag(event: CreateTag) -> str:
+    how = joined(if_told("kept", event.retention), "moved" if event.replaced else "", by=", ")
+    return joined(_table(event), f"tag {event.tag}", _at(event.snapshot), how and f"({how})", circumstances(event))
+
+
+def drop_tag(event: DropTag) -> str:
+    return joined(_table(event), f"tag {event.tag}", circumstances(event))
+
+
+def create_branch(event: CreateBranch) -> str:
+    origin = joined(if_told("from branch", event.from_branch), if_told("from tag", event.tag), _at(event.snapshot))
+    how = joined(if_told("kept", event.retention), "in place of the old one" if event.replaced else "", by=", ")
+    return joined(_table(event), f"branch {event.branch}", origin, how and f"({how})", circumstances(event))
+
+
+def drop_branch(event: DropBranch) -> str:
+    return joined(_table(event), f"branch {event.branch}", circumstances(event))
+
+
+def branch_merged(event: BranchMerged) -> str:
+    merged = f"branch {event.branch} into {event.into or MAIN}"
+    return joined(_table(event), merged, step(event.previous_snapshot, event.snapshot), circumstances(event))
+
+
+def main_replaced(event: MainReplaced) -> str:
+    replaced = f"branch {event.branch} took the place of {event.previous or MAIN}"
+    return joined(_table(event), replaced, step(event.previous_snapshot, event.snapshot), circumstances(event))
+
+
+def _database(name: DatabaseName) -> str:
+    return joined(name.catalog, name.database, by=".")
+
+
+def _table(event: TableModification) -> str:
+    return joined(place(None, event.identifier), if_told("branch", event.on_branch))
+
+
+def _description(table: Table) -> str:
+    partitions = ", ".join(map(transform, table.partitioning))
+    return joined(column_names(table.columns), if_told("partitioned by", partitions))
+
+
+def _sources(view: View) -> str:
+    return if_told("←", listed(view.sources, lambda source: place(source.dataset, source.table)))
+
+
+def _made(event: TableModification) -> str:
+    return step(event.parent, event.produced)
+
+
+def _at(snapshot: int | None) -> str:
+    return "" if snapshot is None else f"@{snapshot}"
+
+
+def _database_changes(old: Database, new: Database) -> str:
+    changed = {key: value for key, value in new.properties.items() if old.properties.get(key) != value}
+    gone = [key for key in old.properties if key not in new.properties]
+    return joined(
+        if_told("set", pairs(changed)),
+        if_told("unset", ", ".join(gone)),
+        if_told("moved to", new.location if new.location != old.location else None),
+        if_told("comment", repr(new.comment) if new.comment != old.comment else None),
+        by="; ",
+    )
