@@ -10,6 +10,7 @@ public final class Catalogs {
     private final Map numbers = new LinkedHashMap();
     private final Map seen = new java.util.WeakHashMap();
     private final StringBuilder news = new StringBuilder();
+    private int next;
     private org.apache.spark.sql.SparkSession session;
 
     /** The configuration of the session that the next plan is of: asked only when a catalog is new. */
@@ -21,12 +22,19 @@ public final class Catalogs {
         String text = described(catalog);
         Integer number = (Integer) numbers.get(text);
         if (number == null) {
-            number = Integer.valueOf(numbers.size());
+            number = Integer.valueOf(next++);
             numbers.put(text, number);
             news.append(news.length() == 0 ? "" : ",").append("{\"number\":").append(number).append(",").append(text);
         }
         seen.put(catalog, number);
         return number.intValue();
+    }
+
+    /** What was told didn't arrive: everything is told anew, under numbers of its own. */
+    public synchronized void forget() {
+        numbers.clear();
+        seen.clear();
+        news.setLength(0);
     }
 
     /** What was told of catalogs since the last call, as elements of a list. */

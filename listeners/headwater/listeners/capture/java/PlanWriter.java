@@ -20,6 +20,7 @@ import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.execution.LogicalRDD;
+import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 
@@ -143,6 +144,8 @@ public final class PlanWriter {
             json.key(names[i]);
             values.write(value, this, json, 0);
         }
+        if (product instanceof InsertIntoHadoopFsRelationCommand)
+            json.entry("dynamicPartitionOverwrite", ((Boolean) Lazily.value(product, "dynamicPartitionOverwrite")).booleanValue());
     }
 
     /**

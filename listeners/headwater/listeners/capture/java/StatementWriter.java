@@ -63,11 +63,17 @@ public final class StatementWriter {
         return executed != null && executed.getClass().getSimpleName().equals("CommandResult");
     }
 
+    /** The text that was written last didn't arrive: what it told once is told again. */
+    public void forget() {
+        told.clear();
+        catalogs.forget();
+    }
+
     /** A nested execution ended: only what its leaves read, and what eyes look for. */
     public void nested(Statement statement, SparkListenerSQLExecutionEnd end) {
         try {
             leaves(end.qe(), null, statement.reads);
-            statement.kept.put("nested", end.qe());
+            command(statement, end.qe());
             for (int i = 0; i < eyes.length; i++) {
                 Json json = new Json().open();
                 if (eyes[i] instanceof NestedEye) ((NestedEye) eyes[i]).nested(statement, end.qe(), json);
@@ -77,6 +83,32 @@ public final class StatementWriter {
         } catch (Throwable e) {
             statement.hints.add(new Json().open().entry("unreadable", e.toString()).close().toString());
         }
+    }
+
+    /** A command within a command: that it ran, and what it counted. */
+    private static void command(Statement statement, QueryExecution query) throws Exception {
+        LogicalPlan plan = planOf(query);
+        if (!(plan instanceof Command) || isRepeated(query)) return;
+        Json json = new Json().open().entry("command", plan.getClass().getSimpleName());
+        if (plan instanceof org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand)
+            json.entry("outputPath", ((org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand) plan).outputPath().toString());
+        metrics(query, json);
+        statement.hints.add(json.close().toString());
+    }
+
+    /** What the topmost operator counted. */
+    private static void metrics(QueryExecution query, Json json) throws Exception {
+        Object physical = Lazily.value(query, "executedPlan");
+        Object metrics = physical == null ? null : Lazily.value(physical, "metrics");
+        if (!(metrics instanceof scala.collection.Map)) return;
+        Map found = new java.util.TreeMap(Values.javaMap((scala.collection.Map) metrics));
+        if (found.isEmpty()) return;
+        json.key("metrics").open();
+        for (Object key : found.keySet()) {
+            org.apache.spark.sql.execution.metric.SQLMetric metric = (org.apache.spark.sql.execution.metric.SQLMetric) found.get(key);
+            json.entry((String) key, metric.value());
+        }
+        json.close();
     }
 
     /** The text of a statement; null where there is nothing to tell. */
@@ -144,6 +176,7 @@ public final class StatementWriter {
         for (int i = 0; i < statement.executions.size(); i++) noted.addAll(Facts.take(statement.executions.get(i).toString()));
         list("noted", noted, json);
         rows(statement.query, json);
+        metrics(statement.query, json);
         json.key("formats").open();
         for (int i = 0; i < eyes.length; i++) {
             Json ended = new Json().open();

@@ -50,12 +50,12 @@ public final class Tap extends SparkListener {
     public final AtomicLong dropped = new AtomicLong();
     public final AtomicLong failed = new AtomicLong();
 
-    public Tap(SparkContext context, Eye[] eyes, boolean reads, boolean sql, int mostPlans, long mostWeight, long mostBytes) {
+    public Tap(SparkContext context, Eye[] eyes, boolean reads, boolean sql, int mostPlans, long mostWeight, int mostTexts, long mostBytes) {
         this.context = context;
         this.reads = reads;
         this.waiting = new LinkedBlockingQueue(mostPlans);
         this.mostWeight = mostWeight;
-        this.texts = new Texts(mostBytes);
+        this.texts = new Texts(mostTexts, mostBytes);
         this.writer = new StatementWriter(eyes, sql, SHAPES);
     }
 
@@ -78,12 +78,32 @@ public final class Tap extends SparkListener {
     /** Up to so many texts, a line each; null if there was none in that time. */
     public String take(int most, long millis) throws InterruptedException { return texts.take(most, millis); }
 
-    /** True once everything that was posted to this listener has become a text, within that time. */
-    public boolean settled(long millis) throws InterruptedException {
+    /**
+     * True once everything that was posted to the bus before this call has become a text, within that time; a text
+     * `{"kind":"mark","token":…}` stands behind it then.
+     */
+    public boolean settle(String token, long millis) throws Exception {
         long deadline = System.nanoTime() + millis * 1000000L;
-        while (pending.get() > 0) {
-            if (System.nanoTime() > deadline) return false;
-            Thread.sleep(2);
+        boolean done = queueIsEmpty(millis);
+        while (done && pending.get() > 0) {
+            done = System.nanoTime() < deadline;
+            if (done) Thread.sleep(1);
+        }
+        loose();
+        texts.mark(new Json().open().entry("kind", "mark").entry("token", token).entry("settled", done).close().toString());
+        return done;
+    }
+
+    /** Only our own queue counts: others may hang in somebody's listener. */
+    private boolean queueIsEmpty(long millis) throws Exception {
+        Object bus = context.listenerBus();
+        java.util.Iterator queues = ((java.util.List) Lazily.field(bus.getClass(), "queues").get(bus)).iterator();
+        while (queues.hasNext()) {
+            Object queue = queues.next();
+            if (!"headwater".equals(Lazily.field(queue.getClass(), "name").get(queue))) continue;
+            java.lang.reflect.Method wait = queue.getClass().getMethod("waitUntilEmpty", new Class[] {long.class});
+            wait.setAccessible(true);
+            return Boolean.TRUE.equals(wait.invoke(queue, new Object[] {Long.valueOf(millis)}));
         }
         return true;
     }
@@ -201,7 +221,7 @@ public final class Tap extends SparkListener {
             text = StatementWriter.unreadable(statement, end, e);
         }
         for (int i = 0; i < statement.executions.size(); i++) Facts.take(statement.executions.get(i).toString());
-        if (text != null) texts.add(text);
+        if (text != null && !texts.add(text)) writer.forget();
     }
 
     /** Commits that were made outside of any execution. */
@@ -209,6 +229,8 @@ public final class Tap extends SparkListener {
         List facts = Facts.take("");
         for (int i = 0; i < facts.size(); i++) texts.add("{\"kind\":\"loose\",\"fact\":" + facts.get(i) + "}");
     }
+
+    public long failures() { return failed.get() + Facts.FAILED.get() + Facts.DROPPED.get(); }
 
     /** How many events Spark itself dropped for this listener's queue. */
     public long droppedBySpark() {
@@ -218,18 +240,31 @@ public final class Tap extends SparkListener {
     /** Texts that wait, bounded by their length. */
     private static final class Texts {
         private final ArrayDeque queue = new ArrayDeque();
+        private final int mostTexts;
         private final long most;
         private long held;
         private long missing;
         private long missingSince;
 
-        Texts(long most) { this.most = most; }
+        Texts(int mostTexts, long most) {
+            this.mostTexts = mostTexts;
+            this.most = most;
+        }
 
-        synchronized void add(String text) {
-            if (held + 2L * text.length() > most && !queue.isEmpty()) {
+        synchronized boolean add(String text) {
+            if (!queue.isEmpty() && (held + 2L * text.length() > most || queue.size() >= mostTexts)) {
                 dropped();
-                return;
+                return false;
             }
+            tellMissing();
+            held += 2L * text.length();
+            queue.add(text);
+            notifyAll();
+            return true;
+        }
+
+        /** What has to arrive, however full it is. */
+        synchronized void mark(String text) {
             tellMissing();
             held += 2L * text.length();
             queue.add(text);
