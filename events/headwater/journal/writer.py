@@ -98,6 +98,11 @@ class Journal(Closing):
         return self._appender.next_offset
 
     @property
+    def last_time(self) -> int:
+        """When the newest record was appended, in microseconds; ahead of the clock where that was set back."""
+        return self._appender.last_time
+
+    @property
     def size(self) -> int:
         """Bytes of all segments."""
         with self._mutex:

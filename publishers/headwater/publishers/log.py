@@ -1,0 +1,213 @@
+"""Events to a local log: the bus of a machine that has no broker. The same records, key and headers included.
+
+An answer means what `fsync` says: with `always` and `interval` that the records are on the disk, with `none` that they
+are in the kernel, and survive the process only. Each spool's listener writes to a partition of its own.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from headwater.config import Bytes, Config, Seconds, read_config
+from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
+from headwater.journal import (
+    Entry,
+    Files,
+    Fsync,
+    Journal,
+    JournalOptions,
+    LocalLog,
+    OsFiles,
+    StorageError,
+    SyncFailedError,
+)
+from headwater.spi import Batch, Clock, ListenerContext, Position
+
+_SYNC_SECONDS: Final = 1.0
+"""A batch waits so long for the disk at most; after that it is `flush` that waits, as long as it may."""
+_SMALLEST_LOG: Final = 64 << 10
+_LARGEST_RECORD: Final = 64 << 20
+"""Whatever lay in a spool goes into a log."""
+_WRONG_PLACE: Final = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG}
+)
+"""What the kernel says of a directory that somebody must see to; anything else can pass."""
+
+
+def data_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where a log is kept that no `dir` names: `log` in the user's data directory of headwater."""
+    own, shared = environment.get("HEADWATER_DATA"), environment.get("XDG_DATA_HOME")
+    if own:
+        return Path(own, "log")
+    return Path(shared, "headwater", "log") if shared else Path("~", ".local", "share", "headwater", "log")
+
+
+class LogConfig(Config):
+    """What stands under `spark.headwater.log.`. The limits hold for each partition: one for each driver at one time."""
+
+    dir: Path = Field(default_factory=data_directory)
+    """On a local disk. `$HEADWATER_DATA/log`, `$XDG_DATA_HOME/headwater/log` or `~/.local/share/headwater/log`."""
+    fsync: Fsync = Fsync.INTERVAL
+    """`always`: each batch before it is answered; `interval`: at times; `none`: when the kernel sees fit."""
+    fsync_interval: Annotated[Seconds, Field(gt=0)] = 1.0
+    max_bytes: Annotated[Bytes, Field(ge=_SMALLEST_LOG)] = 1 << 30
+    """Above it the oldest segment goes, and who hasn't read it is told what was lost."""
+    max_age: Annotated[Seconds, Field(gt=0)] | None = None
+    """Segments whose newest record is older go; without it age doesn't matter."""
+
+    def journal_options(self) -> JournalOptions:
+        """With `always` it is the listener that waits for the disk, because it can give up waiting."""
+        return JournalOptions(
+            fsync=Fsync.NONE if self.fsync is Fsync.NONE else Fsync.INTERVAL,
+            fsync_interval=self.fsync_interval,
+            max_bytes=self.max_bytes,
+            max_age=self.max_age,
+            max_record_bytes=_LARGEST_RECORD,
+        )
+
+
+class LogFactory:
+    """The entry point `log`."""
+
+    def __init__(self, files: Files | None = None) -> None:
+        self._files = files or OsFiles()
+
+    def create(self, context: ListenerContext) -> LogListener:
+        config = read_config(LogConfig, context.configuration, shown=context.prefix)
+        directory = _usable(config.dir, f"{context.prefix}dir")
+        return LogListener(directory, config, context.clock, self._files)
+
+
+class LogListener:
+    """Writes to one partition, which it takes with the first batch."""
+
+    def __init__(self, directory: Path, config: LogConfig, clock: Clock, files: Files) -> None:
+        """Use `LogFactory`."""
+        self._directory = directory
+        self._config = config
+        self._clock = clock
+        self._files = files
+        self._journal: Journal | None = None
+        self._handed: Position | None = None
+        self._appended: Position | None = None
+        """Up to here everything is in the journal; what is handed over again is known by it."""
+        self._answer: Position | None = None
+        self._synced = time.monotonic()
+        self._inode = -1
+
+    def handle(self, batch: Batch) -> Position | None:
+        self._handed = batch.end
+        journal = self._open()
+        self._append(journal, batch)
+        self._clock.observe(journal.last_time)
+        if self._config.fsync is Fsync.NONE:
+            self._answer = self._appended
+        elif self._config.fsync is Fsync.ALWAYS or time.monotonic() - self._synced >= self._config.fsync_interval:
+            self._sync(journal, _SYNC_SECONDS)
+        return self._answer
+
+    def flush(self, timeout: float) -> Position | None:
+        if self._journal is not None and self._answer != self._appended:
+            self._sync(self._journal, timeout)
+        return self._answer
+
+    def close(self, timeout: float) -> bool:
+        deadline = time.monotonic() + timeout
+        journal, is_synced = self._journal, True
+        if journal is not None:
+            try:
+                self.flush(timeout)
+            except StorageError:
+                is_synced = False
+            is_synced = journal.close(max(0.0, deadline - time.monotonic())) and is_synced
+        return is_synced and self._answer == self._handed
+
+    def _open(self) -> Journal:
+        """The partition; a new one where somebody removed the log under it, and what isn't answered goes there."""
+        if self._journal is not None and not self._is_there(self._journal):
+            self._journal.close(0)
+            self._journal = None
+            if self._appended != self._answer:
+                self._appended = self._answer
+                raise TransientError(
+                    f"the log {self._directory} was removed while it was written to: a new one is begun"
+                )
+        if self._journal is None:
+            try:
+                self._journal = LocalLog.open(
+                    self._directory, self._config.journal_options(), files=self._files
+                ).writer()
+                self._inode = self._journal.directory.stat().st_ino
+            except StorageError as e:
+                raise _of_place(e, self._directory) from e
+        return self._journal
+
+    def _is_there(self, journal: Journal) -> bool:
+        try:
+            return journal.directory.stat().st_ino == self._inode
+        except OSError:
+            return False
+
+    def _append(self, journal: Journal, batch: Batch) -> None:
+        records = [each for each in batch if self._appended is None or each.position > self._appended]
+        try:
+            journal.append_many([Entry(each.data, each.key, each.headers) for each in records])
+        except StorageError as e:
+            if e.appended:
+                self._appended = records[e.appended - 1].position
+            raise _of_place(e, self._directory) from e
+        self._appended = batch.end
+
+    def _sync(self, journal: Journal, timeout: float) -> None:
+        try:
+            if journal.flush(timeout):
+                self._answer = self._appended
+                self._synced = time.monotonic()
+        except SyncFailedError:
+            self._appended = self._answer  # what lies behind may not survive the machine: append it again
+            raise
+
+
+def _usable(directory: Path, key: str) -> Path:
+    """The directory, made if absent. Told now is only what somebody must see to: a full disk can have room again."""
+    try:
+        path = directory.expanduser()
+        if not path.is_absolute():
+            why = (
+                "is a URL"
+                if directory.parts[:1] and directory.parts[0].endswith(":")
+                else "depends on where the driver is started"
+            )
+            raise ConfigurationError(f"{key}: {directory} {why}: write an absolute path on a local disk")
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as e:
+        if e.errno in _WRONG_PLACE:
+            raise ConfigurationError(f"{key}: {_advice(directory, e)}") from e
+        path = directory.expanduser()
+    except RuntimeError as e:  # no home
+        raise ConfigurationError(f"{key}: {directory}: {e}: write an absolute path") from e
+    return path
+
+
+def _of_place(error: StorageError, directory: Path) -> HeadwaterError:
+    """A TerminalError where the place is wrong, which no waiting mends; else what it is."""
+    cause = error.__cause__
+    if isinstance(cause, OSError) and cause.errno in _WRONG_PLACE:
+        return TerminalError(_advice(directory, cause))
+    return error
+
+
+def _advice(directory: Path, cause: OSError) -> str:
+    return (
+        f"{directory} can't be written to ({cause.strerror}): name a directory on a local disk that the driver's "
+        "user may write to, or give that user the right"
+    )

@@ -1,0 +1,260 @@
+"""The local log as a listener: what it writes, what it answers when the disk fails, what it says of a wrong place."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from typing_extensions import Buffer
+
+from headwater.errors import ConfigurationError, TerminalError, TransientError
+from headwater.journal import Journal, JournalOptions, OsFiles, StorageFullError, SyncFailedError
+from headwater.publishers.log import LogFactory, LogListener, data_directory
+from headwater.spi import Batch, Record
+from headwater.testing.examples import EXAMPLES
+from headwater.testing.listeners import batch, record
+from headwater.testing.memory import MemoryContext
+from tests.contract.test_log_listener import id_of, records_of
+
+ALL = batch(EXAMPLES)
+
+
+class Disk(OsFiles):
+    """The real one, with room for so many bytes more, and an fsync that may fail."""
+
+    def __init__(self) -> None:
+        self.room = 1 << 30
+        self.fails = False
+        self.syncs = 0
+
+    def write(self, descriptor: int, data: Buffer, position: int, /) -> int:
+        fits = bytes(data)[: self.room]
+        if not fits:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.room -= len(fits)
+        return os.pwrite(descriptor, fits, position)
+
+    def sync(self, descriptor: int) -> None:
+        self.syncs += 1
+        if self.fails:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        super().sync(descriptor)
+
+
+@pytest.fixture
+def executor() -> Iterator[Executor]:
+    with ThreadPoolExecutor(1) as made:
+        yield made
+
+
+class Log:
+    """A log in a directory, and the listeners that write to it."""
+
+    def __init__(self, directory: Path, executor: Executor) -> None:
+        self.directory = directory
+        self.disk = Disk()
+        self.context = MemoryContext("log", {}, executor)
+
+    def listener(self, **configuration: str) -> LogListener:
+        keys = {"dir": str(self.directory)} | {key.replace("_", "."): value for key, value in configuration.items()}
+        self.context = MemoryContext("log", keys, self.context.executor)
+        return LogFactory(self.disk).create(self.context)
+
+    def sequences(self) -> list[int]:
+        return [id_of(each).sequence for each in records_of(self.directory)]
+
+
+@pytest.fixture
+def log(tmp_path: Path, executor: Executor) -> Log:
+    return Log(tmp_path / "log", executor)
+
+
+def told(records: list[Record]) -> list[int]:
+    return [each.event_id.sequence for each in records]
+
+
+def test_bytes_key_and_headers_are_those_of_the_spool(log: Log) -> None:
+    listener = log.listener()
+    listener.handle(ALL)
+    assert listener.close(5.0)
+    written = [(each.value, each.key, each.headers) for each in records_of(log.directory)]
+    assert written == [(each.data, each.key, each.headers) for each in ALL]
+
+
+def test_the_producers_clock_is_told_the_time_of_the_log(log: Log) -> None:
+    """Who wrote to the partition before had a clock that is ahead, and a partition's times never go back."""
+    ahead = 4_000_000_000_000_000
+    with Journal.open(log.directory / "partition-0000", JournalOptions(clock=lambda: ahead)) as journal:
+        journal.append(b"from tomorrow")
+    listener = log.listener()
+    listener.handle(ALL)
+    assert listener.close(5.0)
+    assert log.context.clock.observed == [ahead]
+
+
+@pytest.mark.parametrize("fsync", ["always", "interval"])
+def test_nothing_is_answered_that_is_not_on_the_disk(log: Log, fsync: str) -> None:
+    listener = log.listener(fsync=fsync)
+    log.disk.fails = True
+    with pytest.raises(SyncFailedError):
+        assert (listener.handle(ALL), listener.flush(5.0)) == (None, None)
+    log.disk.fails = False
+    log.disk.syncs = 0
+    listener.handle(ALL)
+    assert listener.flush(5.0) == ALL.end
+    assert log.disk.syncs
+    assert listener.close(5.0)
+    assert log.sequences()[-len(ALL) :] == told(list(ALL)), "what may not survive the machine is appended again"
+
+
+def test_without_fsync_an_answer_means_the_kernel(log: Log) -> None:
+    listener = log.listener(fsync="none")
+    log.disk.fails = True
+    assert listener.handle(ALL) == ALL.end
+    assert listener.close(5.0)
+
+
+def test_an_answer_moves_in_a_stream_without_pauses(log: Log) -> None:
+    """Nobody calls flush as long as there is something to hand over."""
+    listener = log.listener(fsync_interval="1us")
+    first, second = Batch(ALL.records[:5]), Batch(ALL.records[5:])
+    assert listener.handle(first) == first.end
+    assert listener.handle(second) == second.end
+    assert listener.close(5.0)
+
+
+def test_what_got_in_before_the_disk_was_full_does_not_come_twice(log: Log) -> None:
+    listener = log.listener()
+    listener.handle(Batch(ALL.records[:1]))
+    log.disk.room = 3000
+    with pytest.raises(StorageFullError, match="make room on the device"):
+        listener.handle(Batch(ALL.records[1:]))
+    assert 1 < len(log.sequences()) < len(ALL)
+    log.disk.room = 1 << 30
+    listener.handle(ALL)
+    assert listener.flush(5.0) == ALL.end
+    assert listener.close(5.0)
+    assert log.sequences() == told(list(ALL))
+
+
+def test_a_full_disk_at_the_beginning_is_a_passing_thing(log: Log) -> None:
+    listener = log.listener()
+    log.disk.room = 0
+    with pytest.raises(TransientError):
+        listener.handle(ALL)
+    assert not listener.close(1.0)
+
+
+def test_a_log_that_was_removed_begins_anew(log: Log) -> None:
+    listener = log.listener(fsync="always")
+    listener.handle(Batch(ALL.records[:3]))
+    shutil.rmtree(log.directory)
+    assert listener.handle(Batch(ALL.records[3:])) == ALL.end
+    assert listener.close(5.0)
+    assert log.sequences() == told(list(ALL.records[3:]))
+
+
+def test_what_was_not_answered_when_the_log_was_removed_is_asked_for_again(log: Log) -> None:
+    listener = log.listener(fsync_interval="1h")
+    assert listener.handle(Batch(ALL.records[:3])) is None
+    shutil.rmtree(log.directory)
+    with pytest.raises(TransientError, match="was removed"):
+        listener.handle(Batch(ALL.records[3:]))
+    listener.handle(ALL)
+    assert listener.close(5.0)
+    assert log.sequences() == told(list(ALL))
+
+
+def test_limits_are_those_of_the_configuration(log: Log) -> None:
+    listener = log.listener(max_bytes="64k", fsync="always")
+    for position in range(1, 600):
+        listener.handle(Batch((record(position, EXAMPLES[position % len(EXAMPLES)]),)))
+    assert listener.close(5.0)
+    assert sum(path.stat().st_size for path in log.directory.rglob("*.segment")) <= 64 << 10
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("dir", "logs", "spark.headwater.log.dir: logs depends on where the driver is started: write an absolute path"),
+        ("dir", "s3://lake/log", "spark.headwater.log.dir: s3:/lake/log is a URL: write an absolute path"),
+        ("dir", "/dev/null", r"spark.headwater.log.dir: /dev/null can't be written to \(File exists\)"),
+        ("dir", "/dev/null/log", r"spark.headwater.log.dir: /dev/null/log can't be written to \(Not a directory\)"),
+        ("fsync", "sometimes", "spark.headwater.log.fsync: .*'none', 'interval' or 'always'"),
+        ("max.bytes", "5", "spark.headwater.log.max.bytes: .*greater than or equal to 65536"),
+        ("max.age", "0", "spark.headwater.log.max.age: .*greater than 0"),
+        ("max.byte", "5", "no key spark.headwater.log.max.byte: did you mean spark.headwater.log.max.bytes"),
+    ],
+)
+def test_a_wrong_configuration_says_what_is_right(log: Log, key: str, value: str, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        log.listener(**{key: value})
+
+
+def test_a_place_that_goes_wrong_later_is_terminal(log: Log) -> None:
+    listener = log.listener()
+    log.directory.rmdir()
+    log.directory.write_text("a file")
+    with pytest.raises(TerminalError, match=r"can't be written to .*: name a directory on a local disk"):
+        listener.handle(ALL)
+
+
+def test_without_a_directory_it_is_in_the_users_data() -> None:
+    assert str(data_directory({})) == "~/.local/share/headwater/log"
+    assert str(data_directory({"XDG_DATA_HOME": "/data"})) == "/data/headwater/log"
+    assert str(data_directory({"XDG_DATA_HOME": "/data", "HEADWATER_DATA": "/own"})) == "/own/log"
+
+
+def test_the_default_directory_is_made(tmp_path: Path, executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for variable in ("HEADWATER_DATA", "XDG_DATA_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    listener = LogFactory().create(MemoryContext("log", {}, executor))
+    listener.handle(ALL)
+    assert listener.close(5.0)
+    assert len(records_of(tmp_path / ".local/share/headwater/log")) == len(ALL)
+
+
+VICTIM = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from headwater.publishers.log import LogFactory
+from headwater.spi import Batch
+from headwater.testing.examples import EXAMPLES
+from headwater.testing.listeners import batch
+from headwater.testing.memory import MemoryContext
+context = MemoryContext("log", {"dir": sys.argv[1], "fsync": sys.argv[2]}, ThreadPoolExecutor(1))
+listener = LogFactory().create(context)
+for record in batch(EXAMPLES):
+    listener.handle(Batch((record,)))
+    print(listener.flush(10.0), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("fsync", ["none", "interval", "always"])
+def test_what_was_answered_survives_kill_9(log: Log, fsync: str) -> None:
+    """The next listener is handed all again, as where the cursor had not moved yet: then everything is there."""
+    command = [sys.executable, "-c", VICTIM, str(log.directory), fsync]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as victim:
+        assert victim.stdout
+        answers = [int(victim.stdout.readline()) for _ in ALL]
+        victim.send_signal(signal.SIGKILL)
+        assert victim.wait(timeout=30) == -signal.SIGKILL
+    assert answers == [each.position for each in ALL]
+    assert log.sequences() == told(list(ALL))
+    listener = log.listener()
+    listener.handle(ALL)
+    assert listener.close(5.0)
+    assert log.sequences() == 2 * told(list(ALL))
+    assert [path.name for path in log.directory.iterdir()] == ["partition-0000"], (
+        "the dead one's partition is taken over"
+    )
