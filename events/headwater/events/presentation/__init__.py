@@ -5,11 +5,12 @@ The console and the command line show events with this; nothing else imports it.
 
 from headwater.events.presentation.json_form import event_object, json_line
 from headwater.events.presentation.line import Line, Tone, as_shown, line_of
-from headwater.events.presentation.strangers import Origin, Undecodable, stranger_line, stranger_object
+from headwater.events.presentation.strangers import Origin, Stranger, Undecodable, stranger_line, stranger_object
 
 __all__ = [
     "Line",
     "Origin",
+    "Stranger",
     "Tone",
     "Undecodable",
     "as_shown",
