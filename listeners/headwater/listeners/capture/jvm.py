@@ -110,7 +110,7 @@ class Java:
     def _has(self, class_name: str) -> bool:
         try:
             self._parent.loadClass(class_name)
-        except Exception:  # whatever a class loader says: it isn't there for us
+        except Exception:  # noqa: BLE001 - whatever a class loader says: it isn't there for us
             return False
         return True
 
@@ -138,11 +138,11 @@ def sources() -> dict[str, bytes]:
 
 
 def brief(error: Exception) -> str:
-    """The lines of a Java exception that say what is wrong, not where."""
+    """What a Java exception says at its root."""
     cause = getattr(error, "java_exception", None)
     if cause is None:
         return f"{type(error).__name__}: {error}".splitlines()[0]
     words = [str(cause.toString())]
-    while (cause := cause.getCause()) is not None and len(words) < 4:
+    while (cause := cause.getCause()) is not None and len(words) < 20:
         words.append(str(cause.toString()))
-    return "; ".join(words)[:600]
+    return words[-1][:600]

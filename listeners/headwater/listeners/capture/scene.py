@@ -69,6 +69,11 @@ class Scene:
         """The catalog that an argument of a node refers to, `{"catalog": n}`."""
         return self._catalogs[reference["catalog"] if isinstance(reference, Mapping) else reference]
 
+    def catalog_called(self, name: str) -> NamedCatalog | None:
+        """The catalog that had this name last."""
+        found = [each for each in self._catalogs.values() if each.name == name]
+        return found[-1] if found else self.session_catalog() if name == SESSION_CATALOG else None
+
     def session_catalog(self) -> NamedCatalog:
         """`spark_catalog`, for nodes of the first kind, which name tables without it."""
         for known in self._catalogs.values():

@@ -28,10 +28,14 @@ class Facts:
     nested_reads: tuple[Mapping[str, Any], ...] = ()
     """The same of executions nested in it, whose attributes aren't the plan's."""
     hints: tuple[Mapping[str, Any], ...] = ()
+    """What was seen in nested executions: a command that ran (`command`, its `metrics` and `outputPath`), and what the
+    formats' eyes tell."""
     noted: tuple[Mapping[str, Any], ...] = ()
     """What hooks noted in the threads that did it: each has `hook`."""
     rows: tuple[Mapping[str, Any], ...] = ()
     """What the command answered: the ids that procedures return."""
+    metrics: Mapping[str, int] = field(default_factory=dict)
+    """What the topmost operator counted: numOutputRows …"""
     looked_up: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By the format's word: what its eye looked up when the statement had ended."""
 
@@ -85,5 +89,6 @@ def _facts(record: Mapping[str, Any]) -> Facts:
         hints=tuple(record.get("hints", ())),
         noted=tuple(record.get("noted", ())),
         rows=tuple(record.get("rows", ())),
+        metrics=record.get("metrics", {}),
         looked_up=record.get("formats", {}),
     )

@@ -15,6 +15,8 @@ _MOST_PLANS: Final = 1_000
 """How many plans may wait until they are read. They are read at the JVM's own speed, whatever Python does."""
 _PLAN_WEIGHT: Final = 64 << 20
 """In characters of the plans' descriptions."""
+_SPARKS_OWN: Final = frozenset({"Catalog"})
+"""Hooks that reach into nobody's library: registered where Spark lets listeners register."""
 
 
 class Tap:
@@ -84,7 +86,7 @@ class Tap:
         return eyes
 
     def _install(self, part: str) -> None:
-        if not self._java.has_source(f"{part}Hook") or not self._hooks:
+        if not self._java.has_source(f"{part}Hook") or not (self._hooks or part in _SPARKS_OWN):
             return
         try:
             self._java.call(f"{part}Hook", "install")

@@ -1,7 +1,7 @@
 """What capture needs to know of a table format. One module (or package) per format implements it: siblings.
 
-A format reads what its eye wrote (`capture/java/<Format>Eye.java`): of a plan's shape, in `source` and `sink`, which are
-asked once for each shape; and of the facts of each statement, in `reads`, `written` and `evolved`.
+A format reads what its eye wrote (`capture/java/<Format>Eye.java`): of a plan's shape, in `source` and `sink`, asked
+once for each shape; and of the facts of each statement, in `reads`, `written` and `evolved`.
 """
 
 from __future__ import annotations
@@ -66,8 +66,11 @@ class Outcome:
     """What became of a target. No outputs and no gap: nothing was committed."""
 
     outputs: tuple[Output, ...] = ()
+    """The place stands in each; what they were made from is the caller's business."""
     gap: str | None = None
     """Why a snapshot isn't exact."""
+    sink: ShapedSink | None = None
+    """The sink, where the facts tell more of it than the shape did: a table that the statement made."""
 
 
 class TableFormat(Protocol):
@@ -79,8 +82,9 @@ class TableFormat(Protocol):
         ...
 
     def sink(self, node: Node, plan: Plan, scene: Scene) -> Target | None:
-        """What a relation (DataSourceV2Relation, LogicalRelation …) is, as a thing that is written; None where it isn't
-        this format's."""
+        """What is written, told by a relation (DataSourceV2Relation, LogicalRelation …) or, where the statement makes
+        the table or the source of the first kind does (CreateTableAsSelect, ReplaceTableAsSelect, SaveIntoDataSource-
+        Command), by the command itself; None where it isn't this format's."""
         ...
 
     def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:

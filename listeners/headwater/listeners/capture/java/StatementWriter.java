@@ -104,9 +104,10 @@ public final class StatementWriter {
         Map found = new java.util.TreeMap(Values.javaMap((scala.collection.Map) metrics));
         if (found.isEmpty()) return;
         json.key("metrics").open();
-        for (Object key : found.keySet()) {
-            org.apache.spark.sql.execution.metric.SQLMetric metric = (org.apache.spark.sql.execution.metric.SQLMetric) found.get(key);
-            json.entry((String) key, metric.value());
+        java.util.Iterator each = found.entrySet().iterator();
+        while (each.hasNext()) {
+            Map.Entry entry = (Map.Entry) each.next();
+            json.entry((String) entry.getKey(), (Number) ((org.apache.spark.util.AccumulatorV2) entry.getValue()).value());
         }
         json.close();
     }
@@ -143,8 +144,11 @@ public final class StatementWriter {
         Json json = new Json().open().entry("kind", "statement").entry("id", statement.id).entry("started", statement.started);
         json.entry("ended", end.time()).entry("name", (String) Options.get(end.executionName()));
         json.key("confs").open();
-        for (Object key : new java.util.TreeMap(statement.confs).keySet())
-            if (((String) key).startsWith("spark.headwater.")) json.entry((String) key, (String) statement.confs.get(key));
+        java.util.Iterator each = new java.util.TreeMap(statement.confs).entrySet().iterator();
+        while (each.hasNext()) {
+            Map.Entry entry = (Map.Entry) each.next();
+            if (((String) entry.getKey()).startsWith("spark.headwater.")) json.entry((String) entry.getKey(), (String) entry.getValue());
+        }
         json.close().key("tags").openList();
         for (int i = 0; i < statement.tags.size(); i++) json.value((String) statement.tags.get(i));
         json.closeList();

@@ -1,0 +1,1 @@
+"""Statements that write: what they read, what they made, and how the columns follow from each other."""

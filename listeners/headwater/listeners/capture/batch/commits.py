@@ -1,0 +1,198 @@
+"""From a statement that wrote to what is told of it: the shape, the commit, or the failure."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from headwater.events import (
+    Committed,
+    ErrorDetails,
+    Event,
+    Gap,
+    GapReason,
+    Input,
+    JobLineage,
+    JobName,
+    NamedCatalog,
+    Output,
+    Place,
+    ReadMode,
+    ShapedSink,
+    Sink,
+    Source,
+    StatementFailed,
+)
+from headwater.listeners.capture.batch.shapes import Leaf, Reached, ShapeOfWrite, fingerprinted
+from headwater.listeners.capture.formats.protocol import Outcome, Version
+from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.statements import Statement
+
+_REMEMBERED: Final = 10_000
+_PLACE: Final = ("dataset", "table", "life", "format", "branch", "main", "opaque")
+
+
+@dataclass(frozen=True)
+class By:
+    """On whose account a statement is told."""
+
+    job: JobName
+    run: UUID
+    parent_job: JobName
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What a leaf gave, as an input of the commit."""
+
+    leaf: int
+    input: Input
+    gap: str | None
+
+
+class Commits:
+    """For one producer and one thread: which shapes were told, and when."""
+
+    def __init__(self, scene: Scene, next_barrier: Callable[[], int], repeat: float) -> None:
+        self._scene = scene
+        self._next_barrier = next_barrier
+        self._repeat = repeat
+        self._told: OrderedDict[bytes, float] = OrderedDict()
+
+    def events(self, statement: Statement, shape: ShapeOfWrite, by: By) -> Iterator[Event]:
+        """Drafts, in order. None at all where nothing was committed."""
+        outcomes = [_outcome(reached, statement) for reached in shape.parts]
+        if not any(each.outputs or each.gap for each in outcomes):
+            return
+        for reached in shape.parts:
+            if reached.format is not None:
+                yield from reached.format.evolved(reached.part.target, statement, self._scene)
+        reads = list(self._reads(statement, shape))
+        inputs = tuple(dict.fromkeys(read.input for read in reads))
+        sinks = tuple(o.sink or r.part.target.sink for o, r in zip(outcomes, shape.parts, strict=True))
+        fingerprint = fingerprinted(shape.sources, sinks, shape.columns, self._scene.redactor)
+        if self._is_due(fingerprint):
+            yield self._lineage(statement, shape, sinks, fingerprint, by)
+        outputs = tuple(self._outputs(outcomes, shape, reads, inputs))
+        barrier = self._next_barrier()
+        if outputs:
+            yield Committed(
+                barrier=barrier,
+                fingerprint=fingerprint,
+                parent_job=by.parent_job,
+                inputs=inputs,
+                outputs=outputs,
+                **_account(statement, by),
+            )
+        for gap in self._gaps(shape, reads, zip(outcomes, sinks, strict=True), barrier):
+            yield gap.model_copy(update=_account(statement, by))
+
+    def failed(self, statement: Statement, shape: ShapeOfWrite, by: By) -> StatementFailed:
+        failure = statement.failure
+        assert failure is not None  # noqa: S101 - the caller's business
+        return StatementFailed(
+            inputs=tuple(Source(**_place(source), tag=source.tag) for source in shape.sources),
+            outputs=tuple(Sink(**_place(reached.part.target.sink)) for reached in shape.parts),
+            parent_job=by.parent_job,
+            error=ErrorDetails(
+                type=failure.type or "unknown",
+                message=failure.message,
+                condition=failure.condition,
+                sql_state=failure.sql_state,
+            ),
+            sql=statement.sql,
+            **_account(statement, by),
+        )
+
+    def _reads(self, statement: Statement, shape: ShapeOfWrite) -> Iterator[_Read]:
+        for number, leaf in enumerate(shape.leaves):
+            for version in _versions(leaf, statement):
+                source = shape.sources[leaf.source]
+                yield _Read(number, _input(source, version, versioned=leaf.described.versioned), version.why)
+
+    def _outputs(
+        self, outcomes: list[Outcome], shape: ShapeOfWrite, reads: list[_Read], inputs: tuple[Input, ...]
+    ) -> Iterator[Output]:
+        for outcome, reached in zip(outcomes, shape.parts, strict=True):
+            made_from = tuple(dict.fromkeys(inputs.index(read.input) for read in reads if read.leaf in reached.leaves))
+            for output in outcome.outputs:
+                yield output if output.made_from is not None else output.model_copy(update={"made_from": made_from})
+
+    def _lineage(
+        self, statement: Statement, shape: ShapeOfWrite, sinks: tuple[ShapedSink, ...], fingerprint: bytes, by: By
+    ) -> JobLineage:
+        return JobLineage(
+            fingerprint=fingerprint,
+            parent_job=by.parent_job,
+            inputs=shape.sources,
+            outputs=sinks,
+            columns=shape.columns,
+            catalogs=self._catalogs(shape, sinks),
+            sql=statement.sql,
+            **_account(statement, by),
+        )
+
+    def _catalogs(self, shape: ShapeOfWrite, sinks: tuple[ShapedSink, ...]) -> tuple[NamedCatalog, ...]:
+        names = dict.fromkeys(each.table.catalog for each in (*shape.sources, *sinks) if each.table is not None)
+        known = (self._scene.catalog_called(name) for name in names)
+        return tuple(NamedCatalog(name=c.name, id=c.context.id) for c in known if c is not None and c.context.id)
+
+    def _is_due(self, fingerprint: bytes) -> bool:
+        now, told = time.monotonic(), self._told.get(fingerprint)
+        if told is not None and now - told < self._repeat:
+            return False
+        self._told[fingerprint] = now
+        self._told.move_to_end(fingerprint)
+        if len(self._told) > _REMEMBERED:
+            self._told.popitem(last=False)
+        return True
+
+    def _gaps(
+        self, shape: ShapeOfWrite, reads: list[_Read], made: Iterable[tuple[Outcome, ShapedSink]], barrier: int
+    ) -> Iterator[Gap]:
+        read = [(each.gap, shape.sources[shape.leaves[each.leaf].source]) for each in reads if each.gap]
+        written = [(outcome.gap, sink) for outcome, sink in made if outcome.gap]
+        at: dict[str, Any] = {"first_barrier": barrier, "last_barrier": barrier}
+        for why, place in (*read, *written):
+            yield Gap(reason=GapReason.NOT_EXACT, detail=why, source=Source(**_place(place)), **at)
+        for name in shape.unknown:
+            detail = f"columns can't be followed through {name}"
+            yield Gap(reason=GapReason.NOT_SUPPORTED, detail=detail, **at)
+
+
+def _versions(leaf: Leaf, statement: Statement) -> tuple[Version, ...]:
+    if leaf.format is None:
+        return (Version(),)
+    return leaf.format.reads(leaf.described, statement.plan, statement.facts)
+
+
+def _input(source: Source, version: Version, *, versioned: bool) -> Input:
+    mode = ReadMode.CHANGES if version.changes else ReadMode.STATE
+    return Input(
+        **_place(source),
+        tag=source.tag,
+        mode=mode if versioned or source.dataset is not None else ReadMode.UNKNOWN,
+        snapshot=version.snapshot,
+        version=version.version,
+        since=version.since,
+        candidates=version.candidates,
+    )
+
+
+def _outcome(reached: Reached, statement: Statement) -> Outcome:
+    target = reached.part.target
+    if reached.format is not None:
+        return reached.format.written(target, statement)
+    return Outcome((Output(**_place(target.sink), commit_kind=target.kind, replaced=target.replaced),))
+
+
+def _account(statement: Statement, by: By) -> dict[str, Any]:
+    return {"job": by.job, "run": by.run, "statement": statement.id}
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return {name: getattr(place, name) for name in _PLACE}

@@ -1,0 +1,166 @@
+"""The shape of a write: computed once for each plan the driver tells, and used by every statement that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from headwater.events import ColumnLineage, ShapedSink, ShapedSource
+from headwater.events.base import Texts
+from headwater.events.fingerprints import fingerprint_of
+from headwater.events.redaction import Redactor
+from headwater.listeners.capture.commands import Part, Write
+from headwater.listeners.capture.formats import all_formats
+from headwater.listeners.capture.formats.protocol import Described, TableFormat, Target
+from headwater.listeners.capture.formats.relations import columns_of, v2_name
+from headwater.listeners.capture.plan.columns import Lineage, Origin, lineage_of, merge_lineage
+from headwater.listeners.capture.plan.tree import Node, Plan, PlanError
+from headwater.listeners.capture.scene import Scene
+
+Side = TypeVar("Side", ShapedSource, ShapedSink)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A relation that is read, and which of the sources it is."""
+
+    described: Described
+    format: TableFormat | None
+    source: int
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A part, with the leaves that its rows come from and what is known of its columns."""
+
+    part: Part
+    format: TableFormat | None
+    leaves: tuple[int, ...]
+    """Places in `ShapeOfWrite.leaves`."""
+
+
+@dataclass(frozen=True)
+class ShapeOfWrite:
+    sources: tuple[ShapedSource, ...]
+    leaves: tuple[Leaf, ...]
+    parts: tuple[Reached, ...]
+    columns: tuple[ColumnLineage, ...]
+    unknown: tuple[str, ...]
+    """Operators whose columns couldn't be followed."""
+
+
+def shape_of(write: Write, plan: Plan, scene: Scene) -> ShapeOfWrite:
+    """What the plan tells of a write, whatever the versions are this time."""
+    lineages = [_lineage(part, plan) for part in write.parts]
+    wanted = dict.fromkeys([*(leaf for each in lineages for leaf in each.leaves), *write.reads])
+    sources, leaves = _sources([plan.nodes[index] for index in wanted], plan, scene)
+    place = {leaf.described.node: n for n, leaf in enumerate(leaves)}
+    parts = tuple(
+        Reached(part, _format_of(part.target), tuple(place[node] for node in (*each.leaves, *write.reads)))
+        for part, each in zip(write.parts, lineages, strict=True)
+    )
+    edges = (
+        edge
+        for output, (part, each) in enumerate(zip(write.parts, lineages, strict=True))
+        for edge in _edges(output, part, each, plan, {node: leaves[n].source for node, n in place.items()})
+    )
+    unknown = tuple(dict.fromkeys(name for each in lineages for name in each.unknown))
+    return ShapeOfWrite(sources, leaves, parts, tuple(dict.fromkeys(edges)), unknown)
+
+
+def fingerprinted(
+    sources: Sequence[ShapedSource], sinks: Sequence[ShapedSink], columns: Iterable[ColumnLineage], redactor: Redactor
+) -> bytes:
+    """A hash of a secret can be guessed at: options lose theirs before they count."""
+    return fingerprint_of([_clean(s, redactor) for s in sources], [_clean(s, redactor) for s in sinks], columns)
+
+
+def _clean(shape: Side, redactor: Redactor) -> Side:
+    if not shape.options:
+        return shape
+    return shape.model_copy(update={"options": Texts(redactor.mapping(shape.options))})
+
+
+def _lineage(part: Part, plan: Plan) -> Lineage:
+    if part.row_level:
+        return merge_lineage(plan, plan.root)
+    if part.query is None:
+        return Lineage()
+    return lineage_of(plan, part.query)
+
+
+def _sources(nodes: Iterable[Node], plan: Plan, scene: Scene) -> tuple[tuple[ShapedSource, ...], tuple[Leaf, ...]]:
+    """Leaves that are one dataset, on one branch and tag, are one source."""
+    found: dict[ShapedSource, int] = {}
+    by_place: dict[object, int] = {}
+    leaves: list[Leaf] = []
+    for node in nodes:
+        described, fmt = describe(node, plan, scene)
+        source = described.source
+        key = (source.dataset, source.table, source.life, source.branch, source.main, source.tag, source.opaque)
+        known = by_place.setdefault(key, len(by_place))
+        if known == len(found):
+            found[source] = known
+        leaves.append(Leaf(described, fmt, known))
+    return tuple(found), tuple(leaves)
+
+
+def describe(node: Node, plan: Plan, scene: Scene) -> tuple[Described, TableFormat | None]:
+    """What a leaf is; opaque where nothing tells where its rows come from."""
+    for each in all_formats():
+        found = each.source(node, plan, scene)
+        if found is not None:
+            return found, each
+    return _some_relation(node, plan, scene), None
+
+
+def _some_relation(node: Node, plan: Plan, scene: Scene) -> Described:
+    columns = columns_of(plan, node.output)
+    if node.name == "DataSourceV2Relation" and node.args.get("catalog"):
+        catalog = scene.catalog(node.args["catalog"])
+        name = v2_name(catalog.name, node.args["identifier"])
+        location = node.args.get("table", {}).get("properties", {}).get("location")
+        dataset = scene.dataset(catalog, name, location)
+        return Described(node.index, ShapedSource(dataset=dataset, table=name, columns=columns))
+    relation = node.args.get("relation")
+    word = relation.get("relation", node.name) if isinstance(relation, dict) else node.name
+    return Described(node.index, ShapedSource(dataset=None, opaque=word.rpartition(".")[2], columns=columns))
+
+
+def _format_of(target: Target) -> TableFormat | None:
+    fmt = target.sink.format
+    return next((each for each in all_formats() if each.format is fmt), all_formats()[-1])
+
+
+def _edges(output: int, part: Part, lineage: Lineage, plan: Plan, source_of: dict[int, int]) -> Iterator[ColumnLineage]:
+    for target, origins in _targets(part, lineage, plan):
+        for origin in origins:
+            yield _edge(output, target, origin, source_of[origin.leaf])
+    for origin in lineage.indirect:
+        yield _edge(output, None, origin, source_of[origin.leaf])
+
+
+def _targets(part: Part, lineage: Lineage, plan: Plan) -> Iterator[tuple[tuple[str, ...], tuple[Origin, ...]]]:
+    if part.row_level:
+        yield from lineage.fields.items()
+        return
+    if part.query is None:
+        return
+    output = plan.nodes[part.query].output
+    if part.columns and len(part.columns) != len(output):
+        raise PlanError(f"{len(output)} columns are written into {len(part.columns)}")
+    for column, number in zip(part.columns, output, strict=False):
+        if column is not None:
+            yield column, lineage.columns.get(number, ())
+
+
+def _edge(output: int, target: tuple[str, ...] | None, origin: Origin, source: int) -> ColumnLineage:
+    return ColumnLineage(
+        output=output,
+        input=source,
+        source=origin.path,
+        target=target,
+        derivation=origin.derivation,
+        expression=origin.expression,
+    )

@@ -1,0 +1,44 @@
+"""What relations of all formats have in common in a plan: columns by their attributes, names as catalogs say them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from headwater.events import TableName
+from headwater.events.identity.text import joined
+from headwater.events.tables import Column
+from headwater.events.types import columns_from_schema_json, from_field
+from headwater.listeners.capture.plan.tree import Attribute, Plan, PlanError
+from headwater.listeners.capture.scene import SESSION_CATALOG
+
+__all__ = ["columns_from_schema_json", "columns_of", "table_name", "v2_name"]
+
+
+def columns_of(plan: Plan, attributes: Iterable[int]) -> tuple[Column, ...]:
+    """The columns that attributes of a relation are, with comments and whatever else their metadata holds."""
+    return tuple(_column(plan.attribute(number)) for number in attributes)
+
+
+def _column(attribute: Attribute) -> Column:
+    if attribute.type is None:
+        raise PlanError(f"column {attribute.name} has no type: the plan isn't resolved")
+    metadata = attribute.metadata or "{}"
+    nullable = "true" if attribute.nullable else "false"
+    name = json.dumps(attribute.name, ensure_ascii=False)
+    return from_field(f'{{"name":{name},"type":{attribute.type},"nullable":{nullable},"metadata":{metadata}}}')
+
+
+def table_name(table: Mapping[str, Any] | None) -> TableName | None:
+    """Of a CatalogTable; none without one."""
+    if table is None:
+        return None
+    return TableName(
+        catalog=table.get("catalog") or SESSION_CATALOG, database=table.get("database") or "", table=table["name"]
+    )
+
+
+def v2_name(catalog: str, identifier: Mapping[str, Any]) -> TableName:
+    """Of an Identifier of a V2 catalog."""
+    return TableName(catalog=catalog, database=joined(identifier["namespace"]), table=identifier["name"])

@@ -1,0 +1,42 @@
+"""Every batch command of Spark and of the formats: told, ignored for a reason, or, where it isn't here, a Gap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import Final
+
+from headwater.listeners.capture import formats
+from headwater.listeners.capture.batch import spark
+from headwater.listeners.capture.commands import Command
+
+_CATALOG: Final = "headwater.listeners.capture.catalog"
+
+
+@cache
+def register() -> Mapping[str, Command]:
+    """By the class's simple name. Where two tell of one command, what each adds is put together."""
+    found: dict[str, Command] = {}
+    for each in (spark.COMMANDS, _of_catalogs(), *formats.commands().values()):
+        for name, command in each.items():
+            found[name] = _merged(found[name], command) if name in found else command
+    return MappingProxyType(found)
+
+
+def ignored() -> list[str]:
+    """Commands that needn't be read at all."""
+    return [name for name, command in register().items() if command.ignored is not None]
+
+
+def _of_catalogs() -> Mapping[str, Command]:
+    commands: Mapping[str, Command] = import_module(_CATALOG).COMMANDS if find_spec(_CATALOG) else {}
+    return commands
+
+
+def _merged(one: Command, other: Command) -> Command:
+    if one.ignored or other.ignored:
+        return other if one.ignored else one
+    return Command(other.write or one.write, other.catalog or one.catalog)

@@ -1,0 +1,182 @@
+"""From what the tap says to what the bus is told: one record after the other, none of which can stop the next."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any, Final, Protocol
+
+from headwater.events import Event, Gap, GapReason, JobEvent, JobName
+from headwater.listeners.capture.batch.commits import By, Commits
+from headwater.listeners.capture.batch.shapes import ShapeOfWrite, shape_of
+from headwater.listeners.capture.commands import Command
+from headwater.listeners.capture.plan.tree import Node, Plan
+from headwater.listeners.capture.register import register
+from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.statements import Statement, statement_of
+
+_LOG = logging.getLogger(__name__)
+_SHAPES: Final = 2_000
+"""Twice as many as the tap takes for told."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class Attributed(Protocol):
+    @property
+    def job(self) -> JobName: ...
+    @property
+    def run(self) -> Any: ...
+    @property
+    def parent_job(self) -> JobName: ...
+
+
+class Attributes(Protocol):
+    """Which job a statement is of."""
+
+    def attribution(self, started: Mapping[str, str], tags: Iterable[str], sink: str | None) -> Attributed: ...
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of a shape. A fault is told each time a statement has it, not looked for each time."""
+
+    plan: Plan
+    node: Node
+    command: Command | None
+    shape: ShapeOfWrite | None
+    fault: str | None
+
+
+class Teller:
+    """For one thread."""
+
+    def __init__(self, scene: Scene, commits: Commits, jobs: Attributes, tell: Callable[[Event], object]) -> None:
+        self._scene = scene
+        self._commits = commits
+        self._jobs = jobs
+        self._tell = tell
+        self._shapes: OrderedDict[str, _Known] = OrderedDict()
+
+    def record(self, record: Mapping[str, Any]) -> None:
+        """Tell what a record of the tap says. Whatever goes wrong is told as a Gap."""
+        try:
+            drafts = list(self._drafts(record))
+        except Exception as e:  # noqa: BLE001 - a statement that can't be read must not stop the next one
+            _LOG.debug("a statement couldn't be told", exc_info=True)
+            drafts = [self._gap(record, GapReason.CAPTURE_FAILED, f"{type(e).__name__}: {e}")]
+        for draft in drafts:
+            self._tell(draft)
+
+    def _drafts(self, record: Mapping[str, Any]) -> Iterator[Event]:
+        for catalog in record.get("catalogs", ()):
+            self._scene.learn_catalog(catalog)
+        kind = record["kind"]
+        if kind == "statement":
+            yield from self._statement(record)
+        elif kind == "unreadable":
+            yield self._gap(
+                record, GapReason.CAPTURE_FAILED, f"statement {record['id']} can't be told: {record['why']}"
+            )
+        elif kind == "dropped":
+            detail = f"{record['count']} statements weren't read: the queue was full"
+            yield self._gap(record, GapReason.QUEUE_OVERFLOW, detail, missed=record["count"])
+        elif kind == "loose":
+            detail = f"{record['fact'].get('hook', 'something')} was committed outside of any statement"
+            yield self._gap(record, GapReason.NOT_SUPPORTED, detail)
+
+    def _statement(self, record: Mapping[str, Any]) -> Iterator[Event]:
+        known = self._known(record)
+        statement = statement_of(record, known.plan)
+        if known.fault is not None:
+            yield self._gap(record, GapReason.CAPTURE_FAILED, known.fault)
+            return
+        if known.command is None:
+            if statement.failure is None:
+                yield self._gap(record, GapReason.NOT_SUPPORTED, f"{known.node.name} isn't known to headwater")
+            return
+        if known.command.ignored is None:
+            yield from self._told(statement, known, known.command)
+
+    def _told(self, statement: Statement, known: _Known, command: Command) -> Iterator[Event]:
+        by = self._by(statement, known.shape)
+        if statement.failure is not None:
+            if known.shape is not None:
+                yield self._commits.failed(statement, known.shape, by)
+            return
+        if command.catalog is not None:
+            for draft in command.catalog(known.node, statement, self._scene):
+                yield _accounted(draft, statement, by)
+        if known.shape is not None:
+            yield from self._commits.events(statement, known.shape, by)
+        elif command.write is not None:
+            detail = f"what this {known.node.name} writes can't be told"
+            yield _accounted(Gap(reason=GapReason.NOT_SUPPORTED, detail=detail), statement, by)
+
+    def _known(self, record: Mapping[str, Any]) -> _Known:
+        shape = record["shape"]
+        if "plan" in record:
+            self._shapes[shape] = self._read(Plan.parse(record["plan"]))
+            self._shapes.move_to_end(shape)
+            if len(self._shapes) > _SHAPES:
+                self._shapes.popitem(last=False)
+        return self._shapes[shape]
+
+    def _read(self, plan: Plan) -> _Known:
+        node = _command(plan)
+        command = register().get(node.name)
+        if command is None or command.write is None:
+            return _Known(plan, node, command, None, None)
+        try:
+            write = command.write(node, plan, self._scene)
+            shape = None if write is None else shape_of(write, plan, self._scene)
+        except Exception as e:  # noqa: BLE001 - a plan can be anything; the statement is told as a Gap
+            _LOG.debug("a plan couldn't be read", exc_info=True)
+            return _Known(plan, node, command, None, f"{node.name} can't be read: {type(e).__name__}: {e}")
+        return _Known(plan, node, command, shape, None)
+
+    def _by(self, statement: Statement, shape: ShapeOfWrite | None) -> By:
+        sink = None
+        if shape is not None and shape.parts:
+            target = shape.parts[0].part.target.sink
+            place = f"{target.dataset.namespace}.{target.dataset.name}" if target.dataset else None
+            sink = str(target.table) if target.table else place
+        found = self._jobs.attribution(statement.confs, statement.tags, sink)
+        return By(found.job, found.run, found.parent_job)
+
+    def _gap(self, record: Mapping[str, Any], reason: GapReason, detail: str, missed: int | None = None) -> Gap:
+        found = self._jobs.attribution(record.get("confs", {}), record.get("tags", ()), None)
+        first = record.get("from", record.get("started", -1))
+        last = record.get("to", record.get("ended"))
+        return Gap(
+            reason=reason,
+            detail=detail,
+            missed=missed,
+            first_time=None if first is None or first < 0 else _moment(first),
+            last_time=None if last is None else _moment(last),
+            statement=record.get("id"),
+            job=found.parent_job,
+            run=found.run,
+        )
+
+
+def _command(plan: Plan) -> Node:
+    """The command of a plan: its top, or what stands right below what only wraps it."""
+    for index in (plan.root, *plan.top.inputs):
+        if plan.nodes[index].name in register():
+            return plan.nodes[index]
+    return plan.top
+
+
+def _accounted(draft: Event, statement: Statement, by: By) -> Event:
+    """Whatever a format or catalog told, on the statement's account."""
+    update: dict[str, object] = {"statement": statement.id, "run": by.run}
+    if draft.job is None:
+        update["job"] = by.job if isinstance(draft, JobEvent) else by.parent_job
+    return draft.model_copy(update=update)
+
+
+def _moment(millis: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=millis)

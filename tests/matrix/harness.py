@@ -1,0 +1,254 @@
+"""A driver whose statements are captured: what was told of each comes back as events.
+
+    @pytest.fixture(scope="module")
+    def driver(java_home):
+        with driver_with(java_home, ICEBERG) as driver: yield driver
+
+    def test_append(driver):
+        db = driver.database()                      # a database (in each catalog) of this case's own
+        driver.run(f"CREATE TABLE ice.{db}.t (id INT) USING iceberg")
+        told = driver.told(f"INSERT INTO ice.{db}.t VALUES (1)")
+        committed = the(Committed, told)
+
+One JVM per process can be alive: a module has one driver. Truth never comes from here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import socket
+import tempfile
+import traceback
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import UUID
+
+from headwater.events import ColumnLineage, Event, Gap, JobLineage, JobName
+from headwater.events.identity import Site
+from headwater.events.ids import uuid7
+from headwater.events.producer import Producer
+from headwater.events.redaction import Redactor
+from headwater.listeners.capture import Capture
+from headwater.listeners.capture.scene import Scene
+from headwater.listeners.settings import read_settings
+from tests.integration.spark_session import spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+E = TypeVar("E", bound=Event)
+SECONDS: Final = 60.0
+HOST: Final = socket.gethostname()
+
+
+@dataclass(frozen=True)
+class Extensions:
+    """What a driver is started with. `{warehouse}` in a value is a directory of the driver's own."""
+
+    packages: tuple[str, ...]
+    conf: Mapping[str, str]
+
+
+PLAIN: Final = Extensions((), {})
+ICEBERG: Final = Extensions(
+    ("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.1",),
+    {
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.ice.type": "hadoop",
+        "spark.sql.catalog.ice.warehouse": "{warehouse}/ice",
+    },
+)
+DELTA: Final = Extensions(
+    ("io.delta:delta-spark_2.12:3.3.3", "io.delta:delta-storage:3.3.3"),
+    {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    },
+)
+PAIMON: Final = Extensions(
+    ("org.apache.paimon:paimon-spark-3.5:0.9.0",),
+    {
+        "spark.sql.extensions": "org.apache.paimon.spark.extensions.PaimonSparkSessionExtensions",
+        "spark.sql.catalog.pai": "org.apache.paimon.spark.SparkCatalog",
+        "spark.sql.catalog.pai.warehouse": "file:{warehouse}/pai",
+    },
+)
+
+
+def together(*extensions: Extensions) -> Extensions:
+    """Several in one application. Iceberg's and Paimon's extensions break each other."""
+    conf = {key: value for each in extensions for key, value in each.conf.items()}
+    conf["spark.sql.extensions"] = ",".join(e.conf["spark.sql.extensions"] for e in extensions if e.packages)
+    return Extensions(tuple(p for e in extensions for p in e.packages), conf)
+
+
+@dataclass(frozen=True)
+class _By:
+    job: JobName
+    run: UUID
+    parent_job: JobName
+
+
+@dataclass
+class TestJobs:
+    """Names jobs after what they write, as the driver's own rule does."""
+
+    __test__ = False
+    application_job: JobName = field(default_factory=lambda: JobName(name="app"))
+    application_run: UUID = field(default_factory=uuid7)
+
+    def attribution(self, started: Mapping[str, str], tags: Iterable[str], sink: str | None) -> _By:
+        name = started.get("spark.headwater.job.name") or (f"app.{sink}" if sink else "app")
+        return _By(JobName(name=name), self.application_run, self.application_job)
+
+
+class TestBus:
+    """Keeps what it is told, stamped and encoded as the real one would."""
+
+    __test__ = False
+
+    def __init__(self, *, capture_sql: bool) -> None:
+        self.producer = Producer("app-1", capture_sql=capture_sql)
+        self.events: list[Event] = []
+        self.bytes: list[int] = []
+        self.faults: list[str] = []
+
+    def tell(self, draft: Event) -> tuple[Event, ...]:
+        try:
+            told = self.producer.emit(draft, lambda _, data: self.bytes.append(len(data)))
+        except Exception:  # noqa: BLE001 - the case's own thread has to see it
+            self.faults.append(traceback.format_exc())
+            return ()
+        self.events.extend(told)
+        return told
+
+
+class Driver:
+    """A Spark driver with capture attached."""
+
+    def __init__(self, spark: SparkSession, capture: Capture, bus: TestBus, warehouse: Path) -> None:
+        self.spark = spark
+        self.capture = capture
+        self.bus = bus
+        self.warehouse = warehouse
+        self._cases = itertools.count(1)
+
+    def name(self) -> str:
+        """A name that no other case has."""
+        return f"case_{next(self._cases)}"
+
+    def database(self, *catalogs: str) -> str:
+        """A database of this case's own in each of these catalogs, or in Spark's own."""
+        name = self.name()
+        for catalog in catalogs or ("spark_catalog",):
+            self.run(f"CREATE DATABASE {catalog}.{name}")
+        return name
+
+    def run(self, *statements: str) -> None:
+        """Statements whose events are of no interest."""
+        for statement in statements:
+            self.spark.sql(statement)
+
+    def told(self, *statements: str | Callable[[SparkSession], object]) -> list[Event]:
+        """What is told of these statements, and nothing of those before. An error of theirs is the caller's."""
+        self._drain()
+        before = len(self.bus.events)
+        try:
+            for statement in statements:
+                if isinstance(statement, str):
+                    self.spark.sql(statement)
+                else:
+                    statement(self.spark)
+        finally:
+            self._drain()
+        return self.bus.events[before:]
+
+    def told_of_failure(self, statement: str | Callable[[SparkSession], object]) -> list[Event]:
+        """What is told of a statement that has to fail."""
+        self._drain()
+        before = len(self.bus.events)
+        try:
+            if isinstance(statement, str):
+                self.spark.sql(statement)
+            else:
+                statement(self.spark)
+        except Exception:  # noqa: BLE001 - which one it is, is Spark's business
+            self._drain()
+            return self.bus.events[before:]
+        raise AssertionError(f"this should have failed: {statement}")
+
+    def rows(self, query: str) -> list[Any]:
+        return self.spark.sql(query).collect()
+
+    def _drain(self) -> None:
+        assert self.capture.drain(SECONDS), "capture didn't come to an end"
+        assert not self.bus.faults, self.bus.faults
+
+
+@contextmanager
+def driver_with(java_home: Path, extensions: Extensions, **conf: str) -> Generator[Driver, None, None]:
+    """A driver with these extensions; further keys with `__` for dots: `spark__headwater__capture__hooks="off"`."""
+    warehouse = Path(tempfile.mkdtemp(prefix="headwater-matrix-"))
+    own = {key: value.replace("{warehouse}", str(warehouse)) for key, value in extensions.conf.items()}
+    own |= {key.replace("__", "."): value for key, value in conf.items()}
+    if extensions.packages:
+        own["spark.jars.packages"] = ",".join(extensions.packages)
+    else:
+        own["spark.jars.packages"] = ""
+    own.setdefault("spark.sql.warehouse.dir", str(warehouse / "spark"))
+    own.setdefault("spark.driver.extraJavaOptions", f"-Dderby.system.home={warehouse} -XX:+UseSerialGC")
+    try:
+        with spark_session(java_home, **own) as spark, attached(spark) as (capture, bus):
+            yield Driver(spark, capture, bus, warehouse)
+    finally:
+        shutil.rmtree(warehouse, ignore_errors=True)
+
+
+@contextmanager
+def attached(spark: SparkSession) -> Generator[tuple[Capture, TestBus], None, None]:
+    """Capture, attached to a driver that runs."""
+    context: Any = spark.sparkContext
+    live = dict(context.getConf().getAll())
+    settings, faults = read_settings(live)
+    assert not faults
+    bus = TestBus(capture_sql=settings.capture_sql)
+    scene = Scene(Site.from_conf(live, host=HOST), live, Redactor(), settings.capture_sql)
+    capture = Capture(context, settings, bus, TestJobs(), scene)
+    capture.start()
+    try:
+        yield capture, bus
+    finally:
+        capture.close(10)
+
+
+def of(kind: type[E], events: Iterable[Event]) -> list[E]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def the(kind: type[E], events: Iterable[Event]) -> E:
+    """The one event of its kind."""
+    events = list(events)
+    found = of(kind, events)
+    assert len(found) == 1, f"one {kind.__name__} should be told, but: {[e.kind for e in events]} {of(Gap, events)}"
+    return found[0]
+
+
+def edges(lineage: JobLineage) -> set[str]:
+    """Direct edges as `target <- table.column` and indirect ones as `~KIND table.column`, with the derivation where it
+    isn't IDENTITY: `total <- AGGREGATION orders.amount`."""
+    return {_edge(lineage, each) for each in lineage.columns}
+
+
+def _edge(lineage: JobLineage, edge: ColumnLineage) -> str:
+    source = lineage.inputs[edge.input]
+    name = source.table.table if source.table else source.dataset.name if source.dataset else source.opaque
+    where = f"{name}.{'.'.join(edge.source)}"
+    word = "" if edge.derivation.value == "IDENTITY" else f"{edge.derivation.value} "
+    if edge.target is None:
+        return f"~{edge.derivation.value} {where}"
+    return f"{'.'.join(edge.target)} <- {word}{where}"
