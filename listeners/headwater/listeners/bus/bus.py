@@ -1,0 +1,282 @@
+"""The listener bus: events go into the spool once, and from there to every listener at its own pace."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from uuid import UUID
+
+from headwater.errors import ConfigurationError, PluginError
+from headwater.events.base import Counts
+from headwater.events.envelope import Event
+from headwater.events.forks import watch
+from headwater.events.names import JobName
+from headwater.events.producer import Producer
+from headwater.events.redaction import Redactor
+from headwater.journal import Lost, StorageError
+from headwater.listeners.bus.calls import Stop
+from headwater.listeners.bus.dead import Shipper, Targets
+from headwater.listeners.bus.handing import Handing
+from headwater.listeners.bus.handover import hand_over
+from headwater.listeners.bus.holes import Holes
+from headwater.listeners.bus.lane import Lane, await_all, stop_all
+from headwater.listeners.bus.making import Maker, Wanted, wanted_listeners
+from headwater.listeners.bus.options import BusOptions
+from headwater.listeners.bus.passport import Passport
+from headwater.listeners.bus.report import BusReport, Meter, Progress, words_of
+from headwater.listeners.bus.spool import Spool, open_spool, spool_places
+from headwater.listeners.bus.teller import Teller
+from headwater.listeners.bus.telling import Telling
+from headwater.listeners.settings import PREFIX, read_settings
+from headwater.spi import Application
+
+_LOG = logging.getLogger(__name__)
+_REGEX = "spark.redaction.regex"
+_CLOSE_SHARE, _LONGEST_CLOSE, _SHORTEST_CLOSE = 0.2, 0.5, 0.2
+_HANDOVER_SHARE = 0.4
+
+
+class Bus:
+    """Tells events to the listeners that a configuration asks for. For any thread; none of its methods raises."""
+
+    def __init__(self, configuration: Mapping[str, str], application: Application, options: BusOptions) -> None:
+        """Use `open`."""
+        self.application = application
+        self.settings, faults = read_settings(configuration)
+        wanted, more = wanted_listeners(self.settings)
+        redactor, bad_regex = redactor_of(configuration)
+        self._faults: tuple[ConfigurationError, ...] = (*faults, *more, *bad_regex)
+        self.producer = Producer(application.id, redactor=redactor, capture_sql=self.settings.capture_sql)
+        self._options = options
+        self._progress = Progress()
+        self._is_inert = False
+        self._stopping = threading.Lock()
+        self._is_stopped: bool | None = None
+        self._ended = threading.Event()
+        self._teller = Teller(self.producer, self._open_spool(wanted), self._offer)
+        self._lanes = [self._lane(Maker(each, configuration, application, self.producer.clock)) for each in wanted]
+        self._shipper = self._make_shipper()
+        self._keeper = threading.Thread(target=self._keep, name="headwater-bus", daemon=True)
+        watch(self)
+
+    @classmethod
+    def open(
+        cls, configuration: Mapping[str, str], application: Application, *, options: BusOptions | None = None
+    ) -> Bus:
+        """A bus for the flat configuration of a driver (`spark.*`). What is wrong in it is in the log, each fault once,
+        and in `faults`; the rest is used. Listeners are loaded and made on threads of their own."""
+        bus = cls(configuration, application, options or BusOptions())
+        for fault in bus.faults:
+            _LOG.warning("%s", fault)
+        bus._start()
+        return bus
+
+    def _start(self) -> None:
+        if not self._lanes:
+            _LOG.warning("%slisteners names no listener: whatever is captured is told to nobody", PREFIX)
+            return
+        for lane in self._lanes:
+            lane.start()
+        self._shipper.start()
+        self._keeper.start()
+
+    @property
+    def faults(self) -> tuple[ConfigurationError | PluginError, ...]:
+        """What is wrong with the configuration, as far as it is known by now: listeners are made in the background."""
+        return (*self._faults, *(lane.fault for lane in self._lanes if lane.fault is not None))
+
+    @property
+    def spool(self) -> Path | None:
+        """Where this driver's spool is, if it has one."""
+        spool = self._teller.spool
+        return None if spool is None else spool.directory
+
+    def attribute(self, job: JobName | None, run: UUID | None) -> None:
+        """The job and run of the application: Gaps that the bus tells itself are about them."""
+        self._teller.about = (job, run)
+
+    def tell(self, draft: Event) -> tuple[Event, ...]:
+        """Stamp a draft and put it on its way; what was stamped, in parts where it is large. Waits for no listener.
+
+        Nothing is returned where the spool refused it: that is counted, and told as a Gap once it takes records again.
+        """
+        if self._is_inert or self._is_stopped is not None:
+            return ()
+        return self._teller.tell(draft)
+
+    def dropped(self) -> Counts:
+        """How much was dropped so far, by where, for Heartbeats."""
+        counts = {f"broken.{kind}": count for kind, count in list(self._teller.broken.items())}
+        counts["spool"] = self._teller.refused.total
+        counts |= {f"listener.{each.name}": each.missed for each in self.report().listeners}
+        return Counts({where: count for where, count in counts.items() if count})
+
+    def report(self) -> BusReport:
+        """How the bus and each of its listeners are doing."""
+        listeners = tuple(lane.report() for lane in self._lanes)
+        return BusReport(self._teller.told, self._teller.refused.total, self.spool, listeners)
+
+    def flush(self, timeout: float) -> bool:
+        """Wait until every listener has dealt with what was told so far; False if one hasn't. Then it is left in the
+        spool for the next driver, unless it is dealt with after this: a `Closed` told now isn't complete."""
+        if self._is_inert:
+            return True
+        return await_all(self._lanes, self._progress, timeout) and not self._teller.refused.is_pending
+
+    def stop(self, timeout: float) -> bool:
+        """Deliver what can be delivered in that many seconds, and end. True if nothing is left: else the next driver on
+        this host, or whoever looks into the shared directory, delivers the rest."""
+        if self._is_inert:
+            return True
+        with self._stopping:
+            if self._is_stopped is None:
+                self._is_stopped = False
+                self._is_stopped = self._stop(time.monotonic() + timeout, timeout)
+            return self._is_stopped
+
+    def begin_in_child(self) -> None:
+        """A forked child has none of the threads, and no business with the spool."""
+        self._is_inert = True
+
+    def _offer(self, event: Event, size: int) -> None:
+        for lane in self._lanes:
+            if lane.telling is not None and event.family in lane.families:
+                lane.telling.offer(event, size)
+
+    def _open_spool(self, wanted: list[Wanted]) -> Spool | None:
+        if not wanted:
+            return None
+        families = {each.name: each.families for each in wanted}
+        return open_spool(self.settings, Passport(self.application, self.producer.id, families), self._options)
+
+    def _lane(self, maker: Maker) -> Lane:
+        name, meter, stop = maker.wanted.name, Meter(), Stop()
+        return Lane(
+            maker,
+            self._options,
+            meter=meter,
+            stop=stop,
+            progress=self._progress,
+            handing=self._handing(maker, meter, stop),
+            telling=Telling(name, self._options, meter=meter, stop=stop, progress=self._progress),
+            on_known=self._on_known,
+        )
+
+    def _handing(self, maker: Maker, meter: Meter, stop: Stop) -> Handing | None:
+        name, spool = maker.wanted.name, self._teller.spool
+        if spool is None:
+            return None
+        try:
+            cursor = spool.journal.cursor(name)
+        except StorageError as e:
+            _LOG.warning("listener %s can't read the spool: %s", name, e)
+            return None
+        return Handing(
+            name,
+            spool.journal,
+            cursor,
+            maker.wanted.families,
+            self._options,
+            meter=meter,
+            stop=stop,
+            progress=self._progress,
+            on_lost=self._on_lost,
+        )
+
+    def _make_shipper(self) -> Shipper:
+        settings = self.settings
+        return Shipper(
+            lambda: tuple(spool_places(settings)),
+            self._targets,
+            self._options,
+            shared=settings.spool_handover,
+            fsync=settings.spool_fsync,
+            limit=self._options.dead_spools * settings.spool_max_bytes,
+            on_lost=self._on_lost,
+            on_gap=self._teller.tell_own,
+        )
+
+    def _targets(self) -> Targets:
+        durable = {lane.name: lane.maker for lane in self._lanes if lane.durable}
+        return Targets(durable, frozenset(lane.name for lane in self._lanes if lane.durable is False))
+
+    def _on_lost(self, listener: str, holes: Holes, lost: Lost) -> None:
+        """Called on a listener's thread."""
+        families = next(lane.families for lane in self._lanes if lane.name == listener)
+        for gap in holes.gaps(listener, families, lost):
+            _LOG.warning("listener %s missed up to %s events: %s", listener, gap.missed, gap.detail)
+            self._teller.tell_own(gap)
+
+    def _on_known(self, lane: Lane) -> None:
+        """Called on a listener's thread: a plain one needs no spool, and when all are plain nobody does."""
+        if lane.durable:
+            self._shipper.wake()
+        spool = self._teller.spool
+        if lane.durable is not False or spool is None:
+            return
+        lane.leave_spool()
+        lane.handing = None
+        with contextlib.suppress(StorageError):
+            spool.journal.forget_cursor(lane.name)
+        if all(each.durable is False for each in self._lanes) and (spool := self._teller.take_spool()):
+            spool.close(_LONGEST_CLOSE)
+            spool.remove()
+
+    def _keep(self) -> None:
+        while not self._ended.wait(self._options.keep_interval):
+            try:
+                if (spool := self._teller.spool) is not None:
+                    spool.keep()
+            except Exception as e:  # noqa: BLE001, PERF203 - a round that fails must not be the last
+                _LOG.warning("keeping the spool's course failed: %s", words_of(e))
+
+    def _stop(self, deadline: float, timeout: float) -> bool:
+        self._ended.set()
+        share = min(_LONGEST_CLOSE, _CLOSE_SHARE * timeout)
+        if self.settings.spool_handover is not None:
+            share += _HANDOVER_SHARE * timeout
+        self._shipper.begin_stop(deadline - share)
+        came_back = stop_all(self._lanes, deadline - share)
+        self._shipper.join(deadline - share - time.monotonic())
+        for lane in self._lanes:
+            lane.leave_spool()
+        is_done = self._give_up_spool(deadline) and came_back
+        report = self.report()
+        if not (is_done and report.is_delivered):
+            _LOG.warning("not everything was delivered: %s", report)
+        return is_done and report.is_delivered
+
+    def _give_up_spool(self, deadline: float) -> bool:
+        """Close the spool, and remove it or hand it over; whether everything in it is delivered."""
+        spool = self._teller.spool
+        if spool is None:
+            return True
+        try:
+            is_delivered = spool.is_delivered()
+            is_closed = spool.close(max(_SHORTEST_CLOSE, deadline - time.monotonic()))
+        except StorageError as e:
+            _LOG.warning("closing the spool failed: %s", e)
+            return False
+        if is_delivered and is_closed:
+            spool.remove()
+        elif is_closed and self.settings.spool_handover is not None:
+            hand_over(spool.directory, self.settings.spool_handover, deadline - time.monotonic())
+        return is_delivered
+
+
+def redactor_of(configuration: Mapping[str, str]) -> tuple[Redactor, tuple[ConfigurationError, ...]]:
+    """The redactor for what the application calls a secret. Where that can't be read, every option's value is one."""
+    try:
+        return Redactor(configuration.get(_REGEX)), ()
+    except ConfigurationError as e:
+        fault = ConfigurationError(f"{e}; until then the value of every option counts as a secret")
+        return _Hiding(), (fault,)
+
+
+class _Hiding(Redactor):
+    def is_secret(self, key: str) -> bool:
+        return True

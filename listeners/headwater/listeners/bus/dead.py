@@ -1,0 +1,267 @@
+"""What dead drivers left: found on this host, brought to an end, and delivered as if its driver lived.
+
+One spool at a time, each listener by an instance of its own. A spool goes when all listeners that it was kept for are
+through with it; where some aren't configured here it waits for a driver that has them. What nobody ships may take a
+bounded room, then the oldest goes, and a Gap tells.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headwater.errors import HeadwaterError
+from headwater.events.avro import Codec, UnknownEvent, current_schema
+from headwater.events.envelope import Event
+from headwater.events.health import Gap, GapReason
+from headwater.events.keys import headers_of, key_of
+from headwater.journal import (
+    Entry,
+    Fsync,
+    Journal,
+    JournalOptions,
+    LockedError,
+    Record,
+    find_abandoned,
+    remove_journal,
+)
+from headwater.journal.position import committed_positions
+from headwater.listeners.bus.calls import Stop
+from headwater.listeners.bus.course import GUARD, Course, read_course
+from headwater.listeners.bus.handing import Handing, OnLost
+from headwater.listeners.bus.handover import shared_spools
+from headwater.listeners.bus.lane import Lane, stop_all
+from headwater.listeners.bus.making import Maker
+from headwater.listeners.bus.options import BusOptions
+from headwater.listeners.bus.passport import EVERYTHING, read_passport
+from headwater.listeners.bus.report import Meter, Progress
+
+_LOG = logging.getLogger(__name__)
+_STOP_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Targets:
+    """To whom dead drivers' spools can be shipped now."""
+
+    durable: Mapping[str, Maker]
+    plain: Collection[str] = field(default_factory=frozenset)
+    """Listeners that need no spool: one that is kept for them only is kept for nobody."""
+
+
+class Shipper:
+    """Looks for dead drivers' spools, at first when it is started and then from time to time, and ships them."""
+
+    def __init__(
+        self,
+        places: Callable[[], Collection[Path]],
+        targets: Callable[[], Targets],
+        options: BusOptions,
+        *,
+        shared: Path | None,
+        fsync: Fsync,
+        limit: int,
+        on_lost: OnLost,
+        on_gap: Callable[[Gap], object],
+    ) -> None:
+        self.shipped = 0
+        self._places = places
+        self._targets = targets
+        self._options = options
+        self._shared = shared
+        self._fsync = fsync
+        self._limit = limit
+        self._on_lost = on_lost
+        self._on_gap = on_gap
+        self._woken = threading.Event()
+        self._is_stopping = False
+        self._deadline = float("inf")
+        self._progress = Progress()
+        self._thread = threading.Thread(target=self._run, name="headwater-dead-spools", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        """There is a listener to ship to that wasn't there before."""
+        self._woken.set()
+
+    def begin_stop(self, deadline: float) -> None:
+        self._deadline = deadline
+        self._is_stopping = True
+        self._woken.set()
+        self._progress.made()
+
+    def join(self, timeout: float) -> bool:
+        if self._thread.ident is not None:
+            self._thread.join(max(0.0, timeout))
+        return not self._thread.is_alive()
+
+    def look(self) -> None:
+        """Ship what there is, once."""
+        targets = self._targets()
+        for spool in self._found():
+            if self._is_stopping:
+                return
+            self._ship_quietly(spool, targets)
+        self._make_room()
+
+    def _run(self) -> None:
+        while not self._is_stopping:
+            try:
+                self.look()
+            except Exception:  # noqa: BLE001 - logged; a round that fails must not be the last
+                _LOG.exception("looking for dead drivers' spools failed")
+            self._woken.wait(self._options.look_interval)
+            self._woken.clear()
+
+    def _found(self) -> list[Path]:
+        local = [spool for place in dict.fromkeys(self._places()) for spool in find_abandoned(place)]
+        return [*local, *shared_spools(self._shared)]
+
+    def _ship_quietly(self, spool: Path, targets: Targets) -> None:
+        try:
+            if self._names(spool, targets):
+                self._ship(spool, targets)
+        except LockedError:
+            return  # another driver was quicker
+        except (HeadwaterError, OSError) as e:
+            _LOG.warning("the spool %s of a dead driver can't be shipped now: %s", spool, e)
+
+    def _names(self, spool: Path, targets: Targets) -> list[str]:
+        """The listeners to ship to, of those that the spool was kept for; or all, where that isn't told."""
+        files = self._options.files
+        kept_for = {*committed_positions(files, spool), *read_passport(files, spool).families} - {GUARD}
+        return [name for name in targets.durable if name in kept_for or not kept_for]
+
+    def _ship(self, spool: Path, targets: Targets) -> None:
+        options = JournalOptions(fsync=self._fsync, max_bytes=None, drop_consumed=True, reserve_bytes=0)
+        with Journal.open(spool, options, files=self._options.files) as journal:
+            append_ends(journal, self._options)
+            lanes = [self._lane(journal, targets.durable[name]) for name in self._names(spool, targets)]
+            _LOG.info("shipping %s, which a dead driver left, to %s", spool, ", ".join(lane.name for lane in lanes))
+            for lane in lanes:
+                lane.start()
+            self._await(lanes)
+            stop_all(lanes, min(self._deadline, time.monotonic() + _STOP_SECONDS))
+            for lane in lanes:
+                lane.leave_spool()
+            is_through = _is_through(journal, targets.plain)
+        if is_through:
+            remove_journal(spool)
+            self.shipped += 1
+            _LOG.info("shipped %s", spool)
+
+    def _lane(self, journal: Journal, maker: Maker) -> Lane:
+        name, meter, stop = maker.wanted.name, Meter(), Stop()
+        families = read_passport(self._options.files, journal.directory).families.get(name, EVERYTHING)
+        handing = Handing(
+            name,
+            journal,
+            journal.cursor(name),
+            families,
+            self._options,
+            meter=meter,
+            stop=stop,
+            progress=self._progress,
+            on_lost=self._on_lost,
+            until=journal.next_offset,
+        )
+        return Lane(
+            maker,
+            self._options,
+            meter=meter,
+            stop=stop,
+            progress=self._progress,
+            handing=handing,
+            telling=None,
+            on_known=lambda _: None,
+        )
+
+    def _await(self, lanes: list[Lane]) -> None:
+        """Until all are through, or the bus stops, or nothing has moved for a while."""
+        moved, seen = time.monotonic(), -1
+        while not self._is_stopping and any(not lane.state.is_out for lane in lanes):
+            self._progress.wait_for(lambda: self._is_stopping or all(lane.state.is_out for lane in lanes), 0.2)
+            dealt = sum(lane.handing.dealt for lane in lanes if lane.handing is not None)
+            if dealt != seen:
+                moved, seen = time.monotonic(), dealt
+            elif time.monotonic() - moved > self._options.patience:
+                return
+
+    def _make_room(self) -> None:
+        """Let the oldest spools go that are above the limit."""
+        spools = sorted(self._found(), key=_age)
+        sizes = {spool: _size(spool) for spool in spools}
+        total = sum(sizes.values())
+        for spool in spools:
+            if total <= self._limit:
+                return
+            try:
+                producer = read_passport(self._options.files, spool).producer
+                remove_journal(spool)
+            except (HeadwaterError, OSError) as e:
+                _LOG.warning("the spool %s should make room, and can't be removed: %s", spool, e)
+                continue
+            total -= sizes[spool]
+            detail = (
+                f"what dead drivers left takes more than {self._limit} bytes: the oldest, {spool.name}, was removed"
+            )
+            _LOG.warning("%s", detail)
+            self._on_gap(Gap(reason=GapReason.SPOOL_LIMIT, detail=detail, missed_producer=producer))
+
+
+def append_ends(journal: Journal, options: BusOptions) -> None:
+    """Tell the ends of a dead producer's runs into its spool. Whoever does it makes the same events, and a second time
+    there is nothing to tell any more."""
+    course = read_course(options.files, journal.directory)
+    if course is None and journal.first_offset > 0:
+        return  # what was cut off can't be known any more, and a wrong number is worse than no end
+    course = course or Course()
+    codec = Codec()
+    with journal.tail(course.offset) as tail:
+        while batch := tail.read(1_000, 8 << 20):
+            course.is_certain = course.is_certain and not batch.lost
+            for record in batch.records:
+                _note(course, record, codec)
+    ends = course.ends()
+    entries = [Entry(codec.encode(end), key_of(end), _headers(end)) for end in ends]
+    if entries:
+        journal.append_many(entries)
+        _LOG.info("%s runs in %s have ended with their driver", len(ends), journal.directory)
+
+
+def _headers(end: Event) -> tuple[tuple[str, bytes], ...]:
+    return headers_of(end, current_schema(type(end)).fingerprint)
+
+
+def _note(course: Course, record: Record, codec: Codec) -> None:
+    try:
+        decoded = codec.decode(record.value)
+    except HeadwaterError:
+        course.is_certain = False
+        return
+    event = decoded.known if isinstance(decoded, UnknownEvent) else decoded
+    if isinstance(event, Event):
+        course.note(event, record.offset)
+    else:
+        course.is_certain = False
+
+
+def _is_through(journal: Journal, plain: Collection[str]) -> bool:
+    """Whether everybody has all of it whom the spool was kept for."""
+    end = journal.next_offset
+    waiting = [name for name, position in journal.positions().items() if name != GUARD and position < end]
+    return all(name in plain for name in waiting)
+
+
+def _age(spool: Path) -> float:
+    return max((each.stat().st_mtime for each in spool.glob("*.segment")), default=0.0)
+
+
+def _size(spool: Path) -> int:
+    return sum(each.stat().st_size for each in spool.iterdir() if each.is_file())

@@ -1,0 +1,240 @@
+"""Handing the records of a spool over to a durable listener, as `headwater.spi.DurableListener` says it is done."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from headwater.errors import TerminalError, TransientError
+from headwater.events.avro import Codec, DecodeError, SchemaMessage, UnknownEvent
+from headwater.events.avro.errors import Problem
+from headwater.events.clock import wall_micros
+from headwater.events.envelope import Event, Family
+from headwater.events.keys import FAMILY
+from headwater.journal import Cursor, Journal, Lost, StorageError
+from headwater.journal import Record as Kept
+from headwater.listeners.bus.calls import Caller, CallError, Ending, Stop
+from headwater.listeners.bus.holes import Holes
+from headwater.listeners.bus.options import BusOptions
+from headwater.listeners.bus.outstanding import BrokenWordError, Outstanding
+from headwater.listeners.bus.pauses import Pauses
+from headwater.listeners.bus.report import Meter, Progress, words_of
+from headwater.spi import Batch, DurableListener, Position, Record
+
+_LOG = logging.getLogger(__name__)
+_IDLE = 0.1
+_CLOSE_SECONDS = 5.0
+_MICROS = 1_000_000
+OnLost = Callable[[str, Holes, Lost], None]
+"""Takes a listener's name, what its lane knows of the spool before the hole, and the hole."""
+
+
+class Handing:
+    """One spool's records on their way to one listener, over all its instances. For that listener's thread."""
+
+    def __init__(
+        self,
+        name: str,
+        journal: Journal,
+        cursor: Cursor,
+        families: frozenset[Family],
+        options: BusOptions,
+        *,
+        meter: Meter,
+        stop: Stop,
+        progress: Progress,
+        on_lost: OnLost,
+        until: int | None = None,
+    ) -> None:
+        self.dealt = cursor.committed
+        """The offset before which every record is dealt with, or none of this listener's business."""
+        self.oldest: int | None = None
+        """When the oldest record was appended that was handed over and isn't answered for, in microseconds."""
+        self.is_pausing = False
+        self._name = name
+        self._journal = journal
+        self._cursor = cursor
+        self._passed_over = {each.value.encode() for each in Family if each not in families and each != Family.UNKNOWN}
+        self._options = options
+        self._meter = meter
+        self._stop = stop
+        self._call = Caller(meter, stop)
+        self._progress = progress
+        self._on_lost = on_lost
+        self._until = until
+        self._decode = _decoder()
+        self._pauses = Pauses(options.first_pause, options.longest_pause)
+        self._outstanding = Outstanding()
+        self._holes = Holes(journal.directory)
+        self._failures = 0
+        self._nap = 0.0
+        self._commit_at = 0.0
+
+    @property
+    def lag(self) -> int:
+        """Records that aren't dealt with, those counted too that will be passed over."""
+        return max(0, self._journal.next_offset - self.dealt)
+
+    @property
+    def lag_seconds(self) -> float:
+        oldest = self.oldest
+        return 0.0 if oldest is None else max(0.0, (wall_micros() - oldest) / _MICROS)
+
+    def serve(self, listener: DurableListener) -> Ending:
+        """Hand over until the bus stops, the end of a dead driver's spool is reached, or the listener is set aside."""
+        self._outstanding = Outstanding()
+        self._cursor.rewind()
+        self._failures = 0
+        while not self._is_over():
+            try:
+                self._step(listener)
+            except (CallError, BrokenWordError) as e:  # noqa: PERF203 - nothing beside a listener's call
+                if not self._goes_on(e.cause if isinstance(e, CallError) else e):
+                    self._close(listener, believed=False)
+                    return Ending.ASIDE
+            except StorageError as e:
+                self._hold(e)
+        self._close(listener, believed=True)
+        return Ending.OVER
+
+    def end(self) -> None:
+        """Give the cursor up."""
+        self._commit()
+        self._cursor.close()
+
+    def _is_over(self) -> bool:
+        if self._stop.is_begun and (self._stop.left_to_drain <= 0 or self.dealt >= self._journal.next_offset):
+            return True
+        return self._until is not None and self.dealt >= self._until
+
+    def _step(self, listener: DurableListener) -> None:
+        batch = self._next_batch()
+        if batch is not None:
+            self._note(self._call(lambda: listener.handle(batch)))
+        elif self._outstanding:
+            self._flush(listener)
+        if time.monotonic() >= self._commit_at:
+            self._commit()
+
+    def _flush(self, listener: DurableListener) -> None:
+        seconds = self._stop.left_to_drain if self._stop.is_begun else self._options.flush_slice
+        began = time.monotonic()
+        moved = self._note(self._call(lambda: listener.flush(seconds)))
+        took = time.monotonic() - began
+        self._nap = 0.0 if moved else max(0.0, min(seconds, self._options.flush_slice) - took)
+
+    def _next_batch(self) -> Batch | None:
+        """What is to be handed over next; waits a moment for it where there is nothing else to do."""
+        nap, self._nap = (self._nap if self._outstanding else _IDLE), 0.0
+        if not self._has_room():
+            self._stop.pause(nap)
+            return None
+        read = self._cursor.read(self._options.batch_count, self._options.batch_bytes, nap)
+        for lost in read.lost:
+            if self._holes.is_news(lost):
+                self._on_lost(self._name, self._holes, lost)
+        wanted = [each for each in read.records if each.offset >= self.dealt and self._is_wanted(each)]
+        self._holes.note(read.records)
+        if not wanted:
+            self._settle()
+            return None
+        self._outstanding.hand(Position(wanted[-1].offset), wanted[0].time, len(wanted), _size(wanted))
+        self.oldest = self._outstanding.oldest
+        self._meter.handed += len(wanted)
+        return Batch([self._record(each) for each in wanted])
+
+    def _has_room(self) -> bool:
+        options, outstanding = self._options, self._outstanding
+        return outstanding.count < options.outstanding_count and outstanding.size < options.outstanding_bytes
+
+    def _is_wanted(self, record: Kept) -> bool:
+        """By the header alone; a family that isn't known here may be anybody's."""
+        return not self._passed_over or dict(record.headers).get(FAMILY) not in self._passed_over
+
+    def _record(self, kept: Kept) -> Record:
+        return Record(Position(kept.offset), kept.value, kept.key or b"", kept.headers, self._decode)
+
+    def _note(self, answer: Position | None) -> bool:
+        moved = self._outstanding.answered(answer)
+        if moved and answer is not None:
+            if self._failures or self.is_pausing:
+                _LOG.info("listener %s goes on", self._name)
+            self._pauses.reset()
+            self._failures = 0
+            self.is_pausing = False
+            self.dealt = max(self.dealt, answer + 1)
+            self.oldest = self._outstanding.oldest
+        self._settle()
+        return moved
+
+    def _settle(self) -> None:
+        """Where all that was read is answered for, or passed over, it is dealt with."""
+        if not self._outstanding:
+            self.dealt = max(self.dealt, self._cursor.position)
+        self._progress.made()
+
+    def _goes_on(self, cause: BaseException) -> bool:
+        """The listener raised: whether it is tried again, after a pause, with all that is above its last answer."""
+        self._outstanding.give_up()
+        self._cursor.rewind()
+        if isinstance(cause, TransientError):
+            self._pause(cause)
+            return True
+        self._failures += 1
+        if isinstance(cause, TerminalError) or self._failures >= self._options.attempts:
+            return False
+        self._pause(cause)
+        return True
+
+    def _pause(self, cause: BaseException) -> None:
+        pause = self._pauses.next()
+        if not self.is_pausing:
+            _LOG.warning("listener %s is tried again until it goes on: %s", self._name, words_of(cause))
+        self.is_pausing = True
+        self._commit()
+        self._stop.pause(pause)
+
+    def _hold(self, error: StorageError) -> None:
+        """The spool can't be read just now: nobody's fault here."""
+        self._meter.last_error = words_of(error)
+        _LOG.warning("listener %s waits for its spool: %s", self._name, error)
+        self._stop.pause(self._pauses.next())
+
+    def _close(self, listener: DurableListener, *, believed: bool) -> None:
+        """Close an instance. What one says that gave something up before isn't believed: it comes again, at worst."""
+        try:
+            is_done = self._call(lambda: listener.close(min(_CLOSE_SECONDS, self._stop.left)))
+        except CallError as e:
+            _LOG.warning("closing listener %s failed: %s", self._name, words_of(e.cause))
+            is_done = False
+        if believed and is_done is True:
+            self._outstanding.give_up()
+            self._settle()
+        self._commit()
+
+    def _commit(self) -> None:
+        """Move the cursor; what goes wrong costs records that are handed over twice."""
+        self._commit_at = time.monotonic() + self._options.commit_interval
+        target = min(self.dealt, self._cursor.position)
+        if target > self._cursor.committed:
+            try:
+                self._cursor.commit(target)
+            except (StorageError, TerminalError) as e:
+                _LOG.warning("the cursor of listener %s can't move now: %s", self._name, e)
+
+
+def _size(records: list[Kept]) -> int:
+    return sum(len(each.value) for each in records)
+
+
+def _decoder() -> Callable[[bytes], Event | UnknownEvent]:
+    codec = Codec()
+
+    def decode(data: bytes) -> Event | UnknownEvent:
+        decoded = codec.decode(data)
+        if isinstance(decoded, SchemaMessage):
+            raise DecodeError(Problem.MALFORMED, "it is a schema, and no event")
+        return decoded
+
+    return decode

@@ -1,0 +1,148 @@
+"""What a listener didn't get, because its spool lost it: told as Gaps, with every number that can be known.
+
+Holes are rare, so only the last record of each family is remembered on the way, and the numbers are read out of the
+records on both sides when there is a hole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from headwater.errors import HeadwaterError
+from headwater.events.avro import Codec
+from headwater.events.envelope import Event, Family
+from headwater.events.health import Gap, GapReason
+from headwater.events.keys import FAMILY, PRODUCER, SEQUENCE
+from headwater.journal import JournalReader, Lost, Record, Why
+
+_LOOK_AHEAD: Final = 5_000
+_FAMILIES: Final = (Family.CATALOG, Family.JOB, Family.ADMIN)
+
+
+class Holes:
+    """What one lane read of a spool before a hole."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._told = 0
+        self._last: Record | None = None
+        self._of_family: dict[str, Record] = {}
+
+    def note(self, records: Iterable[Record]) -> None:
+        """These were read, in order; some of them perhaps again."""
+        for record in records:
+            if self._last is None or record.offset > self._last.offset:
+                self._last = self._of_family[_header(record, FAMILY)] = record
+
+    def is_news(self, lost: Lost) -> bool:
+        """Whether records are missing that weren't told as missing before."""
+        is_news = lost.following > max(lost.first, self._told)
+        self._told = max(self._told, lost.following)
+        return is_news
+
+    def gaps(self, listener: str, families: frozenset[Family], lost: Lost) -> list[Gap]:
+        """What the listener has to be told to have missed: a Gap for each family that something was lost of, as far as
+        families can be told apart."""
+        after = self._after(lost, families)
+        before, begins = self._last, lost.first == 0
+        whole = Gap(
+            reason=GapReason.SPOOL_LIMIT if lost.why is Why.DROPPED else GapReason.CORRUPTION,
+            detail=_detail(lost, self._directory),
+            listener=listener,
+            missed=lost.following - lost.first,
+            missed_producer=_producer(after[0] if after else before),
+            first_sequence=_next(before, begins=begins),
+            last_sequence=_sequence(after[0]) - 1 if after else None,
+        )
+        told = [gap for family in _FAMILIES if family in families for gap in self._of(family, whole, after, lost)]
+        return told if told or self._is_known(families, after, begins=begins) else [whole]
+
+    def _of(self, family: Family, whole: Gap, after: list[Record], lost: Lost) -> Iterator[Gap]:
+        first = self._first_missed(family, begins=lost.first == 0)
+        last = _family_before(family, after)
+        if first is None and last is None:
+            return
+        if first is not None and last is not None and last < first:
+            return
+        both = first is not None and last is not None
+        yield whole.model_copy(
+            update={
+                "missed_family": family,
+                "first_family_sequence": first,
+                "last_family_sequence": last,
+                "missed": (last or 0) - (first or 0) + 1 if both else whole.missed,
+            }
+        )
+
+    def _is_known(self, families: frozenset[Family], after: list[Record], *, begins: bool) -> bool:
+        """Whether it is certain for each family what was lost of it."""
+        known = (self._first_missed(each, begins=begins) is not None for each in _FAMILIES if each in families)
+        behind = (_family_before(each, after) is not None for each in _FAMILIES if each in families)
+        return all(known) and all(behind)
+
+    def _first_missed(self, family: Family, *, begins: bool) -> int | None:
+        record = self._of_family.get(family.value)
+        if record is not None:
+            event = _decoded(record)
+            return None if event is None else event.family_sequence + 1
+        return 1 if begins else None
+
+    def _after(self, lost: Lost, families: frozenset[Family]) -> list[Record]:
+        """Records behind the hole, as many as it takes to see one of each family, if they come soon."""
+        found: list[Record] = []
+        wanted = {each.value for each in _FAMILIES if each in families}
+        try:
+            with JournalReader.open(self._directory).tail(lost.following) as tail:
+                while wanted and len(found) < _LOOK_AHEAD and (batch := tail.read(500)).records:
+                    found += batch.records
+                    wanted -= {_header(each, FAMILY) for each in batch.records}
+        except HeadwaterError:
+            return found
+        return found
+
+
+def _detail(lost: Lost, directory: Path) -> str:
+    if lost.why is Why.DROPPED:
+        return "the spool reached spark.headwater.spool.max.bytes, and its oldest segment was dropped"
+    where = f" at bytes {lost.start} to {lost.end} of {lost.path}" if lost.path else f" in {directory}"
+    return f"the spool is damaged{where} ({lost.why.value})"
+
+
+def _family_before(family: Family, after: list[Record]) -> int | None:
+    """The number in its family of the last event that can be missing."""
+    record = next((each for each in after if _header(each, FAMILY) == family.value), None)
+    event = None if record is None else _decoded(record)
+    return None if event is None else event.family_sequence - 1
+
+
+def _next(before: Record | None, *, begins: bool) -> int | None:
+    if before is not None:
+        return _sequence(before) + 1
+    return 1 if begins else None
+
+
+def _sequence(record: Record) -> int:
+    text = _header(record, SEQUENCE)
+    return int(text) if text.isdigit() else 0
+
+
+def _producer(record: Record | None) -> UUID | None:
+    try:
+        return None if record is None else UUID(_header(record, PRODUCER))
+    except ValueError:
+        return None
+
+
+def _header(record: Record, name: str) -> str:
+    return next((value.decode("utf-8", "replace") for each, value in record.headers if each == name), "")
+
+
+def _decoded(record: Record) -> Event | None:
+    try:
+        decoded = Codec().decode(record.value)
+    except HeadwaterError:
+        return None
+    return decoded if isinstance(decoded, Event) else None

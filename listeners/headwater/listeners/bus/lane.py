@@ -1,0 +1,232 @@
+"""A listener's thread: it is made there, served there, set aside and made anew there."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from headwater.errors import ConfigurationError, PluginError
+from headwater.listeners.bus.calls import Ending, GivenUpError, Stop
+from headwater.listeners.bus.handing import Handing
+from headwater.listeners.bus.making import Made, Maker
+from headwater.listeners.bus.options import BusOptions
+from headwater.listeners.bus.pauses import Pauses
+from headwater.listeners.bus.report import ListenerReport, Meter, Progress, State, words_of
+from headwater.listeners.bus.telling import Telling
+from headwater.spi import DurableListener, Listener
+
+_LOG = logging.getLogger(__name__)
+Change = Callable[["Lane"], None]
+
+
+class Lane:
+    """One listener. Until it is made for the first time nobody knows whether it is durable: it has both ways then.
+
+    `handing` is what it reads of the spool, if there is one; `telling` its queue, if it may be plain. `on_known` is
+    called on its thread once it is known what it is, or that it can't be made.
+    """
+
+    def __init__(
+        self,
+        maker: Maker,
+        options: BusOptions,
+        *,
+        meter: Meter,
+        stop: Stop,
+        progress: Progress,
+        handing: Handing | None,
+        telling: Telling | None,
+        on_known: Change,
+    ) -> None:
+        self.name = maker.wanted.name
+        self.families = maker.wanted.families
+        self.maker = maker
+        self.durable: bool | None = None
+        self.fault: ConfigurationError | PluginError | None = None
+        self.handing = handing
+        self.telling = telling
+        self._options = options
+        self._meter = meter
+        self._stop = stop
+        self._progress = progress
+        self._on_known = on_known
+        self._state = State.STARTING
+        self._thread = threading.Thread(target=self._run, name=f"headwater-{self.name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def state(self) -> State:
+        is_pausing = self._state is State.RUNNING and self.handing is not None and self.handing.is_pausing
+        return State.PAUSING if is_pausing else self._state
+
+    @property
+    def lag(self) -> int:
+        if self.durable is not False and self.handing is not None:
+            return self.handing.lag
+        return self.telling.lag if self.telling is not None else 0
+
+    def begin_stop(self, deadline: float) -> None:
+        self._stop.begin(deadline)
+
+    def join(self) -> bool:
+        """Wait for the thread as long as it has time; where it hasn't come back by then it is given up."""
+        if self._thread.ident is not None:
+            self._thread.join(self._stop.left)
+        if not self._thread.is_alive():
+            return True
+        self._stop.give_up()
+        self._state = State.GIVEN_UP
+        _LOG.warning("listener %s hasn't come back from a call: it is given up", self.name)
+        return False
+
+    def leave_spool(self) -> None:
+        """Let others read on with the cursor, also where this thread never comes back."""
+        if self.handing is not None:
+            self.handing.end()
+
+    def report(self) -> ListenerReport:
+        meter, handing = self._meter, self.handing if self.durable else None
+        return ListenerReport(
+            name=self.name,
+            durable=self.durable,
+            state=self.state,
+            handed=meter.handed,
+            lag=self.lag,
+            lag_seconds=handing.lag_seconds if handing else 0.0,
+            missed=self.telling.missed if self.telling and (self.durable is False or not self.handing) else 0,
+            failures=meter.failures,
+            calls=meter.calls,
+            seconds=meter.seconds,
+            longest_call=meter.longest,
+            last_error=meter.last_error,
+        )
+
+    def _run(self) -> None:
+        try:
+            self._serve_all()
+            self._state = State.FAILED if self._state is State.FAILED else State.CLOSED
+        except GivenUpError:
+            self._state = State.GIVEN_UP
+        except Exception as e:  # noqa: BLE001 - logged; nothing else may be harmed by it
+            self._state = State.FAILED
+            self._meter.failed(e)
+            _LOG.exception("the thread of listener %s ended", self.name)
+        finally:
+            self.leave_spool()
+            self._progress.made()
+
+    def _serve_all(self) -> None:
+        made = self._made()
+        while made is not None:
+            self._state = State.RUNNING
+            try:
+                ending = self._serve(made.listener)
+            finally:
+                made.executor.shutdown(wait=False, cancel_futures=True)
+            if ending is Ending.OVER:
+                return
+            made = self._made_anew()
+
+    def _serve(self, listener: Listener | DurableListener) -> Ending:
+        if self.durable:
+            if self.handing is None or not isinstance(listener, DurableListener):
+                return self._fail(PluginError(f"{self.name} is durable, and there is no spool to hand it anything of"))
+            return self.handing.serve(listener)
+        if self.telling is None or not isinstance(listener, Listener):
+            return self._fail(PluginError(f"{self.name} isn't durable, and has nothing to do with a spool"))
+        return self.telling.serve(listener)
+
+    def _made(self) -> Made | None:
+        """The first instance; None where there is none to be had, or the bus has stopped before."""
+        pauses = Pauses(self._options.first_pause, self._options.aside)
+        while self._stop.left_to_drain > 0:
+            try:
+                made = self._meter.timed(self.maker.make)
+            except (ConfigurationError, PluginError) as e:  # noqa: PERF203 - once
+                self._stop.check()
+                self._fail(e)
+                return None
+            except BaseException as e:  # noqa: BLE001 - a plug-in can fail in any way
+                self._could_not_make(e)
+                self._stop.pause(pauses.next())
+            else:
+                self._stop.check()
+                self._learn(durable=isinstance(made.listener, DurableListener))
+                return made
+        return None
+
+    def _made_anew(self) -> Made | None:
+        """The next instance, after a while; None where the bus has stopped before."""
+        self._state = State.ASIDE
+        self._progress.made()
+        _LOG.warning(
+            "listener %s is set aside for %g s, and then made anew: %s",
+            self.name,
+            self._options.aside,
+            self._meter.last_error,
+        )
+        while True:
+            self._stop.pause(self._options.aside)
+            if self._stop.is_begun:
+                return None
+            try:
+                made = self._meter.timed(self.maker.make)
+            except BaseException as e:  # noqa: BLE001 - a plug-in can fail in any way
+                self._could_not_make(e)
+            else:
+                self._stop.check()
+                return made
+
+    def _could_not_make(self, error: BaseException) -> None:
+        self._stop.check()
+        if words_of(error) != self._meter.last_error:
+            _LOG.warning("listener %s can't be made now, and is tried again: %s", self.name, words_of(error))
+        self._meter.failed(error)
+
+    def _fail(self, error: ConfigurationError | PluginError) -> Ending:
+        self.fault = error
+        self._state = State.FAILED
+        self._meter.failed(error)
+        _LOG.warning("%s", error)
+        if self.telling is not None:
+            self.telling.close_ears()
+        self._on_known(self)
+        return Ending.OVER
+
+    def _learn(self, *, durable: bool) -> None:
+        self.durable = durable
+        if durable and self.telling is not None:
+            self.telling.close_ears()
+        self._on_known(self)
+
+
+def stop_all(lanes: list[Lane], deadline: float) -> bool:
+    """Stop them all at once; whether all came back."""
+    for lane in lanes:
+        lane.begin_stop(deadline)
+    came_back = [lane.join() for lane in lanes]
+    return all(came_back)
+
+
+def await_all(lanes: list[Lane], progress: Progress, timeout: float) -> bool:
+    """Wait until every listener has dealt with what was told so far, as far as waiting makes sense."""
+    began = time.monotonic()
+    plain = {lane.name: lane.telling.ask_to_flush(timeout) for lane in lanes if lane.telling is not None}
+    durable = {lane.name: lane.handing.dealt + lane.handing.lag for lane in lanes if lane.handing is not None}
+
+    def is_past(lane: Lane) -> bool:
+        if lane.durable is None:
+            return False
+        if lane.durable:
+            return lane.handing is not None and lane.handing.dealt >= durable.get(lane.name, 0)
+        return lane.telling is not None and lane.telling.is_flushed(plain.get(lane.name, 0))
+
+    def is_settled() -> bool:
+        return all(lane.state.is_out or is_past(lane) for lane in lanes)
+
+    progress.wait_for(is_settled, max(0.0, timeout - (time.monotonic() - began)))
+    return all(is_past(lane) for lane in lanes)

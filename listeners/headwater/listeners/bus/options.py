@@ -1,0 +1,39 @@
+"""How the bus paces itself. Nobody configures this; tests make it quicker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headwater.journal import Files
+from headwater.journal.files import OS_FILES
+
+
+@dataclass(frozen=True, kw_only=True)
+class BusOptions:
+    """Durations in seconds, sizes in bytes as events are encoded."""
+
+    batch_count: int = 500
+    batch_bytes: int = 1 << 20
+    """A durable listener is handed at most so much at once, or one record that is larger."""
+    outstanding_count: int = 20_000
+    outstanding_bytes: int = 32 << 20
+    """A durable listener is handed no more while it hasn't answered for so much."""
+    queue_count: int = 10_000
+    queue_bytes: int = 8 << 20
+    """So much may wait for a plain listener; what comes then is missed by it."""
+    first_pause: float = 0.1
+    longest_pause: float = 30.0
+    attempts: int = 5
+    """After so many failures upon another, that no TransientError explains, a listener is set aside."""
+    aside: float = 120.0
+    """For so long."""
+    flush_slice: float = 0.25
+    commit_interval: float = 0.5
+    keep_interval: float = 1.0
+    look_interval: float = 60.0
+    """Between two looks for what dead drivers left."""
+    patience: float = 60.0
+    """A dead driver's spool that gets no further for so long is put back, and the next one is tried."""
+    dead_spools: int = 4
+    """What dead drivers left may take so many times `spool.max.bytes`; above it the oldest goes."""
+    files: Files = OS_FILES

@@ -1,0 +1,143 @@
+"""What the bus knows of itself: counted while it runs, told as frozen values."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class State(str, Enum):
+    """How a listener is doing."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSING = "pausing"
+    """It failed, and is tried again soon."""
+    ASIDE = "set aside"
+    FAILED = "failed"
+    """It can't be made, and isn't tried again."""
+    CLOSED = "closed"
+    GIVEN_UP = "given up"
+    """A call hadn't come back when the bus had to stop."""
+
+    @property
+    def is_out(self) -> bool:
+        """Whether waiting for it makes no sense now."""
+        return self in {State.ASIDE, State.FAILED, State.CLOSED, State.GIVEN_UP}
+
+
+@dataclass(frozen=True)
+class ListenerReport:
+    """One listener, so far."""
+
+    name: str
+    durable: bool | None
+    """None until it is made for the first time."""
+    state: State
+    handed: int
+    """Events that it was handed or told, counted again where they were handed over again."""
+    lag: int
+    """Events that it hasn't dealt with."""
+    lag_seconds: float
+    """How old the oldest of those is that it was handed and hasn't answered for."""
+    missed: int
+    """By a plain one, because it was too slow or set aside."""
+    failures: int
+    calls: int
+    seconds: float
+    """In all calls together."""
+    longest_call: float
+    last_error: str
+
+    def __str__(self) -> str:
+        words = [f"{self.name} ({self.state.value}): {self.handed} handed over, {self.lag} not dealt with"]
+        words += [f"the oldest {self.lag_seconds:.1f} s old"] if self.lag and self.lag_seconds else []
+        words += [f"{self.missed} missed"] if self.missed else []
+        words += [f"{self.failures} failures, the last: {self.last_error}"] if self.failures else []
+        return ", ".join(words)
+
+
+@dataclass(frozen=True)
+class BusReport:
+    """The bus, so far."""
+
+    told: int
+    refused: int
+    """Events that the spool didn't take."""
+    spool: Path | None
+    listeners: tuple[ListenerReport, ...]
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether all that was told is dealt with by everybody."""
+        return not self.refused and all(each.lag == 0 and each.missed == 0 for each in self.listeners)
+
+    def __str__(self) -> str:
+        where = f" in {self.spool}" if self.spool else ""
+        head = f"{self.told} events told, {self.refused} refused{where}"
+        return "; ".join([head, *map(str, self.listeners)])
+
+
+class Meter:
+    """Counts what happens to one listener; written by its thread alone."""
+
+    def __init__(self) -> None:
+        self.handed = 0
+        self.failures = 0
+        self.calls = 0
+        self.seconds = 0.0
+        self.longest = 0.0
+        self.last_error = ""
+
+    def timed(self, call: Callable[[], T]) -> T:
+        began = time.monotonic()
+        try:
+            return call()
+        finally:
+            took = time.monotonic() - began
+            self.calls += 1
+            self.seconds += took
+            self.longest = max(self.longest, took)
+
+    def failed(self, error: BaseException) -> None:
+        self.failures += 1
+        self.last_error = words_of(error)
+
+
+class Progress:
+    """Wakes those who wait for listeners to get on."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting = 0
+
+    def made(self) -> None:
+        if self._waiting:
+            with self._changed:
+                self._changed.notify_all()
+
+    def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool:
+        with self._changed:
+            self._waiting += 1
+            try:
+                deadline = time.monotonic() + timeout
+                while not condition():
+                    left = deadline - time.monotonic()
+                    if left <= 0:
+                        return False
+                    self._changed.wait(min(left, 0.05))  # `made` looks at the counter without the lock
+                return True
+            finally:
+                self._waiting -= 1
+
+
+def words_of(error: BaseException) -> str:
+    """One line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:500]

@@ -1,0 +1,177 @@
+"""The driver's own spool: a journal in a directory of its own, with what must stand beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from headwater.errors import HeadwaterError
+from headwater.events.avro import current_schema
+from headwater.events.envelope import Event
+from headwater.events.keys import headers_of, key_of
+from headwater.events.producer import NotAppendedError
+from headwater.journal import (
+    ClosedError,
+    Cursor,
+    Fsync,
+    Journal,
+    JournalOptions,
+    RecordTooLargeError,
+    StorageError,
+    StorageFullError,
+    SyncFailedError,
+    remove_journal,
+)
+from headwater.listeners.bus.course import GUARD, Course, write_course
+from headwater.listeners.bus.options import BusOptions
+from headwater.listeners.bus.passport import Passport
+from headwater.listeners.settings import Settings
+
+_LOG = logging.getLogger(__name__)
+
+
+class SpoolFullError(NotAppendedError):
+    """There is no room on the device."""
+
+
+class Spool:
+    """Takes the records of one producer; `append` is for one thread at a time, as a producer calls it."""
+
+    def __init__(self, journal: Journal, passport: Passport, options: BusOptions) -> None:
+        self.journal = journal
+        self.passport = passport
+        self.unsynced = 0
+        """Records that are in, and may not survive the machine though `fsync=always` asks for it."""
+        self._files = options.files
+        self._lock = threading.Lock()
+        self._course = Course()
+        self._kept = 0
+        self._guard: Cursor | None = None
+        with contextlib.suppress(HeadwaterError):  # without it no run is said to be killed; all else goes on
+            self._guard = journal.cursor(GUARD)
+
+    @property
+    def directory(self) -> Path:
+        return self.journal.directory
+
+    def append(self, event: Event, data: bytes, *, reserved: bool = False) -> None:
+        """Write one record. A NotAppendedError if it surely isn't in; a StorageError if nobody knows."""
+        key, headers = key_of(event), headers_of(event, current_schema(type(event)).fingerprint)
+        write = self.journal.append_reserved if reserved else self.journal.append
+        with self._lock:
+            try:
+                offset = write(data, key=key, headers=headers)
+            except SyncFailedError as e:
+                offset = self._again(data, key, headers, e)
+            except StorageError as e:
+                if e.unknown:
+                    raise
+                kind = SpoolFullError if isinstance(e, StorageFullError) else NotAppendedError
+                raise kind(str(e)) from e
+            except (ClosedError, RecordTooLargeError) as e:
+                raise NotAppendedError(str(e)) from e
+            self._course.note(event, offset)
+
+    def _again(self, data: bytes, key: bytes, headers: tuple[tuple[str, bytes], ...], first: SyncFailedError) -> int:
+        """It is in, but perhaps not on the disk: a second copy may get there, and a copy does no harm."""
+        try:
+            return self.journal.append(data, key=key, headers=headers)
+        except (StorageError, ClosedError):
+            self.unsynced += 1
+            if self.unsynced == 1:
+                _LOG.warning("%s", first)
+            return self.journal.next_offset - 1
+
+    def keep(self) -> None:
+        """Note the course as far as it goes, so that the journal may be cut up to there. From one thread only.
+
+        As long as there is one segment nothing can be cut, and the records tell the course themselves.
+        """
+        if self._guard is None or self.journal.size <= self.journal.options.segment_size:
+            return
+        with self._lock:
+            offset, data = self._course.offset, self._course.to_json()
+        if offset == self._kept:
+            return
+        durable = self.journal.options.fsync is not Fsync.NONE
+        write_course(self._files, self.directory, data, durable=durable)
+        while self._guard.position < offset and self._guard.read(10_000, 8 << 20):
+            pass
+        self._guard.commit(min(offset, self._guard.position))
+        self._kept = offset
+
+    def is_delivered(self) -> bool:
+        """Whether every listener that reads it is through."""
+        end = self.journal.next_offset
+        return all(position >= end for name, position in self.journal.positions().items() if name != GUARD)
+
+    def close(self, timeout: float) -> bool:
+        if self._guard is not None:
+            self._guard.close()
+        return self.journal.close(timeout)
+
+    def remove(self) -> None:
+        """After `close`: nobody needs it any more."""
+        try:
+            remove_journal(self.directory)
+        except (HeadwaterError, OSError) as e:
+            _LOG.warning("the spool %s is delivered and can't be removed: %s", self.directory, e)
+
+
+def open_spool(settings: Settings, passport: Passport, options: BusOptions) -> Spool | None:
+    """The spool where the settings want it, else in a temporary directory, else none; each is told in the log."""
+    for place in spool_places(settings):
+        try:
+            return _opened(place / passport.directory, settings, passport, options)
+        except (HeadwaterError, OSError) as e:  # noqa: PERF203 - twice at most
+            _LOG.warning(
+                "spark.headwater.spool.dir: %s can't be used (%s): make it writable, or name another; "
+                "another place is tried",
+                place,
+                e,
+            )
+    _LOG.warning("no place for a spool was found: events go to plain listeners only, and durable ones get nothing")
+    return None
+
+
+def spool_places(settings: Settings) -> Iterator[Path]:
+    """The directories under which there are spools of this user on this host."""
+    with contextlib.suppress(RuntimeError):  # nobody has a home here
+        yield settings.spool_dir.expanduser().absolute()
+    with contextlib.suppress(OSError):
+        yield _temporary()
+
+
+def _temporary() -> Path:
+    """A directory that later drivers find again, and that nobody else can have made; OSError if somebody has."""
+    place = Path(tempfile.gettempdir(), f"headwater-spool-{os.getuid()}")
+    with contextlib.suppress(FileExistsError):
+        place.mkdir(mode=0o700)
+    status = place.lstat()
+    if not place.is_dir() or place.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise PermissionError(f"{place} is somebody else's")
+    return place
+
+
+def _opened(directory: Path, settings: Settings, passport: Passport, options: BusOptions) -> Spool:
+    journal = Journal.open(directory, journal_options(settings), files=options.files)
+    try:
+        passport.write(options.files, directory)
+    except BaseException:
+        journal.close(0)
+        raise
+    return Spool(journal, passport, options)
+
+
+def journal_options(settings: Settings) -> JournalOptions:
+    return JournalOptions(
+        fsync=settings.spool_fsync,
+        fsync_interval=settings.spool_fsync_interval,
+        max_bytes=settings.spool_max_bytes,
+        drop_consumed=True,
+    )
