@@ -34,6 +34,18 @@ def test_nothing_heavy_comes_with_a_light_module(module: str) -> None:
     assert names & HEAVY == set()
 
 
+@pytest.mark.parametrize("module", ["publishers.console", "publishers.log", "cli.events"])
+def test_a_console_and_a_local_log_need_no_broker_and_no_database(module: str) -> None:
+    assert imported_by(f"import headwater.{module}") & HEAVY == set()
+
+
+@pytest.mark.parametrize("module", ["headwater.events", "headwater.spi", "headwater.publishers", "headwater.cli"])
+def test_how_events_look_is_imported_by_those_who_show_them(module: str) -> None:
+    listing = run(sys.executable, "-c", f"import {module}, sys; print(*sys.modules)").split()
+    assert module in listing
+    assert not [name for name in listing if name.startswith("headwater.events.presentation")]
+
+
 def test_the_version_is_told_without_building_models() -> None:
     names = imported_by("from headwater.cli import main; main(['--version'])")
     assert names & (HEAVY | {"pydantic", "fastavro"}) == set()

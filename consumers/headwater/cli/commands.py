@@ -29,5 +29,6 @@ class Command:
 
 
 COMMANDS = {
+    "events": Command("headwater.cli.events:main", "show the events of a local log or a spool"),
     "demo": Command("headwater.cli.demo:main", "follow events on their way"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +24,16 @@ from headwater.events import (
 )
 from headwater.events.avro import SchemaMessage, UnknownEvent
 from headwater.events.envelope import Event
-from headwater.events.jobs import ErrorDetails
+from headwater.events.jobs import CommitKind, ErrorDetails
 from headwater.events.kinds import KINDS
-from headwater.events.names import DatasetId
+from headwater.events.names import DatasetId, JobName
 from headwater.events.presentation import Origin, Tone, Undecodable, as_shown, line_of, stranger_line, words
 from headwater.events.scalars import Format
 from headwater.testing.examples import EXAMPLES
 
 LINES = (Path(__file__).parent / "lines.txt").read_text(encoding="utf-8").splitlines()
 """Written by hand: what the lines of the examples say, behind the time."""
+NAMES = (("sales", "daily"), ("raw", "orders"))
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 ORIGIN = Origin("partition-0000", 41, NOON, {"kind": "InventedLater"})
 
@@ -138,3 +139,25 @@ def test_what_is_no_event_is_said_to_be_none() -> None:
         (SchemaMessage(b"\1\2", "{}"), "SchemaMessage     -  schema 0102 (offset 41 of partition-0000)"),
     ):
         assert said in as_shown(stranger_line(what, ORIGIN))
+
+
+def test_the_readme_shows_a_line_as_it_is() -> None:
+    made, read = (TableName(catalog="lake", database=database, table=table) for database, table in NAMES)
+    commit = Committed(
+        time=NOON + timedelta(seconds=19),
+        job=JobName(name="orders_etl"),
+        barrier=1,
+        inputs=(Input(dataset=None, table=read, snapshot=7),),
+        outputs=(
+            Output(
+                dataset=None,
+                table=made,
+                commit_kind=CommitKind.APPEND,
+                parent=812,
+                snapshot=813,
+                rows=31_337,
+                made_from=(0,),
+            ),
+        ),
+    )
+    assert f"\n{as_shown(line_of(commit))}\n" in (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")

@@ -1,0 +1,90 @@
+"""Which events are shown: by kind, job, table and time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from headwater.cli.events.reading import FoundRecord
+from headwater.events.avro import UnknownEvent
+from headwater.events.base import Model
+from headwater.events.envelope import Event
+from headwater.events.keys import KIND
+from headwater.events.names import DatasetId, JobName, TableName
+
+
+@dataclass
+class Selection:
+    """No condition takes everything; of several all must hold, and of several values of one any."""
+
+    kinds: Collection[str] = ()
+    jobs: Collection[re.Pattern[str]] = ()
+    tables: Collection[re.Pattern[str]] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    unreadable: int = 0
+    """How many were left out because what can't be read has neither job nor table."""
+
+    def takes(self, found: FoundRecord) -> bool:
+        if not self._takes_kind(found):
+            return False
+        event = event_in(found)
+        time = found.origin.time if event is None else event.time
+        if (self.since and time < self.since) or (self.until and time >= self.until):
+            return False
+        if not self.jobs and not self.tables:
+            return True
+        if event is None:
+            self.unreadable += 1
+            return False
+        return _any_matches(self.jobs, _jobs(event)) and _any_matches(self.tables, _tables(event))
+
+    def _takes_kind(self, found: FoundRecord) -> bool:
+        """By what stands beside the bytes where it does: decoding takes much longer."""
+        if not self.kinds:
+            return True
+        beside = found.origin.headers.get(KIND)
+        event = event_in(found) if beside is None else None
+        return (beside or (event.kind if event else "")) in self.kinds
+
+
+def event_in(found: FoundRecord) -> Event | None:
+    """The event, or what is understood of one that a newer headwater wrote."""
+    content = found.content
+    if isinstance(content, UnknownEvent):
+        return content.known
+    return content if isinstance(content, Event) else None
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """A name, in which `*` stands for anything."""
+    return re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL)
+
+
+def _any_matches(patterns: Collection[re.Pattern[str]], names: Iterator[str]) -> bool:
+    return not patterns or any(each.fullmatch(name) for name in names for each in patterns)
+
+
+def _jobs(event: Event) -> Iterator[str]:
+    """The jobs that it is of or about, and the parent: who asks for an application wants its steps."""
+    for value in (event.job, getattr(event, "parent_job", None), getattr(event, "of_job", None)):
+        if isinstance(value, JobName):
+            yield from (value.name, str(value))
+
+
+def _tables(value: Any) -> Iterator[str]:
+    """Every dataset and table in it, by each name that people use: `c.d.t`, `d.t`, `t`, the dataset's own."""
+    if isinstance(value, TableName):
+        full = str(value)
+        yield from (full, f"{value.database}.{value.table}", value.table)
+    elif isinstance(value, DatasetId):
+        yield from (str(value), value.name)
+    elif isinstance(value, Model):
+        for name in type(value).model_fields:
+            yield from _tables(getattr(value, name))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _tables(each)

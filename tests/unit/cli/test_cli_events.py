@@ -1,0 +1,258 @@
+"""`headwater events`: what cat and tail show, of logs and spools, and what they leave alone."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from pydantic import TypeAdapter
+
+from headwater.cli import main
+from headwater.cli.events.arguments import moment_of
+from headwater.cli.exits import Exit
+from headwater.events.envelope import Event
+from headwater.events.kinds import AnyEvent
+from headwater.journal import Entry, Journal, JournalOptions
+from headwater.spi import Record
+from headwater.testing.examples import EXAMPLES
+from headwater.testing.listeners import batch, from_the_future
+
+ADAPTER: TypeAdapter[Event] = TypeAdapter(AnyEvent)
+RECORDS = batch(EXAMPLES).records
+SEQUENCES = [event.sequence for event in EXAMPLES]
+
+
+def write(directory: Path, records: Iterable[Record], begin: int = 1, step: int = 1) -> None:
+    """A journal of these records, appended at these times."""
+    times = iter(range(begin, begin + 10_000 * step, step))
+    with Journal.open(directory, JournalOptions(clock=lambda: next(times))) as journal:
+        for each in records:
+            journal.append(each.data, key=each.key, headers=each.headers)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log whose partitions hold every other example."""
+    directory = tmp_path / "log"
+    write(directory / "partition-0000", RECORDS[::2], begin=10_000, step=20)
+    write(directory / "partition-0001", RECORDS[1::2], begin=10_000 + 10, step=20)
+    return directory
+
+
+def cat(capsys: pytest.CaptureFixture[str], source: str, *flags: str) -> list[str]:
+    assert main(["events", "cat", "--from", source, *flags]) == Exit.DONE
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out.splitlines()
+
+
+def sequences(lines: Iterable[str]) -> list[int]:
+    return [int(json.loads(line)["sequence"]) for line in lines]
+
+
+def files_in(directory: Path) -> dict[Path, tuple[bytes, int]]:
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in directory.rglob("*") if path.is_file()}
+
+
+def test_cat_shows_all_there_is_in_the_order_of_time(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = files_in(log)
+    lines = cat(capsys, f"log:{log}", "--format", "json")
+    assert [ADAPTER.validate_json(line) for line in lines] == list(EXAMPLES)
+    assert files_in(log) == before, "reading changed something"
+
+
+def test_cat_shows_text(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = (Path(__file__).parents[1] / "events/lines.txt").read_text(encoding="utf-8").splitlines()
+    assert [line[26:] for line in cat(capsys, f"log:{log}")] == expected
+
+
+def test_the_format_is_that_of_output_unless_it_is_given(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--output", "json", "events", "cat", "--from", f"log:{log}", "--limit", "1"]) == Exit.DONE
+    assert capsys.readouterr().out.startswith("{")
+    text = ["--output", "json", "events", "cat", "--from", f"log:{log}", "--limit", "1", "--format", "text"]
+    assert main(text) == Exit.DONE
+    assert capsys.readouterr().out.startswith("2026-03-01 12:00:01.000Z  CreateDatabase")
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (["--kind", "gap", "--kind", "Heartbeat"], [23, 24]),
+        (["--job", "clicks"], [20]),
+        (["--job", "click*"], [20]),
+        (["--job", "orders_etl", "--kind", "Committed"], [19]),
+        (["--table", "lake.sales.today"], [7, 8, 9]),
+        (["--table", "sales.today"], [7, 8, 9]),
+        (["--table", "customers"], [18, 19]),
+        (["--table", "lake.sales.now"], [8]),
+        (["--table", "kafka://broker-1:9092/clicks"], [20]),
+        (["--table", "warehouse/sales/rates"], [19]),
+        (["--table", "sales.today.now"], []),
+        (["--table", "*rates", "--kind", "Gap"], []),
+        (["--since", "2026-03-01T12:00:26Z"], [26, 27, 28]),
+        (["--until", "2026-03-01T12:00:03"], [1, 2]),
+        (["--since", "2026-03-01T14:00:26+02:00", "--until", "2026-03-02", "--limit", "2"], [26, 27]),
+    ],
+)
+def test_what_is_not_asked_for_is_left_out(
+    log: Path, capsys: pytest.CaptureFixture[str], flags: list[str], expected: list[int]
+) -> None:
+    assert sequences(cat(capsys, f"log:{log}", "--format", "json", *flags)) == expected
+
+
+def test_times_can_be_told_by_how_long_ago() -> None:
+    before = datetime.now(timezone.utc)
+    assert before <= moment_of("15m") + timedelta(minutes=15) <= datetime.now(timezone.utc)
+
+
+def test_a_spool_is_one_journal_or_a_directory_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "spool/app/one", RECORDS[:3], begin=10)
+    write(tmp_path / "spool/two", RECORDS[3:5], begin=100)
+    assert sequences(cat(capsys, f"spool:{tmp_path}/spool", "--format", "json")) == SEQUENCES[:5]
+    assert sequences(cat(capsys, f"spool:{tmp_path}/spool/two", "--format", "json")) == SEQUENCES[3:5]
+
+
+def test_an_empty_log_shows_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cat(capsys, f"log:{tmp_path}") == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("log:{}/nowhere", "nowhere isn't there: name the directory of a log or a spool"),
+        ("log:{}/file", "file isn't a directory"),
+        ("log:{}/other", "other is no log: there is no partition-0000 in it"),
+        ("spool:{}/other", "other is no spool"),
+        ("log:{}/spool", "spool is no log, but holds journals: write spool:"),
+    ],
+)
+def test_a_wrong_directory_is_said_to_be_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str, words: str
+) -> None:
+    for path in ("file", "other/thing"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).touch()
+    write(tmp_path / "spool/one", RECORDS[:1])
+    for action in ("cat", "tail"):
+        assert main(["events", action, "--from", source.format(tmp_path)]) == Exit.CONFIGURATION
+        assert words in capsys.readouterr().err
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--from", "kafka:x"], "'kafka:x' is no source: write log:DIR or spool:DIR"),
+        (["--from", "spool"], "'spool' is no source"),
+        (["--kind", "Comitted"], "there is no kind Comitted: did you mean Committed?"),
+        (["--since", "yesterday"], "'yesterday' is no time: write 2026-03-01"),
+        (["--limit", "0"], "'0' is no number of events: write 1 or more"),
+        (["--format", "xml"], "'xml' is none of text, json"),
+    ],
+)
+def test_a_wrong_flag_is_said_to_be_wrong(capsys: pytest.CaptureFixture[str], flags: list[str], words: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["events", "cat", *flags])
+    assert words in capsys.readouterr().err
+
+
+def test_what_cannot_be_read_is_shown_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Journal.open(tmp_path / "partition-0000") as journal:
+        newer = from_the_future(RECORDS[0])
+        journal.append_many([Entry(newer.data, newer.key, newer.headers), b"junk", b""])
+        journal.append(RECORDS[1].data)
+    lines = cat(capsys, f"log:{tmp_path}")
+    assert "InventedLater     -  a newer headwater wrote this" in lines[0]
+    assert "?                 -  no event: unknown framing" in lines[1]
+    assert "no event: empty" in lines[2]
+    assert "AlterDatabase" in lines[3]
+    told = [json.loads(line) for line in cat(capsys, f"log:{tmp_path}", "--format", "json")]
+    assert [list(each)[:2] for each in told[:3]] == [
+        ["kind", "unknown"],
+        ["kind", "undecodable"],
+        ["kind", "undecodable"],
+    ]
+    assert (told[1]["undecodable"]["data"], told[1]["undecodable"]["offset"]) == (b"junk".hex(), "1")
+    assert main(["events", "cat", "--from", f"log:{tmp_path}", "--table", "*"]) == Exit.DONE
+    assert "3 records can't be read and were left out by --job or --table" in capsys.readouterr().err
+
+
+def test_losses_are_told_beside_the_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "partition-0000", RECORDS[:5])
+    (segment,) = (tmp_path / "partition-0000").glob("*.segment")
+    content = bytearray(segment.read_bytes())
+    content[content.index(RECORDS[2].data) + 20] ^= 1
+    segment.write_bytes(content)
+    assert main(["events", "cat", "--from", f"log:{tmp_path}", "--format", "json", "--kind", "DropTable"]) == Exit.DONE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("headwater: partition-0000: 1 records are lost, offsets 2 to 2: corrupt (bytes ")
+
+
+def test_an_output_without_arrows_ends_no_reading(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    assert main(["events", "cat", "--from", f"log:{log}", "--kind", "Committed"]) == Exit.DONE
+    assert rb"\u2192" in raw.getvalue()
+
+
+@contextmanager
+def tailing(*flags: str) -> Generator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "headwater.cli", "events", "tail", "--format", "json", *flags]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def lines_of(process: subprocess.Popen[str], count: int) -> list[int]:
+    """The next so many events; pytest's own limit ends what never comes."""
+    assert process.stdout
+    return sequences(process.stdout.readline() for _ in range(count))
+
+
+def test_tail_follows_also_what_is_new_and_ends_on_ctrl_c(log: Path) -> None:
+    with tailing("--from", f"log:{log}", "--from-start") as process:
+        assert lines_of(process, len(EXAMPLES)) == SEQUENCES
+        write(log / "partition-0001", RECORDS[:2])
+        assert lines_of(process, 2) == [1, 2]
+        write(log / "partition-0002", RECORDS[5:8])
+        assert lines_of(process, 3) == [6, 7, 8]
+        shutil.rmtree(log / "partition-0002")
+        write(log / "partition-0003", RECORDS[8:9])
+        assert lines_of(process, 1) == [9]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == Exit.INTERRUPTED
+        assert process.stderr
+        assert process.stderr.read() == ""
+
+
+def test_tail_shows_nothing_of_what_was_there(log: Path) -> None:
+    with tailing("--from", f"log:{log}", "--limit", "1") as process:
+        while process.poll() is None:
+            write(log / "partition-0000", RECORDS[8:9])
+        assert lines_of(process, 1) == [9], "the first example would have come first"
+
+
+def test_a_writer_and_its_limits_do_not_notice_a_reader(tmp_path: Path) -> None:
+    options = JournalOptions(max_bytes=8192, segment_bytes=4096)
+    with Journal.open(tmp_path / "partition-0000", options) as journal:
+        journal.append(RECORDS[0].data, headers=RECORDS[0].headers)
+        with tailing("--from", f"log:{tmp_path}", "--from-start") as process:
+            assert lines_of(process, 1) == [1]
+            for _ in range(200):
+                journal.append(RECORDS[0].data, headers=RECORDS[0].headers)
+            journal.trim()
+            assert journal.first_offset > 0
+            assert journal.positions() == {}
