@@ -89,8 +89,8 @@ class Handing:
         while not self._is_over():
             try:
                 self._step(listener)
-            except (CallError, BrokenWordError) as e:  # noqa: PERF203 - nothing beside a listener's call
-                if not self._goes_on(e.cause if isinstance(e, CallError) else e):
+            except CallError as e:  # noqa: PERF203 - nothing beside a listener's call
+                if not self._goes_on(e.cause):
                     self._close(listener, believed=False)
                     return Ending.ASIDE
             except StorageError as e:
@@ -156,7 +156,11 @@ class Handing:
         return Record(Position(kept.offset), kept.value, kept.key or b"", kept.headers, self._decode)
 
     def _note(self, answer: Position | None) -> bool:
-        moved = self._outstanding.answered(answer)
+        try:
+            moved = self._outstanding.answered(answer)
+        except BrokenWordError as e:
+            self._meter.failed(e)
+            raise CallError(e) from e
         if moved and answer is not None:
             if self._failures or self.is_pausing:
                 _LOG.info("listener %s goes on", self._name)
