@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final, Protocol
 
 from headwater.events import Event, Gap, GapReason, JobEvent, JobName
 from headwater.listeners.capture.batch.commits import By, Commits
-from headwater.listeners.capture.batch.shapes import ShapeOfWrite, shape_of
+from headwater.listeners.capture.batch.kept import Keeping
+from headwater.listeners.capture.batch.shapes import ShapeOfWrite, shape_of, shape_of_reading
 from headwater.listeners.capture.commands import Command
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.register import register
@@ -59,6 +60,7 @@ class Teller:
         self._jobs = jobs
         self._tell = tell
         self._shapes: OrderedDict[str, _Known] = OrderedDict()
+        self._keeping = Keeping()
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Tell what a record of the tap says. Whatever goes wrong is told as a Gap."""
@@ -90,6 +92,11 @@ class Teller:
     def _statement(self, record: Mapping[str, Any]) -> Iterator[Event]:
         known = self._known(record)
         statement = statement_of(record, known.plan)
+        if known.shape is not None and "rdds" in record:
+            known = replace(known, shape=self._keeping.seen_through(known.shape, record["rdds"], known.plan))
+        if record.get("reading"):
+            yield from self._reading(record, statement, known)
+            return
         if known.fault is not None:
             yield self._gap(record, GapReason.CAPTURE_FAILED, known.fault)
             return
@@ -99,6 +106,17 @@ class Teller:
             return
         if known.command.ignored is None:
             yield from self._told(statement, known, known.command)
+
+    def _reading(self, record: Mapping[str, Any], statement: Statement, known: _Known) -> Iterator[Event]:
+        """What only looks is told where that is wished; what keeps rows is remembered for those who read them."""
+        if statement.failure is not None:
+            return
+        if "keeps" in record:
+            self._keeping.keep(record["keeps"], statement, self._scene)
+        elif known.fault is not None:
+            yield self._gap(record, GapReason.CAPTURE_FAILED, known.fault)
+        elif known.shape is not None:
+            yield from self._commits.events(statement, known.shape, self._by(statement, known.shape))
 
     def _told(self, statement: Statement, known: _Known, command: Command) -> Iterator[Event]:
         by = self._by(statement, known.shape)
@@ -118,24 +136,30 @@ class Teller:
     def _known(self, record: Mapping[str, Any]) -> _Known:
         shape = record["shape"]
         if "plan" in record:
-            self._shapes[shape] = self._read(Plan.parse(record["plan"]))
+            reading = bool(record.get("reading"))
+            self._shapes[shape] = self._read(Plan.parse(record["plan"]), reading=reading)
             self._shapes.move_to_end(shape)
             if len(self._shapes) > _SHAPES:
                 self._shapes.popitem(last=False)
         return self._shapes[shape]
 
-    def _read(self, plan: Plan) -> _Known:
-        node = _command(plan)
-        command = register().get(node.name)
-        if command is None or command.write is None:
+    def _read(self, plan: Plan, *, reading: bool) -> _Known:
+        node = plan.top if reading else _command(plan)
+        command = None if reading else register().get(node.name)
+        if not reading and (command is None or command.write is None):
             return _Known(plan, node, command, None, None)
         try:
-            write = command.write(node, plan, self._scene)
-            shape = None if write is None else shape_of(write, plan, self._scene)
+            shape = self._shape(plan, node, command)
         except Exception as e:  # noqa: BLE001 - a plan can be anything; the statement is told as a Gap
             _LOG.debug("a plan couldn't be read", exc_info=True)
             return _Known(plan, node, command, None, f"{node.name} can't be read: {type(e).__name__}: {e}")
         return _Known(plan, node, command, shape, None)
+
+    def _shape(self, plan: Plan, node: Node, command: Command | None) -> ShapeOfWrite | None:
+        if command is None or command.write is None:
+            return shape_of_reading(plan, self._scene)
+        write = command.write(node, plan, self._scene)
+        return None if write is None else shape_of(write, plan, self._scene)
 
     def _by(self, statement: Statement, shape: ShapeOfWrite | None) -> By:
         sink = None

@@ -66,7 +66,7 @@ class Commits:
     def events(self, statement: Statement, shape: ShapeOfWrite, by: By) -> Iterator[Event]:
         """Drafts, in order. None at all where nothing was committed."""
         outcomes = [_outcome(reached, statement) for reached in shape.parts]
-        if not any(each.outputs or each.gap for each in outcomes):
+        if shape.parts and not any(each.outputs or each.gap for each in outcomes):
             return
         for reached in shape.parts:
             if reached.format is not None:
@@ -79,7 +79,7 @@ class Commits:
             yield self._lineage(statement, shape, sinks, fingerprint, by)
         outputs = tuple(self._outputs(outcomes, shape, reads, inputs))
         barrier = self._next_barrier()
-        if outputs:
+        if outputs or (inputs and not shape.parts):
             yield Committed(
                 barrier=barrier,
                 fingerprint=fingerprint,
@@ -110,7 +110,7 @@ class Commits:
 
     def _reads(self, statement: Statement, shape: ShapeOfWrite) -> Iterator[_Read]:
         for number, leaf in enumerate(shape.leaves):
-            for version in _versions(leaf, statement):
+            for version in versions(leaf, statement):
                 source = shape.sources[leaf.source]
                 yield _Read(number, _input(source, version, versioned=leaf.described.versioned), version.why)
 
@@ -164,7 +164,10 @@ class Commits:
             yield Gap(reason=GapReason.NOT_SUPPORTED, detail=detail, **at)
 
 
-def _versions(leaf: Leaf, statement: Statement) -> tuple[Version, ...]:
+def versions(leaf: Leaf, statement: Statement) -> tuple[Version, ...]:
+    """What a leaf of this statement read."""
+    if leaf.versions is not None:
+        return leaf.versions
     if leaf.format is None:
         return (Version(),)
     return leaf.format.reads(leaf.described, statement.plan, statement.facts)

@@ -12,7 +12,7 @@ from headwater.events.fingerprints import fingerprint_of
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture.commands import Part, Write
 from headwater.listeners.capture.formats import all_formats
-from headwater.listeners.capture.formats.protocol import Described, TableFormat, Target
+from headwater.listeners.capture.formats.protocol import Described, TableFormat, Target, Version
 from headwater.listeners.capture.formats.relations import columns_of, v2_name
 from headwater.listeners.capture.plan.columns import Lineage, Origin, lineage_of, merge_lineage
 from headwater.listeners.capture.plan.tree import Node, Plan, PlanError
@@ -28,6 +28,8 @@ class Leaf:
     described: Described
     format: TableFormat | None
     source: int
+    versions: tuple[Version, ...] | None = None
+    """What was read, where an earlier statement read it and kept it."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,11 @@ def shape_of(write: Write, plan: Plan, scene: Scene) -> ShapeOfWrite:
     )
     unknown = tuple(dict.fromkeys(name for each in lineages for name in each.unknown))
     return ShapeOfWrite(sources, leaves, parts, tuple(dict.fromkeys(edges)), unknown)
+
+
+def shape_of_reading(plan: Plan, scene: Scene) -> ShapeOfWrite:
+    """What a plan reads that writes nothing."""
+    return shape_of(Write((), lineage_of(plan, plan.root).leaves), plan, scene)
 
 
 def fingerprinted(

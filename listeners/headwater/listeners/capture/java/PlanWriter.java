@@ -46,6 +46,7 @@ public final class PlanWriter {
     private final IdentityHashMap expressionIds = new IdentityHashMap();
     private final IdentityHashMap nodeIds = new IdentityHashMap();
     private final IdentityHashMap outputs = new IdentityHashMap();
+    private final List rdds = new ArrayList();
     private boolean showLiterals;
 
     public PlanWriter(Values values, boolean literals) {
@@ -68,6 +69,22 @@ public final class PlanWriter {
         whole.key("expressions").raw(expressions.closeList().toString());
         whole.key("nodes").raw(nodes.closeList().toString());
         return whole.close().toString();
+    }
+
+    /**
+     * Facts of the RDDs that the plan reads: Spark's own ids of their columns, by which a column is known again that
+     * another statement kept (a checkpoint's have the ids of the plan that it was made of).
+     */
+    public List rdds() throws Exception {
+        List facts = new ArrayList();
+        for (int i = 0; i < rdds.size(); i++) {
+            LogicalRDD rdd = (LogicalRDD) rdds.get(i);
+            Json json = new Json().open().entry("node", (Number) nodeIds.get(rdd)).key("ids").openList();
+            List output = list(rdd.output());
+            for (int a = 0; a < output.size(); a++) json.value(((Attribute) output.get(a)).exprId().id());
+            facts.add(json.closeList().close().toString());
+        }
+        return facts;
     }
 
     public int node(QueryPlan plan) throws Exception {
@@ -134,7 +151,7 @@ public final class PlanWriter {
             return;
         }
         if (product instanceof LogicalRDD) {
-            json.entry("rdd", ((LogicalRDD) product).rdd().id());
+            rdds.add(product);
             return;
         }
         String[] names = names(product);

@@ -127,6 +127,9 @@ public final class StatementWriter {
         Json json = begun(statement, end);
         PlanWriter shape = new PlanWriter(values, sql);
         String text = shape.finish(shape.node(plan));
+        if (!isCommand(query)) json.entry("reading", true);
+        if (keeps) kept(plan, json);
+        list("rdds", shape.rdds(), json);
         facts(statement, shape, json);
         shape(text, json);
         if (sql && plan.origin() != null) json.entry("sql", (String) Options.get(plan.origin().sqlText()));
@@ -135,7 +138,15 @@ public final class StatementWriter {
         return json.close().toString();
     }
 
-    private static boolean keepsRows(SparkListenerSQLExecutionEnd end) {
+    /** Spark's own ids of the columns that a checkpoint keeps. */
+    private static void kept(LogicalPlan plan, Json json) {
+        json.key("keeps").openList();
+        List output = PlanWriter.list(plan.output());
+        for (int i = 0; i < output.size(); i++) json.value(((Attribute) output.get(i)).exprId().id());
+        json.closeList();
+    }
+
+    public static boolean keepsRows(SparkListenerSQLExecutionEnd end) {
         Object name = Options.get(end.executionName());
         return "localCheckpoint".equals(name) || "checkpoint".equals(name);
     }

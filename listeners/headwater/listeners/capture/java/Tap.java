@@ -103,7 +103,7 @@ public final class Tap extends SparkListener {
             if (!"headwater".equals(Lazily.field(queue.getClass(), "name").get(queue))) continue;
             java.lang.reflect.Method wait = queue.getClass().getMethod("waitUntilEmpty", new Class[] {long.class});
             wait.setAccessible(true);
-            return Boolean.TRUE.equals(wait.invoke(queue, new Object[] {Long.valueOf(millis)}));
+            return Boolean.TRUE.equals(wait.invoke(queue, new Object[] {Long.valueOf(System.currentTimeMillis() + millis)}));
         }
         return true;
     }
@@ -136,7 +136,7 @@ public final class Tap extends SparkListener {
     }
 
     private boolean matters(SparkListenerSQLExecutionEnd end) {
-        return reads || end.qe() == null || StatementWriter.isCommand(end.qe());
+        return reads || end.qe() == null || StatementWriter.isCommand(end.qe()) || StatementWriter.keepsRows(end);
     }
 
     private void offer(Object event, long itsWeight, boolean matters) {

@@ -1,0 +1,151 @@
+"""Rows that one statement kept and another one reads: checkpoints. An RDD shows nothing of where it comes from, but a
+checkpoint's columns have the ids of the plan that it was made of; so what that plan read can be put in its place.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from headwater.events import ColumnLineage, Derivation
+from headwater.listeners.capture.batch.commits import versions
+from headwater.listeners.capture.batch.shapes import Leaf, Reached, ShapeOfWrite, shape_of_reading
+from headwater.listeners.capture.plan.columns import Lineage, Origin, lineage_of
+from headwater.listeners.capture.plan.tree import Plan
+from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.statements import Statement
+
+_MOST_COLUMNS: Final = 100_000
+_STRENGTH: Final = (Derivation.IDENTITY, Derivation.TRANSFORMATION, Derivation.AGGREGATION)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What a checkpoint was made of."""
+
+    shape: ShapeOfWrite
+    lineage: Lineage
+    output: tuple[int, ...]
+    """The plan's attributes, in the order of Spark's ids."""
+
+
+class Keeping:
+    """What this driver saw of checkpoints, by Spark's ids of their columns."""
+
+    def __init__(self) -> None:
+        self._by_id: OrderedDict[int, tuple[_Kept, int]] = OrderedDict()
+
+    def keep(self, ids: Sequence[int], statement: Statement, scene: Scene) -> None:
+        """A checkpoint was made: these are the ids of its columns."""
+        plan = statement.plan
+        shape = shape_of_reading(plan, scene)
+        leaves = tuple(replace(leaf, versions=versions(leaf, statement)) for leaf in shape.leaves)
+        kept = _Kept(replace(shape, leaves=leaves), lineage_of(plan, plan.root), plan.top.output)
+        for place, each in enumerate(ids):
+            self._by_id[each] = (kept, place)
+        while len(self._by_id) > _MOST_COLUMNS:
+            self._by_id.popitem(last=False)
+
+    def seen_through(self, shape: ShapeOfWrite, rdds: Iterable[Mapping[str, Any]], plan: Plan) -> ShapeOfWrite:
+        """The shape with what was kept in place of the RDDs that are known; the others stay opaque."""
+        for rdd in rdds:
+            known = [self._by_id.get(each) for each in rdd["ids"]]
+            if known and all(each is not None and each[0] is known[0][0] for each in known if known[0]):
+                columns = {
+                    plan.attribute(number).name: each[1]
+                    for number, each in zip(plan.nodes[rdd["node"]].output, known, strict=True)
+                    if each is not None
+                }
+                assert known[0] is not None  # noqa: S101 - all are
+                shape = _replaced(shape, rdd["node"], known[0][0], columns)
+        return shape
+
+
+def _replaced(shape: ShapeOfWrite, node: int, kept: _Kept, columns: Mapping[str, int]) -> ShapeOfWrite:
+    place = next((n for n, leaf in enumerate(shape.leaves) if leaf.described.node == node), None)
+    if place is None:
+        return shape
+    gone = shape.leaves[place].source
+    sources = list(shape.sources)
+    moved = [_place_of(source, sources) for source in kept.shape.sources]
+    new = tuple(replace(leaf, source=moved[leaf.source]) for leaf in kept.shape.leaves)
+    leaves = (*shape.leaves, *new)
+    added = tuple(range(len(shape.leaves), len(leaves)))
+    parts = tuple(_reaching(part, place, added) for part in shape.parts)
+    node_source = {leaf.described.node: moved[leaf.source] for leaf in kept.shape.leaves}
+    edges = [after for edge in shape.columns for after in _through(edge, gone, kept, columns, node_source)]
+    edges += [_whole(n, origin, node_source) for n in range(len(parts)) for origin in kept.lineage.indirect]
+    dropped = ShapeOfWrite(
+        tuple(sources), leaves, parts, tuple(dict.fromkeys(edges)), (*shape.unknown, *kept.lineage.unknown)
+    )
+    return _without(dropped, place, gone)
+
+
+def _place_of(source: Any, sources: list[Any]) -> int:
+    if source not in sources:
+        sources.append(source)
+    return sources.index(source)
+
+
+def _reaching(reached: Reached, place: int, added: tuple[int, ...]) -> Reached:
+    return replace(reached, leaves=(*reached.leaves, *added)) if place in reached.leaves else reached
+
+
+def _through(
+    edge: ColumnLineage, gone: int, kept: _Kept, columns: Mapping[str, int], sources: Mapping[int, int]
+) -> Iterator[ColumnLineage]:
+    """An edge from the RDD becomes one from each of the columns that its own column was made of."""
+    if edge.input != gone:
+        yield edge
+        return
+    place = columns.get(edge.source[0])
+    for origin in () if place is None else kept.lineage.columns.get(kept.output[place], ()):
+        further = edge.source[1:] if origin.derivation is Derivation.IDENTITY else ()
+        yield edge.model_copy(
+            update={
+                "input": sources[origin.leaf],
+                "source": (*origin.path, *further),
+                "derivation": _composed(origin.derivation, edge.derivation),
+                "expression": edge.expression or origin.expression,
+            }
+        )
+
+
+def _composed(first: Derivation, then: Derivation) -> Derivation:
+    """What decides about rows or choices stays so, whatever it is made of; of two direct ones the stronger holds."""
+    if not then.is_direct:
+        return then
+    return first if not first.is_direct else max(first, then, key=_STRENGTH.index)
+
+
+def _whole(output: int, origin: Origin, sources: Mapping[int, int]) -> ColumnLineage:
+    return ColumnLineage(
+        output=output,
+        input=sources[origin.leaf],
+        source=origin.path,
+        derivation=origin.derivation,
+        expression=origin.expression,
+    )
+
+
+def _without(shape: ShapeOfWrite, place: int, source: int) -> ShapeOfWrite:
+    """The shape without a leaf, and without its source, unless another leaf has it too."""
+    leaves = tuple(leaf for n, leaf in enumerate(shape.leaves) if n != place)
+    parts = tuple(
+        replace(part, leaves=tuple(n - (n > place) for n in part.leaves if n != place)) for part in shape.parts
+    )
+    if any(leaf.source == source for leaf in leaves):
+        return replace(shape, leaves=leaves, parts=parts)
+    return ShapeOfWrite(
+        tuple(each for n, each in enumerate(shape.sources) if n != source),
+        tuple(_shifted(leaf, source) for leaf in leaves),
+        parts,
+        tuple(edge.model_copy(update={"input": edge.input - (edge.input > source)}) for edge in shape.columns),
+        shape.unknown,
+    )
+
+
+def _shifted(leaf: Leaf, source: int) -> Leaf:
+    return replace(leaf, source=leaf.source - (leaf.source > source))
