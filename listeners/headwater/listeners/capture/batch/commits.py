@@ -73,6 +73,8 @@ class Commits:
                 yield from reached.format.evolved(reached.part.target, statement, self._scene)
         reads = list(self._reads(statement, shape))
         inputs = tuple(dict.fromkeys(read.input for read in reads))
+        if not shape.parts and not inputs:
+            return
         sinks = tuple(o.sink or r.part.target.sink for o, r in zip(outcomes, shape.parts, strict=True))
         fingerprint = fingerprinted(shape.sources, sinks, shape.columns, self._scene.redactor)
         if self._is_due(fingerprint):
