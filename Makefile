@@ -1,6 +1,6 @@
 # Every target sets up what it needs: .venv in this checkout, from requirements/*.lock. Caches are outside of it.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test bench format lock schemas build clean base dev
+.PHONY: help demo check test test-spark4 bench format lock schemas build clean base dev
 
 BIN := .venv/bin
 # Any Python 3 can start tools/bootstrap.py, which looks for one to build on: PYTHON if given, else the best it finds.
@@ -10,7 +10,7 @@ SETUP = @test -n "$(STARTER)" || { echo "no Python found: install Python 3.10, 3
 	"$(STARTER)" -m tools.bootstrap
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s%s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s%s\n", $$1, $$2}'
 
 demo: base ## See it work
 	@$(BIN)/headwater demo
@@ -20,6 +20,9 @@ check: dev ## Format, lint, types, layers, fast tests; under a minute
 
 test: dev ## All tests, on real servers, with coverage
 	@$(BIN)/python -m tools.test
+
+test-spark4: dev ## All tests of capture that apply to Spark 4, on Spark 4
+	@$(BIN)/python -m tools.spark4
 
 bench: dev ## The benchmarks and long fuzz runs, as tables of ratios; BENCH=name runs one
 	@$(BIN)/python -m tools.bench $(BENCH)

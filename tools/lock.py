@@ -19,6 +19,7 @@ LOCKS = {
     "dev": ["pyproject.toml", "--extra", "dev", "--constraints", PINS],
     "base": ["pyproject.toml", "--group", "editable", "--constraints", "requirements/dev.lock"],
     "build": ["requirements/build.txt"],
+    "spark4": ["requirements/spark4.txt"],
     "installer": ["requirements/installer.txt"],
     "virtualenv": ["requirements/virtualenv.txt"],
 }

@@ -23,6 +23,7 @@ import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
@@ -53,9 +54,10 @@ class Extensions:
     conf: Mapping[str, str]
 
 
+SPARK4: Final = int(version("pyspark").partition(".")[0]) >= 4
 PLAIN: Final = Extensions((), {})
 ICEBERG: Final = Extensions(
-    ("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.1",),
+    (f"org.apache.iceberg:iceberg-spark-runtime-{'4.0_2.13' if SPARK4 else '3.5_2.12'}:1.10.1",),
     {
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
@@ -64,7 +66,9 @@ ICEBERG: Final = Extensions(
     },
 )
 DELTA: Final = Extensions(
-    ("io.delta:delta-spark_2.12:3.3.3", "io.delta:delta-storage:3.3.3"),
+    ("io.delta:delta-spark_2.13:4.0.0", "io.delta:delta-storage:4.0.0")
+    if SPARK4
+    else ("io.delta:delta-spark_2.12:3.3.3", "io.delta:delta-storage:3.3.3"),
     {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
