@@ -1,7 +1,7 @@
 """`make test-spark4`: the tests of capture on Spark 4, with the environment's other packages as they are.
 
-Spark 4's pyspark is put into a directory of headwater's cache, once for each lock file, and stands before .venv's own on
-the path. Arguments are handed on to pytest.
+Spark 4's pyspark is put into a directory of headwater's cache, once for each lock file, and stands before .venv's own
+on the path. Arguments are handed on to pytest.
 """
 
 from __future__ import annotations

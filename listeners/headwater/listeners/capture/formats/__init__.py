@@ -18,7 +18,8 @@ _NAMES: Final = ("iceberg", "delta", "paimon", "files")
 
 @cache
 def all_formats() -> tuple[TableFormat, ...]:
-    return tuple(import_module(f"{__name__}.{name}").FORMAT for name in _NAMES if find_spec(f"{__name__}.{name}"))
+    found = [import_module(f"{__name__}.{name}") for name in _NAMES if find_spec(f"{__name__}.{name}")]
+    return tuple(module.FORMAT for module in found if hasattr(module, "FORMAT"))
 
 
 def commands() -> dict[str, Mapping[str, Command]]:
