@@ -1,1 +1,33 @@
-"""Spark to events: what a PySpark driver does becomes typed events on the listener bus."""
+"""Spark to events: what a PySpark driver does becomes typed events on the listener bus.
+
+    headwater.listeners.install(spark)                 # or spark.headwater.enabled = true, and not a line of code
+    with headwater.listeners.job("orders_etl"):
+        spark.sql("INSERT INTO …")
+
+Nothing is imported before one of these names is used: every Python that headwater is installed in passes through here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headwater.listeners.installation import Installation, install, uninstall
+    from headwater.listeners.jobs import job
+
+__all__ = ["Installation", "install", "job", "uninstall"]
+
+_HOMES = {
+    "Installation": "headwater.listeners.installation",
+    "install": "headwater.listeners.installation",
+    "job": "headwater.listeners.jobs",
+    "uninstall": "headwater.listeners.installation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - see above
+
+    return getattr(import_module(_HOMES[name]), name)

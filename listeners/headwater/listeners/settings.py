@@ -53,6 +53,8 @@ class Settings(Config):
 
     job_name: Text | None = None
     job_namespace: Text = DEFAULT_JOB_NAMESPACE
+    job_code_version: Text | None = None
+    """Which version of its code a job is: nobody else can tell."""
 
     spool_dir: Path = Field(default_factory=spool_directory)
     spool_fsync: Fsync = Fsync.INTERVAL

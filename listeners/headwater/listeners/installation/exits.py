@@ -1,0 +1,123 @@
+"""What can be seen of how this process ends.
+
+An unhandled exception shows in `sys.excepthook`, a signal in its handler; `raise SystemExit(3)` shows nowhere, so that
+an end without either is ENDED. Only `headwater run`, which runs the script itself, knows it. What is put in place here
+passes everything on to what was there before, and is taken away again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType, TracebackType
+from typing import Final
+
+from headwater.events.jobs import JobStatus
+from headwater.listeners.jobs import ENDED, Ending, of_exit
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
+ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
+
+
+class Exits:
+    """One for the process. `on_kill` is called when a signal ends it."""
+
+    def __init__(self, on_kill: Callable[[Ending], None]) -> None:
+        self.is_awaited = False
+        """Whether somebody will say how the process ends (`known`)."""
+        self.known: Ending | None = None
+        self.dies_of: signal.Signals | None = None
+        """The signal that has the last word, when all that is registered for exit is through."""
+        self._on_kill = on_kill
+        self._shown: Ending | None = None
+        self._is_showing = False
+        self._previous: ExceptHook | None = None
+        self._signals: set[signal.Signals] = set()
+
+    def watch(self) -> None:
+        """Look at unhandled exceptions, and at the signals that nobody else handles. From the main thread only the
+        latter can be done."""
+        if self._previous is None:
+            self._previous, sys.excepthook = sys.excepthook, self._excepthook
+        if threading.current_thread() is threading.main_thread():
+            for each in _SIGNALS:
+                if signal.getsignal(each) is signal.SIG_DFL:
+                    signal.signal(each, self._on_signal)
+                    self._signals.add(each)
+
+    def unwatch(self) -> None:
+        """Give back what is still ours."""
+        if self._previous is not None and sys.excepthook == self._excepthook:
+            sys.excepthook, self._previous = self._previous, None
+        if threading.current_thread() is threading.main_thread():
+            for each in self._signals:
+                if signal.getsignal(each) == self._on_signal:
+                    signal.signal(each, signal.SIG_DFL)
+            self._signals.clear()
+
+    def forget(self) -> None:
+        """In a forked child, whose end is no business of ours."""
+        self.is_awaited, self.known, self.dies_of, self._shown = False, None, None, None
+        with suppress(ValueError, OSError):  # not in the main thread
+            self.unwatch()
+
+    def at_stop(self) -> Ending | None:
+        """How a run ends whose context is stopped now; None where that shows later, or may do so."""
+        if self._is_showing or is_exiting():
+            return self.at_exit()
+        self._shown = None  # it went on after that
+        if self.is_awaited or self.is_leaving():
+            return None
+        return ENDED
+
+    def at_exit(self) -> Ending:
+        """How this process ends, which it is doing now."""
+        return self.known or self._shown or ENDED
+
+    def die(self) -> None:
+        """Of the signal that a script which `headwater run` ran left unhandled: its parent is to see it."""
+        if self.dies_of is not None:
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(Exception):  # closed, or gone
+                    stream.flush()
+            signal.signal(self.dies_of, signal.SIG_DFL)
+            os.kill(os.getpid(), self.dies_of)
+
+    @staticmethod
+    def is_leaving() -> bool:
+        """Whether an exception is on its way that may end the process: stop() in a `finally`, say."""
+        return threading.current_thread() is threading.main_thread() and sys.exc_info()[1] is not None
+
+    def _excepthook(self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        is_end = threading.current_thread() is threading.main_thread() and not _is_interactive()
+        if is_end:
+            self._shown, self._is_showing = of_exit(error), True
+        try:
+            (self._previous or sys.__excepthook__)(kind, error, traceback)
+        finally:
+            self._is_showing = False
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Tell the end, and then die of the signal as if nobody had handled it."""
+        self._shown = Ending(status=JobStatus.KILLED, signal=number)
+        if signal.getsignal(number) != self._on_signal:  # called by somebody's handler, whose decision the rest is
+            return
+        try:
+            self._on_kill(self._shown)
+        finally:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+
+def is_exiting() -> bool:
+    """Whether the interpreter ends: the main thread is through, and only what is registered for exit still runs."""
+    return not threading.main_thread().is_alive()
+
+
+def _is_interactive() -> bool:
+    """A shell goes on after an exception that nobody handled."""
+    return hasattr(sys, "ps1") or bool(sys.flags.interactive)

@@ -1,0 +1,50 @@
+"""What an installation is put together from. Tests put in parts of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+from uuid import UUID
+
+from headwater.events.base import Counts
+from headwater.events.envelope import Event
+from headwater.events.names import JobName
+from headwater.listeners.bus import Bus
+from headwater.listeners.jobs import Jobs
+from headwater.listeners.settings import Settings
+from headwater.spi import Application
+
+
+class BusPart(Protocol):
+    """What of `headwater.listeners.bus.Bus` is used here."""
+
+    def attribute(self, job: JobName | None, run: UUID | None) -> None: ...
+    def tell(self, draft: Event) -> tuple[Event, ...]: ...
+    def dropped(self) -> Counts: ...
+    def flush(self, timeout: float) -> bool: ...
+    def stop(self, timeout: float) -> bool: ...
+
+
+class CapturePart(Protocol):
+    """What of `headwater.listeners.capture.Capture` is used here."""
+
+    def start(self) -> None: ...
+    def drain(self, timeout: float) -> bool: ...
+    def close(self, timeout: float) -> None: ...
+
+
+@dataclass(frozen=True)
+class Parts:
+    open_bus: Callable[[Mapping[str, str], Application], BusPart]
+    make_capture: Callable[[Any, Settings, Any, Jobs], CapturePart]
+    """Of a SparkContext, the settings, the bus and the jobs."""
+
+
+def _make_capture(context: Any, settings: Settings, bus: Any, jobs: Jobs) -> CapturePart:
+    made: CapturePart = import_module("headwater.listeners.capture").Capture(context, settings, bus, jobs)
+    return made
+
+
+REAL = Parts(Bus.open, _make_capture)

@@ -1,0 +1,152 @@
+"""`with job("orders_etl"):` for users: what is done inside belongs to that job."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Final, Literal, ParamSpec, TypeVar
+from uuid import UUID
+
+from headwater.errors import ConfigurationError
+from headwater.listeners.jobs.desk import Desk
+from headwater.listeners.jobs.endings import ENDED, Ending, of_exit
+from headwater.listeners.jobs.runs import Block
+
+_LOG = logging.getLogger(__name__)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def job(name: str, *, namespace: str | None = None, tags: Mapping[str, str] | None = None) -> JobBlock:
+    """What is done inside the block, by the thread that entered it, is told as this job's; also a decorator.
+
+        with headwater.listeners.job("orders_etl", tags={"team": "sales"}):
+            spark.sql("INSERT INTO …")
+
+        @headwater.listeners.job("orders_etl")
+        def load() -> None: …
+
+    Each entry is a run of its own. Blocks nest, and the innermost one counts. A thread started inside belongs to the
+    block if it is a `pyspark.InheritableThread`; any thread can enter one itself. In a driver without headwater
+    nothing happens.
+    """
+    _check(name, namespace)
+    return JobBlock(name, namespace, {str(key): str(value) for key, value in dict(tags or {}).items()})
+
+
+def _check(name: object, namespace: object) -> None:
+    if not isinstance(name, str) or not name.strip():
+        raise ConfigurationError(f"a job can't be called {name!r}: give it a name, as in job('orders_etl')")
+    if namespace is not None and not isinstance(namespace, str):
+        raise ConfigurationError(f"a namespace of jobs can't be {namespace!r}: it is a text, as in namespace='sales'")
+
+
+class JobBlock:
+    """Made by `job`."""
+
+    def __init__(self, name: str, namespace: str | None, tags: Mapping[str, str]) -> None:
+        self.name = name
+        self.namespace = namespace
+        self.tags = tags
+        self._entries: list[Entry] = []
+
+    def __enter__(self) -> Entry:
+        entry = Entry(self)
+        self._entries.append(entry)
+        _entries_here().append(entry)
+        entry.begin(_desks[-1] if _desks else None)
+        return entry
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> Literal[False]:
+        entry = self._entries.pop()
+        here = _entries_here()
+        if entry in here:
+            here.remove(entry)
+        entry.end(of_exit(error))
+        return False
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Each call of the function is a run of the job."""
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise ConfigurationError(
+                f"{function.__qualname__} comes back before its work is done, so job({self.name!r}) can't be put on "
+                "it: write a with-block inside"
+            )
+
+        @functools.wraps(function)
+        def inside(*args: P.args, **kwargs: P.kwargs) -> R:
+            with JobBlock(self.name, self.namespace, self.tags):
+                return function(*args, **kwargs)
+
+        return inside
+
+
+class Entry:
+    """A block that was entered. `run` is its run, None where no headwater is at work."""
+
+    def __init__(self, wanted: JobBlock) -> None:
+        self._wanted = wanted
+        self._desk: Desk | None = None
+        self._block: Block | None = None
+
+    @property
+    def run(self) -> UUID | None:
+        return None if self._block is None else self._block.run
+
+    def begin(self, desk: Desk | None) -> None:
+        """Nothing that goes wrong here is the user's business."""
+        self._desk = desk
+        self._block = None
+        try:
+            if desk is not None:
+                self._block = desk.enter(self._wanted.name, self._wanted.namespace, self._wanted.tags)
+        except Exception as e:  # noqa: BLE001
+            _LOG.warning("the block %r can't be told: %s: %s", self._wanted.name, type(e).__name__, e)
+
+    def end(self, ending: Ending) -> None:
+        try:
+            if self._desk is not None and self._block is not None:
+                self._desk.leave(self._block, ending)
+        except Exception as e:  # noqa: BLE001
+            _LOG.debug("the end of the block %r: %s: %s", self._wanted.name, type(e).__name__, e)
+
+
+_desks: Final[list[Desk]] = []
+"""Of the contexts that headwater is in; a process has one at a time, or for a moment two."""
+_local: Final = threading.local()
+
+
+def serve(desk: Desk) -> None:
+    """From now on blocks are this desk's."""
+    _desks.append(desk)
+
+
+def begin_open_blocks(desk: Desk) -> None:
+    """The blocks that the calling thread is in began before there was this desk: now they begin here."""
+    for entry in list(_entries_here()):
+        entry.end(ENDED)
+        entry.begin(desk)
+
+
+def unserve(desk: Desk) -> None:
+    if desk in _desks:
+        _desks.remove(desk)
+
+
+def forget() -> None:
+    """In a forked child nothing is at work."""
+    _desks.clear()
+    _entries_here().clear()
+
+
+def _entries_here() -> list[Entry]:
+    if not hasattr(_local, "entries"):
+        _local.entries = []
+    entries: list[Entry] = _local.entries
+    return entries

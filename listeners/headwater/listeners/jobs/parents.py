@@ -1,0 +1,63 @@
+"""Who started this application: the run of an orchestrator, as the configuration or the environment tell it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from headwater.events.jobs import ParentRun
+from headwater.listeners.settings import Settings
+
+_AIRFLOW: Final = "AIRFLOW_CTX_"
+_AIRFLOW_NAMESPACE: Final = "AIRFLOW__OPENLINEAGE__NAMESPACE"
+_PARENT: Final = "OPENLINEAGE_PARENT_ID"
+_ROOT: Final = "OPENLINEAGE_ROOT_PARENT_ID"
+_DEFAULT: Final = "default"
+_TRIPLE: Final = re.compile(r"(?P<namespace>.+)/(?P<name>[^/]+)/(?P<run>[0-9a-fA-F-]{36})")
+"""A namespace may hold slashes, a name doesn't."""
+
+
+def parent_run(settings: Settings, environment: Mapping[str, str]) -> ParentRun | None:
+    """What `spark.headwater.parent.*` says; without it what OpenLineage's variables say, which somebody set for this
+    job; without them what Airflow sets for each of its tasks."""
+    return _configured(settings) or _of_openlineage(environment) or _of_airflow(environment)
+
+
+def _configured(settings: Settings) -> ParentRun | None:
+    if settings.parent_name is None:
+        return None
+    return ParentRun(
+        namespace=settings.parent_namespace or _DEFAULT,
+        name=settings.parent_name,
+        run=settings.parent_run,
+        root_namespace=settings.parent_root_namespace,
+        root_name=settings.parent_root_name,
+        root_run=settings.parent_root_run,
+    )
+
+
+def _of_openlineage(environment: Mapping[str, str]) -> ParentRun | None:
+    parent = _TRIPLE.fullmatch(environment.get(_PARENT, "").strip())
+    if parent is None:
+        return None
+    root = _TRIPLE.fullmatch(environment.get(_ROOT, "").strip())
+    return ParentRun(
+        namespace=parent["namespace"],
+        name=parent["name"],
+        run=parent["run"],
+        root_namespace=root["namespace"] if root else None,
+        root_name=root["name"] if root else None,
+        root_run=root["run"] if root else None,
+    )
+
+
+def _of_airflow(environment: Mapping[str, str]) -> ParentRun | None:
+    """A task is `<dag>.<task>`, as Airflow itself calls it in OpenLineage; its DAG is the root."""
+    dag, task, run = (environment.get(f"{_AIRFLOW}{key}") or None for key in ("DAG_ID", "TASK_ID", "DAG_RUN_ID"))
+    if dag is None or task is None:
+        return None
+    namespace = environment.get(_AIRFLOW_NAMESPACE) or _DEFAULT
+    return ParentRun(
+        namespace=namespace, name=f"{dag}.{task}", run=run, root_namespace=namespace, root_name=dag, root_run=run
+    )
