@@ -18,6 +18,7 @@ QUICK: Final = BusOptions(
     longest_pause=0.02,
     attempts=3,
     aside=0.05,
+    linger=0.001,
     flush_slice=0.02,
     commit_interval=0.0,
     keep_interval=0.05,

@@ -24,6 +24,7 @@ from headwater.spi import Batch, DurableListener, Position, Record
 
 _LOG = logging.getLogger(__name__)
 _IDLE = 0.1
+_SMALL = 100
 _CLOSE_SECONDS = 5.0
 _MICROS = 1_000_000
 OnLost = Callable[[str, Holes, Lost], None]
@@ -66,7 +67,7 @@ class Handing:
         self._decode = _decoder()
         self._pauses = Pauses(options.first_pause, options.longest_pause)
         self._outstanding = Outstanding()
-        self._holes = Holes(journal.directory)
+        self._holes = Holes(journal.directory, begins=cursor.committed == 0)
         self._failures = 0
         self._nap = 0.0
         self._commit_at = 0.0
@@ -112,6 +113,8 @@ class Handing:
         batch = self._next_batch()
         if batch is not None:
             self._note(self._call(lambda: listener.handle(batch)))
+            if len(batch) < _SMALL and not self._stop.is_begun:
+                self._stop.pause(self._options.linger)
         elif self._outstanding:
             self._flush(listener)
         if time.monotonic() >= self._commit_at:

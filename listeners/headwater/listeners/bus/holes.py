@@ -23,10 +23,11 @@ _FAMILIES: Final = (Family.CATALOG, Family.JOB, Family.ADMIN)
 
 
 class Holes:
-    """What one lane read of a spool before a hole."""
+    """What one lane read of a spool before a hole. `begins` says that it read the spool from its very beginning."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, begins: bool) -> None:
         self._directory = directory
+        self._begins = begins
         self._told = 0
         self._last: Record | None = None
         self._of_family: dict[str, Record] = {}
@@ -47,23 +48,23 @@ class Holes:
         """What the listener has to be told to have missed: a Gap for each family that something was lost of, as far as
         families can be told apart."""
         after = self._after(lost, families)
-        before, begins = self._last, lost.first == 0
+        before = self._last
         whole = Gap(
             reason=GapReason.SPOOL_LIMIT if lost.why is Why.DROPPED else GapReason.CORRUPTION,
             detail=_detail(lost, self._directory),
             listener=listener,
             missed=lost.following - lost.first,
             missed_producer=_producer(after[0] if after else before),
-            first_sequence=_next(before, begins=begins),
+            first_sequence=_next(before, begins=self._begins),
             last_sequence=_sequence(after[0]) - 1 if after else None,
         )
         told = [gap for family in _FAMILIES if family in families for gap in self._of(family, whole, after, lost)]
-        return told if told or self._is_known(families, after, begins=begins) else [whole]
+        return told if told or self._is_known(families, after) else [whole]
 
     def _of(self, family: Family, whole: Gap, after: list[Record], lost: Lost) -> Iterator[Gap]:
-        first = self._first_missed(family, begins=lost.first == 0)
+        first = self._first_missed(family)
         last = _family_before(family, after)
-        if first is None and last is None:
+        if first is None and not last:
             return
         if first is not None and last is not None and last < first:
             return
@@ -77,18 +78,18 @@ class Holes:
             }
         )
 
-    def _is_known(self, families: frozenset[Family], after: list[Record], *, begins: bool) -> bool:
+    def _is_known(self, families: frozenset[Family], after: list[Record]) -> bool:
         """Whether it is certain for each family what was lost of it."""
-        known = (self._first_missed(each, begins=begins) is not None for each in _FAMILIES if each in families)
+        known = (self._first_missed(each) is not None for each in _FAMILIES if each in families)
         behind = (_family_before(each, after) is not None for each in _FAMILIES if each in families)
         return all(known) and all(behind)
 
-    def _first_missed(self, family: Family, *, begins: bool) -> int | None:
+    def _first_missed(self, family: Family) -> int | None:
         record = self._of_family.get(family.value)
         if record is not None:
             event = _decoded(record)
             return None if event is None else event.family_sequence + 1
-        return 1 if begins else None
+        return 1 if self._begins else None
 
     def _after(self, lost: Lost, families: frozenset[Family]) -> list[Record]:
         """Records behind the hole, as many as it takes to see one of each family, if they come soon."""

@@ -27,6 +27,9 @@ class BusOptions:
     """After so many failures upon another, that no TransientError explains, a listener is set aside."""
     aside: float = 120.0
     """For so long."""
+    linger: float = 0.01
+    """After a small batch a lane waits so long before it looks again: events come in bursts, and being woken for each
+    would cost the one who tells them more than the telling."""
     flush_slice: float = 0.25
     commit_interval: float = 0.5
     keep_interval: float = 1.0

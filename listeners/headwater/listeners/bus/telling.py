@@ -101,6 +101,8 @@ class Telling:
                 if waiting is not None:
                     self._tell(listener, waiting)
                 self._flush_if_asked(listener)
+                if waiting is not None and not self._queue and not self._stop.is_begun:
+                    self._stop.pause(self._options.linger)
             except CallError as e:
                 if self._is_hopeless(e.cause):
                     self.close_ears()
