@@ -13,6 +13,7 @@ from headwater.events.identity import Catalog, IdentityError, Site, Unknown, cat
 from headwater.events.redaction import Redactor
 
 SESSION_CATALOG: Final = "spark_catalog"
+_CATALOGS: Final = "spark.sql.catalog."
 _DEFAULT_CLASS: Final = "org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog"
 _FACTORIES: Final = {
     "org.apache.iceberg.": "iceberg",
@@ -79,9 +80,19 @@ class Scene:
         for known in self._catalogs.values():
             if known.name == SESSION_CATALOG:
                 return known
-        prefix = f"spark.sql.catalog.{SESSION_CATALOG}"
+        return self._configured(SESSION_CATALOG, _DEFAULT_CLASS)
+
+    def catalogs(self, factory: str) -> list[NamedCatalog]:
+        """All of a factory: those that were told so far, then those that the application's configuration names."""
+        told = {each.name: each for each in self._catalogs.values()}
+        words = (key.removeprefix(_CATALOGS) for key in self.conf if key.startswith(_CATALOGS))
+        named = [self._configured(word) for word in words if "." not in word and word not in told]
+        return [each for each in (*told.values(), *named) if each.context.factory == factory]
+
+    def _configured(self, name: str, class_name: str = "") -> NamedCatalog:
+        prefix = f"{_CATALOGS}{name}"
         options = {key[len(prefix) + 1 :]: text for key, text in self.conf.items() if key.startswith(f"{prefix}.")}
-        return self._named(SESSION_CATALOG, self.conf.get(prefix, _DEFAULT_CLASS), options)
+        return self._named(name, self.conf.get(prefix, class_name), options)
 
     def dataset(self, catalog: NamedCatalog, name: TableName, location: str | None) -> DatasetId | None:
         """The dataset that a table is; none where it isn't known what its catalog points at."""

@@ -40,7 +40,8 @@ public final class Values {
     /** Nodes whose literals say what is to be done, not what data is: a procedure's arguments, partitions, versions. */
     public boolean tellsLiterals(QueryPlan plan) {
         String name = plan.getClass().getSimpleName();
-        return name.equals("Call") || name.endsWith("Partitions") || name.endsWith("Partition") || name.equals("RelationTimeTravel");
+        return name.equals("Call") || name.equals("PaimonCallCommand") || name.endsWith("Partitions")
+            || name.endsWith("Partition") || name.equals("RelationTimeTravel");
     }
 
     public boolean isNoise(String name, Object value) {
@@ -111,7 +112,16 @@ public final class Values {
         else if (value instanceof java.net.URI || value instanceof org.apache.hadoop.fs.Path) json.value(value.toString());
         else if (value instanceof scala.Enumeration.Value) json.value(value.toString());
         else if (value instanceof scala.Product && !(value instanceof scala.Function1)) product((scala.Product) value, plan, json, depth);
-        else json.open().entry("class", value.getClass().getName()).close();
+        else other(value, json);
+    }
+
+    /** The formats' procedures, say, which belong to a catalog. */
+    private void other(Object value, Json json) throws Exception {
+        json.open().entry("class", value.getClass().getName());
+        java.lang.reflect.Field catalog = value.getClass().getName().startsWith("java.") ? null : Lazily.field(value.getClass(), "tableCatalog");
+        if (catalog != null && catalog.get(value) instanceof CatalogPlugin) json.entry("catalog", catalogs.number((CatalogPlugin) catalog.get(value)));
+        for (int i = 0; i < eyes.length; i++) if (eyes[i].table(value, json)) break;
+        json.close();
     }
 
     private void product(scala.Product value, PlanWriter plan, Json json, int depth) throws Exception {

@@ -1,0 +1,74 @@
+"""How a write changed a table's schema: the schema that was made while the statement ran, beside the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from headwater.events import AddColumn, AlterTable, CatalogContext, Cause, RetypeColumn, Table, TableName, Texts
+from headwater.events.changes import TableChange
+from headwater.events.tables import Column
+from headwater.events.types import Struct, column_of, parse_json
+from headwater.listeners.capture.formats.paimon.tables import columns_told, made
+from headwater.listeners.capture.formats.protocol import Target
+from headwater.listeners.capture.statements import Statement
+
+_BY_PATH: Final = CatalogContext(name="paimon", class_name="org.apache.paimon.spark.SparkSource", factory="paimon")
+
+
+def evolved(target: Target, statement: Statement) -> tuple[AlterTable, ...]:
+    if "made" in target.hints and "place" not in target.hints:
+        return ()  # CREATE TABLE AS SELECT tells the schema with the table
+    for writer in statement.facts.looked_up.get("paimon", {}).get("writers", ()):
+        if "evolved" in writer:
+            return (_altered(target, writer, writer["evolved"]),)
+    return ()
+
+
+def _altered(target: Target, writer: Mapping[str, Any], told: Mapping[str, Any]) -> AlterTable:
+    sink = made(target.sink, writer, target.hints["site"]) if "made" in target.hints else target.sink
+    before, after = columns_told(told["columnsBefore"]), columns_told(told["columns"])
+    table = Table(
+        columns=before,
+        partitioning=sink.partitioning,
+        primary_key=sink.primary_key,
+        properties=Texts(sink.options),
+        location=writer["location"],
+        provider="paimon",
+    )
+    return AlterTable(
+        context=_BY_PATH if target.catalog is None else target.catalog.context,
+        cause=Cause.WRITE,
+        identifier=sink.table or TableName(catalog="", database="paimon", table=writer["location"]),
+        dataset=sink.dataset,
+        life=sink.life,
+        format=sink.format,
+        on_branch=sink.branch,
+        schema_id=told["schema"],
+        changes=tuple(changes(before, after)),
+        table=table,
+        new_table=table.model_copy(update={"columns": after}),
+    )
+
+
+def changes(before: tuple[Column, ...], after: tuple[Column, ...]) -> Iterator[TableChange]:
+    """What a merged schema can have: columns and fields that came, and types that grew."""
+    yield from _changes((), before, after)
+
+
+def _changes(path: tuple[str, ...], before: tuple[Column, ...], after: tuple[Column, ...]) -> Iterator[TableChange]:
+    known = {column.name: column for column in before}
+    for column in after:
+        here, old = (*path, column.name), known.get(column.name)
+        if old is None:
+            yield AddColumn(path=here, type=column.type, nullable=column.nullable, comment=column.comment)
+        elif old.type != column.type:
+            yield from _retyped(here, old, column)
+
+
+def _retyped(path: tuple[str, ...], old: Column, new: Column) -> Iterator[TableChange]:
+    before, after = parse_json(old.type), parse_json(new.type)
+    if isinstance(before, Struct) and isinstance(after, Struct):
+        yield from _changes(path, tuple(map(column_of, before.fields)), tuple(map(column_of, after.fields)))
+    else:
+        yield RetypeColumn(path=path, type=new.type)

@@ -1,0 +1,121 @@
+"""What a statement committed: every snapshot of the user that Paimon made up for its write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from headwater.events import CommitKind, Extent, Output, ShapedSink
+from headwater.listeners.capture.formats.paimon.tables import made, place_of
+from headwater.listeners.capture.formats.protocol import Outcome, Target
+from headwater.listeners.capture.statements import Statement
+
+_INSERTS: Final = {CommitKind.APPEND, CommitKind.CREATE}
+_UNHEARD: Final = "Paimon commits this by a user that nobody else knows, and it isn't the only one of its time"
+_PLACE: Final = ("dataset", "table", "life", "format", "branch", "main", "opaque")
+
+
+def written(target: Target, statement: Statement) -> Outcome:
+    seen = statement.facts.looked_up.get("paimon", {})
+    if "unreadable" in seen:
+        return Outcome((unknown(target.sink, target),), f"what was committed can't be read: {seen['unreadable']}")
+    writers = [each for each in seen.get("writers", ()) if _is_of(each, target)]
+    if not writers:
+        return unheard(target, target.sink, seen.get("within"))
+    sink = made(target.sink, writers[0], target.hints["site"]) if "made" in target.hints else None
+    commits = _commits(writers, statement)
+    outputs = tuple(_outputs(commits, sink or target.sink, target))
+    missing = _missing(writers, commits)
+    if missing and not outputs:
+        outputs = (unknown(sink or target.sink, target),)
+    return Outcome(outputs, missing, sink)
+
+
+def unheard(target: Target, sink: ShapedSink, within: Mapping[str, Any] | None) -> Outcome:
+    """What was committed by a user nobody heard of. The statement's own snapshot is among those of its time; so where
+    it surely committed one, and one alone is there, that is it."""
+    certain = target.hints.get("certain", False)
+    if within is None:
+        return Outcome((unknown(sink, target),), _UNHEARD) if certain else Outcome()
+    commits, complete = within["snapshots"], within["complete"]
+    if certain and complete and len(commits) == 1:
+        return Outcome((output(commits[0], sink, target.replaced),))
+    if not certain and complete and not commits:
+        return Outcome()
+    return Outcome((unknown(sink, target, (each["snapshot"] for each in commits)),), _UNHEARD)
+
+
+def unknown(sink: ShapedSink, target: Target, candidates: Iterable[int] = ()) -> Output:
+    """Something was committed, or may have been."""
+    return Output(
+        **_place(sink), commit_kind=target.kind, replaced=target.replaced, candidates=tuple(sorted(candidates))
+    )
+
+
+def output(commit: Mapping[str, Any], sink: ShapedSink, replaced: Extent) -> Output:
+    """A snapshot is made on the one with the number before: Paimon takes the next free number, or tries again."""
+    number = commit["snapshot"]
+    compacts = commit["kind"] == CommitKind.COMPACT
+    return Output(
+        **_place(sink),
+        snapshot=number,
+        parent=number - 1 if number > 1 else None,
+        schema_id=commit["schema"],
+        commit_kind=CommitKind.__members__.get(commit["kind"], CommitKind.OTHER),
+        replaced=Extent.NOTHING if compacts else replaced,
+        made_from=() if compacts else None,
+        rows=None if compacts else commit.get("rows"),
+        bytes=None if compacts else commit.get("bytes"),
+    )
+
+
+def noted(statement: Statement) -> list[Mapping[str, Any]]:
+    return [note for note in statement.facts.noted if note.get("hook") == "paimon"]
+
+
+def _is_of(writer: Mapping[str, Any], target: Target) -> bool:
+    return "place" not in target.hints or place_of(writer) == target.hints["place"]
+
+
+def _commits(writers: list[Mapping[str, Any]], statement: Statement) -> list[Mapping[str, Any]]:
+    """What the hook noted has more to tell than the files."""
+    users = {each["user"] for each in writers}
+    found = {each["snapshot"]: each for writer in writers for each in writer.get("snapshots", ())}
+    found |= {note["snapshot"]: note for note in noted(statement) if note["user"] in users}
+    return [found[number] for number in sorted(found)]
+
+
+def _outputs(commits: list[Mapping[str, Any]], sink: ShapedSink, target: Target) -> Iterable[Output]:
+    """Behind the write itself there may be its compaction, and partitions that expired at that."""
+    replaced = target.replaced
+    if replaced is Extent.NOTHING and sink.primary_key:
+        replaced = Extent.UNKNOWN  # rows take the place of those with their keys
+    first = True
+    for commit in commits:
+        compacts = commit["kind"] == CommitKind.COMPACT
+        counted = {"rows": _grown(commit)} if target.kind in _INSERTS else {}
+        found = output({**counted, **commit}, sink, replaced if first else Extent.PART)
+        yield found if first or compacts else found.model_copy(update={"made_from": ()})
+        first = first and compacts
+
+
+def _missing(writers: list[Mapping[str, Any]], commits: list[Mapping[str, Any]]) -> str | None:
+    told = {commit["user"] for commit in commits}
+    for writer in writers:
+        if writer["user"] in told:
+            continue
+        if writer.get("seen"):
+            return "what was noted of the commit was lost"
+        if writer.get("complete") is False:
+            return "the table's snapshots couldn't be read as far back as the statement began"
+    return None
+
+
+def _grown(commit: Mapping[str, Any]) -> int | None:
+    """By how many rows the table grew: that is how many were written, where none was taken away."""
+    grown: int = commit["delta"]
+    return grown if commit["kind"] == CommitKind.APPEND and grown > 0 else None
+
+
+def _place(sink: ShapedSink) -> dict[str, Any]:
+    return {name: getattr(sink, name) for name in _PLACE}

@@ -1,0 +1,78 @@
+package headwater.capture;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.paimon.spark.SparkTable;
+import org.apache.spark.sql.catalyst.QueryPlanningTracker.PhaseSummary;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MapPartitions;
+import org.apache.spark.sql.execution.QueryExecution;
+
+/** What is known of Paimon's tables, of what was read of them, and by whose commits. */
+public final class PaimonEye implements Eye, NestedEye {
+    private static final String WRITERS = "paimon.writers";
+    private static final String READS = "paimon.reads";
+
+    public String format() { return "paimon"; }
+
+    public boolean table(Object table, Json json) throws Exception {
+        if (!(table instanceof SparkTable)) return false;
+        json.key("paimon").open();
+        PaimonTables.described(((SparkTable) table).getTable(), json);
+        json.close();
+        return true;
+    }
+
+    public boolean relation(Object relation, Json json) { return false; }
+
+    public boolean read(Object leaf, Json json) throws Exception { return PaimonReads.read(leaf, json); }
+
+    /** Writes run in an execution of their own, whose functions hold the writer. */
+    public void nested(Statement statement, QueryExecution query, Json json) throws Exception {
+        inFunctions(query.logical(), statement);
+        PaimonReads.replaced(query, reads(statement));
+    }
+
+    private static void inFunctions(LogicalPlan plan, Statement statement) throws Exception {
+        if (plan instanceof MapPartitions) {
+            PaimonWriter writer = PaimonWriter.in(((MapPartitions) plan).func());
+            if (writer != null) keep(statement, writer);
+        }
+        List children = PlanWriter.list(plan.children());
+        for (int i = 0; i < children.size(); i++) inFunctions((LogicalPlan) children.get(i), statement);
+    }
+
+    private static StringBuilder reads(Statement statement) {
+        StringBuilder known = (StringBuilder) statement.kept.get(READS);
+        if (known == null) statement.kept.put(READS, known = new StringBuilder());
+        return known;
+    }
+
+    private static List writers(Statement statement) {
+        List known = (List) statement.kept.get(WRITERS);
+        if (known == null) statement.kept.put(WRITERS, known = new ArrayList());
+        return known;
+    }
+
+    private static void keep(Statement statement, PaimonWriter writer) {
+        List kept = writers(statement);
+        for (int i = 0; i < kept.size(); i++) if (((PaimonWriter) kept.get(i)).user.equals(writer.user)) return;
+        kept.add(writer);
+    }
+
+    public void ended(Statement statement, Json json) throws Exception {
+        PaimonWriter own = PaimonWriter.of(PaimonCommands.executed(statement));
+        if (own != null) keep(statement, own);
+        List writers = writers(statement);
+        if (!writers.isEmpty()) {
+            json.key("writers").openList();
+            for (int i = 0; i < writers.size(); i++) ((PaimonWriter) writers.get(i)).committed(statement, json);
+            json.closeList();
+        }
+        PaimonCommands.ended(statement, !writers.isEmpty(), json);
+        PaimonReads.replaced(statement.query, reads(statement));
+        if (reads(statement).length() > 0) json.key("reads").raw("[" + reads(statement) + "]");
+        Object phase = Options.get(statement.query.tracker().phases().get("optimization"));
+        if (phase != null) json.entry("planned", ((PhaseSummary) phase).startTimeMs());
+    }
+}

@@ -1,0 +1,129 @@
+package headwater.capture;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.reflect.Field;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiConsumer;
+import org.apache.paimon.CoreOptions;
+import org.apache.paimon.Snapshot;
+import org.apache.paimon.manifest.FileKind;
+import org.apache.paimon.manifest.ManifestEntry;
+import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.sink.CommitCallback;
+
+/**
+ * Notes each snapshot in the thread that commits it.
+ *
+ * Paimon makes its callbacks by name, from an option, in its own class loader. So the class is defined there, and the
+ * option's default is what names it: no table and no session ever has it, and a table or session that sets the option
+ * itself has its own callbacks instead of this one. What truncates, drops partitions or analyzes asks for no callbacks.
+ */
+public final class PaimonHook {
+    private static final String NAME = "HeadwaterCommitCallback";
+    private static final int MOST_USERS = 20000;
+    private static final String SOURCE =
+        "package org.apache.paimon.table.sink;\n"
+        + "public final class " + NAME + " implements CommitCallback {\n"
+        + "    public static volatile java.util.function.BiConsumer sink;\n"
+        + "    public " + NAME + "() { }\n"
+        + "    public void call(java.util.List entries, org.apache.paimon.Snapshot snapshot) {\n"
+        + "        java.util.function.BiConsumer to = sink;\n"
+        + "        if (to != null) to.accept(entries, snapshot);\n"
+        + "    }\n"
+        + "    public void retry(org.apache.paimon.manifest.ManifestCommittable committable) { }\n"
+        + "    public void close() { }\n"
+        + "}\n";
+    private static final Map USERS = new LinkedHashMap() {
+        protected boolean removeEldestEntry(Map.Entry eldest) { return size() > MOST_USERS; }
+    };
+    private static Object original;
+    private static volatile boolean installed;
+
+    private PaimonHook() { }
+
+    public static synchronized void install() throws Exception {
+        if (installed) return;
+        Class callback = callback();
+        callback.getField("sink").set(null, new BiConsumer() {
+            public void accept(Object entries, Object snapshot) { committed((List) entries, (Snapshot) snapshot); }
+        });
+        Field standard = standard();
+        Object before = standard.get(CoreOptions.COMMIT_CALLBACKS);
+        if (before != null && !before.equals("") && !before.equals(callback.getName()))
+            throw new IllegalStateException("commit.callbacks has a default of its own: " + before);
+        standard.set(CoreOptions.COMMIT_CALLBACKS, callback.getName());
+        original = before == null || before.equals(callback.getName()) ? "" : before;
+        installed = true;
+    }
+
+    public static synchronized void uninstall() throws Exception {
+        if (!installed) return;
+        standard().set(CoreOptions.COMMIT_CALLBACKS, original);
+        callback().getField("sink").set(null, null);
+        installed = false;
+    }
+
+    /** Whether all that is committed to this table by writes is noted here. */
+    public static boolean covers(FileStoreTable table) {
+        return installed && Facts.listening() && !table.options().containsKey(CoreOptions.COMMIT_CALLBACKS.key())
+            && !table.options().containsKey(CoreOptions.PARTITION_EXPIRATION_TIME.key());
+    }
+
+    /** Whether this user committed anything while this was listening. */
+    public static boolean saw(String user) {
+        synchronized (USERS) {
+            return USERS.containsKey(user);
+        }
+    }
+
+    /** On the committing thread. */
+    private static void committed(List entries, Snapshot snapshot) {
+        try {
+            if (!Facts.listening()) return;
+            synchronized (USERS) {
+                USERS.put(snapshot.commitUser(), Boolean.TRUE);
+            }
+            Json json = new Json().open().entry("hook", "paimon");
+            PaimonSnapshots.entries(snapshot, json);
+            added(entries, json);
+            Facts.note(json.close());
+        } catch (Throwable e) {
+            Facts.FAILED.incrementAndGet();
+        }
+    }
+
+    private static void added(List entries, Json json) {
+        long rows = 0;
+        long bytes = 0;
+        for (int i = 0; i < entries.size(); i++) {
+            ManifestEntry entry = (ManifestEntry) entries.get(i);
+            if (entry.kind() != FileKind.ADD) continue;
+            rows += entry.file().rowCount();
+            bytes += entry.file().fileSize();
+        }
+        json.entry("rows", rows).entry("bytes", bytes);
+    }
+
+    private static Field standard() throws Exception {
+        Field field = Lazily.field(CoreOptions.COMMIT_CALLBACKS.getClass(), "defaultValue");
+        if (field == null) throw new NoSuchFieldException("defaultValue of Paimon's options");
+        return field;
+    }
+
+    /** Our callback in Paimon's package and loader. */
+    private static Class callback() throws Exception {
+        String name = CommitCallback.class.getPackage().getName() + "." + NAME;
+        ClassLoader loader = CommitCallback.class.getClassLoader();
+        try {
+            return Class.forName(name, true, loader);
+        } catch (ClassNotFoundException notYet) {
+            org.codehaus.janino.SimpleCompiler compiler = new org.codehaus.janino.SimpleCompiler();
+            compiler.setParentClassLoader(loader);
+            compiler.cook(SOURCE);
+            byte[] bytes = (byte[]) compiler.getBytecodes().get(name);
+            return MethodHandles.privateLookupIn(CommitCallback.class, MethodHandles.lookup()).defineClass(bytes);
+        }
+    }
+}

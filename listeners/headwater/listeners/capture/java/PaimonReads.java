@@ -1,0 +1,102 @@
+package headwater.capture;
+
+import java.lang.reflect.Field;
+import java.util.IdentityHashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import org.apache.paimon.spark.PaimonBaseScan;
+import org.apache.paimon.spark.PaimonInputPartition;
+import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.Table;
+import org.apache.paimon.table.source.DataSplit;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
+import org.apache.spark.sql.execution.adaptive.QueryStageExec;
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
+
+/** Which snapshots scans were of: each file that a task reads says it. */
+public final class PaimonReads {
+    private PaimonReads() { }
+
+    /**
+     * Only of what was executed: a scan that was only planned, or planned again, read nothing. A command's own scans of
+     * files that it chose before have no snapshot; the scan by which it chose them has.
+     */
+    public static boolean read(Object leaf, Json json) throws Exception {
+        if (!(leaf instanceof BatchScanExec)) return false;
+        BatchScanExec exec = (BatchScanExec) leaf;
+        Object table = exec.scan() == null ? null : Lazily.value(exec.scan(), "table");
+        FileStoreTable data = table instanceof Table ? PaimonTables.data(table) : null;
+        Object partitions = partitions(exec);
+        if (data == null || partitions == null) return false;
+        TreeSet snapshots = new TreeSet();
+        collect(PlanWriter.list(partitions), snapshots);
+        if (snapshots.isEmpty() && !(exec.scan() instanceof PaimonBaseScan)) return false;
+        PaimonTables.place(data, json);
+        PaimonTables.asked(data, json);
+        json.key("snapshots").openList();
+        Iterator each = snapshots.iterator();
+        while (each.hasNext()) json.value(((Long) each.next()).longValue());
+        json.closeList();
+        if (snapshots.isEmpty()) PaimonSnapshots.newest(data, json);
+        return true;
+    }
+
+    /** What was run: where runtime filters made a scan plan once more, that is in the filtered ones. */
+    private static Object partitions(BatchScanExec exec) throws Exception {
+        Field filtered = Lazily.field(exec.getClass(), "filteredPartitions");
+        return Lazily.value(exec, filtered == null ? "inputPartitions" : "filteredPartitions");
+    }
+
+    private static void collect(List partitions, TreeSet snapshots) {
+        for (int i = 0; i < partitions.size(); i++) {
+            Object each = partitions.get(i);
+            if (each instanceof scala.collection.Iterable) collect(PlanWriter.list(each), snapshots);
+            if (!(each instanceof PaimonInputPartition)) continue;
+            List splits = PlanWriter.list(((PaimonInputPartition) each).splits());
+            for (int s = 0; s < splits.size(); s++) {
+                long id = splits.get(s) instanceof DataSplit ? ((DataSplit) splits.get(s)).snapshotId() : 0;
+                if (id > 0) snapshots.add(Long.valueOf(id));
+            }
+        }
+    }
+
+    /** Scans that ran and are gone from the final plan, because they gave no rows: as elements of a list. */
+    public static void replaced(QueryExecution query, StringBuilder found) throws Exception {
+        Object physical = Lazily.value(query, "executedPlan");
+        if (physical == null) return;
+        Map known = new IdentityHashMap();
+        walk((QueryPlan) physical, known, null);
+        initial((QueryPlan) physical, known, found, new IdentityHashMap());
+    }
+
+    private static void initial(QueryPlan plan, Map known, StringBuilder found, Map seen) throws Exception {
+        if (seen.put(plan, plan) != null) return;
+        if (plan instanceof AdaptiveSparkPlanExec) walk(((AdaptiveSparkPlanExec) plan).initialPlan(), known, found);
+        List children = PlanWriter.list(plan.children());
+        for (int i = 0; i < children.size(); i++) initial((QueryPlan) children.get(i), known, found, seen);
+    }
+
+    /** Leaves that aren't known yet; told where `found` is given. */
+    private static void walk(QueryPlan plan, Map known, StringBuilder found) throws Exception {
+        if (known.put(plan, plan) != null) return;
+        if (plan instanceof AdaptiveSparkPlanExec) walk(((AdaptiveSparkPlanExec) plan).executedPlan(), known, found);
+        else if (plan instanceof QueryStageExec) walk(((QueryStageExec) plan).plan(), known, found);
+        else if (found != null && plan instanceof BatchScanExec) tell(plan, found);
+        each(PlanWriter.list(plan.children()), known, found);
+        each(PlanWriter.list(plan.subqueries()), known, found);
+    }
+
+    private static void each(List plans, Map known, StringBuilder found) throws Exception {
+        for (int i = 0; i < plans.size(); i++) walk((QueryPlan) plans.get(i), known, found);
+    }
+
+    private static void tell(QueryPlan leaf, StringBuilder found) throws Exception {
+        Json json = new Json().open();
+        if (!read(leaf, json)) return;
+        found.append(found.length() == 0 ? "" : ",").append(json.close().toString());
+    }
+}
