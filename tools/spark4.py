@@ -42,16 +42,20 @@ def pytest_environment() -> dict[str, str]:
     return {**indexes.clean_environment(), "PYTHONPATH": path}
 
 
-def main() -> int:
-    """Run pytest on Spark 4."""
-    chosen = sys.argv[1:] or [*PARALLEL, *TESTS]
+def run(*arguments: str) -> int:
+    """Run pytest on Spark 4; its status."""
     try:
         env = pytest_environment()
     except progress.CommandFailedError as error:
         print(error, environment.HINT, sep="\n", file=sys.stderr)
         return 1
-    pytest = [str(environment.PYTHON), "-m", "pytest", "--no-skips", "-m", "not long and not spark3", *chosen]
+    pytest = [str(environment.PYTHON), "-m", "pytest", "--no-skips", *arguments]
     return subprocess.run(pytest, cwd=environment.ROOT, check=False, env=env).returncode
+
+
+def main() -> int:
+    """All that applies, or what the arguments say."""
+    return run(*(sys.argv[1:] or ["-m", "not long and not spark3", *PARALLEL, *TESTS]))
 
 
 if __name__ == "__main__":

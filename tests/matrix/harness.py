@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
-from headwater.events import ColumnLineage, Event, Gap, JobLineage, JobName
+from headwater.events import ColumnLineage, Committed, Event, Gap, JobLineage, JobName
 from headwater.events.identity import Site
 from headwater.events.ids import uuid7
 from headwater.events.producer import Producer
@@ -185,6 +185,10 @@ class Driver:
             self._drain()
             return self.bus.events[before:]
         raise AssertionError(f"this should have failed: {statement}")
+
+    def lineage(self, committed: Committed) -> JobLineage:
+        """The shape that this commit names, which was told with the first commit that had it."""
+        return next(e for e in of(JobLineage, self.bus.events) if e.fingerprint == committed.fingerprint)
 
     def rows(self, query: str) -> list[Any]:
         return self.spark.sql(query).collect()

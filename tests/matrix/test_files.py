@@ -1,0 +1,365 @@
+"""Files in Spark's own catalog and by path: what is told of every way to write them, with the truth written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from headwater.events import (
+    CommitKind,
+    Committed,
+    DatasetId,
+    Extent,
+    Gap,
+    JobLineage,
+    ReadMode,
+    StatementFailed,
+    TableName,
+)
+from tests.matrix.harness import HOST, PLAIN, Driver, driver_with, edges, of, the
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+APPEND, OVERWRITE, CREATE = CommitKind.APPEND, CommitKind.OVERWRITE, CommitKind.CREATE
+FORMATS = (pytest.param("parquet", marks=pytest.mark.smoke), "orc", "csv", "json")
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Generator[Driver, None, None]:
+    with driver_with(java_home, PLAIN) as driver:
+        yield driver
+
+
+class Place:
+    """A case's own database with two tables: a(id, s), and b(id, s) partitioned by s; each has rows."""
+
+    def __init__(self, driver: Driver, fmt: str) -> None:
+        self.db = driver.database()
+        self.format = fmt
+        self.home = driver.warehouse / "spark" / f"{self.db}.db"
+        self.path = str(driver.warehouse / self.db)
+        driver.run(
+            f"CREATE TABLE {self.db}.a (id INT, s STRING) USING {fmt}",
+            f"CREATE TABLE {self.db}.b (id INT, s STRING) USING {fmt} PARTITIONED BY (s)",
+            f"INSERT INTO {self.db}.a VALUES (1, 'x'), (2, 'y')",
+            f"INSERT INTO {self.db}.b VALUES (1, 'x'), (2, 'y')",
+        )
+
+    def dataset(self, table: str) -> DatasetId:
+        return DatasetId(namespace=f"file://{HOST}", name=str(self.home / table))
+
+    def at(self, path: str) -> DatasetId:
+        return DatasetId(namespace=f"file://{HOST}", name=path)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one statement has to tell. `{db}`, `{path}` and `{format}` in it are the case's own."""
+
+    name: str
+    statement: str | Callable[[SparkSession, Place], object]
+    sink: str
+    """The table, or `path` for the case's path."""
+    kind: CommitKind
+    replaced: Extent
+    inputs: tuple[str, ...] = ()
+    edges: tuple[str, ...] = ()
+    rows: int | None = None
+
+
+def save(mode: str, **options: str) -> Callable[[SparkSession, Place], object]:
+    def run(spark: SparkSession, place: Place) -> None:
+        writer = spark.table(f"{place.db}.a").write.mode(mode).options(**options).format(place.format)
+        writer.save(place.path)
+
+    return run
+
+
+def as_table(mode: str, table: str, *partitions: str) -> Callable[[SparkSession, Place], object]:
+    def run(spark: SparkSession, place: Place) -> None:
+        writer = spark.table(f"{place.db}.a").write.mode(mode).format(place.format)
+        (writer.partitionBy(*partitions) if partitions else writer).saveAsTable(f"{place.db}.{table}")
+
+    return run
+
+
+def into(overwrite: bool) -> Callable[[SparkSession, Place], object]:
+    def run(spark: SparkSession, place: Place) -> None:
+        spark.table(f"{place.db}.a").write.insertInto(f"{place.db}.b", overwrite=overwrite)
+
+    return run
+
+
+def dynamically(statement: str) -> Callable[[SparkSession, Place], object]:
+    def run(spark: SparkSession, place: Place) -> None:
+        spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+        try:
+            spark.sql(statement.format(db=place.db))
+        finally:
+            spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+
+    return run
+
+
+def path_to_path(spark: SparkSession, place: Place) -> None:
+    frame: Any = spark.read.schema("id INT, s STRING").format(place.format).load(str(place.home / "a"))
+    frame.where("id > 0").write.format(place.format).save(place.path)
+
+
+SAME = ("id <- a.id", "s <- a.s")
+CASES = (
+    Case("values", "INSERT INTO {db}.a VALUES (3, 'z')", "a", APPEND, Extent.NOTHING, rows=1),
+    Case("select", "INSERT INTO {db}.b SELECT id, s FROM {db}.a", "b", APPEND, Extent.NOTHING, ("a",), SAME, 2),
+    Case(
+        "by name", "INSERT INTO {db}.b (s, id) SELECT s, id FROM {db}.a", "b", APPEND, Extent.NOTHING, ("a",), SAME, 2
+    ),
+    Case(
+        "one partition",
+        "INSERT INTO {db}.b PARTITION (s = 'q') SELECT id FROM {db}.a",
+        "b",
+        APPEND,
+        Extent.NOTHING,
+        ("a",),
+        ("id <- a.id",),
+        2,
+    ),
+    Case(
+        "filtered",
+        "INSERT INTO {db}.b SELECT id, s FROM {db}.a WHERE id > 1",
+        "b",
+        APPEND,
+        Extent.NOTHING,
+        ("a",),
+        (*SAME, "~FILTER a.id"),
+        1,
+    ),
+    Case("overwrite", "INSERT OVERWRITE {db}.a SELECT id, s FROM {db}.b", "a", OVERWRITE, Extent.ALL, ("b",)),
+    Case(
+        "overwrite all partitions",
+        "INSERT OVERWRITE {db}.b SELECT id, s FROM {db}.a",
+        "b",
+        OVERWRITE,
+        Extent.ALL,
+        ("a",),
+        SAME,
+        2,
+    ),
+    Case(
+        "overwrite one partition",
+        "INSERT OVERWRITE {db}.b PARTITION (s = 'x') SELECT id FROM {db}.a",
+        "b",
+        OVERWRITE,
+        Extent.PART,
+        ("a",),
+    ),
+    Case(
+        "overwrite dynamically",
+        dynamically("INSERT OVERWRITE {db}.b SELECT id, s FROM {db}.a WHERE s = 'x'"),
+        "b",
+        OVERWRITE,
+        Extent.PART,
+        ("a",),
+        rows=1,
+    ),
+    Case(
+        "ctas",
+        "CREATE TABLE {db}.c USING {format} AS SELECT id, s FROM {db}.a",
+        "c",
+        CREATE,
+        Extent.ALL,
+        ("a",),
+        SAME,
+        2,
+    ),
+    Case("save as new table", as_table("errorifexists", "c"), "c", CREATE, Extent.ALL, ("a",), SAME, 2),
+    Case("save as partitioned table", as_table("errorifexists", "c", "s"), "c", CREATE, Extent.ALL, ("a",), SAME, 2),
+    Case("append to table", as_table("append", "a2"), "a2", CREATE, Extent.ALL, ("a",), SAME, 2),
+    Case("insertInto", into(overwrite=False), "b", APPEND, Extent.NOTHING, ("a",), SAME, 2),
+    Case("insertInto over", into(overwrite=True), "b", OVERWRITE, Extent.ALL, ("a",), SAME, 2),
+    Case("save path", save("errorifexists"), "path", APPEND, Extent.NOTHING, ("a",), SAME, 2),
+    Case("save over path", save("overwrite"), "path", OVERWRITE, Extent.ALL, ("a",), SAME, 2),
+    Case("path to path", path_to_path, "path", APPEND, Extent.NOTHING, ("a",), (*SAME, "~FILTER a.id"), 2),
+    Case(
+        "directory",
+        "INSERT OVERWRITE DIRECTORY '{path}' USING {format} SELECT id, s FROM {db}.a",
+        "path",
+        OVERWRITE,
+        Extent.ALL,
+        ("a",),
+        SAME,
+    ),
+    Case(
+        "with a CTE",
+        "WITH q AS (SELECT id, s FROM {db}.a) INSERT INTO {db}.b SELECT id, s FROM q",
+        "b",
+        APPEND,
+        Extent.NOTHING,
+        ("a",),
+        SAME,
+        2,
+    ),
+    Case(
+        "from itself",
+        "INSERT INTO {db}.a SELECT id + 10, s FROM {db}.a",
+        "a",
+        APPEND,
+        Extent.NOTHING,
+        ("a",),
+        ("id <- TRANSFORMATION a.id", "s <- a.s"),
+        2,
+    ),
+)
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_write(driver: Driver, case: Case, fmt: str) -> None:
+    place = Place(driver, fmt)
+    told = driver.told(_bound(case.statement, place))
+
+    committed = the(Committed, told)
+    lineage = driver.lineage(committed)
+    (output,) = committed.outputs
+    sink = place.at(place.path) if case.sink == "path" else place.dataset(case.sink)
+    assert output.dataset == lineage.outputs[0].dataset == sink
+    by_path = case.sink == "path"
+    name = None if by_path else TableName(catalog="spark_catalog", database=place.db, table=case.sink)
+    assert output.table == lineage.outputs[0].table == name
+    assert (output.commit_kind, output.replaced) == (case.kind, case.replaced)
+    assert (output.snapshot, output.version, output.candidates) == (None, None, ())
+    assert [each.dataset for each in committed.inputs] == [place.dataset(table) for table in case.inputs]
+    assert output.made_from == tuple(range(len(case.inputs)))
+    assert all(each.mode is ReadMode.STATE and each.snapshot is None for each in committed.inputs)
+    assert output.format.value == fmt.upper()
+    assert [c.name for c in lineage.outputs[0].columns] == ["id", "s"]
+    assert committed.fingerprint == lineage.fingerprint
+    if case.edges:
+        assert _named(lineage, place) == set(case.edges)
+    if case.rows is not None:
+        assert output.rows == case.rows
+    assert not of(Gap, told)
+
+
+def test_two_targets_of_one_from_are_two_statements(driver: Driver) -> None:
+    place = Place(driver, "parquet")
+    db = place.db
+    told = driver.told(f"FROM {db}.a INSERT INTO {db}.b SELECT id, s INSERT INTO {db}.b SELECT id + 1, s WHERE id > 1")
+    first, second = of(Committed, told)
+    assert (first.outputs[0].rows, second.outputs[0].rows) == (2, 1)
+    assert first.statement != second.statement
+    assert first.barrier < second.barrier
+
+
+def test_a_shape_is_told_once_and_each_commit_names_it(driver: Driver) -> None:
+    place = Place(driver, "parquet")
+    insert = f"INSERT INTO {place.db}.b SELECT id, s FROM {place.db}.a"
+    told = driver.told(insert, insert, insert)
+    lineage = the(JobLineage, told)
+    assert [each.fingerprint for each in of(Committed, told)] == [lineage.fingerprint] * 3
+
+
+def test_appending_nothing_is_no_commit(driver: Driver) -> None:
+    place = Place(driver, "parquet")
+    assert driver.told(f"INSERT INTO {place.db}.b SELECT id, s FROM {place.db}.a WHERE id > 100") == []
+
+
+def test_overwriting_with_nothing_is_one(driver: Driver) -> None:
+    place = Place(driver, "parquet")
+    told = driver.told(f"INSERT OVERWRITE {place.db}.b SELECT id, s FROM {place.db}.a WHERE id > 100")
+    (output,) = the(Committed, told).outputs
+    assert (output.rows, output.replaced) == (0, Extent.ALL)
+
+
+def test_the_answer_of_a_command_is_no_second_statement(driver: Driver) -> None:
+    place = Place(driver, "parquet")
+    told = driver.told(lambda spark: spark.sql(f"INSERT INTO {place.db}.a VALUES (9, 'z')").collect())
+    the(Committed, told)
+    assert driver.told(lambda spark: spark.sql(f"INSERT INTO {place.db}.a VALUES (9, 'z')").show()) != []
+
+
+def test_two_unrelated_statements_share_no_job(driver: Driver) -> None:
+    place = Place(driver, "parquet")
+    told = driver.told(
+        f"INSERT INTO {place.db}.b SELECT id, s FROM {place.db}.a",
+        f"CREATE TABLE {place.db}.c USING parquet AS SELECT id FROM {place.db}.b",
+    )
+    first, second = of(Committed, told)
+    assert first.job != second.job
+    assert [each.dataset for each in first.inputs] == [place.dataset("a")]
+    assert [each.dataset for each in second.inputs] == [place.dataset("b")]
+
+
+def test_a_statement_that_fails_while_it_runs_is_told_as_that(driver: Driver) -> None:
+    place = Place(driver, "parquet")
+    told = driver.told_of_failure(
+        f"INSERT INTO {place.db}.b SELECT raise_error('password=hunter2 is wrong'), s FROM {place.db}.a"
+    )
+    failed = the(StatementFailed, told)
+    assert [each.dataset for each in failed.inputs] == [place.dataset("a")]
+    assert [each.dataset for each in failed.outputs] == [place.dataset("b")]
+    assert "hunter2" not in failed.model_dump_json()
+    assert not of(Committed, told)
+
+
+def test_a_view_and_a_temporary_view_are_seen_through(driver: Driver) -> None:
+    place = Place(driver, "parquet")
+    driver.run(
+        f"CREATE VIEW {place.db}.v AS SELECT id AS i, s FROM {place.db}.a",
+        f"CREATE OR REPLACE TEMPORARY VIEW t AS SELECT i AS j, s FROM {place.db}.v",
+    )
+    told = driver.told(f"INSERT INTO {place.db}.b SELECT j, s FROM t")
+    assert _named(the(JobLineage, told), place) == set(SAME)
+
+
+def test_a_cached_table_is_seen_through(driver: Driver) -> None:
+    place = Place(driver, "parquet")
+    driver.run(f"CACHE TABLE {place.db}.a")
+    told = driver.told(f"INSERT INTO {place.db}.b SELECT id, s FROM {place.db}.a")
+    assert [each.dataset for each in the(Committed, told).inputs] == [place.dataset("a")]
+    driver.run(f"UNCACHE TABLE {place.db}.a")
+
+
+def test_a_checkpoint_is_seen_through(driver: Driver) -> None:
+    place = Place(driver, "parquet")
+    told = driver.told(
+        lambda spark: (
+            spark.sql(f"SELECT id * 2 AS d, s FROM {place.db}.a WHERE id > 0")
+            .localCheckpoint()
+            .selectExpr("d AS id", "s")
+            .write.insertInto(f"{place.db}.b")
+        )
+    )
+    committed, lineage = the(Committed, told), the(JobLineage, told)
+    assert [each.dataset for each in committed.inputs] == [place.dataset("a")]
+    assert committed.outputs[0].made_from == (0,)
+    assert _named(lineage, place) == {"id <- TRANSFORMATION a.id", "s <- a.s", "~FILTER a.id"}
+
+
+def test_rows_out_of_an_rdd_are_opaque(driver: Driver) -> None:
+    place = Place(driver, "parquet")
+
+    def write(spark: SparkSession) -> None:
+        frame: Any = spark.table(f"{place.db}.a")
+        spark.createDataFrame(frame.rdd.map(tuple), "id INT, s STRING").write.insertInto(f"{place.db}.b")
+
+    (given,) = the(Committed, driver.told(write)).inputs
+    assert given.dataset is None
+    assert given.opaque
+
+
+def _bound(
+    statement: str | Callable[[SparkSession, Place], object], place: Place
+) -> str | Callable[[SparkSession], object]:
+    if isinstance(statement, str):
+        return statement.format(db=place.db, path=place.path, format=place.format)
+    return lambda spark: statement(spark, place)
+
+
+def _named(lineage: JobLineage, place: Place) -> set[str]:
+    """Edges with the last part of a dataset's path as its name, whether it was read as a table or not."""
+    return {edge.replace(f"{place.home}/", "") for edge in edges(lineage)}
