@@ -324,3 +324,84 @@ def test_new_events_are_handed_over_while_older_ones_wait_for_an_answer(tmp_path
 
 def _until_handed(listener: Taking, told: Sequence[Event]) -> None:
     until(lambda: listener.records and listener.records[-1].event_id == told[-1].event_id)
+
+
+@pytest.mark.parametrize("where", ["create", "flush", "close", "raising"])
+def test_stop_keeps_its_time_wherever_a_listener_hangs(tmp_path: Path, where: str) -> None:
+    never = threading.Event()
+
+    class Odd(Taking):
+        def handle(self, batch: Batch) -> Position | None:
+            if where == "raising":
+                raise TransientError("away for ever")
+            super().handle(batch)
+            return None if where == "flush" else batch.end
+
+        def flush(self, timeout: float) -> Position | None:
+            if where == "flush":
+                never.wait()
+            return super().flush(timeout)
+
+        def close(self, timeout: float) -> bool:
+            if where == "close":
+                never.wait()
+            return False
+
+    def make(_: object) -> Odd:
+        if where == "create":
+            never.wait()
+        return Odd()
+
+    other = Taking()
+    with bus_of(tmp_path, {"odd": make, "other": lambda _: other}) as bus:
+        told = tell_all(bus, DRAFTS)
+        until(lambda: ids(other.records) == ids(told))
+        began = time.monotonic()
+        bus.stop(1)
+        assert time.monotonic() - began < 2
+        assert len(other.closes) == 1
+    never.set()
+
+
+def test_one_that_allocates_without_end_gets_bounded_batches_and_harms_nobody(tmp_path: Path) -> None:
+    class Swelling(Taking):
+        def handle(self, batch: Batch) -> Position | None:
+            super().handle(batch)
+            raise MemoryError(f"no room for {bytearray(1 << 20)[:4]!r}")
+
+    swelling, other = Swelling(), Taking()
+    options = replace(QUICK, batch_count=10, attempts=1_000)
+    with bus_of(tmp_path, {"swelling": lambda _: swelling, "other": lambda _: other}, options=options) as bus:
+        told = tell_all(bus, DRAFTS * 4)
+        until(lambda: ids(other.records) == ids(told))
+        until(lambda: len(swelling.batches) > 20)
+        assert max(map(len, swelling.batches)) <= 10
+        began = time.monotonic()
+        assert not bus.stop(1)
+        assert time.monotonic() - began < 2
+
+
+def test_stop_keeps_its_time_while_a_dead_drivers_spool_is_shipped(tmp_path: Path) -> None:
+    never, handed = threading.Event(), threading.Event()
+
+    class Hanging(Taking):
+        def handle(self, batch: Batch) -> Position | None:
+            handed.set()
+            never.wait()
+            return None
+
+    instances: list[Taking] = [_raising_always(), Taking(), Hanging()]
+    with bus_of(tmp_path, {"mine": lambda _: instances.pop(0)}) as bus:
+        bus.tell(Heartbeat())
+        assert not bus.stop(0.2)
+    with bus_of(tmp_path, {"mine": lambda _: instances.pop(0)}) as bus:
+        assert handed.wait(10)
+        began = time.monotonic()
+        assert bus.stop(1), "nothing of its own is left"
+        assert time.monotonic() - began < 2
+    assert len(list(tmp_path.iterdir())) == 1
+    never.set()
+
+
+def _raising_always() -> Taking:
+    return _Raising(TransientError("away"))

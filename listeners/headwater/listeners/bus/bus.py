@@ -52,6 +52,7 @@ class Bus:
         self._faults: tuple[ConfigurationError, ...] = (*faults, *more, *bad_regex)
         self.producer = Producer(application.id, redactor=redactor, capture_sql=self.settings.capture_sql)
         self._options = options
+        self._shared = self.settings.spool_handover
         self._progress = Progress()
         self._is_inert = False
         self._stopping = threading.Lock()
@@ -144,8 +145,8 @@ class Bus:
 
     def _offer(self, event: Event, size: int) -> None:
         for lane in self._lanes:
-            if lane.telling is not None and event.family in lane.families:
-                lane.telling.offer(event, size)
+            if (telling := lane.telling) is not None and event.family in lane.families:
+                telling.offer(event, size)
 
     def _open_spool(self, wanted: list[Wanted]) -> Spool | None:
         if not wanted:
@@ -193,7 +194,7 @@ class Bus:
             lambda: tuple(spool_places(settings)),
             self._targets,
             self._options,
-            shared=settings.spool_handover,
+            shared=self._shared,
             fsync=settings.spool_fsync,
             limit=self._options.dead_spools * settings.spool_max_bytes,
             on_lost=self._on_lost,
@@ -202,7 +203,8 @@ class Bus:
 
     def _targets(self) -> Targets:
         durable = {lane.name: lane.maker for lane in self._lanes if lane.durable}
-        return Targets(durable, frozenset(lane.name for lane in self._lanes if lane.durable is False))
+        plain = frozenset(lane.name for lane in self._lanes if lane.durable is False)
+        return Targets(durable, plain, are_all=all(lane.is_known for lane in self._lanes))
 
     def _on_lost(self, listener: str, holes: Holes, lost: Lost) -> None:
         """Called on a listener's thread."""
@@ -213,8 +215,7 @@ class Bus:
 
     def _on_known(self, lane: Lane) -> None:
         """Called on a listener's thread: a plain one needs no spool, and when all are plain nobody does."""
-        if lane.durable:
-            self._shipper.wake()
+        self._shipper.wake()
         spool = self._teller.spool
         if lane.durable is not False or spool is None:
             return
@@ -237,9 +238,11 @@ class Bus:
     def _stop(self, deadline: float, timeout: float) -> bool:
         self._ended.set()
         share = min(_LONGEST_CLOSE, _CLOSE_SHARE * timeout)
-        if self.settings.spool_handover is not None:
+        if self._shared is not None:
             share += _HANDOVER_SHARE * timeout
         self._shipper.begin_stop(deadline - share)
+        if self._keeper.ident is not None:
+            self._keeper.join(share)
         came_back = stop_all(self._lanes, deadline - share)
         self._shipper.join(deadline - share - time.monotonic())
         for lane in self._lanes:
@@ -263,8 +266,8 @@ class Bus:
             return False
         if is_delivered and is_closed:
             spool.remove()
-        elif is_closed and self.settings.spool_handover is not None:
-            hand_over(spool.directory, self.settings.spool_handover, deadline - time.monotonic())
+        elif is_closed and self._shared is not None:
+            hand_over(spool.directory, self._shared, deadline - time.monotonic())
         return is_delivered
 
 

@@ -51,6 +51,8 @@ class Targets:
     durable: Mapping[str, Maker]
     plain: Collection[str] = field(default_factory=frozenset)
     """Listeners that need no spool: one that is kept for them only is kept for nobody."""
+    are_all: bool = True
+    """False while it isn't known yet of every listener what it is: too early to let anything go."""
 
 
 class Shipper:
@@ -108,7 +110,8 @@ class Shipper:
             if self._is_stopping:
                 return
             self._ship_quietly(spool, targets)
-        self._make_room()
+        if targets.are_all:
+            self._make_room()
 
     def _run(self) -> None:
         while not self._is_stopping:
@@ -120,8 +123,9 @@ class Shipper:
             self._woken.clear()
 
     def _found(self) -> list[Path]:
+        """The oldest first."""
         local = [spool for place in dict.fromkeys(self._places()) for spool in find_abandoned(place)]
-        return [*local, *shared_spools(self._shared)]
+        return sorted([*local, *shared_spools(self._shared)], key=_age)
 
     def _ship_quietly(self, spool: Path, targets: Targets) -> None:
         try:
@@ -195,7 +199,7 @@ class Shipper:
 
     def _make_room(self) -> None:
         """Let the oldest spools go that are above the limit."""
-        spools = sorted(self._found(), key=_age)
+        spools = self._found()
         sizes = {spool: _size(spool) for spool in spools}
         total = sum(sizes.values())
         for spool in spools:

@@ -73,6 +73,11 @@ class Handing:
         self._commit_at = 0.0
 
     @property
+    def told(self) -> int:
+        """The offset behind everything that was told so far."""
+        return self._journal.next_offset
+
+    @property
     def lag(self) -> int:
         """Records that aren't dealt with, those counted too that will be passed over."""
         return max(0, self._journal.next_offset - self.dealt)

@@ -60,14 +60,29 @@ class Lane:
 
     @property
     def state(self) -> State:
-        is_pausing = self._state is State.RUNNING and self.handing is not None and self.handing.is_pausing
+        handing = self.handing
+        is_pausing = self._state is State.RUNNING and handing is not None and handing.is_pausing
         return State.PAUSING if is_pausing else self._state
 
     @property
+    def is_known(self) -> bool:
+        """Whether it is durable, plain, or can't be made."""
+        return self.durable is not None or self.fault is not None
+
+    @property
     def lag(self) -> int:
-        if self.durable is not False and self.handing is not None:
-            return self.handing.lag
-        return self.telling.lag if self.telling is not None else 0
+        """Events that aren't dealt with."""
+        handing, telling = self.handing, self.telling
+        if self.durable is not False and handing is not None:
+            return handing.lag
+        return 0 if telling is None else telling.lag
+
+    @property
+    def missed(self) -> int:
+        """Events that it was not told, and never will be."""
+        telling = self.telling
+        is_plain = self.durable is False or self.handing is None
+        return telling.missed if telling is not None and is_plain else 0
 
     def begin_stop(self, deadline: float) -> None:
         self._stop.begin(deadline)
@@ -85,19 +100,19 @@ class Lane:
 
     def leave_spool(self) -> None:
         """Let others read on with the cursor, also where this thread never comes back."""
-        if self.handing is not None:
-            self.handing.end()
+        if (handing := self.handing) is not None:
+            handing.end()
 
     def report(self) -> ListenerReport:
-        meter, handing = self._meter, self.handing if self.durable else None
+        meter, handing = self._meter, self.handing
         return ListenerReport(
             name=self.name,
             durable=self.durable,
             state=self.state,
             handed=meter.handed,
             lag=self.lag,
-            lag_seconds=handing.lag_seconds if handing else 0.0,
-            missed=self.telling.missed if self.telling and (self.durable is False or not self.handing) else 0,
+            lag_seconds=0.0 if handing is None else handing.lag_seconds,
+            missed=self.missed,
             failures=meter.failures,
             calls=meter.calls,
             seconds=meter.seconds,
@@ -199,8 +214,8 @@ class Lane:
 
     def _learn(self, *, durable: bool) -> None:
         self.durable = durable
-        if durable and self.telling is not None:
-            self.telling.close_ears()
+        if durable and self.handing is not None:
+            self.telling = None
         self._on_known(self)
 
 
@@ -215,15 +230,14 @@ def stop_all(lanes: list[Lane], deadline: float) -> bool:
 def await_all(lanes: list[Lane], progress: Progress, timeout: float) -> bool:
     """Wait until every listener has dealt with what was told so far, as far as waiting makes sense."""
     began = time.monotonic()
-    plain = {lane.name: lane.telling.ask_to_flush(timeout) for lane in lanes if lane.telling is not None}
-    durable = {lane.name: lane.handing.dealt + lane.handing.lag for lane in lanes if lane.handing is not None}
+    plain = {lane.name: telling.ask_to_flush(timeout) for lane in lanes if (telling := lane.telling) is not None}
+    durable = {lane.name: handing.told for lane in lanes if (handing := lane.handing) is not None}
 
     def is_past(lane: Lane) -> bool:
-        if lane.durable is None:
-            return False
+        telling, handing = lane.telling, lane.handing
         if lane.durable:
-            return lane.handing is not None and lane.handing.dealt >= durable.get(lane.name, 0)
-        return lane.telling is not None and lane.telling.is_flushed(plain.get(lane.name, 0))
+            return handing is not None and handing.dealt >= durable.get(lane.name, 0)
+        return lane.durable is False and telling is not None and telling.is_flushed(plain.get(lane.name, 0))
 
     def is_settled() -> bool:
         return all(lane.state.is_out or is_past(lane) for lane in lanes)
