@@ -11,12 +11,15 @@ import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.BinaryOperator;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetArrayStructFields;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.execution.LogicalRDD;
@@ -226,6 +229,15 @@ public final class PlanWriter {
             json.entry("field", field((GetStructField) expression));
         } else if (expression instanceof GetArrayStructFields) {
             json.entry("field", ((GetArrayStructFields) expression).field().name());
+        } else if (expression instanceof CreateNamedStruct && expression.resolved()) {
+            json.key("fields").openList();
+            String[] fields = ((CreateNamedStruct) expression).dataType().fieldNames();
+            for (int i = 0; i < fields.length; i++) json.value(fields[i]);
+            json.closeList();
+        } else if (expression instanceof Cast) {
+            json.entry("type", type(((Cast) expression).dataType()));
+        } else if (expression instanceof AggregateExpression) {
+            if (((AggregateExpression) expression).isDistinct()) json.entry("distinct", true);
         } else if (expression instanceof BinaryOperator) {
             json.entry("symbol", ((BinaryOperator) expression).symbol());
         } else if (expression instanceof NamedExpression) {
