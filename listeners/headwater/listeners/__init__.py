@@ -9,9 +9,10 @@ Nothing is imported before one of these names is used: every Python that headwat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing's own would take longer to import than all of this
+    from typing import Any
 
-if TYPE_CHECKING:
     from headwater.listeners.installation import Installation, install, uninstall
     from headwater.listeners.jobs import job
 

@@ -11,10 +11,13 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any, Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing's own would take longer to import than all of this
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any, Final
 
 ENABLED: Final = "spark.headwater.enabled"
 _HOMES: Final = ("pyspark.context", "pyspark.core.context")
@@ -98,8 +101,11 @@ def watch_exit() -> None:
 
 def _at_exit() -> None:
     installation = sys.modules.get(_INSTALLATION)
-    if installation is not None:
-        installation.at_exit()
+    try:
+        if installation is not None:
+            installation.at_exit()
+    except Exception as e:  # noqa: BLE001 - the process ends as it would have
+        _warn("telling the end of the application: %s: %s", type(e).__name__, e)
 
 
 def _spec_of(fullname: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -12,6 +11,10 @@ from headwater.events.base import Counts
 from headwater.events.envelope import Event
 from headwater.events.names import JobName
 from headwater.listeners.bus import Bus
+from headwater.listeners.bus.bus import redactor_of
+from headwater.listeners.capture import Capture
+from headwater.listeners.capture.scene import Scene
+from headwater.listeners.installation.site import site_of
 from headwater.listeners.jobs import Jobs
 from headwater.listeners.settings import Settings
 from headwater.spi import Application
@@ -43,8 +46,10 @@ class Parts:
 
 
 def _make_capture(context: Any, settings: Settings, bus: Any, jobs: Jobs) -> CapturePart:
-    made: CapturePart = import_module("headwater.listeners.capture").Capture(context, settings, bus, jobs)
-    return made
+    configuration = dict(context._conf.getAll())
+    redactor, _ = redactor_of(configuration)
+    scene = Scene(site_of(context, configuration), configuration, redactor, settings.capture_sql)
+    return Capture(context, settings, bus, jobs, scene)
 
 
 REAL = Parts(Bus.open, _make_capture)

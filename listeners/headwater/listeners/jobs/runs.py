@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -84,7 +84,7 @@ class Jobs:
         self.application_job: JobName = names.job_name(settings.job_namespace, settings.job_name or self._application)
         self.application_run: UUID = uuid7()
 
-    def attribution(self, started: Mapping[str, str], tags: Collection[str], sink: str | None) -> Attribution:
+    def attribution(self, started: Mapping[str, str], tags: Iterable[str], sink: str | None) -> Attribution:
         """The job and run of a statement, as things were when it started: `started` is what its session said by then
         that the application doesn't say, `tags` are its job tags. `sink` is what it writes first, by name."""
         block = self._innermost(tags)
@@ -115,7 +115,7 @@ class Jobs:
         self._tell_status(self.application_job, self.application_run, Ending(status=JobStatus.RUNNING))
 
     def open_block(
-        self, name: str, namespace: str | None, tags: Mapping[str, str], running: Collection[str] = ()
+        self, name: str, namespace: str | None, tags: Mapping[str, str], running: Iterable[str] = ()
     ) -> Block:
         """A new run of this job. `running` are the job tags of its thread: it is inside the block they name."""
         job = names.job_name(namespace or self._settings.job_namespace, name)
@@ -203,7 +203,7 @@ class Jobs:
                 del self._blocks[self._ended.popleft().run]
             return True
 
-    def _innermost(self, tags: Collection[str]) -> Block | None:
+    def _innermost(self, tags: Iterable[str]) -> Block | None:
         runs = [_run_in(tag) for tag in tags]
         with self._lock:
             blocks = [self._blocks[run] for run in runs if run is not None and run in self._blocks]

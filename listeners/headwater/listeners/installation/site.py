@@ -1,0 +1,39 @@
+"""Where a driver stands: on which host, with which file system and metastore by default."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from headwater.events.identity import Site
+
+_LOG = logging.getLogger(__name__)
+_HADOOP: Final = (
+    "fs.defaultFS",
+    "dfs.nameservices",
+    "hive.metastore.uris",
+    "hive.metastore.warehouse.dir",
+    "javax.jdo.option.ConnectionURL",
+    "hive.metastore.glue.catalogid",
+    "aws.region",
+)
+"""Keys that Hadoop's own files (core-site.xml, hive-site.xml …) may say."""
+
+
+def site_of(context: Any, configuration: Mapping[str, str]) -> Site:
+    """Of a SparkContext. What its configuration doesn't say, Hadoop's is asked."""
+    known = {**_hadoop(context), **configuration}
+    return Site.from_conf(known, host=socket.gethostname(), working_directory=str(Path.cwd()))
+
+
+def _hadoop(context: Any) -> dict[str, str]:
+    try:
+        hadoop = context._jsc.hadoopConfiguration()
+        said = {key: hadoop.get(key) for key in _HADOOP}
+    except Exception as e:  # noqa: BLE001 - py4j raises what it likes
+        _LOG.debug("Hadoop's configuration can't be read: %s", e)
+        return {}
+    return {key: value for key, value in said.items() if value}

@@ -1,0 +1,152 @@
+"""`with job(…)` without a driver, and with a desk in place of one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import pytest
+
+from headwater.errors import ConfigurationError
+from headwater.events.jobs import JobStatus, SparkDetails
+from headwater.listeners import job
+from headwater.listeners.jobs import ApplicationFacts, Block, Ending, Jobs, blocks
+from headwater.listeners.jobs.desk import Desk
+from headwater.listeners.settings import Settings
+
+
+class Notes:
+    """A desk that notes who comes and goes."""
+
+    def __init__(self) -> None:
+        facts = ApplicationFacts(id="a", name="orders", spark=SparkDetails(version="3.5.7"))
+        self._jobs = Jobs(facts, Settings(), lambda event: event)
+        self.notes: list[str] = []
+        self.endings: list[Ending] = []
+
+    def enter(self, name: str, namespace: str | None, tags: Mapping[str, str]) -> Block:
+        self.notes.append(f"+{name}")
+        return self._jobs.open_block(name, namespace, tags)
+
+    def leave(self, block: Block, ending: Ending) -> None:
+        self.notes.append(f"-{block.job.name} {ending.status}")
+
+
+class Broken(Notes):
+    def enter(self, name: str, namespace: str | None, tags: Mapping[str, str]) -> Block:
+        super().enter(name, namespace, tags)
+        raise ConnectionError("the JVM is gone")
+
+    def leave(self, block: Block, ending: Ending) -> None:
+        raise AssertionError("it was never entered")
+
+
+class BrokenLater(Notes):
+    def leave(self, block: Block, ending: Ending) -> None:
+        super().leave(block, ending)
+        raise ConnectionError("the JVM is gone")
+
+
+def served(notes: Notes) -> Iterator[Notes]:
+    desk = cast("Desk", notes)
+    blocks.serve(desk)
+    yield notes
+    blocks.unserve(desk)
+
+
+@pytest.fixture
+def desk() -> Iterator[Notes]:
+    yield from served(Notes())
+
+
+def test_without_headwater_nothing_happens() -> None:
+    with job("orders", tags={"a": "b"}) as entry:
+        assert entry.run is None
+    with pytest.raises(ValueError, match="mine"), job("orders"):
+        raise ValueError("mine")
+
+
+@pytest.mark.parametrize("name", ["", "  ", None, 3])
+def test_a_job_has_a_name(name: Any) -> None:
+    with pytest.raises(ConfigurationError, match="a job can't be called"):
+        job(name)
+
+
+def test_blocks_are_entered_and_left(desk: Notes) -> None:
+    with job("outer") as outer, job("inner") as inner:
+        assert outer.run is not None
+        assert inner.run not in {None, outer.run}
+    with pytest.raises(SystemExit), job("left"):
+        raise SystemExit(3)
+    assert desk.notes == ["+outer", "+inner", "-inner FINISHED", "-outer FINISHED", "+left", "-left FAILED"]
+
+
+def test_one_block_can_be_entered_again_even_inside_itself(desk: Notes) -> None:
+    block = job("orders")
+    with block as first, block as second:
+        assert first.run != second.run
+    with block:
+        pass
+    assert desk.notes == ["+orders", "+orders", *["-orders FINISHED"] * 2, "+orders", "-orders FINISHED"]
+
+
+def test_each_call_of_a_decorated_function_is_a_run(desk: Notes) -> None:
+    @job("orders")
+    def load(count: int, *, double: bool = False) -> int:
+        """Loads."""
+        if count == 0:
+            raise ValueError("nothing to load")
+        return count * (2 if double else 1)
+
+    assert load(2, double=True) == 4
+    with pytest.raises(ValueError, match="nothing to load"):
+        load(0)
+    assert (load.__name__, load.__doc__) == ("load", "Loads.")
+    assert desk.notes == ["+orders", "-orders FINISHED", "+orders", "-orders FAILED"]
+
+
+def test_what_comes_back_before_its_work_is_done_cannot_be_decorated() -> None:
+    async def soon() -> None: ...
+
+    def some() -> Iterator[int]:
+        yield 1
+
+    with pytest.raises(ConfigurationError, match=r"soon comes back .* write a with-block"):
+        job("orders")(soon)
+    with pytest.raises(ConfigurationError, match="some comes back"):
+        job("orders")(some)
+
+
+@pytest.mark.parametrize("kind", [Broken, BrokenLater])
+def test_what_goes_wrong_is_not_the_users_business(kind: type[Notes]) -> None:
+    for notes in served(kind()):
+        with job("orders"):
+            done = "the job goes on"
+        with pytest.raises(ValueError, match="mine"), job("orders"):
+            raise ValueError("mine")
+        assert done
+        assert len(notes.notes) >= 2
+
+
+def test_a_context_made_inside_of_blocks_begins_them() -> None:
+    notes = Notes()
+    with job("outer"), job("inner"):
+        other = threading.Thread(target=lambda: job("elsewhere").__enter__())
+        other.start()
+        other.join()
+        blocks.serve(cast("Desk", notes))
+        blocks.begin_open_blocks(cast("Desk", notes))
+    blocks.unserve(cast("Desk", notes))
+    assert notes.notes == ["+outer", "+inner", f"-inner {JobStatus.FINISHED}", f"-outer {JobStatus.FINISHED}"]
+
+
+def test_a_block_goes_on_in_the_next_context(desk: Notes) -> None:
+    after = Notes()
+    with job("orders"):
+        blocks.unserve(cast("Desk", desk))
+        blocks.serve(cast("Desk", after))
+        blocks.begin_open_blocks(cast("Desk", after))
+    blocks.unserve(cast("Desk", after))
+    assert desk.notes == ["+orders", "-orders ENDED"]
+    assert after.notes == ["+orders", "-orders FINISHED"]

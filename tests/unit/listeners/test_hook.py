@@ -1,0 +1,225 @@
+"""The hook alone, in interpreters of their own, on a pyspark of a few lines."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+import headwater.listeners.hook as hook_module
+
+PTH = Path(hook_module.__file__).with_name("hook.pth")
+OURS = "print(sorted(m for m in sys.modules if m.startswith('headwater')))"
+HOOK_ONLY = "['headwater', 'headwater.listeners', 'headwater.listeners.hook']"
+CONTEXT = """
+class _Conf(dict): pass
+
+class SparkContext:
+    def __init__(self, **conf):
+        self._do_init(conf)
+    def _do_init(self, conf):
+        '''Of Spark.'''
+        self._conf = _Conf(conf)
+    def stop(self): pass
+"""
+INSTALLATION = """
+def begin(context):
+    print("begun", type(context).__name__)
+
+def at_exit(): pass
+"""
+MAKE = "from pyspark import SparkContext; SparkContext(**{'spark.headwater.enabled': %r})"
+Python = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder with a pyspark that can be imported from it."""
+    package = tmp_path / "site" / "pyspark"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("from pyspark.context import SparkContext")
+    (package / "context.py").write_text(CONTEXT)
+    return package.parent
+
+
+@pytest.fixture
+def python(site: Path) -> Python:
+    """Runs code in a new interpreter that starts with our `.pth` line, as one with headwater installed does."""
+
+    def run(
+        code: str, *flags: str, env: Mapping[str, str] | None = None, path: Path = site
+    ) -> subprocess.CompletedProcess[str]:
+        begin = f"import sys; sys.path.insert(0, {str(path)!r})\n{PTH.read_text()}"
+        return subprocess.run(
+            [sys.executable, *flags, "-c", f"{begin}\n{code}"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            env={**os.environ, **(env or {})},
+        )
+
+    return run
+
+
+NAME = "headwater.listeners.installation"
+FAKED = f"import types; m = types.ModuleType({NAME!r}); exec({INSTALLATION!r}, m.__dict__); sys.modules[m.__name__] = m"
+
+
+def test_an_enabled_context_is_begun(python: Python) -> None:
+    done = python(f"{FAKED}\n{MAKE % 'true'}")
+    assert (done.stdout, done.stderr) == ("begun SparkContext\n", "")
+
+
+@pytest.mark.parametrize("value", ["false", "False", "0", "off", ""])
+def test_a_disabled_one_loads_nothing(python: Python, value: str) -> None:
+    done = python(f"{MAKE % value}; {OURS}")
+    assert (done.stdout.strip(), done.stderr) == (HOOK_ONLY, "")
+
+
+def test_a_value_that_is_neither_is_told(python: Python) -> None:
+    done = python(f"{MAKE % 'ture'}; {OURS}")
+    assert done.stdout.strip() == HOOK_ONLY
+    assert "spark.headwater.enabled is neither true nor false" in done.stderr
+
+
+def test_without_spark_nothing_of_ours_but_the_hook_is_there(python: Python) -> None:
+    done = python(f"import json, email; {OURS}")
+    assert (done.stdout.strip(), done.stderr) == (HOOK_ONLY, "")
+
+
+def test_the_hook_brings_no_module_that_an_interpreter_has_not_loaded_anyway() -> None:
+    listing = "print(*sorted(sys.modules))"
+    roots = "; ".join(f"sys.path.append({root!r})" for root in sys.path if Path(root, "headwater").is_dir())
+    bare = f"import sys; {roots}\n{listing}"
+    hooked = f"import sys; {roots}\n{PTH.read_text()}\n{listing}"
+    before, after = (
+        set(
+            subprocess.run(
+                [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True
+            ).stdout.split()
+        )
+        for code in (bare, hooked)
+    )
+    ours = {"headwater", "headwater.listeners", "headwater.listeners.hook"}
+    assert ours <= after
+    started_with_site = {
+        "os",
+        "stat",
+        "_stat",
+        "genericpath",
+        "posixpath",
+        "os.path",
+        "_collections_abc",
+        "abc",
+        "_abc",
+    }
+    assert after - before - ours <= started_with_site | {"atexit", "__future__"}
+
+
+def test_spark_4_has_its_context_elsewhere(site: Path, python: Python) -> None:
+    core = site / "pyspark" / "core"
+    core.mkdir()
+    (core / "__init__.py").write_text("")
+    (site / "pyspark" / "context.py").rename(core / "context.py")
+    (site / "pyspark" / "__init__.py").write_text(
+        "import sys\nfrom pyspark.core.context import SparkContext\nfrom pyspark.core import context\n"
+        "sys.modules['pyspark.context'] = context"
+    )
+    done = python(f"{FAKED}\n{MAKE % 'true'}")
+    assert (done.stdout, done.stderr) == ("begun SparkContext\n", "")
+
+
+def test_a_pyspark_in_an_archive(site: Path, python: Python, tmp_path: Path) -> None:
+    archive = tmp_path / "pyspark.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for name in ("__init__.py", "context.py"):
+            file.write(site / "pyspark" / name, f"pyspark/{name}")
+    loader = "c = sys.modules['pyspark.context']; print(*(type(l).__name__ for l in (c.__loader__, c.__spec__.loader)))"
+    done = python(f"{FAKED}\n{MAKE % 'true'}; {loader}", path=archive)
+    assert (done.stdout, done.stderr) == ("begun SparkContext\nzipimporter zipimporter\n", "")
+
+
+def test_the_module_looks_as_it_does_without_us(python: Python) -> None:
+    code = (
+        "import inspect, pyspark.context as c; print(type(c.__loader__).__name__, type(c.__spec__.loader).__name__, "
+        "'Of Spark' in inspect.getsource(c), inspect.signature(c.SparkContext._do_init))"
+    )
+    assert python(code).stdout == "SourceFileLoader SourceFileLoader True (self, conf)\n"
+
+
+def test_in_sparks_python_workers_nothing_is_put_in_place(python: Python) -> None:
+    code = (
+        "import headwater.listeners.hook as h, pyspark; "
+        "print(h._finder in sys.meta_path, pyspark.SparkContext._do_init.__module__)"
+    )
+    worker = python(code, env={"PYTHON_WORKER_FACTORY_SECRET": "x"})
+    assert worker.stdout == "False pyspark.context\n"
+    driver = python(code)
+    assert driver.stdout == "True headwater.listeners.hook\n"
+
+
+@pytest.mark.parametrize(
+    "faked",
+    [
+        FAKED.replace(repr(INSTALLATION), repr("def begin(context): raise RuntimeError('broken')")),
+        FAKED.replace(repr(INSTALLATION), repr("begin = 3")),
+        f"sys.modules[{NAME!r}] = None",
+    ],
+    ids=["raises", "is nonsense", "can't be imported"],
+)
+def test_what_is_broken_of_ours_is_told_and_the_job_goes_on(python: Python, faked: str) -> None:
+    done = python(f"{faked}\n{MAKE % 'true'}; print('the job goes on')")
+    assert done.stdout == "the job goes on\n"
+    assert "can't be installed" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "context",
+    ["", "SparkContext = None", "class SparkContext: pass", "class SparkContext:\n  __slots__ = ()\n  _do_init = 3"],
+)
+def test_a_pyspark_that_is_no_pyspark_can_be_imported(site: Path, python: Python, context: str) -> None:
+    (site / "pyspark" / "__init__.py").write_text("import pyspark.context")
+    (site / "pyspark" / "context.py").write_text(context)
+    done = python("import pyspark; print('imported')")
+    assert (done.stdout, done.stderr) == ("imported\n", "")
+
+
+def test_an_import_that_fails_fails_as_it_does_without_us(site: Path, python: Python) -> None:
+    (site / "pyspark" / "context.py").write_text("raise ImportError('py4j is missing')")
+    done = python("import pyspark")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "ImportError: py4j is missing"
+
+
+def test_a_line_without_headwater_behind_it_is_silent(tmp_path: Path) -> None:
+    """Uninstalled by hand, or a virtual environment copied without it."""
+    away = "sys.path = [p for p in sys.path if 'site-packages' not in p]"
+    code = f"import sys; {away}\n{PTH.read_text()}\nprint('started')"
+    done = subprocess.run([sys.executable, "-S", "-I", "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("started\n", "")
+
+
+def test_unwatching_gives_everything_back(python: Python) -> None:
+    code = (
+        "import headwater.listeners.hook as h, pyspark.context as c; h.unwatch(); "
+        "print(h._finder in sys.meta_path, c.SparkContext._do_init.__module__); h.watch(); h.watch(); "
+        f"print(sys.meta_path.count(h._finder), c.SparkContext._do_init.__module__)\n{FAKED}\n{MAKE % 'true'}"
+    )
+    done = python(code)
+    assert done.stdout.splitlines() == ["False pyspark.context", "1 headwater.listeners.hook", "begun SparkContext"]
+
+
+def test_somebody_elses_patch_over_ours_stays(python: Python) -> None:
+    code = (
+        "import headwater.listeners.hook as h\nfrom pyspark import SparkContext\nours = SparkContext._do_init\n"
+        "def theirs(self, conf):\n    print('theirs'); ours(self, conf)\nSparkContext._do_init = theirs\n"
+        f"h.unwatch()\n{FAKED}\n{MAKE % 'true'}\nh.watch()\n{MAKE % 'true'}"
+    )
+    assert python(code).stdout.splitlines() == ["theirs", "theirs", "begun SparkContext"]

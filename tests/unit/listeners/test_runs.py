@@ -1,0 +1,200 @@
+"""What is told of applications and blocks: each begins once, ends once, and late statements still find their block."""
+
+from __future__ import annotations
+
+import threading
+from uuid import uuid4
+
+import pytest
+
+from headwater.events.base import Counts
+from headwater.events.envelope import Event
+from headwater.events.health import Closed, Heartbeat
+from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged, RunScope, SparkDetails
+from headwater.listeners.jobs import ENDED, FINISHED, ApplicationFacts, Ending, Jobs, of_exit
+from headwater.listeners.settings import Settings
+
+SPARK = SparkDetails(version="3.5.7")
+
+
+class Told(list[Event]):
+    def statuses(self) -> list[tuple[str, JobStatus]]:
+        return [(str(event.job), event.status) for event in self if isinstance(event, JobStatusChanged)]
+
+    def starts(self) -> list[JobStarted]:
+        return [event for event in self if isinstance(event, JobStarted)]
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def jobs(told: Told) -> Jobs:
+    facts = ApplicationFacts(
+        id="app-1",
+        name="orders",
+        user="anna",
+        spark=SPARK,
+        configuration={"spark.headwater.job.code.version": "1.2", "spark.sql.ansi.enabled": "true"},
+    )
+    return Jobs(facts, Settings(tags={"team": "sales"}), told.append, kept=3)
+
+
+def test_an_application_from_its_start_to_its_end(jobs: Jobs, told: Told) -> None:
+    jobs.begin()
+    jobs.beat(60, Counts({"spool": 2}))
+    jobs.finish(FINISHED)
+    jobs.beat(60, Counts())
+    jobs.finish(ENDED)
+    jobs.close(complete=True, dropped=Counts())
+    assert [event.kind for event in told] == [
+        "JobStarted",
+        "JobStatusChanged",
+        "Heartbeat",
+        "JobStatusChanged",
+        "Closed",
+    ]
+    assert told.statuses() == [("orders", JobStatus.RUNNING), ("orders", JobStatus.FINISHED)]
+    assert {(str(event.job), event.run) for event in told} == {("orders", jobs.application_run)}
+    (started,) = told.starts()
+    assert (started.user, started.code_version, started.spark) == ("anna", "1.2", SPARK)
+    assert dict(started.tags) == {"team": "sales"}
+    assert dict(started.configuration)["spark.sql.ansi.enabled"] == "true"
+    assert started.parent_run is None
+    (beat,) = (event for event in told if isinstance(event, Heartbeat))
+    assert (beat.interval, dict(beat.dropped)) == (60, {"spool": 2})
+    assert isinstance(told[-1], Closed)
+
+
+def test_a_block_is_a_run_of_its_own(jobs: Jobs, told: Told) -> None:
+    outer = jobs.open_block("load", None, {"layer": "raw"})
+    inner = jobs.open_block("clean", "quality", {}, [outer.tag, "a user's own"])
+    of_statement = jobs.attribution({}, ["a user's own", inner.tag, outer.tag], "c.d.t")
+    assert (str(of_statement.job), of_statement.run) == ("quality/clean", inner.run)
+    assert of_statement.parent_job == inner.job
+    jobs.end_block(inner, FINISHED)
+    jobs.end_block(outer, of_exit(ValueError("no")))
+    assert told.statuses() == [("quality/clean", JobStatus.RUNNING)]
+    jobs.tell_ends(jobs.untold())
+    assert told.statuses()[1:] == [
+        ("quality/clean", JobStatus.FINISHED),
+        ("load", JobStatus.RUNNING),
+        ("load", JobStatus.FAILED),
+    ]
+    starts = {str(start.job): start for start in told.starts()}
+    assert starts["quality/clean"].parent_run == outer.run
+    assert starts["quality/clean"].parent_job == outer.job
+    assert starts["load"].parent_run == jobs.application_run
+    assert {start.scope for start in starts.values()} == {RunScope.BLOCK}
+    assert dict(starts["load"].tags) == {"team": "sales", "layer": "raw"}
+    failed = next(event for event in told if isinstance(event, JobStatusChanged) and event.error is not None)
+    assert failed.error is not None
+    assert (failed.error.type, failed.error.message) == ("ValueError", "no")
+
+
+def test_ended_blocks_are_remembered_for_late_statements_but_not_for_ever(jobs: Jobs) -> None:
+    blocks = [jobs.open_block(f"load {n}", None, {}) for n in range(5)]
+    for block in blocks:
+        jobs.end_block(block, FINISHED)
+    jobs.tell_ends(jobs.untold())
+    found = [jobs.attribution({}, [block.tag], None).run == block.run for block in blocks]
+    assert found == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize("tag", ["headwater-", "headwater-nonsense", f"headwater-{uuid4()}", "other"])
+def test_tags_of_nobody_mean_nothing(jobs: Jobs, tag: str) -> None:
+    assert jobs.attribution({}, [tag], None).run == jobs.application_run
+
+
+@pytest.mark.parametrize(
+    ("ending", "of_block"),
+    [
+        (FINISHED, JobStatus.ENDED),
+        (of_exit(ValueError()), JobStatus.ENDED),
+        (of_exit(KeyboardInterrupt()), JobStatus.KILLED),
+    ],
+)
+def test_blocks_that_nobody_left_end_with_the_application(
+    jobs: Jobs, told: Told, ending: Ending, of_block: JobStatus
+) -> None:
+    block = jobs.open_block("load", None, {})
+    left = jobs.open_block("clean", None, {}, [block.tag])
+    jobs.end_block(left, FINISHED)
+    jobs.finish(ending)
+    jobs.end_block(block, FINISHED)
+    jobs.tell_ends([block, left])
+    assert told.statuses() == [
+        ("load", JobStatus.RUNNING),
+        ("load", of_block),
+        ("clean", JobStatus.RUNNING),
+        ("clean", JobStatus.FINISHED),
+        ("orders", ending.status),
+    ]
+
+
+def test_threads_that_meet_at_a_block_tell_it_once(jobs: Jobs, told: Told) -> None:
+    blocks = [jobs.open_block(f"load {n}", None, {}) for n in range(50)]
+    together = threading.Barrier(4)
+
+    def end_all() -> None:
+        together.wait()
+        for block in blocks:
+            jobs.attribution({}, [block.tag], None)
+            jobs.end_block(block, FINISHED)
+            jobs.tell_ends([block])
+
+    threads = [threading.Thread(target=end_all) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(told.statuses()) == sorted(
+        (str(block.job), status) for block in blocks for status in (JobStatus.RUNNING, JobStatus.FINISHED)
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "exit_code", "signal"),
+    [
+        (None, JobStatus.FINISHED, None, None),
+        (SystemExit(), JobStatus.FINISHED, 0, None),
+        (SystemExit(0), JobStatus.FINISHED, 0, None),
+        (SystemExit(3), JobStatus.FAILED, 3, None),
+        (SystemExit(-1), JobStatus.FAILED, 255, None),
+        (SystemExit("no"), JobStatus.FAILED, 1, None),
+        (KeyboardInterrupt(), JobStatus.KILLED, None, 2),
+        (ValueError("no"), JobStatus.FAILED, None, None),
+        (GeneratorExit(), JobStatus.ENDED, None, None),
+    ],
+)
+def test_how_something_was_left(
+    error: BaseException | None, status: JobStatus, exit_code: int | None, signal: int | None
+) -> None:
+    ending = of_exit(error)
+    assert (ending.status, ending.exit_code, ending.signal) == (status, exit_code, signal)
+
+
+class _SparkError(Exception):
+    desc = "[TABLE_OR_VIEW_NOT_FOUND] The table `t` cannot be found. SQLSTATE: 42P01"
+
+    def __str__(self) -> str:
+        raise AssertionError("this asks the JVM")
+
+
+class _SpeechlessError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+def test_errors_in_words() -> None:
+    details = of_exit(_SparkError()).details()
+    assert details is not None
+    assert (details.condition, details.sql_state) == ("TABLE_OR_VIEW_NOT_FOUND", "42P01")
+    speechless = of_exit(_SpeechlessError()).details()
+    assert speechless is not None
+    assert "RuntimeError" in speechless.message
+    java = of_exit(ValueError("it broke\n\tat a.b.C(D.java:1)\n\tat …\ud800")).details()
+    assert java is not None
+    assert java.message == "it broke"
