@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 
 from headwater.cli.flags import Flags
@@ -57,5 +58,5 @@ def split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 def _pair(text: str) -> tuple[str, str]:
     key, is_pair, value = text.partition("=")
     if not is_pair or not key.strip():
-        raise ValueError(f"{text!r} isn't KEY=VALUE")
+        raise ArgumentTypeError(f"{text!r} isn't KEY=VALUE")
     return key.strip(), value

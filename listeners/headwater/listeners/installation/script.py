@@ -56,17 +56,20 @@ def of_command(words: Sequence[str]) -> tuple[Program, Sequence[str]]:
 
 def script(path: str) -> Program:
     """What `python path` runs: a file, or a folder or archive with a `__main__.py`."""
+    file_name = str(Path(path).absolute())
     if Path(path).is_dir() or zipfile.is_zipfile(path):
-        spec = PathFinder.find_spec(_MAIN, [path])
+        spec = PathFinder.find_spec(_MAIN, [file_name])
         if spec is None:
             raise ScriptError(f"can't find a {_MAIN}.py in {path}")
-        return _of_spec(spec, folder=path, shown=path)
+        return _of_spec(spec, folder=file_name, shown=path)
     try:
-        with io.open_code(str(Path(path).absolute())) as file:
+        with io.open_code(file_name) as file:
             source = file.read()
     except OSError as e:
         raise ScriptError(f"can't open {path}: {e.strerror}") from e
-    return Program(lambda: compile(source, path, "exec", dont_inherit=True), path, str(Path(path).resolve().parent))
+    return Program(
+        lambda: compile(source, file_name, "exec", dont_inherit=True), path, str(Path(path).resolve().parent)
+    )
 
 
 def module(name: str) -> Program:

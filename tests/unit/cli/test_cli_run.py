@@ -1,0 +1,150 @@
+"""`headwater run` beside `python`: what a script sees, prints and ends with is the same. No Spark here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from headwater.cli import run as command
+from headwater.cli.app import main
+
+HEADWATER = str(Path(sys.executable).with_name("headwater"))
+LOOK = (
+    "import sys, os\n"
+    "print(sys.argv, sys.path[0], sys.path[1] == os.path.dirname(os.__file__) or sys.path[1:3])\n"
+    "print(__name__, __file__, __package__, getattr(__spec__, 'name', 0), vars(sys.modules['__main__']) is globals())"
+)
+SCRIPTS = {
+    "looks around": LOOK,
+    "ends well": "print('well')",
+    "raises": "def f():\n    raise ValueError('größe')\n\nf()",
+    "raises from": "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise KeyError('x') from e",
+    "exits": "import sys; sys.exit()",
+    "exits with 3": "raise SystemExit(3)",
+    "exits with words": "raise SystemExit('no orders today')",
+    "exits with -1": "raise SystemExit(-1)",
+    "is interrupted": "raise KeyboardInterrupt",
+    "is no Python": "print('a'\nx = 1",
+    "has a hook": "import sys\nsys.excepthook = lambda *a: print('hook', a[0].__name__, a[2].tb_lineno)\n1 / 0",
+    "breaks a pipe": "raise BrokenPipeError(32, 'x')",
+    "closes its output": "import sys; print('a'); sys.stdout.close()",
+    "has another encoding": "# -*- coding: latin-1 -*-\nprint('gr\xfc\xdfe')",
+    "goes on in a thread": (
+        "import threading, atexit\natexit.register(print, 'at exit')\nmine = 'mine'\nmain = threading.Event()\n"
+        "def late():\n    main.wait()\n    print(mine, __name__)\nthreading.Thread(target=late).start()\n"
+        "print('main is through'); main.set()"
+    ),
+    "pickles its own": (
+        "import pickle\nclass Mine: pass\nprint(type(pickle.loads(pickle.dumps(Mine()))) is Mine, Mine.__module__)"
+    ),
+    "starts processes": (
+        "import multiprocessing\ndef double(n): return 2 * n\nif __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool: print(pool.map(double, [1, 2]))"
+    ),
+}
+
+
+def both(tmp_path: Path, *words: str, encoding: str = "utf-8") -> tuple[list[object], list[object]]:
+    """What `python …` and `headwater run …` print and end with."""
+    return _ended([sys.executable, *words], tmp_path, encoding), _ended([HEADWATER, "run", *words], tmp_path, encoding)
+
+
+def _ended(words: list[str], folder: Path, encoding: str) -> list[object]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    done = subprocess.run(words, cwd=folder, capture_output=True, check=False, timeout=60, env=clean)
+    return [done.returncode, done.stdout.decode(encoding), done.stderr.decode(encoding)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
+def test_a_script_runs_as_it_does_without_us(tmp_path: Path, script: str) -> None:
+    encoding = "latin-1" if "latin-1" in script else "utf-8"
+    (tmp_path / "job.py").write_text(script, encoding)
+    python, ours = both(tmp_path, "job.py", "--conf", "x", "-m", "--", "--help")
+    assert ours == python
+
+
+@pytest.mark.slow
+def test_a_module_a_folder_and_an_archive_run_as_they_do_without_us(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    for name, text in {
+        "__init__.py": "",
+        "__main__.py": LOOK,
+        "job.py": f"from . import __name__ as n\nprint(n)\n{LOOK}",
+    }.items():
+        (package / name).write_text(text)
+    with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
+        archive.writestr("__main__.py", LOOK)
+    for words in (
+        ["-m", "package"],
+        ["-m", "package.job", "--conf"],
+        ["package"],
+        ["app.zip", "-x"],
+        ["package/job.py"],
+    ):
+        python, ours = both(tmp_path, *words)
+        assert ours[:2] == python[:2], words
+
+
+@pytest.mark.slow
+def test_a_link_is_followed_to_where_the_script_is(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "job.py").write_text(LOOK)
+    (tmp_path / "link.py").symlink_to(tmp_path / "real" / "job.py")
+    python, ours = both(tmp_path, "link.py")
+    assert ours == python
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "say what to run"),
+        (["nowhere.py"], "can't open nowhere.py: No such file"),
+        (["-m"], "say which module"),
+        (["-m", "nowhere"], "there is no module nowhere"),
+        (["-m", "nowhere.job"], "can't find the module nowhere.job"),
+        (["-m", "headwater"], "headwater/__main__.py"),
+        (["--conf", "spark.x", "job.py"], "'spark.x' isn't KEY=VALUE"),
+        (["--cnf", "a=b", "job.py"], "--cnf"),
+    ],
+)
+def test_what_cannot_be_run_is_told(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    with pytest.raises(SystemExit) as ended:
+        main(["run", *words])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "own", "rest"),
+    [
+        (["job.py", "--conf", "a=b"], [], ["job.py", "--conf", "a=b"]),
+        (["--conf", "a=b", "job.py", "-m"], ["--conf", "a=b"], ["job.py", "-m"]),
+        (["--conf=a=b", "-m", "job"], ["--conf=a=b"], ["-m", "job"]),
+        (["--", "--help"], [], ["--help"]),
+        (["--help", "job.py"], ["--help"], ["job.py"]),
+    ],
+)
+def test_what_stands_behind_the_script_is_the_scripts(words: list[str], own: list[str], rest: list[str]) -> None:
+    assert command.split(words) == (own, rest)
+
+
+@pytest.mark.slow
+def test_the_configuration_goes_the_way_that_spark_submit_takes(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text("import os; print(os.environ['PYSPARK_SUBMIT_ARGS'])")
+    said = ["--conf", "spark.app.name=my app", "--conf", "spark.headwater.listeners=log", "job.py"]
+    env = {**os.environ, "PYSPARK_SUBMIT_ARGS": "--packages a:b:1 pyspark-shell"}
+    done = subprocess.run([HEADWATER, "run", *said], cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == (
+        "--conf spark.headwater.enabled=true --conf 'spark.app.name=my app' "
+        "--conf spark.headwater.listeners=log --packages a:b:1 pyspark-shell"
+    )
