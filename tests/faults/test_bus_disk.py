@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
+from headwater.errors import TransientError
 from headwater.events import Gap, GapReason, Heartbeat
 from headwater.events.base import Counts
 from headwater.events.envelope import Event, Family
 from headwater.journal import OsFiles
 from headwater.listeners.bus import Bus
-from headwater.spi import Record
+from headwater.spi import Batch, Position, Record
 from headwater.testing.examples import DRAFTS
 from tests.unit.bus.kit import QUICK, Taking, bus_of, firsts, ids, tell_all, until
 
@@ -94,6 +95,22 @@ def test_the_first_refusal_is_told_at_once_out_of_the_room_set_aside(tmp_path: P
         assert "No space left on device" in gap.detail
         assert "how much is missing is told" in gap.detail
         disk.error = None
+
+
+def test_what_could_not_be_told_is_told_later(tmp_path: Path) -> None:
+    """There is room for one record, and not for the Gap behind it."""
+    disk, listener = Disk(), Taking()
+    with bus_of(tmp_path, {"mine": lambda _: listener}, options=replace(QUICK, files=disk)) as bus:
+        disk.error = errno.EIO
+        assert [bus.tell(Heartbeat()) for _ in range(3)] == [()] * 3
+        disk.spare = 1
+        assert bus.tell(Heartbeat())
+        assert [bus.tell(Heartbeat()) for _ in range(2)] == [()] * 2
+        disk.error = None
+        assert bus.tell(Heartbeat())
+        assert bus.flush(5)
+    (gap,) = gaps_in(listener.records)
+    assert gap.missed == 5
 
 
 def test_where_it_is_unknown_whether_a_record_is_in_its_place_stays_taken(tmp_path: Path) -> None:
@@ -182,7 +199,16 @@ def check_gaps(gaps: list[Gap], missed: list[Event], families: set[Family]) -> N
 
 
 def test_damage_is_told_and_what_is_behind_it_comes(tmp_path: Path) -> None:
-    listener, other = Taking(), Taking()
+    class Stumbling(Taking):
+        """Everything comes to it twice, the damage too."""
+
+        def handle(self, batch: Batch) -> Position | None:
+            super().handle(batch)
+            if len(self.batches) == 2:
+                raise TransientError("once more")
+            return None if len(self.batches) == 1 else batch.end
+
+    listener, other = Stumbling(), Taking()
     gate = Gate(listener)
     with bus_of(tmp_path, {"mine": gate, "other": lambda _: other}) as bus:
         told = tell_all(bus, DRAFTS)

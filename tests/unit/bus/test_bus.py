@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import tempfile
 import threading
 import time
@@ -316,6 +317,18 @@ def test_a_forked_child_disturbs_nothing(tmp_path: Path) -> None:
         told += tell_all(bus, DRAFTS[5:])
         assert bus.flush(5)
         assert ids(listener.records) == ids(told)
+
+
+def test_a_child_forked_in_the_middle_of_everything_waits_for_nothing(tmp_path: Path) -> None:
+    with bus_of(tmp_path, {"mine": lambda _: Taking()}) as bus:
+        inside: Any = bus
+        with inside._teller._writing, inside._stopping:  # as other threads may hold them
+            child = os.fork()
+            if child == 0:
+                signal.alarm(5)
+                is_inert = bus.tell(Heartbeat()) == () and bus.stop(1)
+                os._exit(0 if is_inert else 1)
+        assert os.waitpid(child, 0)[1] == 0
 
 
 def test_own_gaps_are_about_the_application(tmp_path: Path) -> None:

@@ -100,7 +100,8 @@ def test_a_transient_error_brings_all_above_the_answer_again_to_the_same_instanc
         made.append(Away())
         return made[-1]
 
-    with bus_of(tmp_path, {"away": make}, options=replace(QUICK, batch_count=4)) as bus:
+    options = replace(QUICK, batch_count=4, commit_interval=60)
+    with bus_of(tmp_path, {"away": make}, options=options) as bus:
         told = tell_all(bus, DRAFTS)
         assert bus.flush(10)
     (away,) = made

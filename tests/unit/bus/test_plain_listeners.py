@@ -88,8 +88,10 @@ class Failing(Hearing):
     def __init__(self, error: Exception) -> None:
         super().__init__()
         self.error, self.calls = error, 0
+        self.may_fail = threading.Event()
 
     def on_event(self, event: Event) -> None:
+        self.may_fail.wait()
         self.calls += 1
         raise self.error
 
@@ -99,14 +101,15 @@ def test_set_aside_the_next_one_is_told_how_many_came_in_between(tmp_path: Path,
     failing, next_one = Failing(error), Hearing()
     instances: list[Any] = [failing, next_one]
     with bus_of(tmp_path, {"mine": lambda _: instances.pop(0)}, options=replace(QUICK, aside=0.3)) as bus:
-        tell_all(bus, [Heartbeat()] * calls)
+        tell_all(bus, [Heartbeat()] * (calls + 3))
+        failing.may_fail.set()
         until(lambda: bus.report().listeners[0].state is State.ASIDE)
         tell_all(bus, [Heartbeat()] * 4)
         until(lambda: bus.report().listeners[0].state is State.RUNNING)
         (last,) = bus.tell(Heartbeat())
         assert bus.flush(5)
         assert (failing.calls, len(failing.closes)) == (calls, 1)
-        assert next_one.missed == [4]
+        assert next_one.missed == [3 + 4]
         assert next_one.events == [last]
 
 

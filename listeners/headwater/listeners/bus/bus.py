@@ -52,7 +52,7 @@ class Bus:
         self._faults: tuple[ConfigurationError, ...] = (*faults, *more, *bad_regex)
         self.producer = Producer(application.id, redactor=redactor, capture_sql=self.settings.capture_sql)
         self._options = options
-        self._shared = self.settings.spool_handover
+        self._shared = self.settings.spool_handover and self.settings.spool_handover.absolute()
         self._progress = Progress()
         self._is_inert = False
         self._stopping = threading.Lock()

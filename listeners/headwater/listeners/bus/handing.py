@@ -97,11 +97,11 @@ class Handing:
                 self._step(listener)
             except CallError as e:  # noqa: PERF203 - nothing beside a listener's call
                 if not self._goes_on(e.cause):
-                    self._close(listener, believed=False)
+                    self._close(listener)
                     return Ending.ASIDE
             except StorageError as e:
                 self._hold(e)
-        self._close(listener, believed=True)
+        self._close(listener)
         return Ending.OVER
 
     def end(self) -> None:
@@ -213,14 +213,15 @@ class Handing:
         _LOG.warning("listener %s waits for its spool: %s", self._name, error)
         self._stop.pause(self._pauses.next())
 
-    def _close(self, listener: DurableListener, *, believed: bool) -> None:
-        """Close an instance. What one says that gave something up before isn't believed: it comes again, at worst."""
+    def _close(self, listener: DurableListener) -> None:
+        """Close an instance. If it says so, all that was read is dealt with: after an error that is what stands before
+        the cursor, so what one gave up comes again whatever it says."""
         try:
             is_done = self._call(lambda: listener.close(min(_CLOSE_SECONDS, self._stop.left)))
         except CallError as e:
             _LOG.warning("closing listener %s failed: %s", self._name, words_of(e.cause))
             is_done = False
-        if believed and is_done is True:
+        if is_done is True:
             self._outstanding.give_up()
             self._settle()
         self._commit()
