@@ -406,3 +406,11 @@ def test_stop_keeps_its_time_while_a_dead_drivers_spool_is_shipped(tmp_path: Pat
 
 def _raising_always() -> Taking:
     return _Raising(TransientError("away"))
+
+
+def test_trouble_that_goes_on_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with bus_of(tmp_path, {"mine": lambda _: _raising_always()}) as bus:
+        bus.tell(Heartbeat())
+        until(lambda: bus.report().listeners[0].failures > 5)
+        bus.stop(0.1)
+    assert len([record for record in caplog.records if "is tried again" in record.message]) == 1

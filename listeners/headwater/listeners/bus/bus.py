@@ -25,6 +25,7 @@ from headwater.listeners.bus.handover import hand_over
 from headwater.listeners.bus.holes import Holes
 from headwater.listeners.bus.lane import Lane, await_all, stop_all
 from headwater.listeners.bus.making import Maker, Wanted, wanted_listeners
+from headwater.listeners.bus.news import News
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.passport import Passport
 from headwater.listeners.bus.report import BusReport, Meter, Progress, words_of
@@ -228,12 +229,14 @@ class Bus:
             spool.remove()
 
     def _keep(self) -> None:
+        news = News()
         while not self._ended.wait(self._options.keep_interval):
             try:
                 if (spool := self._teller.spool) is not None:
                     spool.keep()
             except Exception as e:  # noqa: BLE001, PERF203 - a round that fails must not be the last
-                _LOG.warning("keeping the spool's course failed: %s", words_of(e))
+                if news.is_news(words_of(e)):
+                    _LOG.warning("keeping the spool's course failed: %s", words_of(e))
 
     def _stop(self, deadline: float, timeout: float) -> bool:
         self._ended.set()

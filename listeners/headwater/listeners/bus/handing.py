@@ -16,6 +16,7 @@ from headwater.journal import Cursor, Journal, Lost, StorageError
 from headwater.journal import Record as Kept
 from headwater.listeners.bus.calls import Caller, CallError, Ending, Stop
 from headwater.listeners.bus.holes import Holes
+from headwater.listeners.bus.news import News
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.outstanding import BrokenWordError, Outstanding
 from headwater.listeners.bus.pauses import Pauses
@@ -68,6 +69,7 @@ class Handing:
         self._pauses = Pauses(options.first_pause, options.longest_pause)
         self._outstanding = Outstanding()
         self._holes = Holes(journal.directory, begins=cursor.committed == 0)
+        self._reading, self._committing = News(), News()
         self._failures = 0
         self._nap = 0.0
         self._commit_at = 0.0
@@ -210,7 +212,8 @@ class Handing:
     def _hold(self, error: StorageError) -> None:
         """The spool can't be read just now: nobody's fault here."""
         self._meter.last_error = words_of(error)
-        _LOG.warning("listener %s waits for its spool: %s", self._name, error)
+        if self._reading.is_news(str(error)):
+            _LOG.warning("listener %s waits for its spool: %s", self._name, error)
         self._stop.pause(self._pauses.next())
 
     def _close(self, listener: DurableListener) -> None:
@@ -233,8 +236,10 @@ class Handing:
         if target > self._cursor.committed:
             try:
                 self._cursor.commit(target)
+                self._committing.over()
             except (StorageError, TerminalError) as e:
-                _LOG.warning("the cursor of listener %s can't move now: %s", self._name, e)
+                if self._committing.is_news(str(e)):
+                    _LOG.warning("the cursor of listener %s can't move now: %s", self._name, e)
 
 
 def _size(records: list[Kept]) -> int:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from headwater.errors import TerminalError
 from headwater.events.envelope import Event
 from headwater.listeners.bus.calls import Caller, CallError, Ending, Stop
+from headwater.listeners.bus.news import News
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.report import Meter, Progress, words_of
 from headwater.spi import Listener
@@ -48,6 +49,7 @@ class Telling:
         self._flush_to = self._flushed = 0
         self._flush_by = 0.0
         self._failures = 0
+        self._news = News()
 
     def offer(self, event: Event, size: int) -> None:
         """Put an event into the queue, or count it; never waits."""
@@ -145,7 +147,7 @@ class Telling:
 
     def _is_hopeless(self, cause: BaseException) -> bool:
         self._failures += 1
-        if self._failures == 1:
+        if self._news.is_news(words_of(cause)):
             _LOG.warning("listener %s failed: %s", self._name, words_of(cause))
         return isinstance(cause, TerminalError) or self._failures >= self._options.attempts
 
