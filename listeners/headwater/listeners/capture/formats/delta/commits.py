@@ -1,0 +1,128 @@
+"""What a statement committed, as the hook noted it in the threads that did it, or as the log tells it afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from headwater.events.identity import IdentityError, dataset_of_path
+from headwater.events.identity.site import Site
+from headwater.events.names import DatasetId
+from headwater.listeners.capture.statements import Facts
+
+HOOK: Final = "delta"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One version of one table."""
+
+    path: str
+    version: int | None
+    """None where the hook saw that there is one and the log didn't tell which."""
+    read_version: int
+    """What the transaction read; others may have committed since, so it isn't the version before."""
+    life: str | None
+    operation: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, int] = field(default_factory=dict)
+    table: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] | None = None
+    """Only where this commit changed it."""
+    before: Mapping[str, Any] | None = None
+
+    @property
+    def parent(self) -> int | None:
+        """The log is one line: each version is made on the one before."""
+        return self.version - 1 if self.version else None
+
+    def dataset(self, site: Site) -> DatasetId | None:
+        return placed(self.path, site)
+
+
+def placed(path: str, site: Site) -> DatasetId | None:
+    try:
+        return dataset_of_path(path, site)
+    except IdentityError:
+        return None
+
+
+def commits_of(facts: Facts) -> list[Commit]:
+    """In the order of their versions: a compaction that a write caused is noted before the write itself."""
+    told = facts.looked_up.get(HOOK, {})
+    found = {each["txnId"]: each for each in told.get("committed", ())}
+    noted = [note for note in facts.noted if note.get("hook") == HOOK and note.get("did") == "committed"]
+    commits = [_commit(note, found.get(note.get("txnId"))) for note in noted]
+    return sorted(commits, key=lambda commit: (commit.path, commit.version is None, commit.version or 0))
+
+
+def commit_of(note: Mapping[str, Any]) -> Commit:
+    return _commit(note, None)
+
+
+def scanned(facts: Facts, path: str) -> list[Mapping[str, Any]]:
+    """What scans of a table were prepared at, in executions that ran."""
+    told = [n for n in facts.noted if n.get("hook") == HOOK and n.get("did") == "scanned" and n.get("path") == path]
+    return [note for note in told if note.get("nested")] or told
+
+
+def is_watched(facts: Facts) -> bool:
+    """Whether a hook saw what this statement committed; if not, the log was looked through."""
+    return "candidates" not in facts.looked_up.get(HOOK, {})
+
+
+def candidates(facts: Facts, dataset: DatasetId | None, site: Site) -> list[int] | None:
+    """Versions that somebody committed while the statement ran; None where its table's log wasn't looked through."""
+    told = facts.looked_up.get(HOOK, {}).get("candidates", {})
+    for path, found in told.items():
+        if dataset is not None and placed(path, site) == dataset:
+            return sorted(each["version"] for each in found)
+    return None
+
+
+def bounds(facts: Facts, path: str) -> tuple[int, int] | None:
+    """The versions that the table had when the statement was analysed and when it had ended."""
+    told = facts.looked_up.get(HOOK, {}).get("tables", {}).get(path)
+    if told is None or told["lowest"] < 0:
+        return None
+    return told["lowest"], max(told["lowest"], before_own_commits(told["highest"], path, facts))
+
+
+def before_own_commits(highest: int, path: str, facts: Facts) -> int:
+    """A statement reads before it commits."""
+    own = [commit.version for commit in commits_of(facts) if commit.path == path and commit.version is not None]
+    return min([highest, *(version - 1 for version in own)])
+
+
+def _commit(note: Mapping[str, Any], found: Mapping[str, Any] | None) -> Commit:
+    info = {} if found is None else found.get("info", {}).get("commitInfo", {})
+    return Commit(
+        path=note["path"],
+        version=note.get("version", found and found.get("version")),
+        read_version=note["readVersion"],
+        life=note.get("life"),
+        operation=note.get("operation") or info.get("operation", ""),
+        parameters=info.get("operationParameters") or _decoded(note.get("parameters", {})),
+        metrics=_counts(note.get("metrics") or info.get("operationMetrics") or {}),
+        table=note.get("table"),
+        metadata=note.get("metadata"),
+        before=note.get("before"),
+    )
+
+
+def _decoded(parameters: Mapping[str, str]) -> dict[str, Any]:
+    """In memory each is JSON by itself; in the file it isn't text any more."""
+    return {key: _json(text) for key, text in parameters.items()}
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _counts(metrics: Mapping[str, str]) -> dict[str, int]:
+    return {key: int(text) for key, text in metrics.items() if text.isdecimal()}

@@ -1,0 +1,72 @@
+"""Delta's words for what a commit did, as commit kinds, and how much of the table it took the place of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from headwater.events import CommitKind, Extent
+from headwater.listeners.capture.formats.delta.commits import Commit
+
+_KINDS: Final[Mapping[str, CommitKind]] = {
+    "DELETE": CommitKind.DELETE,
+    "TRUNCATE": CommitKind.TRUNCATE,
+    "MERGE": CommitKind.MERGE,
+    "UPDATE": CommitKind.UPDATE,
+    "OPTIMIZE": CommitKind.COMPACT,
+    "REORG": CommitKind.COMPACT,
+    "RESTORE": CommitKind.RESTORE,
+    "CLONE": CommitKind.CLONE,
+    "VACUUM START": CommitKind.VACUUM,
+    "VACUUM END": CommitKind.VACUUM,
+    "COMPUTE STATS": CommitKind.ANALYZE,
+    "CREATE TABLE": CommitKind.CREATE,
+    "CREATE TABLE AS SELECT": CommitKind.CREATE,
+    "CONVERT": CommitKind.OTHER,
+}
+_ALTERING: Final = ("SET ", "UNSET ", "ADD ", "DROP ", "RENAME ", "CHANGE ", "REPLACE COLUMN", "CLUSTER ", "UPGRADE ")
+_MADE_ANEW: Final = frozenset({CommitKind.CREATE, CommitKind.REPLACE, CommitKind.RESTORE, CommitKind.CLONE})
+_KEEPS_ROWS: Final = frozenset({CommitKind.VACUUM, CommitKind.ALTER, CommitKind.ANALYZE, CommitKind.APPEND})
+
+
+def kind_of(commit: Commit) -> CommitKind:
+    word = commit.operation
+    if word == "WRITE":
+        return CommitKind.OVERWRITE if commit.parameters.get("mode") == "Overwrite" else CommitKind.APPEND
+    if word == "STREAMING UPDATE":
+        return CommitKind.OVERWRITE if commit.parameters.get("outputMode") == "Complete" else CommitKind.APPEND
+    if word.startswith(("REPLACE TABLE", "CREATE OR REPLACE TABLE")):
+        return CommitKind.CREATE if commit.read_version < 0 else CommitKind.REPLACE
+    if word.startswith(_ALTERING):
+        return CommitKind.ALTER
+    return _KINDS.get(word, CommitKind.OTHER)
+
+
+def extent_of(commit: Commit, kind: CommitKind) -> Extent:
+    if kind in _KEEPS_ROWS:
+        return Extent.NOTHING
+    if kind in _MADE_ANEW or commit.operation == "CONVERT":
+        return Extent.ALL
+    if kind is CommitKind.OVERWRITE:
+        return _overwritten(commit.parameters)
+    if kind in {CommitKind.DELETE, CommitKind.TRUNCATE}:
+        return Extent.ALL if _matches_all(commit.parameters.get("predicate")) else Extent.PART
+    return Extent.UNKNOWN if kind is CommitKind.OTHER else Extent.PART
+
+
+def _overwritten(parameters: Mapping[str, Any]) -> Extent:
+    if parameters.get("isDynamicPartitionOverwrite") in {True, "true"}:
+        return Extent.PART
+    return Extent.ALL if _matches_all(parameters.get("predicate")) else Extent.PART
+
+
+def _matches_all(predicate: Any) -> bool:
+    """`["true"]` and no predicate at all; the list is JSON once more."""
+    told: object = predicate
+    if isinstance(told, str):
+        try:
+            told = json.loads(told)
+        except ValueError:
+            return told == "true"
+    return told is None or told is True or told in ([], ["true"])

@@ -1,0 +1,86 @@
+"""The metaData action of Delta's log as a description of a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from headwater.events import Constraint, ConstraintKind, FieldPath, TableKind, Transform
+from headwater.events.base import Texts
+from headwater.events.tables import Column, Table
+from headwater.events.types import columns_from_schema_json
+
+_CHECK: Final = "delta.constraints."
+_GENERATION: Final = "delta.generationExpression"
+_GENERATED: Final = "GENERATION_EXPRESSION"
+_MOVING: Final = frozenset({"delta.identity.highWaterMark"})
+"""What each commit changes, and nobody calls a change of the table."""
+_MAPPING: Final = ("delta.columnMapping.", "parquet.field.")
+_KEPT_BY_DELTA: Final = frozenset({"delta.columnMapping.maxColumnId", "delta.rowTracking.materializedRowIdColumnName"})
+PHYSICAL_NAME: Final = "delta.columnMapping.physicalName"
+
+
+def table_of(metadata: Mapping[str, Any], path: str, kind: str | None = None, clustering: object = ()) -> Table:
+    configuration: Mapping[str, str] = metadata.get("configuration", {})
+    return Table(
+        columns=columns_from_metadata(metadata),
+        partitioning=tuple(Transform(columns=((name,),)) for name in metadata.get("partitions", ())),
+        clustering=clustered_by(clustering),
+        constraints=constraints_of(configuration),
+        properties=Texts(properties_of(configuration)),
+        comment=metadata.get("description"),
+        location=path,
+        provider="delta",
+        table_kind={"MANAGED": TableKind.MANAGED, "EXTERNAL": TableKind.EXTERNAL}.get(kind or "", TableKind.UNKNOWN),
+    )
+
+
+def columns_from_metadata(metadata: Mapping[str, Any]) -> tuple[Column, ...]:
+    """Without what column mapping keeps for itself."""
+    schema = json.loads(metadata["schema"])
+    return columns_from_schema_json(json.dumps(_cleaned(schema), ensure_ascii=False))
+
+
+def constraints_of(configuration: Mapping[str, str]) -> tuple[Constraint, ...]:
+    return tuple(
+        Constraint(name=key[len(_CHECK) :], kind=ConstraintKind.CHECK, expression=text, enforced=True)
+        for key, text in sorted(configuration.items())
+        if key.startswith(_CHECK)
+    )
+
+
+def properties_of(configuration: Mapping[str, str]) -> dict[str, str]:
+    kept = {key: text for key, text in configuration.items() if not key.startswith(_CHECK)}
+    return {key: text for key, text in kept.items() if key not in _KEPT_BY_DELTA}
+
+
+def clustered_by(told: object) -> tuple[FieldPath, ...]:
+    """As the operation's parameters say it: names in a list, in JSON or with commas; nothing of another kind counts."""
+    if isinstance(told, str):
+        told = _names(told)
+    return tuple(tuple(name.split(".")) for name in told) if isinstance(told, list) else ()
+
+
+def _names(text: str) -> list[str]:
+    if text.startswith("["):
+        found: list[str] = json.loads(text)
+        return found
+    return [name for name in text.split(",") if name]
+
+
+def _cleaned(type_: Any) -> Any:
+    if not isinstance(type_, dict):
+        return type_
+    cleaned = {key: _cleaned(each) for key, each in type_.items() if key != "fields"}
+    if "fields" in type_:
+        cleaned["fields"] = [_field(field) for field in type_["fields"]]
+    return cleaned
+
+
+def _field(field: Mapping[str, Any]) -> dict[str, Any]:
+    told: Mapping[str, Any] = field.get("metadata", {})
+    metadata = {key: each for key, each in told.items() if key not in _MOVING and not key.startswith(_MAPPING)}
+    if _GENERATION in metadata:
+        metadata[_GENERATED] = metadata.pop(_GENERATION)
+    return {**field, "type": _cleaned(field["type"]), "metadata": metadata}

@@ -1,0 +1,583 @@
+"""Delta's tables: what is told of every way to write and read them. Versions are counted by hand in each case, and
+found again in the table's own log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.events import CommitKind, Committed, DatasetId, Extent, Format, Gap, Input, Output, ReadMode
+from tests.matrix.harness import DELTA, HOST, Driver, driver_with, of, the
+
+K, X = CommitKind, Extent
+QUICK = {
+    "spark__databricks__delta__snapshotPartitions": "1",
+    "spark__sql__sources__parallelPartitionDiscovery__parallelism": "2",
+    "spark__default__parallelism": "2",
+}
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Generator[Driver, None, None]:
+    with driver_with(java_home, DELTA, **QUICK) as driver:
+        yield driver
+
+
+@dataclass(frozen=True)
+class Place:
+    """A case's own database; `t(id, v)` has versions 0 and 1 (two rows), `s(id, v)` 0, 1 and 2 (three rows)."""
+
+    driver: Driver
+    db: str
+
+    @property
+    def home(self) -> Path:
+        return self.driver.warehouse / "spark" / f"{self.db}.db"
+
+    @property
+    def path(self) -> str:
+        return str(self.driver.warehouse / f"path_{self.db}")
+
+    def fill(self, text: str) -> str:
+        return text.replace("{db}", self.db).replace("{path}", self.path)
+
+    def directory(self, table: str) -> Path:
+        return Path(self.path) if table == "path" else self.home / table
+
+    def dataset(self, table: str) -> DatasetId:
+        return DatasetId(namespace=f"file://{HOST}", name=str(self.directory(table)))
+
+    def name(self, dataset: DatasetId | None) -> str:
+        assert dataset is not None
+        return "path" if dataset.name == self.path else dataset.name.rpartition("/")[2]
+
+    def log(self, table: str, version: int) -> list[dict[str, Any]]:
+        """The actions of one version."""
+        text = (self.directory(table) / "_delta_log" / f"{version:020}.json").read_text()
+        return [json.loads(line) for line in text.splitlines()]
+
+    def life(self, table: str, version: int) -> str:
+        """By the newest metaData action up to this version."""
+        for each in range(version, -1, -1):
+            for action in self.log(table, each):
+                if "metaData" in action:
+                    return str(action["metaData"]["id"])
+        raise AssertionError(f"{table} has no metaData")
+
+    def operation(self, table: str, version: int) -> str:
+        return next(str(a["commitInfo"]["operation"]) for a in self.log(table, version) if "commitInfo" in a)
+
+
+Step = str | Callable[[Any, Place], object]
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    when: Step
+    made: tuple[tuple[str, int, str, CommitKind, Extent], ...]
+    """Table, version, the log's own word for it, and what is told."""
+    read: tuple[tuple[str, int], ...] = ()
+    given: tuple[Step, ...] = ()
+    rows: int | None = None
+
+
+def save(query: str, mode: str, **options: str) -> Step:
+    def step(spark: Any, place: Place) -> object:
+        return spark.sql(place.fill(query)).write.format("delta").mode(mode).options(**options).save(place.path)
+
+    return step
+
+
+def delta_table(do: Callable[[Any, Any, Any], object], table: str = "t") -> Step:
+    """Delta's own API, in the JVM, as its Python package calls it."""
+
+    def step(spark: Any, place: Place) -> object:
+        jvm = spark.sparkContext._jvm
+        found = jvm.io.delta.tables.DeltaTable.forPath(spark._jsparkSession, str(place.directory(table)))
+        return do(found, jvm, spark)
+
+    return step
+
+
+MERGE = (
+    "MERGE INTO {db}.t USING {db}.s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v "
+    "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)"
+)
+P = "CREATE TABLE {db}.p (id INT, v STRING, d STRING) USING delta PARTITIONED BY (d)"
+FILL_P = "INSERT INTO {db}.p VALUES (1, 'a', 'x'), (2, 'b', 'y')"
+
+CASES = [
+    Case("insert values", "INSERT INTO {db}.t VALUES (9, 'z')", (("t", 2, "WRITE", K.APPEND, X.NOTHING),), rows=1),
+    Case(
+        "insert select",
+        "INSERT INTO {db}.t SELECT * FROM {db}.s",
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 2),),
+        rows=3,
+    ),
+    Case("insert nothing", "INSERT INTO {db}.t SELECT * FROM {db}.s WHERE id > 100", ()),
+    Case(
+        "insert into itself",
+        "INSERT INTO {db}.t SELECT id + 10, v FROM {db}.t",
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("t", 1),),
+    ),
+    Case(
+        "insert by name",
+        "INSERT INTO {db}.t BY NAME SELECT v, id FROM {db}.s",
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 2),),
+    ),
+    Case(
+        "insert overwrite",
+        "INSERT OVERWRITE {db}.t SELECT * FROM {db}.s",
+        (("t", 2, "WRITE", K.OVERWRITE, X.ALL),),
+        (("s", 2),),
+    ),
+    Case(
+        "insert overwrite partition",
+        "INSERT OVERWRITE {db}.p PARTITION (d = 'x') SELECT id, v FROM {db}.s",
+        (("p", 2, "WRITE", K.OVERWRITE, X.PART),),
+        (("s", 2),),
+        given=(P, FILL_P),
+    ),
+    Case(
+        "insert replace where",
+        "INSERT INTO {db}.p REPLACE WHERE d = 'x' SELECT id, v, 'x' FROM {db}.s",
+        (("p", 2, "WRITE", K.OVERWRITE, X.PART),),
+        (("s", 2),),
+        given=(P, FILL_P),
+    ),
+    Case(
+        "insert overwrite, dynamic partitions",
+        lambda spark, place: (
+            spark.table(place.fill("{db}.s"))
+            .selectExpr("id", "v", "'x' AS d")
+            .write.mode("overwrite")
+            .option("partitionOverwriteMode", "dynamic")
+            .insertInto(place.fill("{db}.p"))
+        ),
+        (("p", 2, "WRITE", K.OVERWRITE, X.PART),),
+        (("s", 2),),
+        given=(P, FILL_P),
+    ),
+    Case(
+        "insert into a path",
+        "INSERT INTO delta.`{path}` SELECT * FROM {db}.s",
+        (("path", 1, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 2),),
+        given=("CREATE TABLE delta.`{path}` (id INT, v STRING) USING delta",),
+    ),
+    Case(
+        "create as select",
+        "CREATE TABLE {db}.c USING delta AS SELECT * FROM {db}.s",
+        (("c", 0, "CREATE TABLE AS SELECT", K.CREATE, X.ALL),),
+        (("s", 2),),
+        rows=3,
+    ),
+    Case(
+        "create as select, a path",
+        "CREATE TABLE delta.`{path}` USING delta AS SELECT * FROM {db}.s",
+        (("path", 0, "CREATE TABLE AS SELECT", K.CREATE, X.ALL),),
+        (("s", 2),),
+    ),
+    Case(
+        "create as select, with a location",
+        "CREATE TABLE {db}.e USING delta LOCATION '{path}' AS SELECT * FROM {db}.s",
+        (("path", 0, "CREATE TABLE AS SELECT", K.CREATE, X.ALL),),
+        (("s", 2),),
+    ),
+    Case("create as select if not exists", "CREATE TABLE IF NOT EXISTS {db}.t USING delta AS SELECT * FROM {db}.s", ()),
+    Case(
+        "replace as select",
+        "CREATE OR REPLACE TABLE {db}.t USING delta AS SELECT id FROM {db}.s",
+        (("t", 2, "CREATE OR REPLACE TABLE AS SELECT", K.REPLACE, X.ALL),),
+        (("s", 2),),
+    ),
+    Case(
+        "replace as select, nothing there",
+        "CREATE OR REPLACE TABLE {db}.n USING delta AS SELECT id FROM {db}.s",
+        (("n", 0, "CREATE OR REPLACE TABLE AS SELECT", K.CREATE, X.ALL),),
+        (("s", 2),),
+    ),
+    Case(
+        "replace as select of itself",
+        "REPLACE TABLE {db}.t USING delta AS SELECT id + 1 AS id, v FROM {db}.t",
+        (("t", 2, "REPLACE TABLE AS SELECT", K.REPLACE, X.ALL),),
+        (("t", 1),),
+    ),
+    Case("save", save("SELECT * FROM {db}.s", "append"), (("path", 0, "WRITE", K.APPEND, X.NOTHING),), (("s", 2),)),
+    Case(
+        "save again",
+        save("SELECT * FROM {db}.s", "append"),
+        (("path", 1, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 2),),
+        given=(save("SELECT * FROM {db}.t", "append"),),
+    ),
+    Case(
+        "save overwriting",
+        save("SELECT * FROM {db}.s", "overwrite"),
+        (("path", 1, "WRITE", K.OVERWRITE, X.ALL),),
+        (("s", 2),),
+        given=(save("SELECT * FROM {db}.t", "append"),),
+    ),
+    Case(
+        "save, replace where",
+        save("SELECT * FROM {db}.s WHERE id > 1", "overwrite", replaceWhere="id > 1"),
+        (("path", 1, "WRITE", K.OVERWRITE, X.PART),),
+        (("s", 2),),
+        given=(save("SELECT * FROM {db}.t", "append"),),
+    ),
+    Case("save, ignored", save("SELECT * FROM {db}.s", "ignore"), (), given=(save("SELECT * FROM {db}.t", "append"),)),
+    Case(
+        "save as table",
+        lambda spark, place: spark.table(place.fill("{db}.s")).write.format("delta").saveAsTable(place.fill("{db}.n")),
+        (("n", 0, "CREATE TABLE AS SELECT", K.CREATE, X.ALL),),
+        (("s", 2),),
+    ),
+    Case(
+        "save as table, appending",
+        lambda spark, place: (
+            spark.table(place.fill("{db}.s")).write.format("delta").mode("append").saveAsTable(place.fill("{db}.t"))
+        ),
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 2),),
+    ),
+    Case(
+        "save as table, overwriting",
+        lambda spark, place: (
+            spark.table(place.fill("{db}.s")).write.format("delta").mode("overwrite").saveAsTable(place.fill("{db}.t"))
+        ),
+        (("t", 2, "CREATE OR REPLACE TABLE AS SELECT", K.REPLACE, X.ALL),),
+        (("s", 2),),
+    ),
+    Case(
+        "write to, appending",
+        lambda spark, place: spark.table(place.fill("{db}.s")).writeTo(place.fill("{db}.t")).append(),
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 2),),
+    ),
+    Case(
+        "write to, overwriting where",
+        lambda spark, place: (
+            spark.table(place.fill("{db}.s"))
+            .where("id = 1")
+            .writeTo(place.fill("{db}.t"))
+            .overwrite(
+                spark.sql("SELECT 1").selectExpr("1")._jdf and __import__("pyspark").sql.functions.expr("id = 1")
+            )
+        ),
+        (("t", 2, "WRITE", K.OVERWRITE, X.PART),),
+        (("s", 2),),
+    ),
+    Case(
+        "write to, creating",
+        lambda spark, place: spark.table(place.fill("{db}.s")).writeTo(place.fill("{db}.n")).using("delta").create(),
+        (("n", 0, "CREATE TABLE AS SELECT", K.CREATE, X.ALL),),
+        (("s", 2),),
+    ),
+    Case("merge", MERGE, (("t", 2, "MERGE", K.MERGE, X.PART),), (("s", 2), ("t", 1))),
+    Case(
+        "merge from a query",
+        "MERGE INTO {db}.t USING (SELECT s.id, p.v FROM {db}.s JOIN {db}.p ON s.id = p.id) q ON t.id = q.id "
+        "WHEN MATCHED THEN DELETE",
+        (("t", 2, "MERGE", K.MERGE, X.PART),),
+        (("s", 2), ("p", 1), ("t", 1)),
+        given=(P, FILL_P),
+    ),
+    Case(
+        "merge inserts only",
+        "MERGE INTO {db}.t USING {db}.s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *",
+        (("t", 2, "MERGE", K.MERGE, X.PART),),
+        (("s", 2), ("t", 1)),
+    ),
+    Case(
+        "merge of itself",
+        "MERGE INTO {db}.t USING {db}.t VERSION AS OF 1 o ON t.id = o.id WHEN MATCHED THEN UPDATE SET v = o.v",
+        (("t", 3, "MERGE", K.MERGE, X.PART),),
+        (("t", 1), ("t", 2)),
+        given=("UPDATE {db}.t SET v = 'new'",),
+    ),
+    Case("update", "UPDATE {db}.t SET v = 'q' WHERE id = 1", (("t", 2, "UPDATE", K.UPDATE, X.PART),), (("t", 1),)),
+    Case("update nothing", "UPDATE {db}.t SET v = 'q' WHERE id = 100", ()),
+    Case("delete", "DELETE FROM {db}.t WHERE id = 1", (("t", 2, "DELETE", K.DELETE, X.PART),), (("t", 1),)),
+    Case("delete all", "DELETE FROM {db}.t", (("t", 2, "DELETE", K.DELETE, X.ALL),), (("t", 1),)),
+    Case("delete nothing", "DELETE FROM {db}.t WHERE id = 100", ()),
+    Case(
+        "delete a partition",
+        "DELETE FROM {db}.p WHERE d = 'x'",
+        (("p", 2, "DELETE", K.DELETE, X.PART),),
+        (("p", 1),),
+        given=(P, FILL_P),
+    ),
+    Case(
+        "delete with deletion vectors",
+        "DELETE FROM {db}.dv WHERE id = 1",
+        (("dv", 1, "DELETE", K.DELETE, X.PART),),
+        (("dv", 0),),
+        given=(
+            "CREATE TABLE {db}.dv USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true') "
+            "AS SELECT CAST(id AS INT) AS id FROM range(0, 10, 1, 1)",
+        ),
+    ),
+    Case(
+        "optimize",
+        "OPTIMIZE {db}.s",
+        (("s", 3, "OPTIMIZE", K.COMPACT, X.PART),),
+        (("s", 2),),
+    ),
+    Case(
+        "optimize, z-order, by path",
+        lambda spark, place: spark.sql(f"OPTIMIZE delta.`{place.directory('s')}` ZORDER BY (id)"),
+        (("s", 3, "OPTIMIZE", K.COMPACT, X.PART),),
+        (("s", 2),),
+    ),
+    Case("optimize nothing", "OPTIMIZE {db}.one", (), given=("CREATE TABLE {db}.one USING delta AS SELECT 1 AS id",)),
+    Case(
+        "auto compaction",
+        "INSERT INTO {db}.a VALUES (3)",
+        (("a", 2, "WRITE", K.APPEND, X.NOTHING), ("a", 3, "OPTIMIZE", K.COMPACT, X.PART)),
+        given=(
+            "CREATE TABLE {db}.a USING delta TBLPROPERTIES ('delta.autoOptimize.autoCompact' = 'true') AS SELECT 1 AS id",
+            "SET spark.databricks.delta.autoCompact.minNumFiles = 3",
+            "INSERT INTO {db}.a VALUES (2)",
+        ),
+    ),
+    Case(
+        "vacuum",
+        "VACUUM {db}.t",
+        (("t", 2, "VACUUM START", K.VACUUM, X.NOTHING), ("t", 3, "VACUUM END", K.VACUUM, X.NOTHING)),
+    ),
+    Case(
+        "restore",
+        "RESTORE TABLE {db}.s TO VERSION AS OF 1",
+        (("s", 3, "RESTORE", K.RESTORE, X.ALL),),
+        (("s", 1),),
+    ),
+    Case(
+        "shallow clone",
+        "CREATE TABLE {db}.c SHALLOW CLONE {db}.s",
+        (("c", 0, "CLONE", K.CLONE, X.ALL),),
+        (("s", 2),),
+    ),
+    Case(
+        "shallow clone of a version",
+        "CREATE TABLE {db}.c SHALLOW CLONE {db}.s VERSION AS OF 1",
+        (("c", 0, "CLONE", K.CLONE, X.ALL),),
+        (("s", 1),),
+    ),
+    Case(
+        "shallow clone into a path",
+        "CREATE TABLE delta.`{path}` SHALLOW CLONE {db}.s",
+        (("path", 0, "CLONE", K.CLONE, X.ALL),),
+        (("s", 2),),
+    ),
+    Case(
+        "convert to delta",
+        "CONVERT TO DELTA parquet.`{path}`",
+        (("path", 0, "CONVERT", K.OTHER, X.ALL),),
+        given=(lambda spark, place: spark.range(3).write.parquet(place.path),),
+    ),
+    Case(
+        "version as of",
+        "INSERT INTO {db}.t SELECT * FROM {db}.s VERSION AS OF 1",
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 1),),
+    ),
+    Case(
+        "two versions of one table",
+        "INSERT INTO {db}.t SELECT a.id, b.v FROM {db}.s VERSION AS OF 1 a JOIN {db}.s b ON a.id = b.id",
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 1), ("s", 2)),
+    ),
+    Case(
+        "version in the path",
+        lambda spark, place: spark.sql(f"INSERT INTO {place.db}.t SELECT * FROM delta.`{place.directory('s')}@v1`"),
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 1),),
+    ),
+    Case(
+        "version as an option",
+        lambda spark, place: (
+            spark.read.option("versionAsOf", 1).table(place.fill("{db}.s")).writeTo(place.fill("{db}.t")).append()
+        ),
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 1),),
+    ),
+    Case(
+        "version as an option of a path",
+        lambda spark, place: (
+            spark.read.format("delta")
+            .option("versionAsOf", 1)
+            .load(str(place.directory("s")))
+            .writeTo(place.fill("{db}.t"))
+            .append()
+        ),
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 1),),
+    ),
+    Case(
+        "timestamp as of",
+        lambda spark, place: spark.sql(
+            f"INSERT INTO {place.db}.t SELECT * FROM {place.db}.s TIMESTAMP AS OF "
+            f"'{spark.sql(f'DESCRIBE HISTORY {place.db}.s').where('version = 1').collect()[0].timestamp}'"
+        ),
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 1),),
+    ),
+    Case(
+        "analysed early, read late",
+        lambda spark, place: (
+            (early := spark.table(place.fill("{db}.s")), spark.sql(place.fill("DELETE FROM {db}.s WHERE id = 1")))
+            and early.writeTo(place.fill("{db}.t")).append()
+        ),
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 3),),
+    ),
+    Case(
+        "counted from the log",
+        "INSERT INTO {db}.t SELECT count(*), 'rows' FROM {db}.s",
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 2),),
+    ),
+    Case(
+        "counted from the log at a version",
+        "INSERT INTO {db}.t SELECT count(*), 'rows' FROM {db}.s VERSION AS OF 1",
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 1),),
+    ),
+    Case(
+        "into parquet",
+        "INSERT INTO {db}.f SELECT * FROM {db}.s",
+        (),
+        (("s", 2),),
+        given=("CREATE TABLE {db}.f (id INT, v STRING) USING parquet",),
+    ),
+    Case(
+        "from a cached table",
+        lambda spark, place: (
+            (cached := spark.table(place.fill("{db}.s")).cache()).count(),
+            cached.writeTo(place.fill("{db}.t")).append(),
+            cached.unpersist(),
+        ),
+        (("t", 2, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 2),),
+    ),
+    Case(
+        "generated and identity columns",
+        "INSERT INTO {db}.g (v) SELECT v FROM {db}.s",
+        (("g", 1, "WRITE", K.APPEND, X.NOTHING),),
+        (("s", 2),),
+        given=(
+            lambda spark, place: (
+                spark.sparkContext._jvm.io.delta.tables.DeltaTable.create(spark._jsparkSession)
+                .tableName(f"{place.db}.g")
+                .addColumn("v", "STRING")
+                .addColumn(
+                    spark.sparkContext._jvm.io.delta.tables.DeltaTable.columnBuilder("n")
+                    .dataType("INT")
+                    .generatedAlwaysAs("length(v)")
+                    .build()
+                )
+                .execute()
+            ),
+        ),
+    ),
+    Case(
+        "API: delete",
+        delta_table(lambda table, jvm, spark: table.delete("id = 1")),
+        (("t", 2, "DELETE", K.DELETE, X.PART),),
+        (("t", 1),),
+    ),
+    Case(
+        "API: optimize",
+        delta_table(lambda table, jvm, spark: table.optimize().executeCompaction(), "s"),
+        (("s", 3, "OPTIMIZE", K.COMPACT, X.PART),),
+        (("s", 2),),
+    ),
+    Case(
+        "API: merge",
+        lambda spark, place: delta_table(
+            lambda table, jvm, spark: (
+                table.alias("t")
+                .merge(spark.table(f"{place.db}.s").alias("s")._jdf, "t.id = s.id")
+                .whenMatched()
+                .delete()
+                .execute()
+            )
+        )(spark, place),
+        (("t", 2, "MERGE", K.MERGE, X.PART),),
+        (("s", 2), ("t", 1)),
+    ),
+]
+
+
+@pytest.fixture
+def place(driver: Driver) -> Place:
+    db = driver.database()
+    driver.run(
+        f"CREATE TABLE {db}.t (id INT, v STRING) USING delta",
+        f"INSERT INTO {db}.t VALUES (1, 'a'), (2, 'b')",
+        f"CREATE TABLE {db}.s (id INT, v STRING) USING delta",
+        f"INSERT INTO {db}.s VALUES (1, 'c'), (2, 'd')",
+        f"INSERT INTO {db}.s VALUES (3, 'e')",
+    )
+    return Place(driver, db)
+
+
+def do(step: Step, place: Place) -> object:
+    if isinstance(step, str):
+        return place.driver.spark.sql(place.fill(step))
+    return step(place.driver.spark, place)
+
+
+def told_of(step: Step, place: Place) -> list[Any]:
+    return place.driver.told(lambda _: do(step, place))
+
+
+def on_delta(places: tuple[Any, ...]) -> list[Any]:
+    return [each for each in places if each.format is Format.DELTA]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_commits(case: Case, place: Place) -> None:
+    for step in case.given:
+        do(step, place)
+
+    told = told_of(case.when, place)
+
+    assert not of(Gap, told), of(Gap, told)
+    outputs = [o for c in of(Committed, told) for o in c.outputs if o.format is Format.DELTA]
+    inputs = [i for c in of(Committed, told) for i in c.inputs]
+    assert [(place.name(o.dataset), o.snapshot) for o in outputs] == [(t, v) for t, v, *_ in case.made]
+    assert {(place.name(i.dataset), i.snapshot) for i in inputs} == set(case.read)
+    for output, (table, version, word, kind, replaced) in zip(outputs, case.made, strict=True):
+        is_output(output, place, table, version)
+        assert place.operation(table, version) == word
+        assert (output.commit_kind, output.replaced) == (kind, replaced)
+    for each in inputs:
+        is_input(each, place)
+    if case.rows is not None:
+        assert outputs[0].rows == case.rows
+
+
+def is_output(output: Output, place: Place, table: str, version: int) -> None:
+    assert output.dataset == place.dataset(table)
+    assert output.snapshot == version
+    assert output.parent == (version - 1 if version else None)
+    assert str(output.life) == place.life(table, version)
+    assert output.candidates == ()
+
+
+def is_input(told: Input, place: Place) -> None:
+    assert told.dataset == place.dataset(place.name(told.dataset))
+    assert told.mode is ReadMode.STATE
+    assert told.snapshot is not None
+    assert str(told.life) == place.life(place.name(told.dataset), told.snapshot)
+    assert told.candidates == ()
