@@ -404,6 +404,18 @@ def test_stop_keeps_its_time_while_a_dead_drivers_spool_is_shipped(tmp_path: Pat
     never.set()
 
 
+def test_nobody_waits_at_stop_for_what_others_left(tmp_path: Path) -> None:
+    instances: list[Taking] = [_raising_always(), Taking(), raising := _raising_always()]
+    with bus_of(tmp_path, {"mine": lambda _: instances.pop(0)}) as bus:
+        bus.tell(Heartbeat())
+        assert not bus.stop(0.2)
+    with bus_of(tmp_path, {"mine": lambda _: instances.pop(0)}) as bus:
+        until(lambda: raising.batches)
+        began = time.monotonic()
+        assert bus.stop(20)
+        assert time.monotonic() - began < 4
+
+
 def _raising_always() -> Taking:
     return _Raising(TransientError("away"))
 

@@ -42,6 +42,7 @@ from headwater.listeners.bus.report import Meter, Progress
 
 _LOG = logging.getLogger(__name__)
 _STOP_SECONDS = 5.0
+_LAST_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ class Shipper:
         self._woken.set()
 
     def begin_stop(self, deadline: float) -> None:
-        self._deadline = deadline
+        """Go on for a moment; a job doesn't end later because of what others left. The next driver does the rest."""
+        self._deadline = min(deadline, time.monotonic() + _LAST_SECONDS)
         self._is_stopping = True
         self._woken.set()
         self._progress.made()
