@@ -30,8 +30,9 @@ def directory() -> Path:
     shutil.rmtree(partial, ignore_errors=True)
     env = indexes.with_uv_settings(indexes.clean_environment(), environment.pip_settings())
     build = f"--build-constraints={environment.LOCKS / 'build.lock'}"
-    command = [environment.uv_of_environment(), "pip", "install", f"--python={environment.PYTHON}", "--no-deps", build]
-    progress.run("fetching Spark 4", [*command, "--require-hashes", "-r", LOCK, "--target", partial], env=env)
+    install = [str(environment.uv_of_environment()), "pip", "install", f"--python={environment.PYTHON}", "--no-deps"]
+    command = [*install, build, "--require-hashes", "-r", str(LOCK), "--target", str(partial)]
+    progress.run("fetching Spark 4", command, env=env)
     partial.rename(home)
     return home
 

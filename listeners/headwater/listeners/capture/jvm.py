@@ -14,6 +14,7 @@ from typing import Any, Final
 from headwater.errors import HeadwaterError
 
 _LOG = logging.getLogger(__name__)
+_HERE: Final = "headwater.listeners.capture"
 _PACKAGE: Final = "headwater.capture"
 _KEPT: Final = "headwater.capture.loader"
 PROBES: Final = {
@@ -133,7 +134,7 @@ class Java:
 
 def sources() -> dict[str, bytes]:
     """The Java sources by file name."""
-    folder = files(__package__).joinpath("java")
+    folder = files(_HERE).joinpath("java")
     return {each.name: each.read_bytes() for each in folder.iterdir() if each.name.endswith(".java")}
 
 

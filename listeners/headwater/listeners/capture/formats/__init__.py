@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from headwater.listeners.capture.commands import Command
@@ -18,11 +18,18 @@ _NAMES: Final = ("iceberg", "delta", "paimon", "files")
 
 @cache
 def all_formats() -> tuple[TableFormat, ...]:
-    found = [import_module(f"{__name__}.{name}") for name in _NAMES if find_spec(f"{__name__}.{name}")]
-    return tuple(module.FORMAT for module in found if hasattr(module, "FORMAT"))
+    return tuple(module.FORMAT for module in _modules().values() if hasattr(module, "FORMAT"))
 
 
 def commands() -> dict[str, Mapping[str, Command]]:
     """What each format makes of its own commands."""
-    found = {name: import_module(f"{__name__}.{name}") for name in _NAMES if find_spec(f"{__name__}.{name}")}
-    return {name: getattr(module, "COMMANDS", {}) for name, module in found.items()}
+    return {name: getattr(module, "COMMANDS", {}) for name, module in _modules().items()}
+
+
+@cache
+def _modules() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in _NAMES:
+        with suppress(ImportError):
+            found[name] = import_module(f"{__name__}.{name}")
+    return found

@@ -116,10 +116,9 @@ class Plan:
 def _attribute(number: int, entry: Sequence[Any] | None, types: Sequence[str]) -> Attribute | None:
     if entry is None:
         return None
-    name, *rest = entry
-    if not rest:
-        return Attribute(number, name)
-    return Attribute(number, name, types[rest[0]], bool(rest[1]), rest[2] if len(rest) > 2 else None)
+    if len(entry) == 1:
+        return Attribute(number, entry[0])
+    return Attribute(number, entry[0], types[entry[1]], bool(entry[2]), entry[3] if len(entry) > 3 else None)
 
 
 def _expression(entry: Sequence[Any]) -> Expression:
