@@ -58,6 +58,7 @@ def test_one_that_never_answers_is_handed_a_bounded_number_and_flushed_again_and
         assert 20 <= len(hoarding.records) < 20 + 5
         assert all(timeout <= 1.0 for timeout in hoarding.flushes)
         assert bus.report().listeners[0].lag == len(told)
+        assert not bus.stop(0.4)
 
 
 def test_late_answers_move_the_cursor(tmp_path: Path) -> None:
@@ -271,7 +272,7 @@ def test_one_that_hangs_is_given_up_at_stop_and_the_others_have_all(tmp_path: Pa
         told = tell_all(bus, DRAFTS)
         until(lambda: len(other.records) == len(told))
         began = time.monotonic()
-        assert not bus.stop(1)
+        assert not bus.stop(0.4)
         assert time.monotonic() - began < 2
         assert [each.state for each in bus.report().listeners] == [State.GIVEN_UP, State.CLOSED]
     never.set()
@@ -358,7 +359,7 @@ def test_stop_keeps_its_time_wherever_a_listener_hangs(tmp_path: Path, where: st
         told = tell_all(bus, DRAFTS)
         until(lambda: ids(other.records) == ids(told))
         began = time.monotonic()
-        bus.stop(1)
+        bus.stop(0.4)
         assert time.monotonic() - began < 2
         assert len(other.closes) == 1
     never.set()
@@ -378,7 +379,7 @@ def test_one_that_allocates_without_end_gets_bounded_batches_and_harms_nobody(tm
         until(lambda: len(swelling.batches) > 20)
         assert max(map(len, swelling.batches)) <= 10
         began = time.monotonic()
-        assert not bus.stop(1)
+        assert not bus.stop(0.4)
         assert time.monotonic() - began < 2
 
 
@@ -398,7 +399,7 @@ def test_stop_keeps_its_time_while_a_dead_drivers_spool_is_shipped(tmp_path: Pat
     with bus_of(tmp_path, {"mine": lambda _: instances.pop(0)}) as bus:
         assert handed.wait(10)
         began = time.monotonic()
-        assert bus.stop(1), "nothing of its own is left"
+        assert bus.stop(0.4), "nothing of its own is left"
         assert time.monotonic() - began < 2
     assert len(list(tmp_path.iterdir())) == 1
     never.set()

@@ -15,23 +15,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headwater.errors import HeadwaterError
-from headwater.events.avro import Codec, UnknownEvent, current_schema
-from headwater.events.envelope import Event
 from headwater.events.health import Gap, GapReason
-from headwater.events.keys import headers_of, key_of
 from headwater.journal import (
-    Entry,
     Fsync,
     Journal,
     JournalOptions,
     LockedError,
-    Record,
     find_abandoned,
     remove_journal,
 )
 from headwater.journal.position import committed_positions
 from headwater.listeners.bus.calls import Stop
-from headwater.listeners.bus.course import GUARD, Course, read_course
+from headwater.listeners.bus.course import GUARD
+from headwater.listeners.bus.ends import append_ends
 from headwater.listeners.bus.handing import Handing, OnLost
 from headwater.listeners.bus.handover import shared_spools
 from headwater.listeners.bus.lane import Lane, stop_all
@@ -147,7 +143,7 @@ class Shipper:
     def _ship(self, spool: Path, targets: Targets) -> None:
         options = JournalOptions(fsync=self._fsync, max_bytes=None, drop_consumed=True, reserve_bytes=0)
         with Journal.open(spool, options, files=self._options.files) as journal:
-            append_ends(journal, self._options)
+            append_ends(journal, self._options.files)
             lanes = [self._lane(journal, targets.durable[name]) for name in self._names(spool, targets)]
             _LOG.info("shipping %s, which a dead driver left, to %s", spool, ", ".join(lane.name for lane in lanes))
             for lane in lanes:
@@ -219,43 +215,6 @@ class Shipper:
             )
             _LOG.warning("%s", detail)
             self._on_gap(Gap(reason=GapReason.SPOOL_LIMIT, detail=detail, missed_producer=producer))
-
-
-def append_ends(journal: Journal, options: BusOptions) -> None:
-    """Tell the ends of a dead producer's runs into its spool. Whoever does it makes the same events, and a second time
-    there is nothing to tell any more."""
-    course = read_course(options.files, journal.directory)
-    if course is None and journal.first_offset > 0:
-        return  # what was cut off can't be known any more, and a wrong number is worse than no end
-    course = course or Course()
-    codec = Codec()
-    with journal.tail(course.offset) as tail:
-        while batch := tail.read(1_000, 8 << 20):
-            course.is_certain = course.is_certain and not batch.lost
-            for record in batch.records:
-                _note(course, record, codec)
-    ends = course.ends()
-    entries = [Entry(codec.encode(end), key_of(end), _headers(end)) for end in ends]
-    if entries:
-        journal.append_many(entries)
-        _LOG.info("%s runs in %s have ended with their driver", len(ends), journal.directory)
-
-
-def _headers(end: Event) -> tuple[tuple[str, bytes], ...]:
-    return headers_of(end, current_schema(type(end)).fingerprint)
-
-
-def _note(course: Course, record: Record, codec: Codec) -> None:
-    try:
-        decoded = codec.decode(record.value)
-    except HeadwaterError:
-        course.is_certain = False
-        return
-    event = decoded.known if isinstance(decoded, UnknownEvent) else decoded
-    if isinstance(event, Event):
-        course.note(event, record.offset)
-    else:
-        course.is_certain = False
 
 
 def _is_through(journal: Journal, plain: Collection[str]) -> bool:

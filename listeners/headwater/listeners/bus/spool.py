@@ -125,7 +125,7 @@ class Spool:
 
 def open_spool(settings: Settings, passport: Passport, options: BusOptions) -> Spool | None:
     """The spool where the settings want it, else in a temporary directory, else none; each is told in the log."""
-    for place in spool_places(settings):
+    for place in spool_places(settings, make=True):
         try:
             return _opened(place / passport.directory, settings, passport, options)
         except (HeadwaterError, OSError) as e:  # noqa: PERF203 - twice at most
@@ -139,19 +139,21 @@ def open_spool(settings: Settings, passport: Passport, options: BusOptions) -> S
     return None
 
 
-def spool_places(settings: Settings) -> Iterator[Path]:
-    """The directories under which there are spools of this user on this host."""
+def spool_places(settings: Settings, *, make: bool = False) -> Iterator[Path]:
+    """The directories under which there are spools of this user on this host; a temporary one has to be made."""
     with contextlib.suppress(RuntimeError):  # nobody has a home here
         yield settings.spool_dir.expanduser().absolute()
     with contextlib.suppress(OSError):
-        yield _temporary()
+        yield _temporary(make=make)
 
 
-def _temporary() -> Path:
-    """A directory that later drivers find again, and that nobody else can have made; OSError if somebody has."""
+def _temporary(*, make: bool) -> Path:
+    """A directory that later drivers find again, and that nobody else can have made; OSError if somebody has, or if it
+    isn't there."""
     place = Path(tempfile.gettempdir(), f"headwater-spool-{os.getuid()}")
-    with contextlib.suppress(FileExistsError):
-        place.mkdir(mode=0o700)
+    if make:
+        with contextlib.suppress(FileExistsError):
+            place.mkdir(mode=0o700)
     status = place.lstat()
     if not place.is_dir() or place.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o022:
         raise PermissionError(f"{place} is somebody else's")
