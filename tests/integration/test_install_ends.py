@@ -1,0 +1,237 @@
+"""How runs end, and that no end of a driver ever waits for us, or differs from what it is without us."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.integration.drivers import PYTHON, SECONDS, SESSION, Place
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+WRITE = "spark.range(3).write.saveAsTable('t')\n"
+HANGING = """
+import threading, time
+from headwater.listeners.bus import Bus
+from headwater.listeners.installation import Parts, contexts
+class Hanging:
+    def __init__(self, *parts): pass
+    def start(self): pass
+    def drain(self, timeout): threading.Event().wait()
+    def close(self, timeout): threading.Event().wait()
+contexts.parts = Parts(Bus.open, Hanging)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, java_home: Path) -> Place:
+    return Place(tmp_path, java_home)
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "status", "error"),
+    [
+        ("", 0, "ENDED", None),
+        ("raise SystemExit(3)", 3, "ENDED", None),
+        ("spark.stop()\nraise SystemExit(3)", 3, "ENDED", None),
+        ("raise ValueError('no')", 1, "FAILED", "ValueError"),
+        ("try: raise ValueError('no')\nfinally: spark.stop()", 1, "FAILED", "ValueError"),
+        ("with spark: raise ValueError('no')", 1, "FAILED", "ValueError"),
+        (
+            "import atexit; atexit.register(spark.stop)\nspark.sql('SELECT * FROM nowhere')",
+            1,
+            "FAILED",
+            "AnalysisException",
+        ),
+        ("import os; os.kill(os.getpid(), 15)", -15, "KILLED", None),
+        ("raise KeyboardInterrupt", -2, "KILLED", None),
+    ],
+)
+def test_ends_without_anybody_who_waits_for_them(
+    place: Place, end: str, code: int, status: str, error: str | None
+) -> None:
+    ended = place.python(SESSION + WRITE + end)
+    assert ended.code == code, ended.err
+    assert ended.statuses() == [f"orders {status}"]
+    assert ended.kinds()[-1] == "Closed"
+    assert "Committed" in ended.kinds(), "what was done just before is told"
+    terminal = ended.of("JobStatusChanged")[-1]
+    assert (terminal.get("error") or {"type": None})["type"] == error or terminal["error"]["type"].endswith(str(error))
+
+
+def test_an_end_that_nobody_sees_is_told_by_nobody(place: Place) -> None:
+    """Whoever finds the spool tells it."""
+    ended = place.python(SESSION + "import os; os._exit(7)")
+    assert ended.code == 7
+    assert ended.statuses() == []
+    assert list((place.folder / "spool").iterdir()) != []
+
+
+def test_a_handled_error_on_the_way_of_stop_is_no_failure(place: Place) -> None:
+    job = SESSION + "try:\n    1 / 0\nexcept ZeroDivisionError:\n    spark.stop()\nprint('goes on')\n"
+    second = "SparkSession.builder.appName('second').getOrCreate().stop()"
+    ended = place.python(job + second)
+    assert ended.code == 0, ended.err
+    assert ended.statuses() == ["orders ENDED", "second ENDED"]
+
+
+def test_handlers_of_signals_that_users_have_are_theirs(place: Place) -> None:
+    before = "import os, signal, sys\nsignal.signal(15, lambda *a: (print('mine'), sys.exit(4)))\n"
+    ended = place.python(before + SESSION + "os.kill(os.getpid(), 15)")
+    assert (ended.code, ended.out) == (4, "mine\n"), ended.err
+    assert ended.statuses() == ["orders ENDED"]
+    after = SESSION + (
+        "import os, signal, sys\nold = signal.getsignal(15)\n"
+        "def mine(*a):\n    old(*a); print('mine'); sys.exit(4)\nsignal.signal(15, mine); os.kill(os.getpid(), 15)"
+    )
+    chained = place.python(after)
+    assert (chained.code, chained.out) == (4, "mine\n"), chained.err
+    assert chained.statuses() == ["orders KILLED"]
+
+
+def test_a_driver_that_is_killed_while_spark_works(place: Place) -> None:
+    name = place.script(SESSION + WRITE + "print('ready', flush=True)\nspark.range(1 << 50).count()")
+    with place.start([PYTHON, name]) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=SECONDS)
+    ended = place.ended(process.returncode, out, err)
+    assert ended.code == -signal.SIGTERM
+    assert ended.statuses() == ["orders KILLED"]
+    assert ended.of("JobStatusChanged")[-1]["signal"] == signal.SIGTERM
+
+
+def test_three_contexts_one_after_the_other(place: Place) -> None:
+    job = "".join(
+        f"from pyspark.sql import SparkSession\nspark = SparkSession.builder.appName('app{n}').getOrCreate()\n"
+        f"spark.range(3).write.saveAsTable('t{n}')\n"
+        + ("spark.stop()\n" if n != 1 else "spark._jsc.stop(); spark.stop()\n")
+        for n in range(3)
+    )
+    ended = place.python(job)
+    assert ended.code == 0, ended.err
+    assert ended.statuses() == ["app0 ENDED", "app1 ENDED", "app2 ENDED"]
+    assert ended.kinds().count("Closed") == 3
+    for of_one in ("application", "run", "producer"):
+        assert len({event[of_one] for event in ended.events}) == 3
+    made = {event["application"]: event["outputs"][0]["table"]["table"] for event in ended.of("Committed")}
+    assert list(made.values())[::2] == ["t0", "t2"]
+
+
+def test_nothing_that_hangs_is_waited_for(place: Place) -> None:
+    job = (
+        HANGING
+        + SESSION
+        + (
+            "began = time.monotonic(); spark.stop(); print('stopped', time.monotonic() - began)\n"
+            "spark = SparkSession.builder.appName('second').getOrCreate()\n"
+            "import headwater.listeners, atexit\n"
+            "with headwater.listeners.job('block'): pass\n"
+            "atexit.register(lambda: print('exits', time.monotonic(), flush=True))\n"
+        )
+    )
+    ended = place.python(job)
+    assert ended.code == 0, ended.err
+    assert float(ended.out.split()[1]) < 2 + 2, "two seconds, and Spark's own"
+    assert ended.statuses() == ["orders ENDED", "block FINISHED", "second ENDED"]
+    gaps = [event["detail"] for event in ended.of("Gap")]
+    assert len(gaps) == 2
+    assert all("the last statements may be missing" in detail for detail in gaps)
+
+
+def test_a_start_that_hangs_is_not_waited_for(place: Place) -> None:
+    quick = (
+        "from headwater.listeners.installation import installed\ninstalled.Installation.start.__defaults__ = (0.5,)\n"
+    )
+    hangs = HANGING.replace("def start(self): pass", "def start(self): threading.Event().wait()")
+    job = (
+        hangs
+        + quick
+        + SESSION
+        + "print(spark.range(3).count())\nb = time.monotonic(); spark.stop()\nprint(time.monotonic() - b)"
+    )
+    ended = place.python(job)
+    assert ended.code == 0, ended.err
+    assert ended.out.splitlines()[0] == "3"
+    assert float(ended.out.splitlines()[1]) < 4
+    assert "headwater isn't ready after 0.5 s" in ended.err
+
+
+def test_forked_children_are_inert(place: Place) -> None:
+    job = SESSION + (
+        "import os, sys, signal, multiprocessing\n"
+        "import headwater.listeners as headwater\n"
+        "from headwater.listeners.installation import contexts\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    with headwater.job('in the child') as entry: assert entry.run is None\n"
+        "    assert signal.getsignal(15) is signal.SIG_DFL\n"
+        "    sys.exit(5)\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5\n"
+        "process = multiprocessing.get_context('fork').Process(target=sys.exit, args=(6,))\n"
+        "process.start(); process.join(); assert process.exitcode == 6\n"
+        "spark.range(3).write.saveAsTable('t'); spark.stop()\n"
+    )
+    ended = place.python(job)
+    assert ended.code == 0, ended.err
+    assert ended.statuses() == ["orders ENDED"]
+    assert len({event["producer"] for event in ended.events}) == 1
+
+
+def test_blocks_in_threads(place: Place) -> None:
+    """What a thread does in a block is the block's; one started inside is in it if it inherits Spark's properties."""
+    job = (
+        SESSION
+        + """
+import threading
+from pyspark import InheritableThread
+import headwater.listeners as headwater
+
+def write(name, job=None):
+    if job is None:
+        return spark.range(3).write.saveAsTable(name)
+    with headwater.job(job):
+        write(name)
+
+with headwater.job("outer"):
+    threads = [threading.Thread(target=write, args=(f"own{n}", f"job{n}")) for n in range(3)]
+    threads += [InheritableThread(target=write, args=("inherited",)), threading.Thread(target=write, args=("plain",))]
+    threads += [InheritableThread(target=write, args=("nested", "inner"))]
+    for thread in threads: thread.start()
+    write("outer")
+    for thread in threads: thread.join()
+write("after")
+try:
+    with headwater.job("failing"): raise KeyError("x")
+except KeyError: pass
+spark.sql("SET spark.headwater.job.name = set")
+write("by_set")
+spark.stop()
+"""
+    )
+    ended = place.python(job)
+    assert ended.code == 0, ended.err
+    jobs = {event["outputs"][0]["table"]["table"]: event["job"]["name"] for event in ended.of("Committed")}
+    assert jobs == {
+        "own0": "job0",
+        "own1": "job1",
+        "own2": "job2",
+        "inherited": "outer",
+        "plain": "orders.spark_catalog.default.plain",
+        "nested": "inner",
+        "outer": "outer",
+        "after": "orders.spark_catalog.default.after",
+        "by_set": "set",
+    }
+    blocks = ["job0", "job1", "job2", "inner", "outer"]
+    assert sorted(ended.statuses()) == sorted([*(f"{b} FINISHED" for b in blocks), "failing FAILED", "orders ENDED"])
+    runs = {event["run"]: event["job"]["name"] for event in ended.of("JobStarted")}
+    parents = {event["job"]["name"]: runs.get(event.get("parent_run")) for event in ended.of("JobStarted")}
+    assert parents["inner"] == "outer"
+    assert parents["outer"] == parents["job0"] == "orders"
+    for event in ended.of("JobStatusChanged"):
+        if event["status"] == "FINISHED":
+            later = ended.events[ended.events.index(event) :]
+            assert not [each for each in later if each["kind"] == "Committed" and each["run"] == event["run"]]
