@@ -24,6 +24,9 @@ public final class Statement {
     public final List hints = new ArrayList();
     /** Anything an eye keeps between a nested plan and the end of the statement, by its own name. */
     public final Map kept = new HashMap();
+    /** By which an eye refers to a catalog. */
+    public Catalogs catalogs;
+    public Eye[] eyes;
     public QueryExecution query;
     public LogicalPlan plan;
 

@@ -1,0 +1,72 @@
+package headwater.capture;
+
+import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.iceberg.CachingCatalog;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.catalog.Catalog;
+import org.apache.iceberg.catalog.SupportsNamespaces;
+import org.apache.iceberg.exceptions.NoSuchTableException;
+import org.apache.iceberg.hadoop.HadoopTables;
+import org.apache.iceberg.spark.PathIdentifier;
+import org.apache.iceberg.spark.Spark3Util;
+import org.apache.iceberg.spark.source.HasIcebergCatalog;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.CatalogPlugin;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.StructField;
+
+/**
+ * Commands that change tables otherwise than by a query's rows: DDL and procedures. The table is loaded anew, past the
+ * session's cache, which must not be fresher or staler for our having looked.
+ */
+final class IcebergCommands {
+    private IcebergCommands() { }
+
+    /** False where the statement's topmost operator is none of them. */
+    static boolean told(Statement statement, List committed, Json json) throws Exception {
+        Object physical = Lazily.value(statement.query, "executedPlan");
+        if (physical == null || statement.started < 0) return false;
+        if (physical.getClass().getSimpleName().equals("CallExec")) return IcebergCalls.told(statement, physical, committed, json);
+        if (!physical.getClass().getSimpleName().endsWith("Exec")) return false;
+        Object catalog = Lazily.value(physical, "catalog");
+        Object identifier = Lazily.value(physical, "ident");
+        if (identifier == null) identifier = Lazily.value(physical, "identifier");
+        if (!(catalog instanceof HasIcebergCatalog) || !(identifier instanceof Identifier)) return false;
+        json.key("changed").open();
+        changed(statement, (CatalogPlugin) catalog, (Identifier) identifier, load(catalog, (Identifier) identifier, statement), json);
+        json.close();
+        return true;
+    }
+
+    static void changed(Statement statement, CatalogPlugin catalog, Identifier identifier, Table table, Json json) throws Exception {
+        json.entry("catalog", statement.catalogs.number(catalog)).entry("name", identifier.name());
+        if (identifier instanceof PathIdentifier) json.entry("path", ((PathIdentifier) identifier).location());
+        json.key("namespace").openList();
+        for (int i = 0; i < identifier.namespace().length; i++) json.value(identifier.namespace()[i]);
+        json.closeList().entry("found", table != null);
+        if (table != null) IcebergTables.change(table, statement.started, statement.ended, json);
+    }
+
+    /** Null where there is no such table of Iceberg's. */
+    static Table load(Object catalog, Identifier identifier, Statement statement) {
+        try {
+            if (identifier instanceof PathIdentifier) {
+                SparkSession session = statement.query.sparkSession();
+                return new HadoopTables(session.sessionState().newHadoopConf()).load(((PathIdentifier) identifier).location());
+            }
+            Catalog iceberg = ((HasIcebergCatalog) catalog).icebergCatalog();
+            Object behind = iceberg instanceof CachingCatalog ? Lazily.value(iceberg, "catalog") : null;
+            if (behind != null) iceberg = (Catalog) behind;
+            return iceberg.loadTable(Spark3Util.identifierToTableIdentifier(identifier));
+        } catch (Throwable none) {
+            return null;
+        }
+    }
+}

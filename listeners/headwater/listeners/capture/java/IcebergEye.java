@@ -1,0 +1,123 @@
+package headwater.capture;
+
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.BaseMetadataTable;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.spark.source.SparkChangelogTable;
+import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.connector.write.RowLevelOperationTable;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+
+/** What is known of Iceberg's tables, and of what was read and committed of them. */
+public final class IcebergEye implements Eye, NestedEye {
+    private static final String TABLES = "iceberg.tables";
+    private static final String WRITES = "iceberg.writes";
+
+    public String format() { return "iceberg"; }
+
+    public boolean table(Object table, Json json) throws Exception {
+        if (table instanceof SparkTable) described((SparkTable) table, json);
+        else if (table instanceof SparkChangelogTable) changes((Table) Lazily.value(table, "icebergTable"), json);
+        else if (table instanceof RowLevelOperationTable) return table(((RowLevelOperationTable) table).table(), json);
+        else return false;
+        return true;
+    }
+
+    /** What was asked for is part of the shape; what the next commit changes never is. */
+    private static void described(SparkTable spark, Json json) {
+        Table table = spark.table();
+        json.key("iceberg").open().entry("name", table.name()).entry("location", table.location());
+        if (table instanceof BaseMetadataTable) {
+            json.entry("metadata", table.getClass().getSimpleName());
+        } else {
+            json.entry("uuid", table.uuid().toString()).entry("schemaId", table.schema().schemaId());
+            IcebergTables.layout(table.schema(), table.spec(), table.sortOrder(), json);
+            json.entry("branch", spark.branch()).entry("snapshot", spark.snapshotId());
+        }
+        json.close();
+    }
+
+    private static void changes(Table table, Json json) {
+        json.key("iceberg").open().entry("name", table.name()).entry("location", table.location());
+        json.entry("uuid", table.uuid().toString()).entry("changes", true).close();
+    }
+
+    public boolean relation(Object relation, Json json) { return false; }
+
+    public boolean read(Object leaf, Json json) throws Exception {
+        Object scan = leaf instanceof DataSourceV2ScanRelation ? ((DataSourceV2ScanRelation) leaf).scan()
+            : leaf instanceof BatchScanExec ? ((BatchScanExec) leaf).scan() : null;
+        return scan != null && IcebergScans.read(scan, json);
+    }
+
+    /** A table that the statement makes is known to the execution that fills it. */
+    public void nested(Statement statement, QueryExecution query, Json json) throws Exception {
+        Object plan = Lazily.value(query, "analyzed");
+        if (plan == null) return;
+        Map tables = new LinkedHashMap();
+        written((QueryPlan) plan, tables);
+        if (tables.isEmpty()) return;
+        kept(statement, TABLES).putAll(tables);
+        writes(statement, query);
+        json.key("iceberg").openList();
+        for (Iterator i = tables.values().iterator(); i.hasNext();) {
+            Table table = (Table) i.next();
+            json.open();
+            IcebergTables.state(table.name(), table, json);
+            json.close();
+        }
+        json.closeList();
+    }
+
+    private static void writes(Statement statement, QueryExecution query) throws Exception {
+        Object executed = Lazily.value(query, "executedPlan");
+        String id = executed == null ? null : IcebergSnapshots.idOfWrite(executed);
+        if (id != null) kept(statement, WRITES).put(id, id);
+    }
+
+    private static Map kept(Statement statement, String what) {
+        Map known = (Map) statement.kept.get(what);
+        if (known == null) {
+            known = new LinkedHashMap();
+            statement.kept.put(what, known);
+        }
+        return known;
+    }
+
+    public void ended(Statement statement, Json json) throws Exception {
+        List committed = IcebergHook.committed(statement.executions);
+        if (!IcebergHook.isActive()) json.entry("hooked", false);
+        Map tables = kept(statement, TABLES);
+        written(statement.plan, tables);
+        boolean command = IcebergCommands.told(statement, committed, json);
+        if (tables.isEmpty()) return;
+        if (!command) writes(statement, statement.query);
+        IcebergSnapshots.told(statement, committed, tables, kept(statement, WRITES), json);
+    }
+
+    /** The tables that a command names, by their place: first the one that it writes. */
+    private static void written(QueryPlan plan, Map tables) throws Exception {
+        scala.Product product = (scala.Product) plan;
+        if (!(plan instanceof org.apache.spark.sql.catalyst.plans.logical.Command)) return;
+        for (int i = 0; i < product.productArity(); i++) {
+            Object argument = product.productElement(i);
+            while (argument instanceof QueryPlan && argument.getClass().getSimpleName().equals("SubqueryAlias"))
+                argument = ((QueryPlan) argument).children().head();
+            Object table = argument instanceof DataSourceV2Relation ? ((DataSourceV2Relation) argument).table()
+                : argument instanceof org.apache.spark.sql.catalyst.analysis.ResolvedTable
+                ? ((org.apache.spark.sql.catalyst.analysis.ResolvedTable) argument).table() : null;
+            if (table instanceof RowLevelOperationTable) table = ((RowLevelOperationTable) table).table();
+            if (!(table instanceof SparkTable)) continue;
+            Table iceberg = ((SparkTable) table).table();
+            if (!(iceberg instanceof BaseMetadataTable) && !tables.containsKey(iceberg.location()))
+                tables.put(iceberg.location(), iceberg);
+        }
+    }
+}
