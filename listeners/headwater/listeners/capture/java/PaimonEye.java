@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.paimon.spark.SparkTable;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker.PhaseSummary;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MapPartitions;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -12,6 +13,7 @@ import org.apache.spark.sql.execution.QueryExecution;
 public final class PaimonEye implements Eye, NestedEye {
     private static final String WRITERS = "paimon.writers";
     private static final String READS = "paimon.reads";
+    private static final String BEHIND = "paimon.behind";
 
     public String format() { return "paimon"; }
 
@@ -29,17 +31,20 @@ public final class PaimonEye implements Eye, NestedEye {
 
     /** Writes run in an execution of their own, whose functions hold the writer. */
     public void nested(Statement statement, QueryExecution query, Json json) throws Exception {
-        inFunctions(query.logical(), statement);
+        boolean writes = inFunctions(query.logical(), statement);
         PaimonReads.replaced(query, reads(statement));
+        Object physical = Lazily.value(query, "executedPlan");
+        if (writes && physical != null && PaimonReads.behind((QueryPlan) physical, reads(statement)))
+            statement.kept.put(BEHIND, Boolean.TRUE);
     }
 
-    private static void inFunctions(LogicalPlan plan, Statement statement) throws Exception {
-        if (plan instanceof MapPartitions) {
-            PaimonWriter writer = PaimonWriter.in(((MapPartitions) plan).func());
-            if (writer != null) keep(statement, writer);
-        }
+    private static boolean inFunctions(LogicalPlan plan, Statement statement) throws Exception {
+        PaimonWriter writer = plan instanceof MapPartitions ? PaimonWriter.in(((MapPartitions) plan).func()) : null;
+        if (writer != null) keep(statement, writer);
+        boolean any = writer != null;
         List children = PlanWriter.list(plan.children());
-        for (int i = 0; i < children.size(); i++) inFunctions((LogicalPlan) children.get(i), statement);
+        for (int i = 0; i < children.size(); i++) any |= inFunctions((LogicalPlan) children.get(i), statement);
+        return any;
     }
 
     private static StringBuilder reads(Statement statement) {
@@ -71,6 +76,7 @@ public final class PaimonEye implements Eye, NestedEye {
         }
         PaimonCommands.ended(statement, !writers.isEmpty(), json);
         PaimonReads.replaced(statement.query, reads(statement));
+        if (statement.kept.containsKey(BEHIND)) json.entry("behind", true);
         if (reads(statement).length() > 0) json.key("reads").raw("[" + reads(statement) + "]");
         Object phase = Options.get(statement.query.tracker().phases().get("optimization"));
         if (phase != null) json.entry("planned", ((PhaseSummary) phase).startTimeMs());

@@ -1,6 +1,7 @@
 package headwater.capture;
 
 import java.lang.reflect.Field;
+import java.util.ArrayDeque;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.List;
@@ -8,17 +9,25 @@ import java.util.Map;
 import java.util.TreeSet;
 import org.apache.paimon.spark.PaimonBaseScan;
 import org.apache.paimon.spark.PaimonInputPartition;
+import org.apache.paimon.spark.PaimonPartitionReaderFactory;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.Table;
 import org.apache.paimon.table.source.DataSplit;
+import org.apache.spark.Dependency;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.RDDScanExec;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceRDD;
 
 /** Which snapshots scans were of: each file that a task reads says it. */
 public final class PaimonReads {
+    private static final int MOST_RDDS = 2000;
+    private static final String FACTORY = "org$apache$spark$sql$execution$datasources$v2$DataSourceRDD$$partitionReaderFactory";
+
     private PaimonReads() { }
 
     /**
@@ -35,6 +44,11 @@ public final class PaimonReads {
         TreeSet snapshots = new TreeSet();
         collect(PlanWriter.list(partitions), snapshots);
         if (snapshots.isEmpty() && !(exec.scan() instanceof PaimonBaseScan)) return false;
+        write(data, snapshots, json);
+        return true;
+    }
+
+    private static void write(FileStoreTable data, TreeSet snapshots, Json json) {
         PaimonTables.place(data, json);
         PaimonTables.asked(data, json);
         json.key("snapshots").openList();
@@ -42,7 +56,6 @@ public final class PaimonReads {
         while (each.hasNext()) json.value(((Long) each.next()).longValue());
         json.closeList();
         if (snapshots.isEmpty()) PaimonSnapshots.newest(data, json);
-        return true;
     }
 
     /** What was run: where runtime filters made a scan plan once more, that is in the filtered ones. */
@@ -97,6 +110,46 @@ public final class PaimonReads {
     private static void tell(QueryPlan leaf, StringBuilder found) throws Exception {
         Json json = new Json().open();
         if (!read(leaf, json)) return;
+        found.append(found.length() == 0 ? "" : ",").append(json.close().toString());
+    }
+
+    /**
+     * Where a write gives its rows to buckets as they come, its query is no part of the plan: only its RDDs are there.
+     * True if there are such.
+     */
+    public static boolean behind(QueryPlan plan, StringBuilder found) throws Exception {
+        boolean any = plan instanceof RDDScanExec;
+        if (any) rdds(((RDDScanExec) plan).rdd(), found);
+        if (plan instanceof AdaptiveSparkPlanExec) any |= behind(((AdaptiveSparkPlanExec) plan).executedPlan(), found);
+        else if (plan instanceof QueryStageExec) any |= behind(((QueryStageExec) plan).plan(), found);
+        List children = PlanWriter.list(plan.children());
+        for (int i = 0; i < children.size(); i++) any |= behind((QueryPlan) children.get(i), found);
+        return any;
+    }
+
+    private static void rdds(RDD start, StringBuilder found) throws Exception {
+        Map seen = new IdentityHashMap();
+        ArrayDeque left = new ArrayDeque();
+        left.add(start);
+        while (!left.isEmpty() && seen.size() < MOST_RDDS) {
+            RDD each = (RDD) left.poll();
+            if (seen.put(each, each) != null) continue;
+            if (each instanceof DataSourceRDD) scanned((DataSourceRDD) each, found);
+            List parents = PlanWriter.list(each.dependencies());
+            for (int i = 0; i < parents.size(); i++) left.add(((Dependency) parents.get(i)).rdd());
+        }
+    }
+
+    private static void scanned(DataSourceRDD rdd, StringBuilder found) throws Exception {
+        Object factory = Lazily.value(rdd, FACTORY);
+        if (!(factory instanceof PaimonPartitionReaderFactory)) return;
+        Object table = Lazily.value(((PaimonPartitionReaderFactory) factory).readBuilder(), "table");
+        FileStoreTable data = table instanceof Table ? PaimonTables.data(table) : null;
+        TreeSet snapshots = new TreeSet();
+        collect(PlanWriter.list(Lazily.value(rdd, "inputPartitions")), snapshots);
+        if (data == null || snapshots.isEmpty()) return;
+        Json json = new Json().open();
+        write(data, snapshots, json);
         found.append(found.length() == 0 ? "" : ",").append(json.close().toString());
     }
 }

@@ -18,6 +18,7 @@ public final class PaimonSnapshots {
 
     private final List found = new ArrayList();
     private boolean complete = true;
+    private boolean older;
 
     private PaimonSnapshots() { }
 
@@ -79,13 +80,14 @@ public final class PaimonSnapshots {
             try {
                 snapshot = manager.snapshot(id);
             } catch (Throwable expired) {
-                complete = old > 0;
+                complete = older;
                 return;
             }
             if (user != null && user.equals(snapshot.commitUser())) {
                 found.add(snapshot);
                 if (first && snapshot.commitKind() != Snapshot.CommitKind.COMPACT) return;
             } else if (snapshot.timeMillis() < since) {
+                older = true;
                 if (++old >= PATIENCE) return;
             } else {
                 old = 0;
@@ -106,7 +108,7 @@ public final class PaimonSnapshots {
     }
 
     public void write(Json json) {
-        json.entry("complete", complete).key("snapshots").openList();
+        json.entry("complete", complete).entry("older", older).key("snapshots").openList();
         for (int i = found.size() - 1; i >= 0; i--) {
             json.open();
             entries((Snapshot) found.get(i), json);

@@ -134,11 +134,16 @@ def written(target: Target, statement: Statement) -> Outcome:
         return _rolled_back(target, sink, found)
     noted = commits.noted(statement) or [each for w in seen.get("writers", ()) for each in w.get("snapshots", ())]
     if noted:
-        return Outcome(tuple(commits.output(each, sink, target.replaced) for each in noted), sink=sink)
+        return Outcome(tuple(_output(each, sink, target) for each in noted), sink=sink)
     if any(row.get("expired_partitions") == "No expired partitions." for row in statement.facts.rows):
         return Outcome()
     outcome = commits.unheard(target, sink, found.get("within"))
     return Outcome(outcome.outputs, outcome.gap, sink)
+
+
+def _output(commit: Mapping[str, Any], sink: ShapedSink, target: Target) -> Output:
+    """Sorting is committed as an overwrite of the partitions that were sorted."""
+    return commits.output(commit, sink, target.replaced, compacts=commit["kind"] == CommitKind.COMPACT)
 
 
 def _rolled_back(target: Target, sink: ShapedSink, found: Mapping[str, Any]) -> Outcome:

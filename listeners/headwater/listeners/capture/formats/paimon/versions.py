@@ -20,6 +20,8 @@ def reads(source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
     if not source.versioned:
         return (Version(),)
     found = [_version(fact, source, facts) for fact in _told(facts) if _is_of(fact, source, plan)]
+    if not found and facts.looked_up.get("paimon", {}).get("behind"):
+        return (Version(why=_NOTHING),)  # the query was no part of any plan, and a scan without files leaves no trace
     return tuple(dict.fromkeys(version for versions in found for version in versions))
 
 
@@ -75,11 +77,22 @@ def _by_time(fact: Mapping[str, Any], facts: Facts) -> Version:
     newest = [each for each in fact["newest"] if each["snapshot"] not in own]
     if not newest:
         return Version()  # a table without a snapshot, or whose first one this statement made
-    first = newest[0]
     unchanged = len(newest) < len(fact["newest"]) or fact["changed"] <= (planned or 0)
-    if planned and unchanged and first["time"] + (0 if first["own"] else _SKEW) < planned:
-        return Version(first["snapshot"])
-    return Version(candidates=tuple(each["snapshot"] for each in newest), why=_NOTHING)
+    if planned and unchanged and _is_older(newest[0], planned):
+        return Version(newest[0]["snapshot"])
+    return Version(candidates=tuple(sorted(_since(newest, planned or 0))), why=_NOTHING)
+
+
+def _is_older(snapshot: Mapping[str, Any], planned: int) -> bool:
+    return bool(snapshot["time"] + (0 if snapshot["own"] else _SKEW) < planned)
+
+
+def _since(newest: list[Mapping[str, Any]], planned: int) -> Iterator[int]:
+    """Down to the first that was there for sure."""
+    for each in newest:
+        yield each["snapshot"]
+        if _is_older(each, planned):
+            return
 
 
 def _users_snapshots(fact: Mapping[str, Any], facts: Facts) -> set[int]:

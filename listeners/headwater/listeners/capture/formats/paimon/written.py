@@ -10,8 +10,9 @@ from headwater.listeners.capture.formats.paimon.tables import made, place_of
 from headwater.listeners.capture.formats.protocol import Outcome, Target
 from headwater.listeners.capture.statements import Statement
 
+_ROW_LEVEL: Final = {CommitKind.DELETE, CommitKind.UPDATE, CommitKind.MERGE}
 _INSERTS: Final = {CommitKind.APPEND, CommitKind.CREATE}
-_UNHEARD: Final = "Paimon commits this by a user that nobody else knows, and it isn't the only one of its time"
+_UNHEARD: Final = "Paimon commits this by a user that nothing tells, so it can't be known which snapshot it made"
 _PLACE: Final = ("dataset", "table", "life", "format", "branch", "main", "opaque")
 
 
@@ -34,7 +35,7 @@ def written(target: Target, statement: Statement) -> Outcome:
 def unheard(target: Target, sink: ShapedSink, within: Mapping[str, Any] | None) -> Outcome:
     """What was committed by a user nobody heard of. The statement's own snapshot is among those of its time; so where
     it surely committed one, and one alone is there, that is it."""
-    certain = target.hints.get("certain", False)
+    certain = target.hints.get("certain", False) or _is_analyzed(target, within)
     if within is None:
         return Outcome((unknown(sink, target),), _UNHEARD) if certain else Outcome()
     commits, complete = within["snapshots"], within["complete"]
@@ -45,17 +46,20 @@ def unheard(target: Target, sink: ShapedSink, within: Mapping[str, Any] | None) 
     return Outcome((unknown(sink, target, (each["snapshot"] for each in commits)),), _UNHEARD)
 
 
+def _is_analyzed(target: Target, within: Mapping[str, Any] | None) -> bool:
+    """ANALYZE makes a snapshot, if there was one before."""
+    return target.kind is CommitKind.ANALYZE and within is not None and within.get("older", False)
+
+
 def unknown(sink: ShapedSink, target: Target, candidates: Iterable[int] = ()) -> Output:
     """Something was committed, or may have been."""
-    return Output(
-        **_place(sink), commit_kind=target.kind, replaced=target.replaced, candidates=tuple(sorted(candidates))
-    )
+    replaced = Extent.NOTHING if target.kind is CommitKind.COMPACT else target.replaced
+    return Output(**_place(sink), commit_kind=target.kind, replaced=replaced, candidates=tuple(sorted(candidates)))
 
 
-def output(commit: Mapping[str, Any], sink: ShapedSink, replaced: Extent) -> Output:
+def output(commit: Mapping[str, Any], sink: ShapedSink, replaced: Extent, *, compacts: bool = False) -> Output:
     """A snapshot is made on the one with the number before: Paimon takes the next free number, or tries again."""
     number = commit["snapshot"]
-    compacts = commit["kind"] == CommitKind.COMPACT
     return Output(
         **_place(sink),
         snapshot=number,
@@ -87,16 +91,23 @@ def _commits(writers: list[Mapping[str, Any]], statement: Statement) -> list[Map
 
 def _outputs(commits: list[Mapping[str, Any]], sink: ShapedSink, target: Target) -> Iterable[Output]:
     """Behind the write itself there may be its compaction, and partitions that expired at that."""
+    marks = _marks_rows(target)
     replaced = target.replaced
     if replaced is Extent.NOTHING and sink.primary_key:
         replaced = Extent.UNKNOWN  # rows take the place of those with their keys
     first = True
     for commit in commits:
-        compacts = commit["kind"] == CommitKind.COMPACT
+        compacts = commit["kind"] == CommitKind.COMPACT and not marks
         counted = {"rows": _grown(commit)} if target.kind in _INSERTS else {}
-        found = output({**counted, **commit}, sink, replaced if first else Extent.PART)
-        yield found if first or compacts else found.model_copy(update={"made_from": ()})
+        found = output({**counted, **commit}, sink, replaced if first else Extent.PART, compacts=compacts)
+        yield found if first or compacts or marks else found.model_copy(update={"made_from": ()})
         first = first and compacts
+
+
+def _marks_rows(target: Target) -> bool:
+    """Rows of files are deleted by marking them, and that is committed under the word of a compaction."""
+    vectors = target.sink.options.get("deletion-vectors.enabled") == "true"
+    return vectors and not target.sink.primary_key and target.kind in _ROW_LEVEL
 
 
 def _missing(writers: list[Mapping[str, Any]], commits: list[Mapping[str, Any]]) -> str | None:

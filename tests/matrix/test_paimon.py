@@ -1,0 +1,228 @@
+"""Paimon's tables: what is told of every way to write and read them. Numbers are counted by hand in each case, and
+every snapshot that is told is held against the files that Paimon wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.events import (
+    AddColumn,
+    AlterTable,
+    BranchMerged,
+    Cause,
+    Committed,
+    CreateBranch,
+    CreateTag,
+    DropBranch,
+    DropTag,
+    Gap,
+    JobLineage,
+    StatementFailed,
+    TableName,
+    Truncate,
+)
+from headwater.events.apply import apply
+from tests.matrix.harness import PAIMON, Driver, driver_with, of, the
+from tests.matrix.paimon_cases import (
+    BRANCHED,
+    FILLED,
+    KEYED,
+    KEYS,
+    MATCHED,
+    PARTITIONED,
+    READS,
+    TAGGED,
+    WRITES,
+    Case,
+    save_to_path,
+)
+from tests.matrix.paimon_place import Place, check, fresh
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Generator[Driver, None, None]:
+    with driver_with(java_home, PAIMON) as driver:
+        yield driver
+
+
+@pytest.fixture
+def place(driver: Driver) -> Place:
+    return fresh(driver)
+
+
+@pytest.mark.parametrize("case", WRITES, ids=lambda case: case.name)
+def test_what_is_written(place: Place, case: Case) -> None:
+    place.run(*case.before)
+    check(place, case.step, case.made, case.read)
+
+
+@pytest.mark.parametrize("case", READS, ids=lambda case: case.name)
+def test_what_is_read(place: Place, case: Case) -> None:
+    place.run(*case.before)
+    check(place, case.step, case.made, case.read)
+
+
+def test_a_merge_says_what_it_replaced_where_nothing_matched(place: Place) -> None:
+    place.run(KEYED, KEYS)
+    told = place.told("MERGE INTO {d}.k k " + MATCHED.replace("k.id = s.id", "k.id = s.id + 90"))
+    assert not of(Committed, told)
+
+
+def test_a_table_is_shaped_as_its_catalog_has_it(place: Place) -> None:
+    place.run(
+        "CREATE TABLE {d}.p (id INT NOT NULL COMMENT 'the key', v STRING, d STRING) PARTITIONED BY (d)"
+        " TBLPROPERTIES ('primary-key' = 'id,d', 'bucket' = '3', 'merge-engine' = 'deduplicate')"
+    )
+    lineage = the(JobLineage, place.told("INSERT INTO {d}.p SELECT id, v, 'a' FROM {d}.t"))
+    (source,), (sink,) = lineage.inputs, lineage.outputs
+    assert source.table == TableName(catalog="pai", database=place.db, table="t")
+    assert [column.name for column in source.columns] == ["id", "v"]
+    assert [(column.name, column.nullable, column.comment) for column in sink.columns] == [
+        ("id", False, "the key"),
+        ("v", True, None),
+        ("d", False, None),
+    ]
+    assert sink.primary_key == (("id",), ("d",))
+    assert [transform.columns for transform in sink.partitioning] == [(("d",),)]
+    assert dict(sink.options) == {"bucket": "3", "merge-engine": "deduplicate"}
+    assert sink.life == place.life("p")
+
+
+def test_what_a_query_makes_is_shaped_as_paimon_made_it(place: Place) -> None:
+    told = place.told(
+        "CREATE TABLE {d}.n PARTITIONED BY (v) TBLPROPERTIES ('primary-key' = 'id,v', 'bucket' = '1')"
+        " AS SELECT id, v FROM {d}.t"
+    )
+    (sink,) = the(JobLineage, told).outputs
+    assert (sink.primary_key, [each.columns for each in sink.partitioning]) == ((("id",), ("v",)), [(("v",),)])
+    assert [(column.name, column.nullable) for column in sink.columns] == [("id", False), ("v", False)]
+    assert dict(sink.options) == {"bucket": "1"}
+    assert the(Committed, told).outputs[0].life == place.life("n")
+
+
+def test_a_replaced_table_has_another_life(place: Place) -> None:
+    before = place.life("s")
+    told = place.told("CREATE OR REPLACE TABLE {d}.s USING paimon AS SELECT 1 z")
+    (output,) = the(Committed, told).outputs
+    assert output.life == place.life("s") != before
+
+
+def test_an_altered_table_has_the_life_it_had(place: Place) -> None:
+    life = place.life("t")
+    place.run("ALTER TABLE {d}.t ADD COLUMNS (w INT)", "ALTER TABLE {d}.t RENAME COLUMN w TO x")
+    (output,) = the(Committed, place.told("INSERT INTO {d}.t VALUES (1, 'a', 2)")).outputs
+    assert (output.life, output.schema_id, output.snapshot) == (life, 2, 3)
+
+
+def test_a_write_that_merges_schemas_says_how(place: Place) -> None:
+    def save(spark: Any, _: Place) -> None:
+        frame = spark.sql("SELECT 5 id, 'e' v, 1.5D w, named_struct('a', 1) n")
+        frame.write.format("paimon").mode("append").option("write.merge-schema", "true").save(str(place.home / "t"))
+
+    told = place.told(save)
+    altered, committed = the(AlterTable, told), the(Committed, told)
+    assert told.index(altered) < told.index(committed)
+    assert (altered.cause, altered.schema_id, altered.dataset) == (Cause.WRITE, 1, place.dataset("t"))
+    assert [(type(each), each.path) for each in altered.changes if isinstance(each, AddColumn)] == [
+        (AddColumn, ("w",)),
+        (AddColumn, ("n",)),
+    ]
+    assert altered.table is not None
+    assert apply(altered.changes, altered.table) == altered.new_table
+    (output,) = committed.outputs
+    assert (output.schema_id, output.snapshot) == (1, 3)
+
+
+def test_a_schema_that_is_wide_enough_stays(place: Place) -> None:
+    assert not of(AlterTable, place.told(save_to_path("append", **{"write.merge-schema": "true"})))
+
+
+def test_a_truncation_is_told_with_its_snapshot(place: Place) -> None:
+    truncate = the(Truncate, place.told("TRUNCATE TABLE {d}.t"))
+    assert truncate.identifier == TableName(catalog="pai", database=place.db, table="t")
+    assert (truncate.produced, truncate.parent, truncate.life) == (3, 2, place.life("t"))
+    assert (truncate.context.name, truncate.context.factory) == ("pai", "paimon")
+
+
+def test_tags(place: Place) -> None:
+    tagged = the(CreateTag, place.told("CALL pai.sys.create_tag('{db}.t', 'a')"))
+    assert (tagged.tag, tagged.snapshot, tagged.cause, tagged.retention) == ("a", 2, Cause.PROCEDURE, None)
+    assert (tagged.identifier.table, tagged.dataset, tagged.life) == ("t", place.dataset("t"), place.life("t"))
+    old = the(
+        CreateTag,
+        place.told("CALL pai.sys.create_tag(table => '{db}.t', tag => 'b', snapshot => 1, time_retained => '5 d')"),
+    )
+    assert (old.tag, old.snapshot, old.retention) == ("b", 1, "5 d")
+    early = the(CreateTag, place.told("CALL pai.sys.create_tag_from_timestamp('{db}.t', 'c', 1)"))
+    assert (early.tag, early.snapshot) == ("c", 1)
+    told = place.told("CALL pai.sys.delete_tag('{db}.t', 'a,b')")
+    assert [each.tag for each in of(DropTag, told)] == ["a", "b"]
+    assert not of(Gap, told)
+
+
+def test_branches(place: Place) -> None:
+    empty = the(CreateBranch, place.told("CALL pai.sys.create_branch('pai.{db}.t', 'e')"))
+    assert (empty.branch, empty.tag, empty.snapshot, empty.identifier.table) == ("e", None, None, "t")
+    place.run(TAGGED)
+    branch = the(CreateBranch, place.told(BRANCHED))
+    assert (branch.branch, branch.tag, branch.snapshot, branch.on_branch) == ("b", "monday", 1, None)
+    place.run("INSERT INTO {d}.`t$branch_b` VALUES (9, 'i')", "INSERT INTO {d}.`t$branch_b` VALUES (9, 'i')")
+    merged = the(BranchMerged, place.told("CALL pai.sys.fast_forward('{db}.t', 'b')"))
+    assert (merged.branch, merged.into, merged.snapshot) == ("b", None, 3)
+    assert max(place.snapshots("t")) == 3
+    dropped = the(DropBranch, place.told("CALL pai.sys.delete_branch('{db}.t', 'e')"))
+    assert (dropped.branch, dropped.dataset) == ("e", place.dataset("t"))
+
+
+def test_a_tag_of_a_branch(place: Place) -> None:
+    place.run(TAGGED, BRANCHED, "INSERT INTO {d}.`t$branch_b` VALUES (9, 'i')")
+    tagged = the(CreateTag, place.told("CALL pai.sys.create_tag('{db}.`t$branch_b`', 'x')"))
+    assert (tagged.identifier.table, tagged.on_branch, tagged.snapshot) == ("t", "b", 2)
+
+
+@pytest.mark.parametrize("version", ["1", "monday"])
+def test_going_back(place: Place, version: str) -> None:
+    place.run(TAGGED)
+    (output,) = the(Committed, place.told(f"CALL pai.sys.rollback('{{db}}.t', '{version}')")).outputs
+    assert (output.snapshot, output.parent, output.commit_kind.value, output.made_from) == (1, None, "ROLLBACK", ())
+    assert (output.dataset, output.life) == (place.dataset("t"), place.life("t"))
+    assert max(place.snapshots("t")) == 1
+    (again,) = the(Committed, place.told("INSERT INTO {d}.t VALUES (1, 'a')")).outputs
+    assert (again.snapshot, again.parent) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "expire_snapshots('{db}.t', 100)",
+        "remove_orphan_files('{db}.t')",
+        "reset_consumer('{db}.t', 'me', 1)",
+        "mark_partition_done('{db}.p', 'd=a')",
+    ],
+)
+def test_calls_that_change_no_rows_are_silent(place: Place, call: str) -> None:
+    place.run(PARTITIONED, FILLED)
+    assert place.told(f"CALL pai.sys.{call}") == []
+
+
+def test_a_failed_write_is_told_as_that(driver: Driver, place: Place) -> None:
+    filled = place.fill("INSERT INTO {d}.t SELECT id, raise_error('no') FROM {d}.s")
+    failed = the(StatementFailed, driver.told_of_failure(filled))
+    assert [sink.table.table for sink in failed.outputs if sink.table] == ["t"]
+    assert max(place.snapshots("t")) == 2
+
+
+def test_files_from_a_table_are_of_its_snapshot(place: Place) -> None:
+    place.run("CREATE TABLE {db}.q (id INT) USING parquet")
+    committed = the(Committed, place.told("INSERT INTO {db}.q SELECT id FROM {d}.t"))
+    assert [(each.snapshot, each.life) for each in committed.inputs] == [(2, place.life("t"))]
+
+
+def test_the_callback_is_in_nobodys_table(place: Place) -> None:
+    schemas = "".join(file.read_text() for file in (place.home / "t" / "schema").iterdir())
+    assert "callback" not in schemas.lower()
+    assert not [row for row in place.driver.rows("SET") if "callback" in row.key]

@@ -1,0 +1,79 @@
+"""Paimon's tables where nothing may be registered with Paimon: what a plan and the table's own files tell is the same,
+and where they don't tell it, no number is told."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from headwater.events import Committed, GapReason
+from tests.matrix.harness import PAIMON, Driver, driver_with, the
+from tests.matrix.paimon_cases import KEYED, KEYS, READS, WRITES, Case
+from tests.matrix.paimon_place import Place, check, commits, fresh
+
+ALIKE = (
+    "first",
+    "select",
+    "save append",
+    "no rows",
+    "overwrite by nothing",
+    "partitions of rows",
+    "keyed in dynamic buckets",
+    "with a compaction",
+    "with partitions that expire",
+    "merge by key",
+    "delete in files",
+    "delete nothing",
+    "truncate",
+    "drop no partition",
+    "CTAS",
+    "CTAS of nothing",
+    "RTAS",
+    "made again",
+    "to a branch",
+    "sort",
+    "two versions",
+    "changes",
+)
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Generator[Driver, None, None]:
+    with driver_with(java_home, PAIMON, spark__headwater__capture__hooks="off") as driver:
+        yield driver
+
+
+@pytest.fixture
+def place(driver: Driver) -> Place:
+    return fresh(driver)
+
+
+@pytest.mark.parametrize("case", [case for case in WRITES + READS if case.name in ALIKE], ids=lambda case: case.name)
+def test_the_same_is_told(place: Place, case: Case) -> None:
+    place.run(*case.before)
+    check(place, case.step, case.made, case.read)
+
+
+def test_each_case_is_one() -> None:
+    assert {case.name for case in WRITES + READS} >= set(ALIKE)
+
+
+def test_a_compaction_by_a_user_that_nothing_tells(place: Place) -> None:
+    place.run(KEYED, KEYS, KEYS)
+    made, _, (gap,) = commits(place.told("CALL pai.sys.compact('{db}.k')"))
+    assert made == ["k@?[3] COMPACT NOTHING"]
+    assert (gap.reason, gap.source and gap.source.dataset) == (GapReason.NOT_EXACT, place.dataset("k"))
+
+
+def test_a_scan_without_files_is_of_a_snapshot_that_was_new_lately(place: Place) -> None:
+    told = place.told("INSERT OVERWRITE {d}.s SELECT * FROM {d}.t WHERE id > 99")
+    made, read, (gap,) = commits(told)
+    assert (made, read) == (["s@2<1 OVERWRITE ALL"], ["t@?[1, 2]"])
+    assert gap.reason is GapReason.NOT_EXACT
+
+
+def test_rows_are_told_where_the_snapshot_tells_them(place: Place) -> None:
+    (output,) = the(Committed, place.told("INSERT INTO {d}.t SELECT * FROM {d}.s")).outputs
+    assert (output.rows, output.bytes) == (2, None)
