@@ -14,7 +14,9 @@ QUEUE: Final = "headwater"
 _MOST_PLANS: Final = 1_000
 """How many plans may wait until they are read. They are read at the JVM's own speed, whatever Python does."""
 _PLAN_WEIGHT: Final = 64 << 20
-"""In characters of the plans' descriptions."""
+"""About how many bytes of the heap they may keep in use."""
+OWN_TAG: Final = "headwater-own"
+"""A job tag: statements that carry it aren't the job's doing, and aren't told."""
 _SPARKS_OWN: Final = frozenset({"Catalog"})
 """Hooks that reach into nobody's library: registered where Spark lets listeners register."""
 
@@ -58,14 +60,6 @@ class Tap:
     def settle(self, token: str, seconds: float) -> bool:
         """Have a mark with this token come out of `take` behind all that Spark has posted so far."""
         return bool(self._tap.settle(token, int(seconds * 1000)))
-
-    def dropped_by_spark(self) -> int:
-        """How many of its events Spark had no room for in our queue, over the life of the context."""
-        return int(self._tap.droppedBySpark())
-
-    def failed(self) -> int:
-        """How often something in the tap went wrong that nothing else tells."""
-        return int(self._tap.failures())
 
     def stop(self) -> None:
         """Nothing of it is active any more. What a format's registry can't remove stays, and does nothing."""

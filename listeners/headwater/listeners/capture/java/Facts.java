@@ -1,7 +1,9 @@
 package headwater.capture;
 
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -49,11 +51,7 @@ public final class Facts {
     public static void note(Json fact) { noteFor(execution(), fact); }
 
     public static void noteFor(String execution, Json fact) {
-        if (HELD.incrementAndGet() > MOST) {
-            HELD.decrementAndGet();
-            DROPPED.incrementAndGet();
-            return;
-        }
+        if (HELD.incrementAndGet() > MOST) forgetOldest();
         String key = execution == null ? "" : execution;
         ConcurrentLinkedQueue queue = (ConcurrentLinkedQueue) BY_EXECUTION.get(key);
         if (queue == null) {
@@ -63,6 +61,24 @@ public final class Facts {
         }
         queue.add(fact.toString());
     }
+
+    /**
+     * Facts of executions whose end never came, or came before the fact: a tenth of all executions, those with the
+     * smallest ids. What is left unread there must not keep out what is noted now.
+     */
+    private static synchronized void forgetOldest() {
+        if (HELD.get() <= MOST) return;
+        TreeMap byAge = new TreeMap();
+        for (Iterator i = BY_EXECUTION.keySet().iterator(); i.hasNext();) {
+            String key = (String) i.next();
+            byAge.put(key.isEmpty() ? Long.valueOf(-1) : Long.valueOf(key), key);
+        }
+        int most = byAge.size() / 10 + 1;
+        for (Iterator i = byAge.values().iterator(); i.hasNext() && most > 0; most--) DROPPED.addAndGet(take((String) i.next()).size());
+    }
+
+    /** How many facts are held: none where all executions have ended. */
+    public static int held() { return HELD.get(); }
 
     /** Takes what was noted for an execution; "" stands for what was done outside of any. */
     public static List take(String execution) {

@@ -112,17 +112,28 @@ public final class StatementWriter {
         json.close();
     }
 
+    /** Whether there is something to tell of a statement: cheap, and asked before anything of it is kept. */
+    public static boolean matters(SparkListenerSQLExecutionEnd end, boolean reads, Set ignored) {
+        try {
+            QueryExecution query = end.qe();
+            if (!reads && !isCommand(query) && !keepsRows(end)) return false;
+            return !isRepeated(query) && !ignored.contains(planOf(query).getClass().getSimpleName());
+        } catch (Throwable e) {
+            return true;
+        }
+    }
+
     /** The text of a statement; null where there is nothing to tell. */
     public String write(Statement statement, SparkListenerSQLExecutionEnd end, boolean reads, Set ignored) throws Exception {
         QueryExecution query = end.qe();
-        if (query == null) return null;
+        if (query == null || !matters(end, reads, ignored)) return null;
         boolean keeps = keepsRows(end);
-        if (!reads && !keeps && !isCommand(query)) return null;
         LogicalPlan plan = planOf(query);
-        if (isRepeated(query) || ignored.contains(plan.getClass().getSimpleName())) return null;
         statement.query = query;
         statement.plan = plan;
         statement.ended = end.time();
+        statement.catalogs = catalogs;
+        statement.eyes = eyes;
         catalogs.session(query.sparkSession());
         Json json = begun(statement, end);
         PlanWriter shape = new PlanWriter(values, sql);
@@ -290,8 +301,7 @@ public final class StatementWriter {
     }
 
     /** Told where a statement couldn't be read: that there was one, and why it can't be told. */
-    public static String unreadable(Statement statement, SparkListenerSQLExecutionEnd end, Throwable e) {
-        String why = e instanceof PlanWriter.TooLarge ? "its plan is too large" : e.toString();
+    public static String unreadable(Statement statement, SparkListenerSQLExecutionEnd end, String why) {
         Json json = new Json().open().entry("kind", "unreadable").entry("id", statement.id).entry("started", statement.started);
         json.entry("ended", end.time()).entry("name", (String) Options.get(end.executionName())).entry("why", why);
         return json.close().toString();

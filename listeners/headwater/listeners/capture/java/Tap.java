@@ -1,54 +1,53 @@
 package headwater.capture;
 
-import java.util.ArrayDeque;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
-import org.apache.spark.sql.catalyst.plans.QueryPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Command;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 
 /**
  * Listens on a queue of its own, lets through what matters, and turns it into texts on a thread of its own.
  *
- * Plans are held only until that thread has read them; how many may wait is bounded by number and by weight (the length
- * of the plan's description), and so are the texts that wait to be taken. What finds no room is counted, and told in
- * its place among the texts.
+ * Plans are held only until that thread has read them; how many may wait is bounded by number and by weight, and so are
+ * the texts that wait to be taken. What finds no room is counted, and told in its place among the texts. A statement of
+ * which a part found no room is dropped whole: half of what it did would be told for all of it.
  */
 public final class Tap extends SparkListener {
+    /** A job tag: what carries it isn't the job's doing, and isn't told. */
+    public static final String OWN = "headwater-own";
+    private static final String QUEUE = "headwater";
     private static final int SHAPES = 1000;
     private static final int MOST_STATEMENTS = 10000;
-    private static final long BASE_WEIGHT = 2000;
+    private static final int LONGEST_DESCRIPTION = 1000;
 
     private final SparkContext context;
     private final StatementWriter writer;
     private final LinkedBlockingQueue waiting;
     private final long mostWeight;
     private final AtomicLong weight = new AtomicLong();
-    private final Map statements = new LinkedHashMap();
-    private final Map weights = new HashMap();
+    /** By execution: the statement it is, or is part of. */
+    private final Map open = new LinkedHashMap();
     private final Texts texts;
     private final boolean reads;
-    private final AtomicLong pending = new AtomicLong();
+    private final AtomicLong offered = new AtomicLong();
+    private final AtomicLong finished = new AtomicLong();
+    private final AtomicLong failed = new AtomicLong();
+    private final com.codahale.metrics.Counter droppedBySpark;
+    private long lost;
+    private long failures;
     private volatile Set ignored = new HashSet();
     private volatile boolean stopped;
     private Thread reader;
-
-    /** What was dropped before it was read, and what couldn't be read. */
-    public final AtomicLong dropped = new AtomicLong();
-    public final AtomicLong failed = new AtomicLong();
 
     public Tap(SparkContext context, Eye[] eyes, boolean reads, boolean sql, int mostPlans, long mostWeight, int mostTexts, long mostBytes) {
         this.context = context;
@@ -57,6 +56,9 @@ public final class Tap extends SparkListener {
         this.mostWeight = mostWeight;
         this.texts = new Texts(mostTexts, mostBytes);
         this.writer = new StatementWriter(eyes, sql, SHAPES);
+        this.droppedBySpark = context.listenerBus().metrics().metricRegistry().counter("queue." + QUEUE + ".numDroppedEvents");
+        this.lost = droppedBySpark.getCount();
+        this.failures = failures();
     }
 
     /** Commands that are nobody's lineage: they aren't read at all. */
@@ -73,10 +75,26 @@ public final class Tap extends SparkListener {
         if (reader != null) reader.interrupt();
         waiting.clear();
         texts.clear();
+        synchronized (open) {
+            open.clear();
+        }
     }
 
     /** Up to so many texts, a line each; null if there was none in that time. */
-    public String take(int most, long millis) throws InterruptedException { return texts.take(most, millis); }
+    public String take(int most, long millis) throws InterruptedException {
+        tellLost();
+        return texts.take(most, millis);
+    }
+
+    /** What Spark itself had no room for, events of all kinds, and what went wrong that no text tells. */
+    private synchronized void tellLost() {
+        long now = droppedBySpark.getCount();
+        if (now > lost) texts.mark(new Json().open().entry("kind", "lost").entry("count", now - lost).close().toString());
+        lost = now;
+        now = failures();
+        if (now > failures) texts.mark(new Json().open().entry("kind", "failed").entry("count", now - failures).close().toString());
+        failures = now;
+    }
 
     /**
      * True once everything that was posted to the bus before this call has become a text, within that time; a text
@@ -84,72 +102,155 @@ public final class Tap extends SparkListener {
      */
     public boolean settle(String token, long millis) throws Exception {
         long deadline = System.nanoTime() + millis * 1000000L;
-        boolean done = queueIsEmpty(millis);
-        while (done && pending.get() > 0) {
-            done = System.nanoTime() < deadline;
-            if (done) Thread.sleep(1);
-        }
+        boolean done = isRead(deadline);
         loose();
+        tellLost();
         texts.mark(new Json().open().entry("kind", "mark").entry("token", token).entry("settled", done).close().toString());
         return done;
     }
 
-    /** Only our own queue counts: others may hang in somebody's listener. */
-    private boolean queueIsEmpty(long millis) throws Exception {
+    private boolean isRead(long deadline) throws Exception {
+        long goal = arrived(deadline);
+        while (goal >= 0 && finished.get() < goal && System.nanoTime() < deadline) Thread.sleep(1);
+        return goal >= 0 && finished.get() >= goal;
+    }
+
+    /** How many plans had been offered when a mark came through our queue: others may hang in somebody's listener. */
+    private long arrived(long deadline) throws Exception {
+        Object queue = ownQueue();
+        if (queue == null) return offered.get();
+        BlockingQueue events = events(queue);
+        java.lang.reflect.Method post = queue.getClass().getMethod("post", new Class[] {SparkListenerEvent.class});
+        post.setAccessible(true);
+        while (events.remainingCapacity() < 10) {  // a mark that finds no room would count as an event that was lost
+            if (System.nanoTime() > deadline) return -1;
+            Thread.sleep(1);
+        }
+        Mark mark = new Mark();
+        post.invoke(queue, new Object[] {mark});
+        return mark.await(deadline);
+    }
+
+    /** Its name isn't the same in all versions of Scala. */
+    private static BlockingQueue events(Object queue) throws Exception {
+        java.lang.reflect.Field[] fields = queue.getClass().getDeclaredFields();
+        for (int i = 0; i < fields.length; i++) {
+            fields[i].setAccessible(true);
+            Object found = fields[i].get(queue);
+            if (found instanceof BlockingQueue) return (BlockingQueue) found;
+        }
+        throw new IllegalStateException("Spark's queue holds its events in an unknown way");
+    }
+
+    private Object ownQueue() throws Exception {
         Object bus = context.listenerBus();
-        java.util.Iterator queues = ((java.util.List) Lazily.field(bus.getClass(), "queues").get(bus)).iterator();
+        java.util.Iterator queues = ((List) Lazily.field(bus.getClass(), "queues").get(bus)).iterator();
         while (queues.hasNext()) {
             Object queue = queues.next();
-            if (!"headwater".equals(Lazily.field(queue.getClass(), "name").get(queue))) continue;
-            java.lang.reflect.Method wait = queue.getClass().getMethod("waitUntilEmpty", new Class[] {long.class});
-            wait.setAccessible(true);
-            return Boolean.TRUE.equals(wait.invoke(queue, new Object[] {Long.valueOf(System.currentTimeMillis() + millis)}));
+            if (QUEUE.equals(Lazily.field(queue.getClass(), "name").get(queue))) return queue;
         }
-        return true;
+        return null;
     }
 
     public void onOtherEvent(SparkListenerEvent event) {
         if (stopped) return;
         try {
-            if (event instanceof SparkListenerSQLExecutionStart) offer(event, weigh((SparkListenerSQLExecutionStart) event), false);
+            if (event instanceof SparkListenerSQLExecutionStart) started((SparkListenerSQLExecutionStart) event);
             else if (event instanceof SparkListenerSQLExecutionEnd) ended((SparkListenerSQLExecutionEnd) event);
+            else if (event instanceof Mark) ((Mark) event).arrived(offered.get());
         } catch (Throwable e) {
             failed.incrementAndGet();
         }
     }
 
-    /** A start is kept without its plan's description, which may be long. */
-    private long weigh(SparkListenerSQLExecutionStart start) {
-        String text = start.physicalPlanDescription();
-        synchronized (weights) {
-            if (weights.size() < MOST_STATEMENTS) weights.put(Long.valueOf(start.executionId()), Long.valueOf(text == null ? 0 : text.length()));
+    /** Of a start only this is kept: its plan's description may be long. */
+    private void started(SparkListenerSQLExecutionStart start) {
+        Long id = Long.valueOf(start.executionId());
+        Number root = (Number) Options.get(start.rootExecutionId());
+        synchronized (open) {
+            if (root == null || root.longValue() == start.executionId()) {
+                open.put(id, new Open(begun(start), start.jobTags().contains(OWN)));
+            } else {
+                Open known = (Open) open.get(Long.valueOf(root.longValue()));
+                if (known != null) known.statement.executions.add(id);
+                open.put(id, known == null ? Open.UNKNOWN : known);
+            }
+            if (open.size() > MOST_STATEMENTS) forgetEldest();
         }
-        return 0;
+    }
+
+    private static Statement begun(SparkListenerSQLExecutionStart start) {
+        Statement statement = new Statement(start.executionId());
+        String description = start.description();
+        statement.started = start.time();
+        statement.description = description.length() > LONGEST_DESCRIPTION ? description.substring(0, LONGEST_DESCRIPTION) : description;
+        statement.confs = Values.javaMap(start.modifiedConfigs());
+        scala.collection.Iterator tags = start.jobTags().iterator();
+        while (tags.hasNext()) statement.tags.add(tags.next());
+        return statement;
+    }
+
+    /** Its end was lost, or takes longer than so many others. */
+    private void forgetEldest() {
+        Long eldest = (Long) open.keySet().iterator().next();
+        open.remove(eldest);
+        Facts.take(eldest.toString());
     }
 
     private void ended(SparkListenerSQLExecutionEnd end) {
-        Long plan;
-        synchronized (weights) {
-            plan = (Long) weights.remove(Long.valueOf(end.executionId()));
+        Open known;
+        synchronized (open) {
+            known = (Open) open.remove(Long.valueOf(end.executionId()));
         }
-        offer(end, BASE_WEIGHT + (plan == null ? 0 : plan.longValue()), matters(end));
+        if (known == null && isFailedPlanning(end)) known = new Open(new Statement(end.executionId()), false);
+        if (known == null || known == Open.UNKNOWN) unknown(end, known);
+        else if (known.statement.id != end.executionId()) known.isPartial |= end.qe() != null && !known.isOwn && !offer(end, known);
+        else if (known.isOwn || !matters(end)) close(known.statement);
+        else if (known.isPartial || !offer(end, known)) drop(known.statement);
+    }
+
+    /** The one kind of end that has no start: a start is posted when the plan is there. */
+    private static boolean isFailedPlanning(SparkListenerSQLExecutionEnd end) {
+        try {
+            return end.qe() != null && Lazily.value(end.qe(), "executedPlan") == null;
+        } catch (Exception e) {
+            return false;
+        }
+    }
+
+    /** What began before we listened, or whose start was lost: nobody knows what it is part of, and whose. */
+    private void unknown(SparkListenerSQLExecutionEnd end, Open known) {
+        Facts.take(String.valueOf(end.executionId()));
+        if (!matters(end)) return;
+        String why = known == null ? "its start wasn't seen" : "the start of what it is part of wasn't seen";
+        texts.add(StatementWriter.unreadable(new Statement(end.executionId()), end, why));
     }
 
     private boolean matters(SparkListenerSQLExecutionEnd end) {
-        return reads || end.qe() == null || StatementWriter.isCommand(end.qe()) || StatementWriter.keepsRows(end);
+        return end.qe() != null && StatementWriter.matters(end, reads, ignored);
     }
 
-    private void offer(Object event, long itsWeight, boolean matters) {
-        Object[] entry = new Object[] {event, Long.valueOf(itsWeight)};
-        pending.incrementAndGet();
-        boolean fits = weight.addAndGet(itsWeight) <= mostWeight || weight.get() == itsWeight;
-        if (fits && waiting.offer(entry)) return;
-        weight.addAndGet(-itsWeight);
-        pending.decrementAndGet();
-        if (matters) {
-            dropped.incrementAndGet();
-            texts.dropped();
+    private void drop(Statement statement) {
+        texts.dropped();
+        close(statement);
+    }
+
+    private void close(Statement statement) {
+        synchronized (open) {
+            for (int i = 0; i < statement.executions.size(); i++) open.remove(statement.executions.get(i));
         }
+        for (int i = 0; i < statement.executions.size(); i++) Facts.take(statement.executions.get(i).toString());
+    }
+
+    private boolean offer(SparkListenerSQLExecutionEnd end, Open known) {
+        long itsWeight = Weights.of(end.qe());
+        boolean fits = weight.addAndGet(itsWeight) <= mostWeight || weight.get() == itsWeight;
+        if (fits && waiting.offer(new Object[] {end, known.statement, Long.valueOf(itsWeight)})) {
+            offered.incrementAndGet();
+            return true;
+        }
+        weight.addAndGet(-itsWeight);
+        return false;
     }
 
     private void readOn() {
@@ -165,62 +266,32 @@ public final class Tap extends SparkListener {
                 continue;
             }
             try {
-                read(entry[0]);
+                read((SparkListenerSQLExecutionEnd) entry[0], (Statement) entry[1]);
             } catch (Throwable e) {
                 failed.incrementAndGet();
             } finally {
-                weight.addAndGet(-((Long) entry[1]).longValue());
-                pending.decrementAndGet();
+                weight.addAndGet(-((Long) entry[2]).longValue());
+                finished.incrementAndGet();
             }
         }
     }
 
-    private void read(Object event) {
-        if (event instanceof SparkListenerSQLExecutionStart) begin((SparkListenerSQLExecutionStart) event);
-        else finish((SparkListenerSQLExecutionEnd) event);
+    private void read(SparkListenerSQLExecutionEnd end, Statement statement) {
+        if (statement.id != end.executionId()) writer.nested(statement, end);
+        else if (texts.isFull()) drop(statement);
+        else finish(end, statement);
     }
 
-    private void begin(SparkListenerSQLExecutionStart start) {
-        Object root = Options.get(start.rootExecutionId());
-        Statement statement = statement(root == null ? start.executionId() : ((Number) root).longValue());
-        Long id = Long.valueOf(start.executionId());
-        if (start.executionId() != statement.id) {
-            statement.executions.add(id);
-            statements.put(id, statement);
-            return;
-        }
-        statement.started = start.time();
-        statement.description = start.description();
-        statement.confs = Values.javaMap(start.modifiedConfigs());
-        scala.collection.Iterator tags = start.jobTags().iterator();
-        while (tags.hasNext()) statement.tags.add(tags.next());
-    }
-
-    private Statement statement(long id) {
-        Statement known = (Statement) statements.get(Long.valueOf(id));
-        if (known != null) return known;
-        Statement made = new Statement(id);
-        statements.put(Long.valueOf(id), made);
-        if (statements.size() > MOST_STATEMENTS) statements.remove(statements.keySet().iterator().next());
-        return made;
-    }
-
-    private void finish(SparkListenerSQLExecutionEnd end) {
-        Statement statement = statement(end.executionId());
-        if (statement.id != end.executionId()) {
-            if (end.qe() != null) writer.nested(statement, end);
-            statements.remove(Long.valueOf(end.executionId()));
-            return;
-        }
-        for (int i = 0; i < statement.executions.size(); i++) statements.remove(statement.executions.get(i));
+    private void finish(SparkListenerSQLExecutionEnd end, Statement statement) {
         String text;
         try {
             text = writer.write(statement, end, reads, ignored);
         } catch (Throwable e) {
-            failed.incrementAndGet();
-            text = StatementWriter.unreadable(statement, end, e);
+            boolean isLarge = e instanceof PlanWriter.TooLarge;
+            text = StatementWriter.unreadable(statement, end, isLarge ? "its plan is too large" : e.toString());
+            if (!isLarge) writer.forget();
         }
-        for (int i = 0; i < statement.executions.size(); i++) Facts.take(statement.executions.get(i).toString());
+        close(statement);
         if (text != null && !texts.add(text)) writer.forget();
     }
 
@@ -230,75 +301,21 @@ public final class Tap extends SparkListener {
         for (int i = 0; i < facts.size(); i++) texts.add("{\"kind\":\"loose\",\"fact\":" + facts.get(i) + "}");
     }
 
-    public long failures() { return failed.get() + Facts.FAILED.get() + Facts.DROPPED.get(); }
+    private long failures() { return failed.get() + Facts.FAILED.get() + Facts.DROPPED.get(); }
 
-    /** How many events Spark itself dropped for this listener's queue. */
-    public long droppedBySpark() {
-        return context.listenerBus().metrics().metricRegistry().counter("queue.headwater.numDroppedEvents").getCount();
-    }
+    /** A statement that has begun. */
+    private static final class Open {
+        /** What an execution is part of whose own start wasn't seen. */
+        static final Open UNKNOWN = new Open(null, false);
+        final Statement statement;
+        /** Not the job's doing. */
+        final boolean isOwn;
+        /** A part of it found no room. */
+        boolean isPartial;
 
-    /** Texts that wait, bounded by their length. */
-    private static final class Texts {
-        private final ArrayDeque queue = new ArrayDeque();
-        private final int mostTexts;
-        private final long most;
-        private long held;
-        private long missing;
-        private long missingSince;
-
-        Texts(int mostTexts, long most) {
-            this.mostTexts = mostTexts;
-            this.most = most;
+        Open(Statement statement, boolean isOwn) {
+            this.statement = statement;
+            this.isOwn = isOwn;
         }
-
-        synchronized boolean add(String text) {
-            if (!queue.isEmpty() && (held + 2L * text.length() > most || queue.size() >= mostTexts)) {
-                dropped();
-                return false;
-            }
-            tellMissing();
-            held += 2L * text.length();
-            queue.add(text);
-            notifyAll();
-            return true;
-        }
-
-        /** What has to arrive, however full it is. */
-        synchronized void mark(String text) {
-            tellMissing();
-            held += 2L * text.length();
-            queue.add(text);
-            notifyAll();
-        }
-
-        synchronized void dropped() {
-            if (missing++ == 0) missingSince = System.currentTimeMillis();
-            notifyAll();
-        }
-
-        private void tellMissing() {
-            if (missing == 0) return;
-            long now = System.currentTimeMillis();
-            String text = new Json().open().entry("kind", "dropped").entry("count", missing).entry("from", missingSince).entry("to", now).close().toString();
-            held += 2L * text.length();
-            queue.add(text);
-            missing = 0;
-        }
-
-        synchronized String take(int mostTexts, long millis) throws InterruptedException {
-            if (queue.isEmpty()) tellMissing();
-            if (queue.isEmpty() && millis > 0) wait(millis);
-            if (queue.isEmpty()) tellMissing();
-            if (queue.isEmpty()) return null;
-            StringBuilder lines = new StringBuilder();
-            for (int i = 0; i < mostTexts && !queue.isEmpty(); i++) {
-                String text = (String) queue.poll();
-                held -= 2L * text.length();
-                lines.append(text).append('\n');
-            }
-            return lines.toString();
-        }
-
-        synchronized void clear() { queue.clear(); }
     }
 }
