@@ -61,11 +61,12 @@ def test_ends_without_anybody_who_waits_for_them(
 
 
 def test_an_end_that_nobody_sees_is_told_by_nobody(place: Place) -> None:
-    """Whoever finds the spool tells it."""
+    """Here: whoever finds what a durable listener hasn't got yet in the spool tells it."""
     ended = place.python(SESSION + "import os; os._exit(7)")
     assert ended.code == 7
+    assert ended.kinds()[:2] == ["JobStarted", "JobStatusChanged"]
     assert ended.statuses() == []
-    assert list((place.folder / "spool").iterdir()) != []
+    assert "Closed" not in ended.kinds()
 
 
 def test_a_handled_error_on_the_way_of_stop_is_no_failure(place: Place) -> None:
@@ -127,9 +128,8 @@ def test_nothing_that_hangs_is_waited_for(place: Place) -> None:
         + (
             "began = time.monotonic(); spark.stop(); print('stopped', time.monotonic() - began)\n"
             "spark = SparkSession.builder.appName('second').getOrCreate()\n"
-            "import headwater.listeners, atexit\n"
+            "import headwater.listeners\n"
             "with headwater.listeners.job('block'): pass\n"
-            "atexit.register(lambda: print('exits', time.monotonic(), flush=True))\n"
         )
     )
     ended = place.python(job)
@@ -138,7 +138,7 @@ def test_nothing_that_hangs_is_waited_for(place: Place) -> None:
     assert ended.statuses() == ["orders ENDED", "block FINISHED", "second ENDED"]
     gaps = [event["detail"] for event in ended.of("Gap")]
     assert len(gaps) == 2
-    assert all("the last statements may be missing" in detail for detail in gaps)
+    assert all("of the last statements some may be missing" in detail for detail in gaps)
 
 
 def test_a_start_that_hangs_is_not_waited_for(place: Place) -> None:
