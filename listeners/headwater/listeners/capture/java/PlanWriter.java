@@ -20,7 +20,10 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.plans.logical.AlterTableCommand;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
@@ -164,8 +167,21 @@ public final class PlanWriter {
             json.key(names[i]);
             values.write(value, this, json, 0);
         }
+        if (product instanceof AlterTableCommand) changes((AlterTableCommand) product, json);
         if (product instanceof InsertIntoHadoopFsRelationCommand)
             json.entry("dynamicPartitionOverwrite", ((Boolean) Lazily.value(product, "dynamicPartitionOverwrite")).booleanValue());
+    }
+
+    /** What ALTER TABLE asks its catalog for; where Spark can't say it here, the arguments are all there is. */
+    private void changes(AlterTableCommand command, Json json) throws Exception {
+        Object changes;
+        try {
+            changes = command.changes();
+        } catch (Throwable e) {
+            return;
+        }
+        json.key("changes");
+        values.write(changes, this, json, 0);
     }
 
     /**
@@ -238,6 +254,10 @@ public final class PlanWriter {
             json.entry("type", type(((Cast) expression).dataType()));
         } else if (expression instanceof AggregateExpression) {
             if (((AggregateExpression) expression).isDistinct()) json.entry("distinct", true);
+        } else if (expression instanceof StaticInvoke) {
+            json.entry("function", ((StaticInvoke) expression).functionName());
+        } else if (expression instanceof Invoke) {
+            json.entry("function", ((Invoke) expression).functionName());
         } else if (expression instanceof BinaryOperator) {
             json.entry("symbol", ((BinaryOperator) expression).symbol());
         } else if (expression instanceof NamedExpression) {
@@ -277,9 +297,13 @@ public final class PlanWriter {
         json.entry("type", type(literal.dataType()));
     }
 
+    /** As the struct has it: a user's way of writing it may differ in case. */
     private static String field(GetStructField get) {
-        Object name = Options.get(get.name());
-        return name == null ? get.childSchema().apply(get.ordinal()).name() : name.toString();
+        try {
+            return get.childSchema().apply(get.ordinal()).name();
+        } catch (Throwable unresolved) {
+            return String.valueOf(Options.get(get.name()));
+        }
     }
 
     private int id(Attribute attribute) throws Exception { return attribute(attribute); }

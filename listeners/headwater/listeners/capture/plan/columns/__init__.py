@@ -1,16 +1,32 @@
-"""Where the columns of a query come from, read off its analyzed plan."""
+"""Where the columns of a query come from, read off its analyzed plan.
+
+    lineage = lineage_of(plan, query)
+    lineage.columns[attribute]  # direct origins, and what chooses among values: CONDITIONAL, WINDOW
+    lineage.indirect            # what decides about rows: JOIN, FILTER, GROUP_BY, SORT
+
+What is decided here:
+
+- IDENTITY is a value passed on: under another name, as a field of a struct, by a cast that can't change it (int to
+  bigint, float to double, varchar to string). Every other cast is a TRANSFORMATION, also one that Spark adds for
+  storing. So is a value that CASE, IF or coalesce chose, and an element of an array or map: its path ends before it.
+- AGGREGATION wins over what comes before and after it. `count(*)` has no origins.
+- WINDOW (partitions and order) and CONDITIONAL tell of one column. A scalar subquery's filters are CONDITIONAL.
+- DISTINCT groups by all columns. INTERSECT and EXCEPT give the left side's values, and all columns of both sides
+  are FILTER. What explode() makes rows of is FILTER as well. EXISTS tells only what decides about its rows.
+- Nothing is guessed: columns that come through an operator that isn't known have no origins, and `unknown` names it.
+"""
 
 from __future__ import annotations
 
+from headwater.listeners.capture.plan.columns.analysis import Analysis
+from headwater.listeners.capture.plan.columns.commands import merge_lineage
 from headwater.listeners.capture.plan.columns.model import Lineage, Origin
+from headwater.listeners.capture.plan.columns.targets import by_name, by_position
 from headwater.listeners.capture.plan.tree import Plan
 
-__all__ = ["Lineage", "Origin", "lineage_of", "merge_lineage"]
+__all__ = ["Lineage", "Origin", "by_name", "by_position", "lineage_of", "merge_lineage"]
 
 
 def lineage_of(plan: Plan, query: int) -> Lineage:
-    return Lineage()
-
-
-def merge_lineage(plan: Plan, command: int) -> Lineage:
-    return Lineage()
+    """Of the columns that this node gives. Never raises for a plan that was parsed, however odd."""
+    return Analysis(plan).lineage(query)

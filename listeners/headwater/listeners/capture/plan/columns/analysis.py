@@ -1,0 +1,142 @@
+"""A walk over the nodes that a query stands on, from the leaves up: the plan is written in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+from headwater.listeners.capture.plan.columns.expressions import Outcome
+from headwater.listeners.capture.plan.columns.functions import FUNCTIONS
+from headwater.listeners.capture.plan.columns.model import Lineage, Origin
+from headwater.listeners.capture.plan.columns.operators import (
+    MADE_HERE,
+    OPERATORS,
+    PASSING,
+    Operator,
+    Work,
+    is_leaf,
+    leaf,
+    needed_by,
+)
+from headwater.listeners.capture.plan.columns.origins import Members
+from headwater.listeners.capture.plan.columns.row_changes import merge_rows
+from headwater.listeners.capture.plan.columns.values import NOTHING, Value
+from headwater.listeners.capture.plan.tree import Node, Plan
+
+_RULES: dict[str, Operator] = {**OPERATORS, **FUNCTIONS, "MergeRows": merge_rows}
+
+
+class Analysis:
+    """Of one plan; what was found of a node serves all questions."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.work = Work(plan)
+        self.leaves: dict[int, None] = {}
+        self._told: dict[int, tuple[Value, tuple[Origin, ...]]] = {}
+
+    def look_at(self, nodes: Iterable[int], expressions: Iterable[int] = ()) -> None:
+        """Find what these nodes give, and the subqueries in these expressions."""
+        needed: set[int] = set()
+        waiting = [*nodes, *self._subqueries(expressions)]
+        while waiting:
+            index = waiting.pop()
+            if index in needed:
+                continue
+            needed.add(index)
+            waiting.extend(self._below(self.plan.nodes[index]))
+        for index in sorted(needed.difference(self.work.outcomes)):
+            self.work.outcomes[index] = self._outcome(self.plan.nodes[index])
+
+    def lineage(self, query: int) -> Lineage:
+        node = self.plan.nodes[query]
+        self.look_at([query])
+        scope, rows = self.work.outcomes[query]
+        columns = {each: self.told(scope.get(each, NOTHING)) for each in node.output}
+        return Lineage(columns, self.told_rows(rows), self.all_leaves(), self.unknown())
+
+    def told(self, value: Value) -> tuple[Origin, ...]:
+        """In order, each once; the same object for the same value."""
+        known = self._told.get(id(value))
+        if known is not None:
+            return known[1]
+        found: dict[Origin, None] = {}
+        for part in value.parts:
+            found.update(dict.fromkeys(self.work.origins.told(self._ordered(part.members), part.text)))
+        self._told[id(value)] = (value, tuple(found))
+        return tuple(found)
+
+    def told_rows(self, rows: Members) -> tuple[Origin, ...]:
+        """What decides about rows is told without a text: it would be as many edges as conditions."""
+        return tuple(self.work.origins.told(self._ordered(rows), None))
+
+    def all_leaves(self) -> tuple[int, ...]:
+        return tuple(sorted(self.leaves))
+
+    def unknown(self) -> tuple[str, ...]:
+        missing = (f"column {each}" for each in self.work.expressions.missing)
+        return tuple(dict.fromkeys((*self.work.unknown, *missing)))
+
+    def _ordered(self, members: Members) -> list[int]:
+        """Without attributes of a query around this one: there is none."""
+        outer = self.work.origins.outer(members)
+        for each in outer:
+            self.work.expressions.missing[self.work.origins.place(each)[1][0]] = None
+        return self.work.origins.in_order(members.difference(outer))
+
+    def _outcome(self, node: Node) -> Outcome:
+        rule = _RULES.get(node.name)
+        try:
+            if rule is not None:
+                return rule(self.work, node)
+            if node.name in PASSING:
+                return self.work.below(node)
+            if is_leaf(node):
+                self.leaves[node.index] = None
+                return leaf(self.work, node)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            pass  # it isn't written as we know it
+        if node.name not in MADE_HERE:
+            self.work.unknown[node.class_name or node.name] = None
+        return Outcome(dict.fromkeys(node.output, NOTHING))
+
+    def _below(self, node: Node) -> Iterator[int]:
+        yield from needed_by(self.work, node)
+        if self._has_subqueries:
+            yield from self._subqueries(_references(node.args))
+
+    @cached_property
+    def _has_subqueries(self) -> bool:
+        return any("plan" in each.details for each in self.plan.expressions)
+
+    def _subqueries(self, references: Iterable[int]) -> Iterator[int]:
+        """Plans within expressions, by their nodes."""
+        waiting = [each for each in references if each >= 0]
+        seen: set[int] = set()
+        while waiting:
+            index = waiting.pop()
+            if index in seen:
+                continue
+            seen.add(index)
+            expression = self.plan.expressions[index]
+            if "plan" in expression.details:
+                yield expression.details["plan"]
+            waiting.extend(each for each in expression.inputs if each >= 0)
+
+
+def _references(arguments: Any) -> Iterator[int]:
+    """All expressions that a node's arguments name, however deep they stand."""
+    waiting = [arguments]
+    while waiting:
+        given = waiting.pop()
+        if isinstance(given, list):
+            waiting.extend(given)
+        elif isinstance(given, dict):
+            found = given.get("x")
+            if isinstance(found, int):
+                yield found
+            elif isinstance(found, list):
+                yield from found
+            else:
+                waiting.extend(given.values())

@@ -1,0 +1,223 @@
+"""The commands that change rows one by one, each read into the same: a target, assignments and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from headwater.events.lineage import Derivation
+from headwater.listeners.capture.plan.columns.analysis import Analysis
+from headwater.listeners.capture.plan.columns.model import Lineage, Origin
+from headwater.listeners.capture.plan.columns.origins import NONE, How, Members
+from headwater.listeners.capture.plan.columns.row_changes import (
+    ACTIONS,
+    CLAUSES,
+    Assignment,
+    argument,
+    merge_ways,
+    spelled_out,
+)
+from headwater.listeners.capture.plan.columns.values import Scope, Value, either
+from headwater.listeners.capture.plan.tree import Expression, Node, Plan
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a command does to its target."""
+
+    target: tuple[int, ...]
+    """Ids of the target's columns."""
+    assignments: tuple[Assignment, ...] = ()
+    rows: Members = NONE
+    """What decides about which rows are changed, and how."""
+
+
+def merge_lineage(plan: Plan, command: int) -> Lineage:
+    """The lineage of an UPDATE, DELETE or MERGE, in whatever form: `fields` has what is assigned.
+
+    Conditions are indirect: what rows are matched by is JOIN, all else FILTER. What isn't assigned has no edges, and
+    neither has a column that is set to itself. A command that isn't known is told in `unknown`.
+    """
+    node = plan.nodes[command]
+    reader = _READERS.get(node.name)
+    if reader is None:
+        return Lineage(unknown=(node.class_name or node.name,))
+    analysis = Analysis(plan)
+    changes = reader(analysis, node)
+    return Lineage(
+        indirect=analysis.told_rows(changes.rows),
+        leaves=analysis.all_leaves(),
+        unknown=analysis.unknown(),
+        fields=_fields(analysis, changes),
+    )
+
+
+def _fields(analysis: Analysis, changes: Changes) -> dict[tuple[str, ...], tuple[Origin, ...]]:
+    """By the target's columns in their order."""
+    assigned: dict[tuple[str, ...], list[Value]] = {}
+    for path, reference, scope in _unfolded(analysis, changes.assignments):
+        assigned.setdefault(path, []).append(analysis.work.expressions.value(reference, scope))
+    places = {analysis.plan.attribute(each).name: n for n, each in enumerate(changes.target)}
+    own = _leaves_of(analysis, changes.target)
+    found: dict[tuple[str, ...], tuple[Origin, ...]] = {}
+    for path in sorted(assigned, key=lambda each: (places.get(each[0], len(places)), each)):
+        origins = tuple(each for each in analysis.told(either(assigned[path])) if not _is_itself(each, path, own))
+        if origins:
+            found[path] = origins
+    return found
+
+
+def _unfolded(analysis: Analysis, assignments: Iterable[Assignment]) -> Iterator[Assignment]:
+    """A struct that is put together is assigned field by field: Spark writes `set a.b = …` so."""
+    waiting = list(reversed(list(assignments)))
+    while waiting:
+        target, reference, scope = waiting.pop()
+        fields = analysis.work.expressions.struct_fields(reference, scope)
+        if fields is None:
+            yield Assignment(target, reference, scope)
+        else:
+            waiting.extend(Assignment((*target, name), each, place) for name, each, place in reversed(fields))
+
+
+def _is_itself(origin: Origin, path: tuple[str, ...], own: frozenset[int]) -> bool:
+    return origin.derivation is Derivation.IDENTITY and origin.path == path and origin.leaf in own
+
+
+def _leaves_of(analysis: Analysis, attributes: tuple[int, ...]) -> frozenset[int]:
+    """Where the target itself is read."""
+    return frozenset(n for n in analysis.leaves if not {*attributes}.isdisjoint(analysis.plan.nodes[n].output))
+
+
+def _merged(actions: tuple[str, ...], target: str, source: str, condition: str) -> _Reader:
+    """A MERGE that names its target, its source and what it does."""
+
+    def read(analysis: Analysis, node: Node) -> Changes:
+        plan, work = analysis.plan, analysis.work
+        sides = [each for each in (node.plan_of(target), node.plan_of(source)) if each is not None]
+        done = [*spelled_out(plan, node, actions)]
+        matching = node.expressions_of(condition)
+        conditions = [ref for each in done for ref in argument(each, "condition")]
+        analysis.look_at(sides, [*matching, *conditions, *(ref for each in done for ref in each.inputs)])
+        scope = _scope_of(analysis, sides)
+        rows = NONE.union(*(work.outcomes[each].rows for each in sides))
+        rows |= work.deciding(matching, scope, How.JOIN) | work.deciding(conditions, scope, How.FILTER)
+        assignments = (each for action in done for each in _assignments(plan, action, scope))
+        return Changes(plan.nodes[sides[0]].output, tuple(assignments), rows)
+
+    return read
+
+
+def _assignments(plan: Plan, action: Expression, scope: Scope) -> Iterator[Assignment]:
+    for reference in (*argument(action, "assignments"), *argument(action, "actions")):
+        expression = plan.expressions[reference]
+        if expression.name == "Assignment":
+            yield _assignment(plan, expression, scope)
+        elif expression.name == "DeltaMergeAction":
+            yield Assignment(tuple(expression.details["args"]["targetColNameParts"]), expression.inputs[0], scope)
+
+
+def _assignment(plan: Plan, expression: Expression, scope: Scope) -> Assignment:
+    return Assignment(_path(plan, argument(expression, "key")[0]), argument(expression, "value")[0], scope)
+
+
+def _path(plan: Plan, key: int) -> tuple[str, ...]:
+    """The column, or the field of it, that an expression over the target names."""
+    fields: list[str] = []
+    while key >= 0:
+        expression = plan.expressions[key]
+        if expression.name == "GetStructField":
+            fields.append(expression.details["field"])
+        key = expression.inputs[0]
+    return (plan.attribute(-1 - key).name, *reversed(fields))
+
+
+def _scope_of(analysis: Analysis, nodes: Iterable[int]) -> Scope:
+    scope: Scope = {}
+    for each in nodes:
+        scope.update(analysis.work.outcomes[each].scope)
+    return scope
+
+
+def _changed(table: str) -> _Reader:
+    """An UPDATE or DELETE that names its table, its condition and, perhaps, its assignments."""
+
+    def read(analysis: Analysis, node: Node) -> Changes:
+        plan, index = analysis.plan, node.plan_of(table)
+        if index is None:
+            return Changes(())
+        condition, keyed = node.expressions_of("condition"), node.expressions_of("assignments")
+        positional = node.expressions_of("updateExpressions")
+        analysis.look_at([index], [*condition, *keyed, *positional])
+        scope, rows = analysis.work.outcomes[index]
+        target = plan.nodes[index].output
+        assignments = [_assignment(plan, plan.expressions[each], scope) for each in keyed]
+        for attribute, reference in zip(target, positional, strict=False):
+            assignments.append(Assignment((plan.attribute(attribute).name,), reference, scope))
+        return Changes(target, tuple(assignments), rows | analysis.work.deciding(condition, scope, How.FILTER))
+
+    return read
+
+
+def _rewritten(analysis: Analysis, node: Node) -> Changes:
+    """ReplaceData and WriteDelta: the query gives rows as they shall be, under the names of the target's columns."""
+    plan, query = analysis.plan, node.plan_of("query")
+    relation = node.plan_of("originalTable")
+    if query is None or relation is None:
+        return Changes(())
+    is_merge = any(each.name == "MergeRows" for each in plan.below(query))
+    condition = () if is_merge else node.expressions_of("condition")
+    analysis.work.expressions.assumed = frozenset(condition)
+    analysis.look_at([query], condition)
+    target = plan.nodes[relation].output
+    if not _leaves_of(analysis, target):
+        analysis.look_at([relation])
+    scope = _scope_of(analysis, analysis.leaves)
+    rows = analysis.work.outcomes[query].rows | analysis.work.deciding(condition, scope, How.FILTER)
+    names = {plan.attribute(each).name for each in target}
+    assignments = (each for each in _given(analysis, query) if each.target[0] in names)
+    return Changes(target, tuple(assignments), rows)
+
+
+def _given(analysis: Analysis, query: int) -> Iterator[Assignment]:
+    """What each of a query's columns may be, one by one: whatever is put together from several ways is taken apart."""
+    plan, waiting = analysis.plan, [query]
+    while waiting:
+        node = plan.nodes[waiting.pop()]
+        if node.name == "Union":
+            waiting.extend(reversed(node.inputs))
+            continue
+        ways = _WAYS[node.name](plan, node) if node.name in _WAYS else [tuple(-1 - each for each in node.output)]
+        scope = analysis.work.outcomes[node.inputs[0] if node.name in _WAYS else node.index].scope
+        for way in ways:
+            for attribute, reference in zip(node.output, way, strict=True):
+                yield Assignment((plan.attribute(attribute).name,), reference, scope)
+
+
+def _projections(plan: Plan, node: Node) -> list[tuple[int, ...]]:
+    return [tuple(each["x"]) for each in node.args["projections"]]
+
+
+def _projected(plan: Plan, node: Node) -> list[tuple[int, ...]]:
+    return [node.expressions_of("projectList")]
+
+
+_Reader = Callable[[Analysis, Node], Changes]
+_WAYS: Final[Mapping[str, Callable[[Plan, Node], list[tuple[int, ...]]]]] = {
+    "Expand": _projections,
+    "MergeRows": merge_ways,
+    "Project": _projected,
+}
+_READERS: Final[Mapping[str, _Reader]] = {
+    "DeleteCommand": _changed("target"),
+    "DeleteFromPaimonTableCommand": _changed("relation"),
+    "DeleteFromTable": _changed("table"),
+    "MergeIntoCommand": _merged(CLAUSES, "target", "source", "condition"),
+    "MergeIntoPaimonTable": _merged(ACTIONS, "targetTable", "sourceTable", "mergeCondition"),
+    "MergeIntoTable": _merged(ACTIONS, "targetTable", "sourceTable", "mergeCondition"),
+    "ReplaceData": _rewritten,
+    "UpdateCommand": _changed("target"),
+    "UpdatePaimonTableCommand": _changed("relation"),
+    "UpdateTable": _changed("table"),
+    "WriteDelta": _rewritten,
+}

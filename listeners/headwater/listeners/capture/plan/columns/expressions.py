@@ -1,0 +1,224 @@
+"""What an expression is made from, in the scope of the operator it stands in. Nothing here recurses."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from headwater.listeners.capture.plan.columns.origins import NONE, How, Members, Origins, how_of
+from headwater.listeners.capture.plan.columns.roles import PADDING, TRANSPARENT, roles_of
+from headwater.listeners.capture.plan.columns.texts import Followed, Renderer
+from headwater.listeners.capture.plan.columns.types import field_type, keeps_values
+from headwater.listeners.capture.plan.columns.values import NOTHING, Part, Scope, Struct, Value, field_of, value
+from headwater.listeners.capture.plan.tree import Expression, Plan
+
+
+class Outcome(NamedTuple):
+    """What an operator gives."""
+
+    scope: Scope
+    rows: Members = NONE
+    """What decides about its rows."""
+
+
+_FIELD_AT_STORING: Final = frozenset(
+    ["AssertNotNull", "Cast", "CheckOverflowInTableInsert", "GetStructField", "If", "IsNull"]
+)
+
+
+class Expressions:
+    def __init__(self, plan: Plan, origins: Origins, subqueries: Mapping[int, Outcome]) -> None:
+        self._plan = plan
+        self._origins = origins
+        self._subqueries = subqueries
+        """By the node of their plan."""
+        self._renderer = Renderer(plan, origins, self._follow, self._given)
+        self.assumed: Collection[int] = ()
+        """Conditions that hold where we look."""
+        self.missing: dict[str, None] = {}
+        """Names of attributes that nothing below gives: something wasn't understood."""
+
+    def value(self, reference: int, scope: Scope) -> Value:
+        """What a column defined so holds."""
+        found = self._follow(reference, scope)
+        if found.value is not None:
+            return found.value
+        members = self.members([reference], scope)
+        text, is_compound = self._renderer.text(reference, scope) if members else (None, False)
+        whole = found.reference if not found.fields and self._is_struct(found.reference) else None
+        struct = None if whole is None else Struct(whole, found.scope)
+        return value(Part(members, text, is_compound), struct) if members else Value((), NONE, struct)
+
+    def members(self, references: Iterable[int], scope: Scope, how: How = How.IDENTITY) -> Members:
+        """All origins of what these are, `how` being what they are there for."""
+        found: set[int] = set()
+        waiting = [(each, scope, how) for each in references]
+        seen: set[tuple[int, int, How]] = set()
+        while waiting:
+            reference, place, role = waiting.pop()
+            if (reference, id(place), role) in seen:
+                continue
+            seen.add((reference, id(place), role))
+            at = self._follow(reference, place)
+            if at.value is not None:
+                found.update(self._origins.lift(at.value.members, role))
+                continue
+            expression = self._plan.expressions[at.reference]
+            role = role.of(How.TRANSFORMATION) if at.fields else role
+            if "plan" in expression.details:
+                found.update(self._subquery(expression, at.scope, role))
+            else:
+                waiting.extend((each, at.scope, role.of(inner)) for each, inner in roles_of(expression))
+        return frozenset(found)
+
+    def resolved(self, members: Members, scope: Scope) -> Members:
+        """With what attributes of the query around it are, for members of a subquery."""
+        outer = [each for each in self._origins.outer(members) if -1 - self._origins.place(each)[0] in scope]
+        if not outer:
+            return members
+        found = set(members.difference(outer))
+        for member in outer:
+            leaf, path = self._origins.place(member)
+            held = field_of(scope[-1 - leaf], path[1:], self._origins)
+            found.update(self._origins.lift(held.members, how_of(member)))
+        return frozenset(found)
+
+    def struct_fields(self, reference: int, scope: Scope) -> list[tuple[str, int, Scope]] | None:
+        """Names, references and scope of the fields of a struct that is put together here; None of anything else."""
+        found = self._follow(reference, scope)
+        at, place = found.reference, found.scope
+        if found.value is not None:
+            if found.value.struct is None:
+                return None
+            at, place = found.value.struct.reference, found.value.struct.scope
+        if found.fields or not self._is_struct(at):
+            return None
+        expression = self._plan.expressions[at]
+        fields = zip(expression.details["fields"], expression.inputs[1::2], strict=True)
+        return [(name, each, place) for name, each in fields]
+
+    def _stored(self, inputs: tuple[int, ...]) -> bool:
+        """`if(x is null, null, struct(x.a, x.b))` is how Spark stores a struct whose fields have other types."""
+        condition, then, otherwise = inputs
+        if self._name(condition) != "IsNull" or self._name(then) != "Literal" or not self._is_struct(otherwise):
+            return False
+        whole = self._plan.expressions[condition].inputs[0]
+        return all(self._is_within(each, whole) for each in self._plan.expressions[otherwise].inputs[1::2])
+
+    def _is_within(self, reference: int, whole: int) -> bool:
+        """Whether it is a field of that, with another type perhaps."""
+        while reference != whole:
+            expression = self._plan.expressions[reference] if reference >= 0 else None
+            if expression is None or expression.name not in _FIELD_AT_STORING:
+                return False
+            reference = expression.inputs[0]
+        return True
+
+    def _name(self, reference: int) -> str | None:
+        return self._plan.expressions[reference].name if reference >= 0 else None
+
+    def _is_struct(self, reference: int) -> bool:
+        expression = self._plan.expressions[reference] if reference >= 0 else None
+        return expression is not None and expression.name == "CreateNamedStruct" and "fields" in expression.details
+
+    def _follow(self, reference: int, scope: Scope) -> Followed:
+        """Down to the column that is passed on, or to the expression that makes something of its own."""
+        fields: tuple[str, ...] = ()
+        while True:
+            if reference < 0:
+                held = self._held(-1 - reference, scope)
+                if not fields or held.struct is None:
+                    return Followed(reference, scope, field_of(held, fields, self._origins))
+                reference, scope = held.struct.reference, held.struct.scope
+            expression = self._plan.expressions[reference]
+            if expression.name == "OuterReference":
+                return Followed(reference, scope, field_of(self._outer(expression), fields, self._origins))
+            further = self._further(expression, fields)
+            if further is None:
+                return Followed(reference, scope, None, fields)
+            reference, fields = further
+
+    def _further(self, expression: Expression, fields: tuple[str, ...]) -> tuple[int, tuple[str, ...]] | None:
+        """The child that holds these fields of it, and what fields of that they are."""
+        if expression.name == "GetStructField":
+            return expression.inputs[0], (expression.details["field"], *fields)
+        if fields and expression.name == "CreateNamedStruct" and fields[0] in expression.details.get("fields", ()):
+            return expression.inputs[2 * expression.details["fields"].index(fields[0]) + 1], fields[1:]
+        passed = self._passed(expression)
+        return None if passed is None else (passed, fields)
+
+    def _outer(self, expression: Expression) -> Value:
+        """An attribute of the query around: what it is, is known when that is looked at."""
+        details = expression.details
+        return value(Part(frozenset([self._origins.column(-1 - details["id"], (details["name"],))])))
+
+    def _held(self, attribute: int, scope: Scope) -> Value:
+        held = scope.get(attribute)
+        if held is None:
+            known = self._plan.attributes[attribute]
+            self.missing[known.name if known is not None else f"#{attribute}"] = None
+        return held or NOTHING
+
+    def _passed(self, expression: Expression) -> int | None:
+        """The child whose value this is, always."""
+        name, inputs = expression.name, expression.inputs
+        if name in TRANSPARENT or (name == "Coalesce" and len(inputs) == 1):
+            return inputs[0]
+        if name == "Cast":
+            return inputs[0] if self._keeps_values(expression) else None
+        if name == "StaticInvoke":
+            return inputs[0] if expression.details.get("function") in PADDING else None
+        return self._surely_chosen(inputs) if name == "If" else None
+
+    def _surely_chosen(self, inputs: tuple[int, ...]) -> int | None:
+        condition, then, otherwise = inputs
+        if then == otherwise or condition in self.assumed:
+            return then
+        if self._stored(inputs):
+            return otherwise
+        known = self._plan.expressions[condition] if condition >= 0 else None
+        if known is None or known.name != "Literal" or not isinstance(known.details.get("value"), bool):
+            return None
+        return then if known.details["value"] else otherwise
+
+    def _keeps_values(self, cast: Expression) -> bool:
+        given = self._type(cast.inputs[0])
+        wanted = cast.details.get("type")
+        return given is not None and wanted is not None and keeps_values(given, self._plan.types[wanted])
+
+    def _type(self, reference: int) -> str | None:
+        """The type JSON of what is passed on; none where an expression makes it."""
+        fields: list[str] = []
+        found: str | None = None
+        while found is None:
+            if reference < 0:
+                attribute = self._plan.attributes[-1 - reference]
+                found = None if attribute is None else attribute.type
+                break
+            expression = self._plan.expressions[reference]
+            if expression.name in {"Cast", "Literal"}:
+                found = self._plan.types[expression.details["type"]]
+            elif expression.name == "GetStructField":
+                fields.append(expression.details["field"])
+            elif expression.name not in TRANSPARENT:
+                return None
+            reference = expression.inputs[0] if expression.inputs else reference
+        for each in reversed(fields):
+            found = None if found is None else field_type(found, each)
+        return found
+
+    def _given(self, node: int) -> list[tuple[int, Value]]:
+        """What a subquery gives, by the ids of its attributes."""
+        scope = self._subqueries[node].scope
+        return [(each, scope.get(each, NOTHING)) for each in self._plan.nodes[node].output]
+
+    def _subquery(self, expression: Expression, scope: Scope, role: How) -> Members:
+        """The rows that it has decide about the value; EXISTS asks for nothing else."""
+        node = self._plan.nodes[expression.details["plan"]]
+        outcome = self._subqueries[node.index]
+        found = self._origins.lift(outcome.rows, How.CONDITIONAL.of(role) if role < How.JOIN else role)
+        if expression.name != "Exists":
+            inner = How.IDENTITY if expression.name == "ScalarSubquery" else How.TRANSFORMATION
+            given = (held.members for _, held in self._given(node.index))
+            found = found.union(*(self._origins.lift(each, role.of(inner)) for each in given))
+        return self.resolved(found, scope)

@@ -1,0 +1,116 @@
+"""Sets of origins as sets of small integers, so that joining and changing them is cheap, and the same set is shared.
+
+A member is a column's number and a derivation in one: `column << 4 | derivation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Final, TypeAlias
+
+from headwater.events.lineage import Derivation
+from headwater.listeners.capture.plan.columns.model import Origin
+from headwater.listeners.capture.plan.tree import Plan
+
+Members: TypeAlias = frozenset[int]
+NONE: Final[Members] = frozenset()
+_BITS: Final = 4
+_MASK: Final = 15
+
+
+class How(IntEnum):
+    """Derivations in the order in which they win: of two on one way the later one holds, among the first three."""
+
+    IDENTITY = 0
+    TRANSFORMATION = 1
+    AGGREGATION = 2
+    JOIN = 3
+    FILTER = 4
+    GROUP_BY = 5
+    SORT = 6
+    WINDOW = 7
+    CONDITIONAL = 8
+
+    def of(self, inner: How) -> How:
+        """What this makes of something that is derived already. What only decides never comes to carry values."""
+        if self >= How.JOIN:
+            return self
+        return inner if inner >= How.JOIN else max(self, inner)
+
+
+_WORDS: Final = tuple(Derivation[how.name] for how in How)
+_COMPOSED: Final = tuple(tuple(int(outer.of(inner)) for inner in How) for outer in How)
+
+
+class Origins:
+    """The columns of a plan's leaves that were met, and the sets of them that were made."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._numbers: dict[tuple[int, tuple[str, ...]], int] = {}
+        self._columns: list[tuple[int, tuple[str, ...]]] = []
+        self._lifted: dict[tuple[int, How], tuple[Members, Members]] = {}
+        self._positions: dict[int, dict[str, int]] = {}
+        self._has_outer = False
+
+    def column(self, leaf: int, path: tuple[str, ...]) -> int:
+        """The member that stands for a column as it is. A negative leaf is attribute -1 - leaf of an outer query."""
+        number = self._numbers.setdefault((leaf, path), len(self._columns))
+        if number == len(self._columns):
+            self._columns.append((leaf, path))
+            self._has_outer |= leaf < 0
+        return number << _BITS
+
+    def place(self, member: int) -> tuple[int, tuple[str, ...]]:
+        return self._columns[member >> _BITS]
+
+    def lift(self, members: Members, how: How) -> Members:
+        """What comes of them one step further on; the same set for the same question."""
+        if how is How.IDENTITY or not members:
+            return members
+        known = self._lifted.get((id(members), how))
+        if known is not None:
+            return known[1]
+        composed = _COMPOSED[how]
+        made = frozenset([(member & ~_MASK) | composed[member & _MASK] for member in members])
+        self._lifted[id(members), how] = (members, made)  # holds the set, so that its id stays its own
+        return made
+
+    def deeper(self, member: int, fields: tuple[str, ...]) -> int:
+        """The field of a struct: of a column as it is that field, of anything else what it was made from."""
+        if member & _MASK:
+            return (member & ~_MASK) | _COMPOSED[How.TRANSFORMATION][member & _MASK]
+        leaf, path = self.place(member)
+        return self.column(leaf, path + fields)
+
+    def outer(self, members: Members) -> list[int]:
+        """Those that stand for attributes of an outer query."""
+        return [each for each in members if self._columns[each >> _BITS][0] < 0] if self._has_outer else []
+
+    def told(self, members: Iterable[int], text: str | None) -> list[Origin]:
+        found: list[Origin] = []
+        for member in members:
+            leaf, path = self.place(member)
+            how = member & _MASK
+            found.append(Origin(leaf, path, _WORDS[how], text if how else None))
+        return found
+
+    def in_order(self, members: Iterable[int]) -> list[int]:
+        """By leaf, by the columns' order there, and by derivation."""
+        return sorted(members, key=self._rank)
+
+    def _rank(self, member: int) -> tuple[int, int, tuple[str, ...], int]:
+        leaf, path = self.place(member)
+        return leaf, self._position(leaf, path[0]) if leaf >= 0 else 0, path, member & _MASK
+
+    def _position(self, leaf: int, column: str) -> int:
+        known = self._positions.get(leaf)
+        if known is None:
+            names = (self._plan.attribute(each).name for each in self._plan.nodes[leaf].output)
+            known = self._positions[leaf] = {name: n for n, name in reversed([*enumerate(names)])}
+        return known[column]
+
+
+def how_of(member: int) -> How:
+    return How(member & _MASK)

@@ -1,0 +1,59 @@
+"""What a row becomes where rows of a table are changed one by one: UPDATE, DELETE and MERGE, in whatever form.
+
+Told are assignments and conditions. That rows which aren't changed stay what they are is no edge, although some plans
+carry them along: a MERGE has the same lineage however its table is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from headwater.listeners.capture.plan.columns.expressions import Outcome
+from headwater.listeners.capture.plan.columns.operators import Work
+from headwater.listeners.capture.plan.columns.origins import How
+from headwater.listeners.capture.plan.columns.values import Scope, either
+from headwater.listeners.capture.plan.tree import Expression, Node, Plan
+
+INSTRUCTIONS = ("matchedInstructions", "notMatchedInstructions", "notMatchedBySourceInstructions")
+ACTIONS = ("matchedActions", "notMatchedActions", "notMatchedBySourceActions")
+CLAUSES = ("matchedClauses", "notMatchedClauses", "notMatchedBySourceClauses")
+
+
+class Assignment(NamedTuple):
+    """What a field of the target becomes."""
+
+    target: tuple[str, ...]
+    reference: int
+    scope: Scope
+
+
+def merge_rows(work: Work, node: Node) -> Outcome:
+    """What a MERGE became: for each row one of some instructions, each of which gives all columns anew."""
+    scope, rows = work.below(node)
+    ways = merge_ways(work.plan, node)
+    values = (either(work.expressions.value(way[n], scope) for way in ways) for n in range(len(node.output)))
+    outputs = dict(zip(node.output, values, strict=True))
+    return Outcome(outputs, rows | work.deciding(instruction_conditions(work.plan, node), scope, How.FILTER))
+
+
+def merge_ways(plan: Plan, node: Node) -> list[tuple[int, ...]]:
+    """The rows that its instructions give; of one that is split in two, both."""
+    done = spelled_out(plan, node, INSTRUCTIONS)
+    ways = (argument(each, name) for each in done for name in ("output", "otherOutput"))
+    return [way for way in ways if way]
+
+
+def instruction_conditions(plan: Plan, node: Node) -> list[int]:
+    return [ref for each in spelled_out(plan, node, INSTRUCTIONS) for ref in argument(each, "condition")]
+
+
+def argument(expression: Expression, name: str) -> tuple[int, ...]:
+    """References that an argument of an expression is, where its arguments are told by name."""
+    value: Any = expression.details.get("args", {}).get(name)
+    found = value.get("x", ()) if isinstance(value, dict) else ()
+    return (found,) if isinstance(found, int) else tuple(found)
+
+
+def spelled_out(plan: Plan, node: Node, names: Iterable[str]) -> Iterator[Expression]:
+    return (plan.expressions[ref] for name in names for ref in node.expressions_of(name) if ref >= 0)
