@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from headwater.events import CatalogContext, DatasetId, Life, Table, TableName, View
+from headwater.events import CatalogContext, Database, DatabaseName, DatasetId, Life, Table, TableName, View
 from headwater.events.base import Texts
 from headwater.events.identity import Catalog, IdentityError, Site, Unknown, catalog_of, table_identity
 from headwater.events.redaction import Redactor
@@ -57,6 +57,7 @@ class Scene:
     capture_sql: bool = False
     _catalogs: dict[int, NamedCatalog] = field(default_factory=dict)
     _known: OrderedDict[TableName, KnownTable] = field(default_factory=OrderedDict)
+    _databases: OrderedDict[DatabaseName, Database] = field(default_factory=OrderedDict)
 
     def learn_catalog(self, told: Mapping[str, Any]) -> NamedCatalog:
         """A catalog as the tap tells it, once for each number."""
@@ -115,6 +116,21 @@ class Scene:
 
     def forget(self, name: TableName) -> KnownTable | None:
         return self._known.pop(name, None)
+
+    def database(self, name: DatabaseName) -> Database | None:
+        return self._databases.get(name)
+
+    def remember_database(self, name: DatabaseName, database: Database) -> None:
+        self._databases[name] = database
+        self._databases.move_to_end(name)
+        if len(self._databases) > _KNOWN_TABLES:
+            self._databases.popitem(last=False)
+
+    def forget_database(self, name: DatabaseName) -> None:
+        """And all tables that were known to be in it."""
+        self._databases.pop(name, None)
+        for table in [each for each in self._known if (each.catalog, each.database) == (name.catalog, name.database)]:
+            del self._known[table]
 
     def _named(self, name: str, class_name: str, options: Mapping[str, str]) -> NamedCatalog:
         try:

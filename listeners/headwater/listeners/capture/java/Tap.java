@@ -12,6 +12,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogEvent;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 
@@ -158,9 +159,21 @@ public final class Tap extends SparkListener {
             if (event instanceof SparkListenerSQLExecutionStart) started((SparkListenerSQLExecutionStart) event);
             else if (event instanceof SparkListenerSQLExecutionEnd) ended((SparkListenerSQLExecutionEnd) event);
             else if (event instanceof Mark) ((Mark) event).arrived(offered.get());
+            else if (event instanceof ExternalCatalogEvent && !CatalogHook.attached()) heard((ExternalCatalogEvent) event);
         } catch (Throwable e) {
             failed.incrementAndGet();
         }
+    }
+
+    /** Until the hook of Spark's own catalog is there. */
+    private void heard(ExternalCatalogEvent event) {
+        Set statements = new HashSet();
+        synchronized (open) {
+            java.util.Iterator each = open.values().iterator();
+            while (each.hasNext()) statements.add(((Open) each.next()).statement);
+            statements.remove(null);
+        }
+        CatalogHook.heard(event, statements);
     }
 
     /** Of a start only this is kept: its plan's description may be long. */

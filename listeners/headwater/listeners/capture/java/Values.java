@@ -103,12 +103,13 @@ public final class Values {
         else if (value instanceof CatalogDatabase) product((scala.Product) value, plan, json, depth);
         else if (value instanceof CatalogStorageFormat) storage((CatalogStorageFormat) value, json);
         else if (value instanceof CatalogPlugin) json.open().entry("catalog", catalogs.number((CatalogPlugin) value)).close();
-        else if (value instanceof Table) table((Table) value, plan, json, depth);
+        else if (value instanceof Table) table((Table) value, plan, json);
         else if (value instanceof Identifier) identifier((Identifier) value, json);
         else if (value instanceof TableChange) change(value, plan, json, depth);
         else if (value instanceof Transform) transform((Transform) value, json);
         else if (value instanceof BaseRelation) relation((BaseRelation) value, plan, json);
         else if (value instanceof InternalRow) row((InternalRow) value, json);
+        else if (value instanceof org.apache.spark.sql.types.Metadata) json.value(((org.apache.spark.sql.types.Metadata) value).json());
         else if (value instanceof java.net.URI || value instanceof org.apache.hadoop.fs.Path) json.value(value.toString());
         else if (value instanceof scala.Enumeration.Value) json.value(value.toString());
         else if (value instanceof scala.Product && !(value instanceof scala.Function1)) product((scala.Product) value, plan, json, depth);
@@ -187,7 +188,7 @@ public final class Values {
         json.close();
     }
 
-    public void properties(Map map, Json json) {
+    public static void properties(Map map, Json json) {
         json.open();
         java.util.TreeMap sorted = new java.util.TreeMap(map);
         for (Iterator i = sorted.entrySet().iterator(); i.hasNext();) {
@@ -215,14 +216,14 @@ public final class Values {
         json.closeList().entry("name", identifier.name()).close();
     }
 
-    public void transform(Transform transform, Json json) {
+    public static void transform(Transform transform, Json json) {
         json.open().entry("transform", transform.name()).key("arguments").openList();
         org.apache.spark.sql.connector.expressions.Expression[] arguments = transform.arguments();
         for (int i = 0; i < arguments.length; i++) argument(arguments[i], json);
         json.closeList().close();
     }
 
-    private void argument(Object argument, Json json) {
+    private static void argument(Object argument, Json json) {
         json.open();
         if (argument instanceof org.apache.spark.sql.connector.expressions.NamedReference) {
             json.key("column").openList();
@@ -253,22 +254,26 @@ public final class Values {
         json.close();
     }
 
-    private void table(Table table, PlanWriter plan, Json json, int depth) throws Exception {
+    private void table(Table table, PlanWriter plan, Json json) throws Exception {
         json.open().entry("table", table.name()).entry("class", table.getClass().getName());
-        json.key("partitioning").openList();
-        Transform[] transforms = table.partitioning();
-        for (int i = 0; i < transforms.length; i++) transform(transforms[i], json);
-        json.closeList();
-        if (table.properties() != null) {
-            json.key("properties");
-            properties(table.properties(), json);
-        }
+        layout(table, json);
         if (table instanceof org.apache.spark.sql.connector.catalog.V1Table) {
             json.key("v1");
             catalogTable(((org.apache.spark.sql.connector.catalog.V1Table) table).v1Table(), plan, json);
         }
         for (int i = 0; i < eyes.length; i++) if (eyes[i].table(table, json)) break;
         json.close();
+    }
+
+    /** Partitioning and properties, into an open object. */
+    public static void layout(Table table, Json json) {
+        json.key("partitioning").openList();
+        Transform[] transforms = table.partitioning();
+        for (int i = 0; i < transforms.length; i++) transform(transforms[i], json);
+        json.closeList();
+        if (table.properties() == null) return;
+        json.key("properties");
+        properties(table.properties(), json);
     }
 
     private void relation(BaseRelation relation, PlanWriter plan, Json json) throws Exception {
@@ -298,26 +303,42 @@ public final class Values {
         json.closeList();
     }
 
-    public void catalogTable(CatalogTable table, PlanWriter plan, Json json) throws Exception {
-        json.open().entry("type", table.tableType().name()).entry("schema", plan.type(table.schema()));
+    private void catalogTable(CatalogTable table, PlanWriter plan, Json json) {
+        json.open().entry("schema", plan.type(table.schema()));
+        catalogTable(table, json);
+        json.close();
+    }
+
+    /** All but the schema, into an open object. */
+    public static void catalogTable(CatalogTable table, Json json) {
+        json.entry("type", table.tableType().name());
         json.entry("catalog", (String) Options.get(table.identifier().catalog()));
         json.entry("database", (String) Options.get(table.identifier().database())).entry("name", table.identifier().table());
         json.entry("provider", (String) Options.get(table.provider())).entry("owner", table.owner());
         json.entry("comment", (String) Options.get(table.comment())).entry("created", table.createTime());
         json.entry("viewText", (String) Options.get(table.viewText()));
-        json.key("partitions").openList();
-        List partitions = PlanWriter.list(table.partitionColumnNames());
-        for (int i = 0; i < partitions.size(); i++) json.value((String) partitions.get(i));
-        json.closeList();
-        if (table.bucketSpec().isDefined()) json.entry("bucket", table.bucketSpec().get().toString());
+        names("partitions", PlanWriter.list(table.partitionColumnNames()), json);
+        if (table.bucketSpec().isDefined()) bucket((org.apache.spark.sql.catalyst.catalog.BucketSpec) table.bucketSpec().get(), json);
         json.key("properties");
         properties(javaMap(table.properties()), json);
         json.key("storage");
         storage(table.storage(), json);
+    }
+
+    private static void bucket(org.apache.spark.sql.catalyst.catalog.BucketSpec spec, Json json) {
+        json.key("bucket").open().entry("number", spec.numBuckets());
+        names("columns", PlanWriter.list(spec.bucketColumnNames()), json);
+        names("sorted", PlanWriter.list(spec.sortColumnNames()), json);
         json.close();
     }
 
-    private void storage(CatalogStorageFormat storage, Json json) {
+    private static void names(String key, List names, Json json) {
+        json.key(key).openList();
+        for (int i = 0; i < names.size(); i++) json.value((String) names.get(i));
+        json.closeList();
+    }
+
+    private static void storage(CatalogStorageFormat storage, Json json) {
         json.open();
         Object location = Options.get(storage.locationUri());
         if (location != null) json.entry("location", location.toString());

@@ -1,0 +1,91 @@
+"""What a catalog's options say about lineage: whether the tables that jobs read and write are told (`table-lineage`),
+and the versions of them (`data-lineage`). They are immutable: in one driver the first declared value holds.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from headwater.events import CatalogOptionsDeclared
+from headwater.events.base import Texts
+from headwater.listeners.capture.scene import NamedCatalog
+
+_LOG = logging.getLogger(__name__)
+TABLE_LINEAGE: Final = "table-lineage"
+DATA_LINEAGE: Final = "data-lineage"
+_DECLARED: Final = (TABLE_LINEAGE, DATA_LINEAGE, "lineage-meta")
+_ON: Final = "true"
+_OFF: Final = "false"
+
+
+class Omitted(NamedTuple):
+    """What isn't told of a catalog's tables."""
+
+    table_lineage: bool = False
+    """Its tables don't occur in what jobs read and wrote: neither shapes nor commits have them."""
+    data_lineage: bool = False
+    """Commits have its tables without the versions that were read or made."""
+
+
+def omits(catalog: NamedCatalog) -> Omitted:
+    """What this catalog's options switch off. Without table lineage there is nothing that versions could belong to."""
+    table, data = (_switch(catalog, key) for key in (TABLE_LINEAGE, DATA_LINEAGE))
+    return Omitted(table_lineage=not table, data_lineage=not (table and data))
+
+
+def _switch(catalog: NamedCatalog, key: str) -> bool:
+    """On, unless it says `false`."""
+    return _option(catalog.options, key).lower() != _OFF
+
+
+def _option(options: Mapping[str, str], key: str) -> str:
+    found = next((text for name, text in options.items() if name.lower() == key), _ON)
+    return found.strip()
+
+
+class Declarations:
+    """For one producer: each catalog is told once, when it is first used."""
+
+    def __init__(self) -> None:
+        self._first: dict[object, NamedCatalog] = {}
+
+    def of(self, catalog: NamedCatalog) -> tuple[CatalogOptionsDeclared, ...]:
+        """What has to be told of a catalog that is used: nothing, when it is known."""
+        known = self._first.setdefault(_identity(catalog), catalog)
+        if known is catalog:
+            return (_declared(catalog),)
+        if _declared_options(known) != _declared_options(catalog):
+            _LOG.warning(
+                "catalog %s: %s were declared as %s and are %s now: they can't be changed, so what was declared first "
+                "holds; use another catalog, or another driver, for other values",
+                catalog.name,
+                " and ".join(_DECLARED[:2]),
+                _declared_options(known),
+                _declared_options(catalog),
+            )
+        return ()
+
+    def omits(self, catalog: NamedCatalog) -> Omitted:
+        """By the options that were declared first."""
+        return omits(self._first.get(_identity(catalog), catalog))
+
+
+def _identity(catalog: NamedCatalog) -> object:
+    """What it points at; a catalog of which that isn't known is its name and class."""
+    return catalog.context.id or (catalog.name, catalog.class_name)
+
+
+def _declared(catalog: NamedCatalog) -> CatalogOptionsDeclared:
+    return CatalogOptionsDeclared(
+        context=catalog.context,
+        table_lineage=_switch(catalog, TABLE_LINEAGE),
+        data_lineage=_switch(catalog, DATA_LINEAGE),
+        options=Texts(_declared_options(catalog)),
+    )
+
+
+def _declared_options(catalog: NamedCatalog) -> dict[str, str]:
+    """What concerns lineage, apart from how to reach the store: that never rides on the bus."""
+    return {key.lower(): text for key, text in catalog.options.items() if key.lower() in _DECLARED}

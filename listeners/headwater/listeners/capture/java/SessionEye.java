@@ -1,0 +1,178 @@
+package headwater.capture;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
+import org.apache.spark.sql.catalyst.analysis.ResolvedNamespace;
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
+import org.apache.spark.sql.catalyst.catalog.CatalogDatabase;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalog;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.CatalogPlugin;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+
+/**
+ * Looks up, when DDL has ended, what its plan doesn't tell: where a managed table is, what a database has become.
+ *
+ * Spark's own catalog is asked for tables as it keeps them, whatever wraps it; others by their own interface. What was
+ * found may be later than the statement: whoever reads it has to see whether it fits.
+ */
+public final class SessionEye implements Eye {
+    private static final String SESSION = "spark_catalog";
+    private static final List MAKING =
+        Arrays.asList(new Object[] {"CreateTable", "ReplaceTable", "CreateTableAsSelect", "ReplaceTableAsSelect"});
+    private static final List OF_NAMESPACES = Arrays.asList(
+        new Object[] {"CreateNamespace", "SetNamespaceProperties", "UnsetNamespaceProperties", "SetNamespaceLocation", "CommentOnNamespace"});
+
+    public String format() { return "session"; }
+
+    public boolean table(Object table, Json json) { return false; }
+
+    public boolean relation(Object relation, Json json) { return false; }
+
+    public boolean read(Object leaf, Json json) { return false; }
+
+    public void ended(Statement statement, Json json) throws Exception {
+        CatalogHook.tell(statement, json);
+        CatalogHook.attach();
+        LogicalPlan command = command(statement.plan);
+        if (command == null) return;
+        SparkSession session = statement.query.sparkSession();
+        String name = command.getClass().getSimpleName();
+        if (isOfFirstKind(command, name)) firstKind(session, command, json);
+        else if (MAKING.contains(name) || name.equals("RenameTable")) secondKind(session, command, statement, json);
+        else if (OF_NAMESPACES.contains(name)) namespace(command, json);
+    }
+
+    private static LogicalPlan command(LogicalPlan plan) {
+        if (plan instanceof Command) return plan;
+        List children = PlanWriter.list(plan.children());
+        for (int i = 0; i < children.size(); i++) if (children.get(i) instanceof Command) return (LogicalPlan) children.get(i);
+        return null;
+    }
+
+    private static boolean isOfFirstKind(LogicalPlan command, String name) {
+        String kind = command.getClass().getName();
+        boolean sparks = kind.startsWith("org.apache.spark.sql.execution.") || kind.startsWith("org.apache.spark.sql.hive.execution.");
+        return sparks && name.endsWith("Command") && (name.startsWith("Create") || name.startsWith("Alter") || name.startsWith("Repair"));
+    }
+
+    private void firstKind(SparkSession session, LogicalPlan command, Json json) throws Exception {
+        ExternalCatalog catalog = session.sharedState().externalCatalog();
+        scala.Product product = (scala.Product) command;
+        List names = new ArrayList();
+        for (int i = 0; i < product.productArity(); i++) {
+            Object argument = Options.get(product.productElement(i));
+            if (argument instanceof CatalogTable) names.add(((CatalogTable) argument).identifier());
+            if (argument instanceof TableIdentifier) names.add(argument);
+            if (argument instanceof String && command.getClass().getSimpleName().contains("Database") && i == 0) database(catalog, (String) argument, json);
+        }
+        tables(catalog, names, session, json);
+    }
+
+    /** A name without a database has the one of the name before it, as in ALTER TABLE … RENAME, or the current one. */
+    private void tables(ExternalCatalog catalog, List names, SparkSession session, Json json) throws Exception {
+        String database = null;
+        json.key("tables").openList();
+        for (int i = 0; i < names.size(); i++) {
+            TableIdentifier name = (TableIdentifier) names.get(i);
+            Object told = Options.get(name.database());
+            if (told != null) database = (String) told;
+            else if (database == null) database = session.catalog().currentDatabase();
+            table(catalog, database, name.table(), json);
+        }
+        json.closeList();
+    }
+
+    private static void table(ExternalCatalog catalog, String database, String name, Json json) throws Exception {
+        if (!catalog.databaseExists(database) || !catalog.tableExists(database, name)) return;
+        CatalogTable table = catalog.getTable(database, name);
+        json.open().entry("schemaText", table.schema().json());
+        Values.catalogTable(table, json);
+        json.close();
+    }
+
+    private static void database(ExternalCatalog catalog, String name, Json json) throws Exception {
+        if (!catalog.databaseExists(name)) return;
+        CatalogDatabase found = catalog.getDatabase(name);
+        TreeMap all = new TreeMap(Values.javaMap(found.properties()));
+        all.put("location", found.locationUri().toString());
+        if (found.description() != null && found.description().length() > 0) all.put("comment", found.description());
+        json.key("namespace");
+        texts(all, json);
+    }
+
+    private void secondKind(SparkSession session, LogicalPlan command, Statement statement, Json json) throws Exception {
+        CatalogPlugin catalog = null;
+        Identifier identifier = null;
+        Object named = argument(command, command.getClass().getSimpleName().equals("RenameTable") ? "child" : "name");
+        if (named instanceof ResolvedIdentifier) {
+            catalog = ((ResolvedIdentifier) named).catalog();
+            identifier = ((ResolvedIdentifier) named).identifier();
+        } else if (named instanceof ResolvedTable) {
+            catalog = ((ResolvedTable) named).catalog();
+            identifier = renamed(PlanWriter.list(argument(command, "newName")));
+        }
+        if (catalog == null || identifier == null) return;
+        json.key("tables").openList();
+        if (SESSION.equals(catalog.name())) {
+            String[] space = identifier.namespace();
+            if (space.length == 1) table(session.sharedState().externalCatalog(), space[0], identifier.name(), json);
+        } else if (catalog instanceof TableCatalog && ((TableCatalog) catalog).tableExists(identifier)) {
+            loaded(((TableCatalog) catalog).loadTable(identifier), statement.eyes, json);
+        }
+        json.closeList();
+    }
+
+    private static Object argument(LogicalPlan command, String name) throws Exception {
+        java.lang.reflect.Field field = Lazily.field(command.getClass(), name);
+        return field == null ? null : field.get(command);
+    }
+
+    /** By reflection: the compiler knows no static methods of interfaces. */
+    private static Identifier renamed(List parts) throws Exception {
+        String[] space = new String[parts.size() - 1];
+        for (int i = 0; i < space.length; i++) space[i] = (String) parts.get(i);
+        java.lang.reflect.Method of = Identifier.class.getMethod("of", new Class[] {String[].class, String.class});
+        return (Identifier) of.invoke(null, new Object[] {space, parts.get(space.length)});
+    }
+
+    private static void loaded(org.apache.spark.sql.connector.catalog.Table table, Eye[] eyes, Json json) throws Exception {
+        json.open().entry("table", table.name()).entry("class", table.getClass().getName());
+        json.entry("schemaText", org.apache.spark.sql.connector.catalog.CatalogV2Util.v2ColumnsToStructType(table.columns()).json());
+        Values.layout(table, json);
+        for (int i = 0; i < eyes.length; i++) if (eyes[i].table(table, json)) break;
+        json.close();
+    }
+
+    private static void namespace(LogicalPlan command, Json json) throws Exception {
+        List children = PlanWriter.list(command.children());
+        Object child = children.isEmpty() ? null : children.get(0);
+        if (!(child instanceof ResolvedNamespace)) return;
+        CatalogPlugin catalog = ((ResolvedNamespace) child).catalog();
+        List parts = PlanWriter.list(((ResolvedNamespace) child).namespace());
+        String[] space = (String[]) parts.toArray(new String[0]);
+        if (!(catalog instanceof SupportsNamespaces) || !((SupportsNamespaces) catalog).namespaceExists(space)) return;
+        json.key("namespace");
+        texts(((SupportsNamespaces) catalog).loadNamespaceMetadata(space), json);
+    }
+
+    private static void texts(Map map, Json json) {
+        json.open();
+        TreeMap sorted = new TreeMap(map);
+        for (java.util.Iterator i = sorted.entrySet().iterator(); i.hasNext();) {
+            Map.Entry entry = (Map.Entry) i.next();
+            json.entry((String) entry.getKey(), entry.getValue() == null ? null : entry.getValue().toString());
+        }
+        json.close();
+    }
+}
