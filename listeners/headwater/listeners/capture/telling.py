@@ -14,6 +14,8 @@ from headwater.listeners.capture.batch.commits import By, Commits
 from headwater.listeners.capture.batch.kept import Keeping
 from headwater.listeners.capture.batch.shapes import ShapeOfWrite, shape_of, shape_of_reading
 from headwater.listeners.capture.commands import Command
+from headwater.listeners.capture.formats import all_formats
+from headwater.listeners.capture.formats.protocol import TellsLoose
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.register import register
 from headwater.listeners.capture.scene import Scene
@@ -86,7 +88,19 @@ class Teller:
             detail = f"{record['count']} statements weren't read: the queue was full"
             yield self._gap(record, GapReason.QUEUE_OVERFLOW, detail, missed=record["count"])
         elif kind == "loose":
-            detail = f"{record['fact'].get('hook', 'something')} was committed outside of any statement"
+            yield from self._loose(record)
+
+    def _loose(self, record: Mapping[str, Any]) -> Iterator[Event]:
+        """What was committed by calling a library, without a statement around it."""
+        fact = record["fact"]
+        told = [each.loose(fact, self._scene) for each in all_formats() if isinstance(each, TellsLoose)]
+        outputs = tuple(output for each in told for output in each)
+        if outputs:
+            sink = outputs[0].table or outputs[0].dataset
+            found = self._jobs.attribution({}, (), None if sink is None else str(sink))
+            yield self._commits.loose(outputs, By(found.job, found.run, found.parent_job))
+        if not outputs or any(output.snapshot is None for output in outputs):
+            detail = f"{fact.get('hook', 'something')} was committed outside of any statement"
             yield self._gap(record, GapReason.NOT_SUPPORTED, detail)
 
     def _statement(self, record: Mapping[str, Any]) -> Iterator[Event]:

@@ -93,6 +93,12 @@ class Commits:
         for gap in self._gaps(shape, reads, zip(outcomes, sinks, strict=True), barrier):
             yield gap.model_copy(update=_account(statement, by))
 
+    def loose(self, outputs: tuple[Output, ...], by: By) -> Committed:
+        """What was committed without a statement: nobody sees what it was made from."""
+        return Committed(
+            barrier=self._next_barrier(), job=by.job, run=by.run, parent_job=by.parent_job, outputs=outputs
+        )
+
     def failed(self, statement: Statement, shape: ShapeOfWrite, by: By) -> StatementFailed:
         failure = statement.failure
         assert failure is not None  # noqa: S101 - the caller's business

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from headwater.events import AlterTable, CommitKind, Extent, Format, Output, ShapedSink, ShapedSource, Since
 from headwater.listeners.capture.plan.tree import Node, Plan
@@ -98,4 +98,14 @@ class TableFormat(Protocol):
 
     def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
         """How the write changed the table's schema, told before its commit."""
+        ...
+
+
+@runtime_checkable
+class TellsLoose(Protocol):
+    """A format some of whose commits are made without a statement, by calling its library."""
+
+    def loose(self, fact: Mapping[str, Any], scene: Scene) -> tuple[Output, ...]:
+        """What a fact that a hook noted outside of any execution says was committed; none where that isn't rows, or
+        isn't this format's."""
         ...

@@ -132,6 +132,7 @@ public final class DeltaHook {
         Json json = begun("committed", txn.deltaLog()).entry("readVersion", txn.readVersion()).entry("txnId", txn.txnId());
         DeltaNotes.table((org.apache.spark.sql.catalyst.catalog.CatalogTable) Options.get(txn.catalogTable()), json);
         json.entry("life", txn.metadata().id());
+        if (txn.metadata().partitionColumns().nonEmpty()) json.entry("overwrites", txn.spark().conf().get("spark.sql.sources.partitionOverwriteMode"));
         if (txn.newMetadata().isEmpty()) return json;
         DeltaNotes.metadata("metadata", txn.metadata(), json);
         if (txn.readVersion() >= 0) DeltaNotes.metadata("before", txn.snapshot().metadata(), json);

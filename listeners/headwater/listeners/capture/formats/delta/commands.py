@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
+from headwater.events import CommitKind, Extent
 from headwater.listeners.capture.commands import Command, Part, Write
 from headwater.listeners.capture.formats.delta.ddl import altered_by, converted_by, created_by
 from headwater.listeners.capture.formats.delta.places import Place, place_of, relation_below
@@ -54,6 +56,16 @@ def table_of_command(node: Node, plan: Plan) -> tuple[Node, Place] | None:
     return None if place is None else (node, place)
 
 
+def _dynamic(node: Node, plan: Plan, scene: Scene) -> Write | None:
+    """INSERT OVERWRITE where the session overwrites dynamically: the rows say which partitions are replaced."""
+    relation, query = relation_below(plan, node.plan_of("table")), node.plan_of("query")
+    target = None if relation is None else sink_of(relation, plan, scene)
+    if relation is None or target is None or query is None:
+        return None
+    names = tuple((plan.attribute(number).name,) for number in relation.output)
+    return Write((Part(replace(target, kind=CommitKind.OVERWRITE, replaced=Extent.PART), query, names),))
+
+
 def _created(node: Node, plan: Plan, scene: Scene) -> Write | None:
     """CREATE TABLE … CLONE, … LIKE, and what the older way of writing a table makes."""
     query = node.plan_of("query")
@@ -99,6 +111,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "MergeIntoCommand": _ROW_LEVEL,
     "UpdateCommand": _ROW_LEVEL,
     "DeleteCommand": _ROW_LEVEL,
+    "DeltaDynamicPartitionOverwriteCommand": Command(_dynamic),
     "OptimizeTableCommand": _REWRITES,
     "DeltaReorgTableCommand": _REWRITES,
     "VacuumTableCommand": _KEEPS,

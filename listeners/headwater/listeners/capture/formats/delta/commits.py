@@ -28,6 +28,8 @@ class Commit:
     operation: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, int] = field(default_factory=dict)
+    overwrites: str | None = None
+    """The session's partitionOverwriteMode, where the table has partitions."""
     table: Mapping[str, Any] | None = None
     metadata: Mapping[str, Any] | None = None
     """Only where this commit changed it."""
@@ -106,6 +108,7 @@ def _commit(note: Mapping[str, Any], found: Mapping[str, Any] | None) -> Commit:
         operation=note.get("operation") or info.get("operation", ""),
         parameters=info.get("operationParameters") or _decoded(note.get("parameters", {})),
         metrics=_counts(note.get("metrics") or info.get("operationMetrics") or {}),
+        overwrites=note.get("overwrites"),
         table=note.get("table"),
         metadata=note.get("metadata"),
         before=note.get("before"),

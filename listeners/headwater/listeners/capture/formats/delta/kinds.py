@@ -43,22 +43,25 @@ def kind_of(commit: Commit) -> CommitKind:
     return _KINDS.get(word, CommitKind.OTHER)
 
 
-def extent_of(commit: Commit, kind: CommitKind) -> Extent:
+def extent_of(commit: Commit, kind: CommitKind, options: Mapping[str, str]) -> Extent:
+    """`options` are the write's own, in lower case."""
     if kind in _KEEPS_ROWS:
         return Extent.NOTHING
     if kind in _MADE_ANEW or commit.operation == "CONVERT":
         return Extent.ALL
     if kind is CommitKind.OVERWRITE:
-        return _overwritten(commit.parameters)
+        return _overwritten(commit, options.get("partitionoverwritemode"))
     if kind in {CommitKind.DELETE, CommitKind.TRUNCATE}:
         return Extent.ALL if _matches_all(commit.parameters.get("predicate")) else Extent.PART
     return Extent.UNKNOWN if kind is CommitKind.OTHER else Extent.PART
 
 
-def _overwritten(parameters: Mapping[str, Any]) -> Extent:
-    if parameters.get("isDynamicPartitionOverwrite") in {True, "true"}:
+def _overwritten(commit: Commit, asked: str | None) -> Extent:
+    """Which partitions a dynamic overwrite replaces depends on the rows; the log doesn't say that it was one."""
+    mode = asked or commit.overwrites or "static"
+    if commit.overwrites is not None and mode.lower() == "dynamic":
         return Extent.PART
-    return Extent.ALL if _matches_all(parameters.get("predicate")) else Extent.PART
+    return Extent.ALL if _matches_all(commit.parameters.get("predicate")) else Extent.PART
 
 
 def _matches_all(predicate: Any) -> bool:
