@@ -51,15 +51,12 @@ class Keeping:
     def seen_through(self, shape: ShapeOfWrite, rdds: Iterable[Mapping[str, Any]], plan: Plan) -> ShapeOfWrite:
         """The shape with what was kept in place of the RDDs that are known; the others stay opaque."""
         for rdd in rdds:
-            known = [self._by_id.get(each) for each in rdd["ids"]]
-            if known and all(each is not None and each[0] is known[0][0] for each in known if known[0]):
-                columns = {
-                    plan.attribute(number).name: each[1]
-                    for number, each in zip(plan.nodes[rdd["node"]].output, known, strict=True)
-                    if each is not None
-                }
-                assert known[0] is not None  # noqa: S101 - all are
-                shape = _replaced(shape, rdd["node"], known[0][0], columns)
+            known = [found for each in rdd["ids"] if (found := self._by_id.get(each)) is not None]
+            if not known or len(known) < len(rdd["ids"]) or any(kept is not known[0][0] for kept, _ in known):
+                continue
+            numbers = plan.nodes[rdd["node"]].output
+            columns = {plan.attribute(n).name: place for n, (_, place) in zip(numbers, known, strict=True)}
+            shape = _replaced(shape, rdd["node"], known[0][0], columns)
         return shape
 
 
