@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from headwater.events import Event, Gap, GapReason, JobName
 from headwater.listeners.capture.batch.commits import Commits
+from headwater.listeners.capture.batch.omitted import Omitting
 from headwater.listeners.capture.register import ignored
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.tap import QUEUE, Tap
@@ -48,8 +49,9 @@ class Capture:
         self._tap = Tap(context, settings, ignored())
         self._jobs = jobs
         self._tell = bus.tell
-        commits = Commits(scene, bus.producer.next_barrier, settings.lineage_repeat)
-        self._teller = Teller(scene, commits, jobs, bus.tell)
+        omitting = Omitting(scene)
+        commits = Commits(scene, omitting, bus.producer.next_barrier, settings.lineage_repeat)
+        self._teller = Teller(scene, commits, omitting, jobs, bus.tell)
         self._marks: dict[str, threading.Event] = {}
         self._own = {"mark": self._marked, "lost": self._lost, "failed": self._failed}
         self._stopped = threading.Event()

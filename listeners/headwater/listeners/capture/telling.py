@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 from headwater.events import Event, Gap, GapReason, JobEvent, JobName
 from headwater.listeners.capture.batch.commits import By, Commits
 from headwater.listeners.capture.batch.kept import Keeping
+from headwater.listeners.capture.batch.omitted import Omitting
 from headwater.listeners.capture.batch.shapes import ShapeOfWrite, shape_of, shape_of_reading
 from headwater.listeners.capture.commands import Command
 from headwater.listeners.capture.formats import all_formats
@@ -56,23 +57,25 @@ class _Known:
 class Teller:
     """For one thread."""
 
-    def __init__(self, scene: Scene, commits: Commits, jobs: Attributes, tell: Callable[[Event], object]) -> None:
+    def __init__(
+        self, scene: Scene, commits: Commits, omitting: Omitting, jobs: Attributes, tell: Callable[[Event], object]
+    ) -> None:
         self._scene = scene
         self._commits = commits
         self._jobs = jobs
         self._tell = tell
         self._shapes: OrderedDict[str, _Known] = OrderedDict()
         self._keeping = Keeping()
+        self._omitting = omitting
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Tell what a record of the tap says. Whatever goes wrong is told as a Gap."""
         try:
-            drafts = list(self._drafts(record))
+            for draft in self._drafts(record):
+                self._tell(draft)
         except Exception as e:  # noqa: BLE001 - a statement that can't be read must not stop the next one
             _LOG.debug("a statement couldn't be told", exc_info=True)
-            drafts = [self._gap(record, GapReason.CAPTURE_FAILED, f"{type(e).__name__}: {e}")]
-        for draft in drafts:
-            self._tell(draft)
+            self._tell(self._gap(record, GapReason.CAPTURE_FAILED, f"{type(e).__name__}: {e}"))
 
     def _drafts(self, record: Mapping[str, Any]) -> Iterator[Event]:
         for catalog in record.get("catalogs", ()):
@@ -108,6 +111,12 @@ class Teller:
         statement = statement_of(record, known.plan)
         if known.shape is not None and "rdds" in record:
             known = replace(known, shape=self._keeping.seen_through(known.shape, record["rdds"], known.plan))
+        if known.shape is not None:
+            yield from self._declared(statement, known.shape)
+            shown = self._omitting.shown(known.shape)
+            if shown is None and known.command is not None:
+                known = replace(known, command=replace(known.command, write=None))
+            known = replace(known, shape=shown)
         if record.get("reading"):
             yield from self._reading(record, statement, known)
             return
@@ -131,6 +140,10 @@ class Teller:
             yield self._gap(record, GapReason.CAPTURE_FAILED, known.fault)
         elif known.shape is not None:
             yield from self._commits.events(statement, known.shape, self._by(statement, known.shape))
+
+    def _declared(self, statement: Statement, shape: ShapeOfWrite) -> Iterator[Event]:
+        for draft in self._omitting.declared(shape):
+            yield _accounted(draft, statement, self._by(statement, None))
 
     def _told(self, statement: Statement, known: _Known, command: Command) -> Iterator[Event]:
         by = self._by(statement, known.shape)

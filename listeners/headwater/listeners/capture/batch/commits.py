@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -27,12 +27,15 @@ from headwater.events import (
     Source,
     StatementFailed,
 )
+from headwater.listeners.capture.batch.omitted import Omitting
 from headwater.listeners.capture.batch.shapes import Leaf, Reached, ShapeOfWrite, fingerprinted
 from headwater.listeners.capture.formats.protocol import Outcome, Version
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.statements import Statement
 
 _REMEMBERED: Final = 10_000
+_UNTOLD: Final = Version()
+_NO_VERSION: Final = {"snapshot": None, "version": None, "parent": None, "candidates": ()}
 _PLACE: Final = ("dataset", "table", "life", "format", "branch", "main", "opaque")
 
 
@@ -57,15 +60,16 @@ class _Read:
 class Commits:
     """For one producer and one thread: which shapes were told, and when."""
 
-    def __init__(self, scene: Scene, next_barrier: Callable[[], int], repeat: float) -> None:
+    def __init__(self, scene: Scene, omitting: Omitting, next_barrier: Callable[[], int], repeat: float) -> None:
         self._scene = scene
+        self._omitting = omitting
         self._next_barrier = next_barrier
         self._repeat = repeat
         self._told: OrderedDict[bytes, float] = OrderedDict()
 
     def events(self, statement: Statement, shape: ShapeOfWrite, by: By) -> Iterator[Event]:
         """Drafts, in order. None at all where nothing was committed."""
-        outcomes = [_outcome(reached, statement) for reached in shape.parts]
+        outcomes = [self._outcome(reached, statement) for reached in shape.parts]
         if shape.parts and not any(each.outputs or each.gap for each in outcomes):
             return
         for reached in shape.parts:
@@ -118,8 +122,9 @@ class Commits:
 
     def _reads(self, statement: Statement, shape: ShapeOfWrite) -> Iterator[_Read]:
         for number, leaf in enumerate(shape.leaves):
-            for version in versions(leaf, statement):
-                source = shape.sources[leaf.source]
+            source = shape.sources[leaf.source]
+            told = (_UNTOLD,) if self._omitting.of(source).data_lineage else versions(leaf, statement)
+            for version in told:
                 yield _Read(number, _input(source, version, versioned=leaf.described.versioned), version.why)
 
     def _outputs(
@@ -129,6 +134,12 @@ class Commits:
             made_from = tuple(dict.fromkeys(inputs.index(read.input) for read in reads if read.leaf in reached.leaves))
             for output in outcome.outputs:
                 yield output if output.made_from is not None else output.model_copy(update={"made_from": made_from})
+
+    def _outcome(self, reached: Reached, statement: Statement) -> Outcome:
+        outcome = _outcome(reached, statement)
+        if not self._omitting.of(reached.part.target.sink).data_lineage:
+            return outcome
+        return replace(outcome, outputs=tuple(o.model_copy(update=_NO_VERSION) for o in outcome.outputs), gap=None)
 
     def _lineage(
         self, statement: Statement, shape: ShapeOfWrite, sinks: tuple[ShapedSink, ...], fingerprint: bytes, by: By

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from headwater.events import ColumnLineage, Derivation
 from headwater.listeners.capture.batch.commits import versions
-from headwater.listeners.capture.batch.shapes import Leaf, Reached, ShapeOfWrite, shape_of_reading
+from headwater.listeners.capture.batch.shapes import Reached, ShapeOfWrite, shape_of_reading, without_leaf
 from headwater.listeners.capture.plan.columns import Lineage, Origin, lineage_of
 from headwater.listeners.capture.plan.tree import Plan
 from headwater.listeners.capture.scene import Scene
@@ -77,7 +77,7 @@ def _replaced(shape: ShapeOfWrite, node: int, kept: _Kept, columns: Mapping[str,
     dropped = ShapeOfWrite(
         tuple(sources), leaves, parts, tuple(dict.fromkeys(edges)), (*shape.unknown, *kept.lineage.unknown)
     )
-    return _without(dropped, place, gone)
+    return without_leaf(dropped, place)
 
 
 def _place_of(source: Any, sources: list[Any]) -> int:
@@ -125,24 +125,3 @@ def _whole(output: int, origin: Origin, sources: Mapping[int, int]) -> ColumnLin
         derivation=origin.derivation,
         expression=origin.expression,
     )
-
-
-def _without(shape: ShapeOfWrite, place: int, source: int) -> ShapeOfWrite:
-    """The shape without a leaf, and without its source, unless another leaf has it too."""
-    leaves = tuple(leaf for n, leaf in enumerate(shape.leaves) if n != place)
-    parts = tuple(
-        replace(part, leaves=tuple(n - (n > place) for n in part.leaves if n != place)) for part in shape.parts
-    )
-    if any(leaf.source == source for leaf in leaves):
-        return replace(shape, leaves=leaves, parts=parts)
-    return ShapeOfWrite(
-        tuple(each for n, each in enumerate(shape.sources) if n != source),
-        tuple(_shifted(leaf, source) for leaf in leaves),
-        parts,
-        tuple(edge.model_copy(update={"input": edge.input - (edge.input > source)}) for edge in shape.columns),
-        shape.unknown,
-    )
-
-
-def _shifted(leaf: Leaf, source: int) -> Leaf:
-    return replace(leaf, source=leaf.source - (leaf.source > source))

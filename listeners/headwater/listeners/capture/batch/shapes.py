@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from headwater.events import ColumnLineage, ShapedSink, ShapedSource
@@ -81,6 +81,39 @@ def fingerprinted(
 ) -> bytes:
     """A hash of a secret can be guessed at: options lose theirs before they count."""
     return fingerprint_of([_clean(s, redactor) for s in sources], [_clean(s, redactor) for s in sinks], columns)
+
+
+def without_leaf(shape: ShapeOfWrite, place: int) -> ShapeOfWrite:
+    """The shape without a leaf, and without its source, unless another leaf has that too."""
+    source = shape.leaves[place].source
+    leaves = tuple(leaf for n, leaf in enumerate(shape.leaves) if n != place)
+    parts = tuple(
+        replace(part, leaves=tuple(n - (n > place) for n in part.leaves if n != place)) for part in shape.parts
+    )
+    if any(leaf.source == source for leaf in leaves):
+        return replace(shape, leaves=leaves, parts=parts)
+    return ShapeOfWrite(
+        tuple(each for n, each in enumerate(shape.sources) if n != source),
+        tuple(replace(leaf, source=leaf.source - (leaf.source > source)) for leaf in leaves),
+        parts,
+        tuple(
+            edge.model_copy(update={"input": edge.input - (edge.input > source)})
+            for edge in shape.columns
+            if edge.input != source
+        ),
+        shape.unknown,
+    )
+
+
+def without_part(shape: ShapeOfWrite, number: int) -> ShapeOfWrite:
+    """The shape without one of the things it writes. What only that was made of stays read."""
+    edges = (
+        edge.model_copy(update={"output": edge.output - (edge.output > number)})
+        for edge in shape.columns
+        if edge.output != number
+    )
+    parts = tuple(part for n, part in enumerate(shape.parts) if n != number)
+    return replace(shape, parts=parts, columns=tuple(edges))
 
 
 def _clean(shape: Side, redactor: Redactor) -> Side:

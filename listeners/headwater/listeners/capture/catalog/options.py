@@ -53,8 +53,10 @@ class Declarations:
 
     def of(self, catalog: NamedCatalog) -> tuple[CatalogOptionsDeclared, ...]:
         """What has to be told of a catalog that is used: nothing, when it is known."""
-        known = self._first.setdefault(_identity(catalog), catalog)
-        if known is catalog:
+        identity = _identity(catalog)
+        known = self._first.get(identity)
+        if known is None:
+            self._first[identity] = catalog
             return (_declared(catalog),)
         if _declared_options(known) != _declared_options(catalog):
             _LOG.warning(
