@@ -13,6 +13,7 @@ from uuid import uuid4
 from headwater.events import Event, Gap, GapReason, JobName
 from headwater.listeners.capture.batch.commits import Commits
 from headwater.listeners.capture.batch.omitted import Omitting
+from headwater.listeners.capture.quiet import Quiet
 from headwater.listeners.capture.register import ignored
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.tap import QUEUE, Tap
@@ -55,9 +56,11 @@ class Capture:
         self._marks: dict[str, threading.Event] = {}
         self._own = {"mark": self._marked, "lost": self._lost, "failed": self._failed}
         self._stopped = threading.Event()
+        self._quiet = Quiet()
         self._thread = threading.Thread(target=self._run, name="headwater-capture", daemon=True)
 
     def start(self) -> None:
+        self._quiet.begin()
         self._tap.start()
         self._thread.start()
         for part in self._tap.degraded:
@@ -79,6 +82,7 @@ class Capture:
         self._stopped.set()
         try:
             self._tap.stop()
+            self._quiet.end()
         except Exception as e:  # noqa: BLE001 - the JVM may be gone, and all that was in it too
             _LOG.debug("the tap can't be taken out of the driver: %s", e)
         self._thread.join(timeout)
