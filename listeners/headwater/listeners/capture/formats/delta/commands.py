@@ -62,7 +62,8 @@ def _dynamic(node: Node, plan: Plan, scene: Scene) -> Write | None:
     target = None if relation is None else sink_of(relation, plan, scene)
     if relation is None or target is None or query is None:
         return None
-    names = tuple((plan.attribute(number).name,) for number in relation.output)
+    more = plan.nodes[query].output[len(relation.output) :]
+    names = tuple((plan.attribute(number).name,) for number in (*relation.output, *more))
     return Write((Part(replace(target, kind=CommitKind.OVERWRITE, replaced=Extent.PART), query, names),))
 
 

@@ -25,6 +25,8 @@ class Commit:
     read_version: int
     """What the transaction read; others may have committed since, so it isn't the version before."""
     life: str | None
+    transaction: str | None = None
+    """Its id, which stands in the log too: the same version can be found by it."""
     operation: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, int] = field(default_factory=dict)
@@ -105,6 +107,7 @@ def _commit(note: Mapping[str, Any], found: Mapping[str, Any] | None) -> Commit:
         version=note.get("version", found and found.get("version")),
         read_version=note["readVersion"],
         life=note.get("life"),
+        transaction=note.get("txnId"),
         operation=note.get("operation") or info.get("operation", ""),
         parameters=info.get("operationParameters") or _decoded(note.get("parameters", {})),
         metrics=_counts(note.get("metrics") or info.get("operationMetrics") or {}),

@@ -1,0 +1,91 @@
+"""Delta's versions under races: what is told is what the logs of the tables say, by both exact ways."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.matrix.delta_racer import QUICK, WRITERS, Told, make_tables, race, wrongs
+from tests.matrix.harness import DELTA, Driver, driver_with
+
+ROUNDS, LONG_ROUNDS = 5, 40
+SECONDS = 1800
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Generator[Driver, None, None]:
+    with driver_with(java_home, DELTA, **QUICK) as driver:
+        yield driver
+
+
+def test_writers_in_one_application(driver: Driver, tmp_path: Path) -> None:
+    make_tables(driver, tmp_path)
+
+    told = race(driver, tmp_path, "a", ROUNDS)
+
+    assert len(told) == WRITERS * ROUNDS
+    assert not wrongs(tmp_path, told)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(SECONDS)
+def test_two_applications(driver: Driver, java_home: Path, tmp_path: Path) -> None:
+    make_tables(driver, tmp_path)
+    with racer(java_home, tmp_path, "a") as one, racer(java_home, tmp_path, "b") as other:
+        for each in (one, other):
+            started(each)
+        for each in (one, other):
+            assert each.stdin
+            each.stdin.write("go\n")
+            each.stdin.flush()
+        told = [line for each in (one, other) for line in told_by(each)]
+
+    assert len(told) == 2 * WRITERS * LONG_ROUNDS
+    assert not wrongs(tmp_path, told)
+    assert retried(tmp_path / "t"), "nobody was in anybody's way"
+
+
+@contextmanager
+def racer(java_home: Path, directory: Path, application: str) -> Iterator[subprocess.Popen[str]]:
+    words = [str(java_home), str(directory), application, str(LONG_ROUNDS)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.matrix.delta_racer", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def started(process: subprocess.Popen[str]) -> None:
+    assert process.stdout
+    assert any(line.strip() == "READY" for line in iter(process.stdout.readline, "")), "it never got ready"
+
+
+def told_by(process: subprocess.Popen[str]) -> list[Told]:
+    out, _ = process.communicate(timeout=SECONDS)
+    return [told_in(json.loads(line)) for line in out.splitlines() if line.startswith("{")]
+
+
+def told_in(line: dict[str, Any]) -> Told:
+    return Told(line["who"], tuple(line["made"]), tuple(line["read"]), line["gaps"], tuple(line["transactions"]))
+
+
+def retried(table: Path) -> int:
+    """How many commits were made on another version than their transaction had read."""
+    found = 0
+    for file in (table / "_delta_log").glob("0*.json"):
+        infos = [json.loads(line).get("commitInfo") for line in file.read_text().splitlines()]
+        found += sum(info is not None and info["readVersion"] != int(file.stem) - 1 for info in infos)
+    return found

@@ -1,0 +1,81 @@
+"""Delta without the hook in it: nothing that is told is wrong, and what isn't exact says so."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from headwater.events import Committed, Gap, GapReason
+from tests.matrix.delta_racer import QUICK
+from tests.matrix.harness import DELTA, Driver, driver_with, of, the
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Generator[Driver, None, None]:
+    with driver_with(java_home, DELTA, **QUICK, spark__headwater__capture__hooks="off") as driver:
+        yield driver
+
+
+@pytest.fixture
+def db(driver: Driver) -> str:
+    name = driver.database()
+    driver.run(
+        f"CREATE TABLE {name}.t USING delta AS SELECT 1 AS id, 'a' AS v",
+        f"CREATE TABLE {name}.s USING delta AS SELECT 2 AS id, 'b' AS v",
+        f"INSERT INTO {name}.s VALUES (3, 'c')",
+    )
+    return name
+
+
+WRITES = {
+    "append": "INSERT INTO {db}.t SELECT * FROM {db}.s",
+    "count": "INSERT INTO {db}.t SELECT count(*), 'x' FROM {db}.s",
+    "overwrite": "INSERT OVERWRITE {db}.t SELECT * FROM {db}.s",
+    "merge": "MERGE INTO {db}.t USING {db}.s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *",
+    "delete": "DELETE FROM {db}.t WHERE id = 1",
+    "update": "UPDATE {db}.t SET v = 'z'",
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_version_is_a_candidate(driver: Driver, db: str, name: str) -> None:
+    told = driver.told(WRITES[name].format(db=db))
+
+    committed = the(Committed, told)
+    (output,) = committed.outputs
+    assert output.snapshot is None
+    assert 1 in output.candidates
+    assert {gap.reason for gap in of(Gap, told)} == {GapReason.NOT_EXACT}
+    reads = {str(each.table.table): each for each in committed.inputs if each.table}
+    if "{db}.s" in WRITES[name]:
+        assert reads["s"].snapshot == 1
+    for each in committed.inputs:
+        assert each.snapshot is not None or each.candidates
+
+
+@pytest.mark.parametrize(
+    "nothing", ["DELETE FROM {db}.t WHERE id = 9", "INSERT INTO {db}.t SELECT * FROM {db}.s WHERE id > 9"]
+)
+def test_nothing_stays_nothing(driver: Driver, db: str, nothing: str) -> None:
+    told = driver.told(nothing.format(db=db))
+
+    assert not of(Committed, told)
+    assert not of(Gap, told)
+
+
+def test_a_path_is_found_by_its_option(driver: Driver, db: str) -> None:
+    path = str(driver.warehouse / db)
+    told = driver.told(lambda spark: spark.table(f"{db}.s").write.format("delta").save(path))
+
+    (output,) = the(Committed, told).outputs
+    assert (output.snapshot, output.candidates) == (None, (0,))
+
+
+def test_a_table_that_is_made_is_a_gap(driver: Driver, db: str) -> None:
+    told = driver.told(f"CREATE TABLE {db}.n USING delta AS SELECT * FROM {db}.s")
+
+    (output,) = the(Committed, told).outputs
+    assert output.snapshot is None
+    assert of(Gap, told)
