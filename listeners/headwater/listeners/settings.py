@@ -28,6 +28,8 @@ PREFIX: Final = "spark.headwater."
 _LISTS: Final = ("listeners", "catalog.listeners", "job.listeners")
 _SMALLEST_SPOOL: Final = 64 * 1024
 _CLOSE: Final = 0.6
+DEFAULT_LISTENER: Final = "log"
+"""Who is told where nobody is named: a local log, which a new user can read at once. An empty `listeners` is nobody."""
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -99,6 +101,8 @@ def read_settings(conf: Mapping[str, str]) -> tuple[Settings, tuple[Configuratio
     A key or value that is wrong counts as not given. Keys below the name of a configured listener are that listener's.
     """
     given = {key[len(PREFIX) :]: value for key, value in conf.items() if key.startswith(PREFIX)}
+    if not any(key in given for key in _LISTS):
+        given["listeners"] = DEFAULT_LISTENER
     listeners = _listeners_in(given)
     right: dict[str, str] = {}
     faults: list[ConfigurationError] = []

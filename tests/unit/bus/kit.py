@@ -48,7 +48,7 @@ def bus_of(
     """A bus with these listeners; it is stopped at the end, if the test didn't."""
     SCRIPTS.update(scripts)
     items = ",".join(f"{name}={__name__}:ScriptFactory" for name in scripts)
-    keys = {"spool.dir": str(spools), "spool.fsync": "none", **({"listeners": items} if items else {})}
+    keys = {"spool.dir": str(spools), "spool.fsync": "none", "listeners": items}
     keys |= configuration or {}
     conf = {key if key.startswith("spark.") else f"spark.headwater.{key}": value for key, value in keys.items()}
     bus = Bus.open(conf, Application("application_1", "orders"), options=options)

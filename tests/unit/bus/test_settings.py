@@ -24,8 +24,14 @@ def read_all(keys: dict[str, str]) -> tuple[Settings, list[str]]:
 def test_nothing_given_is_off_and_has_no_fault() -> None:
     settings, faults = read_settings({"spark.app.name": "x", "spark.headwaters": "another's"})
     assert not settings.enabled
-    assert settings == Settings()
+    assert settings == Settings(listeners=("log",))
     assert faults == ()
+
+
+def test_where_nobody_is_named_a_log_is_kept_and_nothing_where_that_is_nobody() -> None:
+    assert read_all({})[0].listener_names == ("log",)
+    assert read_all({"listeners": ""})[0].listener_names == ()
+    assert read_all({"job.listeners": "console"})[0].listener_names == ("console",)
 
 
 def test_the_defaults_are_those_that_are_promised() -> None:
@@ -130,7 +136,7 @@ def test_each_wrong_value_is_told_and_its_default_holds() -> None:
         capture_reads="true",
     )
     assert len(faults) == 6
-    assert settings == Settings(capture_reads=True)
+    assert settings == Settings(listeners=("log",), capture_reads=True)
     assert any("spark.headwater.spool.fsync: " in fault and "'always'" in fault for fault in faults)
 
 
