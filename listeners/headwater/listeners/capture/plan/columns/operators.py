@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from headwater.listeners.capture.plan.columns.expressions import Expressions, Outcome
 from headwater.listeners.capture.plan.columns.origins import NONE, How, Members, Origins
 from headwater.listeners.capture.plan.columns.values import NOTHING, Part, Scope, Value, either, value
-from headwater.listeners.capture.plan.tree import Node, Plan
+from headwater.listeners.capture.plan.tree import Expression, Node, Plan
 
 PASSING: Final = frozenset(
     [
@@ -35,8 +35,8 @@ PASSING: Final = frozenset(
 """Give the columns of their child as they are, and choose no rows by what is in them."""
 MADE_HERE: Final = frozenset(["CommandResult", "EmptyRelation", "LocalRelation", "OneRowRelation", "Range"])
 """Leaves that read nothing."""
-_WITHOUT_ROWS: Final = frozenset(["JsonTuple", "Stack"])
-"""Generators that make as many rows whatever is in their columns."""
+_AS_MANY_AS_WRITTEN: Final = frozenset(["CreateArray", "CreateMap"])
+"""What a generator makes as many rows of, whatever is in it."""
 
 
 class Work:
@@ -196,8 +196,14 @@ def _generate(work: Work, node: Node) -> Outcome:
     generator = work.plan.expressions[reference]
     if generator.name == "Stack":
         return added(below, outputs, _stacked(work, generator.inputs[1:], len(outputs), below.scope))
-    rows = NONE if generator.name in _WITHOUT_ROWS else work.deciding([reference], below.scope, How.FILTER)
+    rows = work.deciding([reference], below.scope, How.FILTER) if _makes_rows(work.plan, generator) else NONE
     return added(below, outputs, [work.expressions.value(reference, below.scope)] * len(outputs), rows)
+
+
+def _makes_rows(plan: Plan, generator: Expression) -> bool:
+    """Whether what is in its columns decides how many rows there are."""
+    first = plan.expressions[generator.inputs[0]] if generator.inputs and generator.inputs[0] >= 0 else None
+    return generator.name != "JsonTuple" and (first is None or first.name not in _AS_MANY_AS_WRITTEN)
 
 
 def _stacked(work: Work, references: tuple[int, ...], width: int, scope: Scope) -> list[Value]:
