@@ -120,6 +120,10 @@ class ScriptedTap(Tap):
         """How many executions it believes to be running."""
         return int(self._field("open").size())
 
+    def held_facts(self) -> int:
+        """How many facts of hooks wait for a statement to end."""
+        return int(self._java.call("Facts", "held"))
+
     def records(self, seconds: float = 60) -> list[dict[str, Any]]:
         """All that the tap has to say of what was done so far, without the mark at its end."""
         assert self.settle("end", seconds)
@@ -151,7 +155,7 @@ def compiled(spark: SparkSession, source: str) -> Any:
     """An object of the class in this source, which may name headwater's own classes."""
     context: Any = spark.sparkContext
     compiler = context._jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(Java(context)._loader)
+    compiler.setParentClassLoader(Java(context).load("Eye").getClassLoader())
     compiler.cook(source)
     name = source.partition("public class ")[2].split()[0]
     made = compiler.getClassLoader().loadClass(f"headwatertest.{name}")

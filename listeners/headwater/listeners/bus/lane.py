@@ -122,6 +122,10 @@ class Lane:
 
     def _run(self) -> None:
         try:
+            self._options.enter()
+        except Exception as e:  # noqa: BLE001 - the listener can do without
+            _LOG.debug("the thread of listener %s: %s", self.name, words_of(e))
+        try:
             self._serve_all()
             self._state = State.FAILED if self._state is State.FAILED else State.CLOSED
         except GivenUpError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from headwater.journal import Files
@@ -40,3 +41,5 @@ class BusOptions:
     dead_spools: int = 4
     """What dead drivers left may take so many times `spool.max.bytes`; above it the oldest goes."""
     files: Files = OS_FILES
+    enter: Callable[[], object] = lambda: None
+    """Called on each listener's thread before it does anything else."""

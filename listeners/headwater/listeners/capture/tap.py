@@ -21,6 +21,13 @@ _SPARKS_OWN: Final = frozenset({"Catalog"})
 """Hooks that reach into nobody's library: registered where Spark lets listeners register."""
 
 
+def disown(context: Any) -> None:
+    """What the calling thread does in Spark from now on isn't the job's doing, and isn't told: a listener that writes
+    with Spark would else be told of its own writes for ever."""
+    if type(context._gateway).__name__ == "ClientServer":  # else the tag would be on any thread of the JVM
+        context.addJobTag(OWN_TAG)
+
+
 class Tap:
     """Registered for one SparkContext, from `start` to `stop`."""
 

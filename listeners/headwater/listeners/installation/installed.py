@@ -8,6 +8,8 @@ import time
 from typing import Any, Final
 
 from headwater.events.health import Gap, GapReason
+from headwater.listeners.bus import BusOptions
+from headwater.listeners.capture.tap import disown
 from headwater.listeners.installation.parts import BusPart, CapturePart, Parts
 from headwater.listeners.jobs import Ending, Jobs, application_facts, blocks
 from headwater.listeners.jobs.desk import Desk
@@ -96,7 +98,8 @@ class Installation:
         configuration = dict(self.context._conf.getAll())
         settings, _ = read_settings(configuration)  # the bus tells the faults
         facts = application_facts(self.context, configuration, dict(os.environ))
-        bus = self._bus = self._parts.open_bus(configuration, Application(facts.id, facts.name))
+        options = BusOptions(enter=lambda: disown(self.context))
+        bus = self._bus = self._parts.open_bus(configuration, Application(facts.id, facts.name), options=options)
         jobs = self._jobs = Jobs(facts, settings, bus.tell)
         bus.attribute(jobs.application_job, jobs.application_run)
         jobs.begin()

@@ -10,7 +10,7 @@ from uuid import UUID
 from headwater.events.base import Counts
 from headwater.events.envelope import Event
 from headwater.events.names import JobName
-from headwater.listeners.bus import Bus
+from headwater.listeners.bus import Bus, BusOptions
 from headwater.listeners.bus.bus import redactor_of
 from headwater.listeners.capture import Capture
 from headwater.listeners.capture.scene import Scene
@@ -38,9 +38,17 @@ class CapturePart(Protocol):
     def close(self, timeout: float) -> None: ...
 
 
+class OpenBus(Protocol):
+    """`headwater.listeners.bus.Bus.open`."""
+
+    def __call__(
+        self, configuration: Mapping[str, str], application: Application, *, options: BusOptions
+    ) -> BusPart: ...
+
+
 @dataclass(frozen=True)
 class Parts:
-    open_bus: Callable[[Mapping[str, str], Application], BusPart]
+    open_bus: OpenBus
     make_capture: Callable[[Any, Settings, Any, Jobs], CapturePart]
     """Of a SparkContext, the settings, the bus and the jobs."""
 
