@@ -43,7 +43,8 @@ def column(name: str, type_: Any = "integer", nullable: bool = True, **metadata:
 
 
 def mapped(name: str, physical: str, type_: Any = "integer") -> dict[str, Any]:
-    return column(name, type_, **{"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": physical})
+    mapping: dict[str, Any] = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": physical}
+    return column(name, type_, **mapping)
 
 
 def struct(*fields: dict[str, Any]) -> dict[str, Any]:
@@ -59,9 +60,10 @@ def metadata(*fields: dict[str, Any], **rest: Any) -> dict[str, Any]:
 
 
 A, B = column("a"), column("b")
+COUNTED = {**A, "metadata": {"delta.identity.highWaterMark": 1}}
 CHECK = Constraint(name="c", kind=ConstraintKind.CHECK, expression="a > 0", enforced=True)
 
-COLUMNS: list[tuple[str, list[Any], list[Any], list[Any]]] = [
+COLUMNS: list[tuple[str, list[Any], list[Any], list[Any] | None]] = [
     ("nothing", [A, B], [A, B], []),
     ("added", [A], [A, B], [AddColumn(path=("b",), type=INT)]),
     ("added first", [A], [B, A], [AddColumn(path=("b",), type=INT, position=Position())]),
@@ -92,8 +94,8 @@ COLUMNS: list[tuple[str, list[Any], list[Any], list[Any]]] = [
         [column("s", array("long"))],
         [RetypeColumn(path=("s", "element"), type=LONG)],
     ),
-    ("another kind", [A], [column("a", struct(B))], None),  # type: ignore[list-item]
-    ("what identity columns count", [column("a", **{"delta.identity.highWaterMark": 1})], [A], []),
+    ("another kind", [A], [column("a", struct(B))], None),
+    ("what identity columns count", [COUNTED], [A], []),
     ("column mapping switched on", [A], [mapped("a", "p")], []),
 ]
 
