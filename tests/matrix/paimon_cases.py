@@ -37,6 +37,15 @@ def _of_path(spark: Any, place: Place) -> None:
     spark.read.format("paimon").load(str(place.home / "t")).write.insertInto(f"pai.{place.db}.s")
 
 
+def _changes_by_function(spark: Any, place: Place) -> None:
+    """It looks for the table in the current catalog."""
+    spark.sql("USE pai.default")
+    try:
+        spark.sql(f"INSERT INTO {place.db}.s SELECT * FROM paimon_incremental_query('{place.db}.t', 1, 2)")
+    finally:
+        spark.sql("USE spark_catalog.default")
+
+
 def _append_to(spark: Any, place: Place) -> None:
     spark.table(f"pai.{place.db}.s").writeTo(f"pai.{place.db}.t").append()
 
@@ -300,6 +309,12 @@ READS = [
         ("t@2",),
     ),
     Case("changes", _read_with(("incremental-between", "1,2")), ("s@2<1 APPEND NOTHING",), ("t@2>1",)),
+    Case(
+        "changes, asked of a function",
+        _changes_by_function,
+        ("s@2<1 APPEND NOTHING",),
+        ("t@2>1",),
+    ),
     Case(
         "changes between tags",
         _read_with(("incremental-between", "monday,tuesday")),

@@ -126,7 +126,8 @@ def check(place: Place, step: Step, expected: Iterable[str], inputs: Iterable[st
     before = {table: place.snapshots(table) for table in place.tables()}
     told = place.told(step)
     made, read, gaps = commits(told)
-    assert (made, sorted(read), gaps) == (list(expected), sorted(inputs), [])
+    found = (made, sorted(read), [gap.detail for gap in gaps])
+    assert found == (list(expected), sorted(inputs), []), found
     assert {each.partition("<")[0].partition(" ")[0] for each in made} == place.new_since(before)
     for committed in of(Committed, told):
         check_with_files(place, committed)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -18,14 +19,19 @@ from headwater.events import (
     CreateBranch,
     CreateTag,
     DropBranch,
+    DropPartition,
     DropTag,
+    Format,
     Gap,
     JobLineage,
     StatementFailed,
     TableName,
+    Texts,
     Truncate,
 )
 from headwater.events.apply import apply
+from headwater.listeners.capture.formats.paimon import COMMANDS
+from headwater.listeners.capture.formats.paimon.procedures import PROCEDURES
 from tests.matrix.harness import PAIMON, Driver, driver_with, of, the
 from tests.matrix.paimon_cases import (
     BRANCHED,
@@ -42,10 +48,13 @@ from tests.matrix.paimon_cases import (
 )
 from tests.matrix.paimon_place import Place, check, fresh
 
+pytestmark = pytest.mark.spark3
+
 
 @pytest.fixture(scope="module")
 def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, PAIMON) as driver:
+    generic = "org.apache.paimon.spark.SparkGenericCatalog"
+    with driver_with(java_home, PAIMON, spark__sql__catalog__spark_catalog=generic) as driver:
         yield driver
 
 
@@ -148,6 +157,15 @@ def test_a_truncation_is_told_with_its_snapshot(place: Place) -> None:
     assert (truncate.context.name, truncate.context.factory) == ("pai", "paimon")
 
 
+def test_a_dropped_partition_is_told_with_its_snapshot(place: Place) -> None:
+    place.run(PARTITIONED, FILLED)
+    told = place.told("ALTER TABLE {d}.p DROP PARTITION (d = 'a')")
+    altered = the(AlterTable, told)
+    assert altered.changes == (DropPartition(partition=Texts({"d": "a"})),)
+    assert (altered.dataset, altered.life) == (place.dataset("p"), place.life("p"))
+    assert the(Committed, told).outputs[0].snapshot == 2
+
+
 def test_tags(place: Place) -> None:
     tagged = the(CreateTag, place.told("CALL pai.sys.create_tag('{db}.t', 'a')"))
     assert (tagged.tag, tagged.snapshot, tagged.cause, tagged.retention) == ("a", 2, Cause.PROCEDURE, None)
@@ -220,6 +238,38 @@ def test_files_from_a_table_are_of_its_snapshot(place: Place) -> None:
     place.run("CREATE TABLE {db}.q (id INT) USING parquet")
     committed = the(Committed, place.told("INSERT INTO {db}.q SELECT id FROM {d}.t"))
     assert [(each.snapshot, each.life) for each in committed.inputs] == [(2, place.life("t"))]
+
+
+def test_the_sessions_own_catalog_can_be_paimons(place: Place) -> None:
+    """Its tables are where Spark's own are."""
+    home = place.driver.warehouse / "spark" / f"{place.db}.db" / "g"
+    created = place.told("CREATE TABLE {db}.g (id INT, v STRING) USING paimon")
+    committed = the(Committed, place.told("INSERT INTO {db}.g SELECT * FROM {d}.t"))
+    (output,) = committed.outputs
+    assert (output.snapshot, output.table) == (1, TableName(catalog="spark_catalog", database=place.db, table="g"))
+    assert output.dataset is not None
+    assert Path(output.dataset.name) == home
+    (again,) = the(Committed, place.told("CREATE TABLE {db}.h USING paimon AS SELECT * FROM {db}.g")).outputs
+    assert (again.snapshot, again.format) == (1, Format.PAIMON)
+    truncated = the(Truncate, place.told("TRUNCATE TABLE {db}.g"))
+    assert (truncated.context.name, truncated.identifier.table, truncated.produced) == ("spark_catalog", "g", 2)
+    assert not of(Committed, created)
+
+
+def test_every_command_of_paimons_is_known(driver: Driver) -> None:
+    """By the classes in its jar."""
+    inside: Any = driver.spark
+    loader = inside._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    jar = loader.loadClass("org.apache.paimon.spark.SparkTable").getProtectionDomain().getCodeSource().getLocation()
+    names = [name.removesuffix(".class") for name in ZipFile(jar.getPath()).namelist() if name.endswith(".class")]
+    own = [name for name in names if name.startswith("org/apache/paimon/spark/") and "$" not in name]
+    procedures = {name.rpartition("/")[2].removesuffix("Procedure") for name in own if "/procedure/" in name}
+    assert {name for name in procedures if name and "Procedure" not in name} - {"Base"} == set(PROCEDURES)
+    command = loader.loadClass("org.apache.spark.sql.catalyst.plans.logical.Command")
+    plans = [name for name in own if "/commands/" in name or "/plans/logical/" in name]
+    loaded = [loader.loadClass(name.replace("/", ".")) for name in plans]
+    commands = {each.getSimpleName() for each in loaded if command.isAssignableFrom(each) and not each.isInterface()}
+    assert commands == set(COMMANDS) - {"DropPartitions"}
 
 
 def test_the_callback_is_in_nobodys_table(place: Place) -> None:

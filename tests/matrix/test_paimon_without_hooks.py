@@ -38,6 +38,8 @@ ALIKE = (
     "changes",
 )
 
+pytestmark = pytest.mark.spark3
+
 
 @pytest.fixture(scope="module")
 def driver(java_home: Path) -> Generator[Driver, None, None]:

@@ -27,7 +27,7 @@ from headwater.listeners.capture.catalog.evidence import Occasion
 from headwater.listeners.capture.catalog.modified import altered, altered_since, table_after
 from headwater.listeners.capture.catalog.places import Named, dataset_at, first_kind, second_kind
 from headwater.listeners.capture.commands import Command
-from headwater.listeners.capture.plan.tree import Node
+from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.statements import Statement
 
@@ -36,7 +36,7 @@ _DEFAULT: Final = "__HIVE_DEFAULT_PARTITION__"
 _DATE: Final = '"date"'
 _EPOCH: Final = date(1970, 1, 1)
 
-ReadChanges = Callable[[Node, tuple[Column, ...]], Iterator[TableChange]]
+ReadChanges = Callable[[Node, Plan, tuple[Column, ...]], Iterator[TableChange]]
 
 
 def values_of(spec: Mapping[str, str | None]) -> Texts:
@@ -92,7 +92,12 @@ def _of_the_second_kind(read: ReadChanges, condition: str) -> Callable[[Node, St
         named, old = found
         effect = Effect.UNKNOWN if node.args.get(condition) else Effect.APPLIED
         yield from altered(
-            named, read(node, old.table.columns), old, NOTHING, Occasion(statement, scene), effect=effect
+            named,
+            read(node, statement.plan, old.table.columns),
+            old,
+            NOTHING,
+            Occasion(statement, scene),
+            effect=effect,
         )
 
     return tell
@@ -116,21 +121,28 @@ def _text(value: str | None, type_: str | None) -> str | None:
     return str(_EPOCH + timedelta(days=int(value))) if value is not None and type_ == _DATE else value
 
 
-def _parts_added(node: Node, columns: tuple[Column, ...]) -> Iterator[TableChange]:
-    for told in node.args.get("parts", ()):
+def _specs(node: Node, plan: Plan, argument: str) -> Iterator[Mapping[str, Any]]:
+    """What resolved partitions are made of: they are expressions."""
+    for reference in node.expressions_of(argument):
+        yield plan.expressions[reference].details.get("args", {})
+
+
+def _parts_added(node: Node, plan: Plan, columns: tuple[Column, ...]) -> Iterator[TableChange]:
+    for told in _specs(node, plan, "parts"):
         yield AddPartition(partition=_spec(told, columns), location=told.get("location"))
 
 
-def _parts_dropped(node: Node, columns: tuple[Column, ...]) -> Iterator[TableChange]:
-    for told in node.args.get("parts", ()):
+def _parts_dropped(node: Node, plan: Plan, columns: tuple[Column, ...]) -> Iterator[TableChange]:
+    for told in _specs(node, plan, "parts"):
         yield DropPartition(partition=_spec(told, columns))
 
 
-def _parts_renamed(node: Node, columns: tuple[Column, ...]) -> Iterator[TableChange]:
-    yield RenamePartition(partition=_spec(node.args["from"], columns), new_partition=_spec(node.args["to"], columns))
+def _parts_renamed(node: Node, plan: Plan, columns: tuple[Column, ...]) -> Iterator[TableChange]:
+    (old,), (new,) = _specs(node, plan, "from"), _specs(node, plan, "to")
+    yield RenamePartition(partition=_spec(old, columns), new_partition=_spec(new, columns))
 
 
-def _recovered(node: Node, columns: tuple[Column, ...]) -> Iterator[TableChange]:
+def _recovered(node: Node, plan: Plan, columns: tuple[Column, ...]) -> Iterator[TableChange]:
     yield OtherChange(what="partitions added as they are found in the table's directory")
 
 
@@ -157,7 +169,7 @@ def _truncated_second(node: Node, statement: Statement, scene: Scene) -> Iterato
     if found is None:
         return
     named, old = found
-    part = node.args.get("partitionSpec")
+    part = next(_specs(node, statement.plan, "partitionSpec"), None)
     life: Life | None = old.life
     yield Truncate(
         context=named.catalog.context,

@@ -1,7 +1,9 @@
 package headwater.capture;
 
 import java.lang.reflect.Method;
+import java.util.List;
 import org.apache.paimon.spark.SparkTable;
+import org.apache.paimon.spark.catalog.WithPaimonCatalog;
 import org.apache.paimon.spark.commands.DeleteFromPaimonTableCommand;
 import org.apache.paimon.spark.commands.PaimonAnalyzeTableColumnCommand;
 import org.apache.paimon.spark.commands.PaimonTruncateTableCommand;
@@ -14,6 +16,8 @@ import org.apache.spark.sql.catalyst.plans.logical.DropPartitions;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2CreateTableAsSelectPlan;
 import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 
@@ -39,6 +43,7 @@ public final class PaimonCommands {
         } else if (!hasWriter) {
             FileStoreTable table = table(plan);
             if (table != null) within(statement, table, plan instanceof PaimonAnalyzeTableColumnCommand ? "ANALYZE" : "OVERWRITE", json);
+            if (plan instanceof PaimonTruncateTableCommand) json.entry("catalog", catalog(statement, table));
         }
     }
 
@@ -49,6 +54,26 @@ public final class PaimonCommands {
         if (!(plan instanceof DropPartitions) || !(((DropPartitions) plan).table() instanceof ResolvedTable)) return null;
         Object table = ((ResolvedTable) ((DropPartitions) plan).table()).table();
         return table instanceof SparkTable ? PaimonTables.data(((SparkTable) table).getTable()) : null;
+    }
+
+    /** The catalog that has this table under its name, which the command doesn't say: of those that are loaded. */
+    private static String catalog(Statement statement, FileStoreTable table) {
+        try {
+            CatalogManager manager = statement.query.sparkSession().sessionState().catalogManager();
+            int dot = table.fullName().lastIndexOf('.');
+            Method named = Identifier.class.getMethod("of", new Class[] {String[].class, String.class});
+            Object[] name = {new String[] {table.fullName().substring(0, dot)}, table.fullName().substring(dot + 1)};
+            Identifier identifier = (Identifier) named.invoke(null, name);
+            List names = PlanWriter.list(manager.listCatalogs(scala.Option.empty()));
+            for (int i = 0; i < names.size(); i++) {
+                CatalogPlugin catalog = manager.catalog((String) names.get(i));
+                FileStoreTable there = catalog instanceof WithPaimonCatalog ? loaded(catalog, identifier) : null;
+                if (there != null && there.location().equals(table.location())) return (String) names.get(i);
+            }
+        } catch (Throwable none) {
+            return null;
+        }
+        return null;
     }
 
     private static void within(Statement statement, FileStoreTable table, String kind, Json json) throws Exception {
@@ -68,7 +93,7 @@ public final class PaimonCommands {
             json.key("namespace").openList();
             for (int i = 0; i < identifier.namespace().length; i++) json.value(identifier.namespace()[i]);
             json.closeList().entry("name", identifier.name());
-            FileStoreTable table = loaded(call, identifier);
+            FileStoreTable table = loaded(Lazily.value(call.procedure(), "tableCatalog"), identifier);
             if (table != null) found(statement, name, call, hasWriter, table, json);
         }
         json.close();
@@ -113,9 +138,8 @@ public final class PaimonCommands {
         }
     }
 
-    private static FileStoreTable loaded(PaimonCallCommand call, Identifier identifier) {
+    private static FileStoreTable loaded(Object catalog, Identifier identifier) {
         try {
-            Object catalog = Lazily.value(call.procedure(), "tableCatalog");
             Object table = ((TableCatalog) catalog).loadTable(identifier);
             return table instanceof SparkTable ? PaimonTables.data(((SparkTable) table).getTable()) : null;
         } catch (Throwable gone) {

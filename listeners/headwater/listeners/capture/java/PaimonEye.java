@@ -65,7 +65,15 @@ public final class PaimonEye implements Eye, NestedEye {
         kept.add(writer);
     }
 
+    /** All of it or nothing: what fails in the middle leaves no half of an object behind. */
     public void ended(Statement statement, Json json) throws Exception {
+        Json found = new Json().open();
+        lookedUp(statement, found);
+        String text = found.close().toString();
+        if (text.length() > 2) json.raw(text.substring(1, text.length() - 1));
+    }
+
+    private static void lookedUp(Statement statement, Json json) throws Exception {
         PaimonWriter own = PaimonWriter.of(PaimonCommands.executed(statement));
         if (own != null) keep(statement, own);
         List writers = writers(statement);

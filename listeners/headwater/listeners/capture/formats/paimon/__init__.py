@@ -52,4 +52,5 @@ COMMANDS: Final[Mapping[str, Command]] = {
     **unheard.COMMANDS,
     **procedures.COMMANDS,
     "PaimonShowColumnsCommand": Command(ignored="it only looks"),
+    "WriteIntoPaimonTable": Command(ignored="it runs within the command that is told"),
 }

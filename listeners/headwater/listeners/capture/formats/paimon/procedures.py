@@ -208,7 +208,7 @@ def _write(node: Node, plan: Plan, scene: Scene) -> Write | None:
             "certain": procedure.commits is CommitKind.TRUNCATE,
         },
     )
-    return Write((Part(target, row_level=True),))
+    return Write((Part(target),))
 
 
 def _asked_for(catalog: NamedCatalog, text: str) -> TableName | None:

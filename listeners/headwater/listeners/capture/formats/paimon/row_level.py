@@ -50,7 +50,7 @@ def _delete(node: Node, plan: Plan, scene: Scene) -> Write | None:
     surely = replace(target, hints={**target.hints, "certain": True})
     if not _takes_all(node, plan):
         return _changed(surely, CommitKind.DELETE, node, plan)
-    return Write((Part(replace(surely, kind=CommitKind.DELETE, replaced=Extent.ALL), row_level=True),))
+    return Write((Part(replace(surely, kind=CommitKind.DELETE, replaced=Extent.ALL)),))
 
 
 def _takes_all(node: Node, plan: Plan) -> bool:

@@ -90,9 +90,8 @@ def relation(node: Node, plan: Plan, scene: Scene) -> Target | None:
 def in_catalogs(table: Mapping[str, Any], scene: Scene) -> Target:
     """The table of a command that doesn't say which catalog it is in: the one whose place for it this is."""
     told = table["paimon"]
-    database, _, name = table["table"].rpartition(".")
     dataset, known = _dataset(told, scene.site), scene.catalogs("paimon")
-    called = {each.name: TableName(catalog=each.name, database=database, table=_base(name)) for each in known}
+    called = {each.name: name_in(each, table) for each in known}
     catalog = next(
         (each for each in known if dataset and scene.dataset(each, called[each.name], None) == dataset), None
     )
@@ -108,6 +107,12 @@ def in_catalogs(table: Mapping[str, Any], scene: Scene) -> Target:
         options=Texts(_options(table)),
     )
     return Target(shaped, catalog, versioned=True, hints=_hints(told, scene))
+
+
+def name_in(catalog: NamedCatalog, table: Mapping[str, Any]) -> TableName:
+    """As the catalog calls a table that a plan has without its identifier."""
+    database, _, name = table["table"].rpartition(".")
+    return TableName(catalog=catalog.name, database=database, table=_base(name))
 
 
 def made(shaped: ShapedSink, told: Mapping[str, Any], site: Site) -> ShapedSink:

@@ -6,19 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from headwater.events import CommitKind, Event, Extent, Truncate
+from headwater.events import CommitKind, Event, Extent, TableName, Truncate
 from headwater.listeners.capture.commands import Command, Part, Write
 from headwater.listeners.capture.formats.paimon import tables
 from headwater.listeners.capture.formats.paimon.written import written
 from headwater.listeners.capture.formats.protocol import Target
 from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.scene import NamedCatalog, Scene
 from headwater.listeners.capture.statements import Statement
 
 
 def _part(target: Target, kind: CommitKind, extent: Extent, *, certain: bool) -> Write:
     hints = {**target.hints, "certain": certain}
-    return Write((Part(replace(target, kind=kind, replaced=extent, hints=hints), row_level=True),))
+    return Write((Part(replace(target, kind=kind, replaced=extent, hints=hints)),))
 
 
 def _truncated(node: Node, scene: Scene) -> Target | None:
@@ -36,13 +36,16 @@ def _truncate(node: Node, plan: Plan, scene: Scene) -> Write | None:
 
 def _tell_truncate(node: Node, statement: Statement, scene: Scene) -> Iterable[Event]:
     write = _truncate(node, statement.plan, scene)
-    target = None if write is None else write.parts[0].target
-    if target is None or target.catalog is None or target.sink.table is None:
+    if write is None:
+        return
+    target = write.parts[0].target
+    catalog, name = _catalog_of(target, node, statement, scene)
+    if catalog is None or name is None:
         return
     outputs = written(target, statement).outputs
     yield Truncate(
-        context=target.catalog.context,
-        identifier=target.sink.table,
+        context=catalog.context,
+        identifier=name,
         dataset=target.sink.dataset,
         life=target.sink.life,
         format=target.sink.format,
@@ -51,6 +54,17 @@ def _tell_truncate(node: Node, statement: Statement, scene: Scene) -> Iterable[E
         produced=outputs[0].snapshot if outputs else None,
         parent=outputs[0].parent if outputs else None,
     )
+
+
+def _catalog_of(
+    target: Target, node: Node, statement: Statement, scene: Scene
+) -> tuple[NamedCatalog | None, TableName | None]:
+    """Where the path alone doesn't tell, the eye has asked the catalogs."""
+    if target.catalog is not None:
+        return target.catalog, target.sink.table
+    told = statement.facts.looked_up.get("paimon", {}).get("catalog")
+    catalog = None if told is None else scene.catalog_called(told)
+    return catalog, None if catalog is None else tables.name_in(catalog, node.args["v2Table"])
 
 
 def _drop_partitions(node: Node, plan: Plan, scene: Scene) -> Write | None:

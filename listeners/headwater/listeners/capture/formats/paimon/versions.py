@@ -15,14 +15,23 @@ _SKEW: Final = 600_000
 """In milliseconds: by so much another host's clock may be wrong."""
 _NOTHING: Final = "no file of the table had to be read, so its snapshot can't be known"
 
+_UNSEEN: Final = "the scan of the table isn't in any plan that could be read"
+
 
 def reads(source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
     if not source.versioned:
         return (Version(),)
     found = [_version(fact, source, facts) for fact in _told(facts) if _is_of(fact, source, plan)]
-    if not found and facts.looked_up.get("paimon", {}).get("behind"):
-        return (Version(why=_NOTHING),)  # the query was no part of any plan, and a scan without files leaves no trace
+    if not found and _is_blind(facts):
+        return (Version(why=_UNSEEN),)
     return tuple(dict.fromkeys(version for versions in found for version in versions))
+
+
+def _is_blind(facts: Facts) -> bool:
+    """Where rows were given to buckets as they came, the query is no part of any plan: a scan without files leaves no
+    trace. And a plan may not have been readable."""
+    seen = facts.looked_up.get("paimon", {})
+    return "behind" in seen or "unreadable" in seen or any("unreadable" in hint for hint in facts.hints)
 
 
 def _told(facts: Facts) -> Iterator[Mapping[str, Any]]:

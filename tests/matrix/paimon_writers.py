@@ -1,0 +1,79 @@
+"""Threads of one application that write to shared tables, each told apart by the job name that its session has.
+
+Run as a program it is the second application: `python -m tests.matrix.paimon_writers <java home> <warehouse> <database>
+<first value> <threads> <commits>`. It has no hooks, and prints a JSON object: what was told, by job.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from headwater.events import Committed, Gap
+from tests.matrix.harness import PAIMON, Driver, Extensions, driver_with, of
+
+NAME: Final = "spark.headwater.job.name"
+
+
+def at(warehouse: str) -> Extensions:
+    """Paimon over a warehouse that others write to as well."""
+    return replace(PAIMON, conf={**PAIMON.conf, "spark.sql.catalog.pai.warehouse": f"file:{warehouse}"})
+
+
+def write(driver: Driver, database: str, first: int, threads: int, commits: int) -> dict[str, list[list[Any]]]:
+    """Each commit adds its value to `t`, and how many rows `s` had for it: `s` gets one row with each of its commits.
+    What was told, by the job of each value: `[[output snapshots], [what was read of s], gaps]`."""
+    failures: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            _commits(driver, database, first + number * 10_000, commits)
+        except BaseException as e:  # noqa: BLE001 - told by the caller
+            failures.append(e)
+
+    running = [threading.Thread(target=run, args=(each,)) for each in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    if failures:
+        raise failures[0]
+    assert driver.capture.drain(60), "capture didn't come to an end"
+    assert not driver.bus.faults, driver.bus.faults
+    return _told(driver)
+
+
+def _commits(driver: Driver, database: str, first: int, commits: int) -> None:
+    session: Any = driver.spark.newSession()
+    for value in range(first, first + commits):
+        session.conf.set(NAME, f"s{value}")
+        session.sql(f"INSERT INTO pai.{database}.s VALUES ({value})")
+        session.conf.set(NAME, f"t{value}")
+        session.sql(f"INSERT INTO pai.{database}.t SELECT {value}, count(*) FROM pai.{database}.s")
+
+
+def _told(driver: Driver) -> dict[str, list[list[Any]]]:
+    found: dict[str, list[list[Any]]] = {}
+    for event in of(Committed, driver.bus.events):
+        if event.job is not None and event.job.name[:1] in "st" and event.job.name[1:].isdigit():
+            outputs = [each.snapshot for each in event.outputs]
+            found.setdefault(event.job.name, []).append([outputs, [each.snapshot for each in event.inputs]])
+    found["gaps"] = [[gap.detail] for gap in of(Gap, driver.bus.events) if "isn't known" not in gap.detail]
+    return found
+
+
+def main() -> None:
+    java_home, warehouse, database, *numbers = sys.argv[1:]
+    with driver_with(Path(java_home), at(warehouse), spark__headwater__capture__hooks="off") as driver:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        told = write(driver, database, *(int(each) for each in numbers))
+    print(json.dumps(told), flush=True)
+
+
+if __name__ == "__main__":
+    main()
