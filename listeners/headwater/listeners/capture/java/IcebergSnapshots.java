@@ -10,6 +10,7 @@ import java.util.TreeMap;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.ContentFile;
 import org.apache.iceberg.HistoryEntry;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
@@ -30,7 +31,7 @@ final class IcebergSnapshots {
         for (Iterator i = tables.values().iterator(); i.hasNext();) found((Table) i.next(), new HashSet(committed), json);
         json.closeList();
         if (statement.started < 0) return;
-        evolved(statement, tables, json);
+        evolved(statement, committed, tables, json);
         json.key("candidates").openList();
         if (!IcebergHook.isActive())
             for (Iterator i = tables.values().iterator(); i.hasNext();) candidates(statement, (Table) i.next(), writes.keySet(), json);
@@ -66,17 +67,28 @@ final class IcebergSnapshots {
     }
 
     /** Tables that take any schema: what they were before the statement and what they are now. */
-    private static void evolved(Statement statement, Map tables, Json json) throws Exception {
+    private static void evolved(Statement statement, List committed, Map tables, Json json) throws Exception {
         json.key("evolved").open();
         for (Iterator i = tables.values().iterator(); i.hasNext();) {
             Table table = (Table) i.next();
             if (!"true".equals(table.properties().get(ANY_SCHEMA)) || !(table instanceof BaseTable)) continue;
-            json.key(table.location()).open().entry("schemaId", table.schema().schemaId());
-            json.entry("schema", SparkSchemaUtil.convert(table.schema()).json());
+            Schema schema = schemaOf(table, committed);
+            json.key(table.location()).open().entry("schemaId", schema.schemaId());
+            json.entry("schema", SparkSchemaUtil.convert(schema).json());
             IcebergTables.change(table, statement.started, statement.ended, json);
             json.close();
         }
         json.close();
+    }
+
+    /** The schema of what was committed: the table's own may have changed since. */
+    private static Schema schemaOf(Table table, List committed) {
+        for (int i = 0; i < committed.size(); i++) {
+            Snapshot snapshot = table.snapshot(((Long) committed.get(i)).longValue());
+            Object schema = snapshot == null ? null : table.schemas().get(snapshot.schemaId());
+            if (schema != null) return (Schema) schema;
+        }
+        return table.schema();
     }
 
     /** Whether it became main's in the commit that made it: later moves of main have later times. */
@@ -113,7 +125,6 @@ final class IcebergSnapshots {
 
     /** What this application committed to a table while the statement ran, and whether the write's own files are in it. */
     private static void candidates(Statement statement, Table table, Set writes, Json json) throws Exception {
-        if (!(table instanceof BaseTable)) return;
         String application = statement.query.sparkSession().sparkContext().applicationId();
         List found = new ArrayList();
         for (Iterator i = table.snapshots().iterator(); i.hasNext();) {

@@ -14,6 +14,8 @@ from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import NamedCatalog, Scene
 
 _MAKERS: Final = frozenset({"CreateTableAsSelect", "ReplaceTableAsSelect"})
+_ANY_SCHEMA: Final = "write.spark.accept-any-schema"
+"""Analysis leaves a query as it is then, and Iceberg finds the columns by their names."""
 _PACKAGE: Final = "org.apache.iceberg.spark."
 _SESSION: Final = f"{_PACKAGE}SparkSessionCatalog"
 
@@ -37,7 +39,13 @@ def _there(node: Node, plan: Plan, scene: Scene) -> Target | None:
         partitioning=partitioning_of(place.told),
         primary_key=primary_key_of(place.told),
     )
-    hints = {"location": place.told["location"], "name": place.told["name"], "branch": place.branch}
+    properties = node.args["table"].get("properties", {})
+    hints = {
+        "location": place.told["location"],
+        "name": place.told["name"],
+        "branch": place.branch,
+        "by_name": properties.get(_ANY_SCHEMA) == "true",
+    }
     return Target(sink, place.catalog, versioned=True, node=node.index, hints=hints)
 
 

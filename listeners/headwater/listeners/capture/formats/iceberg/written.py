@@ -138,6 +138,9 @@ def _staged(statement: Statement) -> Mapping[str, Any]:
 
 def _made(target: Target, statement: Statement) -> ShapedSink:
     """The sink; of a table that the statement made with what the making of it told."""
+    evolved = statement.facts.looked_up.get(FORMAT, {}).get("evolved", {}).get(target.hints.get("location"))
+    if evolved is not None:
+        return target.sink.model_copy(update={"columns": columns_from_schema_json(evolved["schema"])})
     state = {} if "location" in target.hints else _staged(statement)
     scene = target.hints.get("scene")
     if not state or scene is None:

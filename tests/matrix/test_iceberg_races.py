@@ -1,0 +1,93 @@
+"""Many writers at once into the same Iceberg tables: every snapshot told is looked for in the metadata files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from headwater.events import Gap
+from headwater.listeners.capture.telling import Teller
+from tests.matrix import iceberg_race
+from tests.matrix.harness import ICEBERG, Driver, driver_with, of
+from tests.matrix.iceberg_race import check, in_threads, made_in, race, tables_of, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Generator[Driver, None, None]:
+    with driver_with(java_home, ICEBERG) as driver:
+        yield driver
+
+
+def test_threads_of_one_session(driver: Driver) -> None:
+    db, told = race(driver, threads=4, commits=5)
+    check(driver, db, told, 4 * 5 * 2)
+    assert not of(Gap, told)
+    assert made_in(driver, db) == 4 * 5 * 2
+
+
+@pytest.mark.long
+def test_many_commits_and_another_application(driver: Driver, java_home: Path) -> None:
+    """Some hundreds of commits, while another application commits to the same tables."""
+    db = tables_of(driver)
+    other = subprocess.Popen(
+        [sys.executable, "-m", iceberg_race.__name__, str(driver.warehouse), db, "100", ICEBERG.packages[0]],
+        env={**os.environ, "JAVA_HOME": str(java_home), "SPARK_LOCAL_IP": "127.0.0.1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert other.stdout is not None
+        assert "ready" in other.stdout.readline()
+
+        def work(spark: SparkSession) -> None:
+            in_threads(partial(write, spark, db, f"t{name}", 50) for name in range(4))
+
+        told = driver.told(work)
+        assert other.wait(timeout=600) == 0
+    finally:
+        other.kill()
+        other.wait()
+    check(driver, db, told, 4 * 50 * 2)
+    assert not of(Gap, told)
+    assert made_in(driver, db) == (4 * 50 + 100) * 2
+
+
+class Records:
+    """What the tap said of statements that wrote, as it came."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.told: list[Mapping[str, Any]] = []
+        tell = Teller.record
+
+        def record(teller: Teller, content: Mapping[str, Any]) -> None:
+            if content["kind"] == "statement":
+                self.told.append(json.loads(json.dumps(content)))
+            tell(teller, content)
+
+        monkeypatch.setattr(Teller, "record", record)
+
+
+def test_both_ways_to_see_a_read_agree(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scan's own report, and the event of its planning."""
+    records = Records(monkeypatch)
+    race(driver, threads=2, commits=3)
+    compared = 0
+    for record in records.told:
+        reports = {each["read"] for each in record.get("reads", ()) if "read" in each}
+        events = {each["snapshot"] for each in record.get("noted", ()) if each.get("did") == "scanned"}
+        assert reports <= events
+        compared += len(reports)
+    assert compared == 2 * 3

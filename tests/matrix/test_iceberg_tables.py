@@ -1,0 +1,507 @@
+"""What is read of Iceberg tables and at which snapshot, their branches and tags, layout, and procedures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from headwater.events import (
+    AddPartitionField,
+    AlterTable,
+    BranchMerged,
+    CatalogModification,
+    CommitKind,
+    Committed,
+    CreateBranch,
+    CreateTag,
+    DropBranch,
+    DropPartitionField,
+    DropTag,
+    Event,
+    Extent,
+    Gap,
+    Input,
+    ReadMode,
+    ReplacePartitionField,
+    SetOrdering,
+    SetPrimaryKey,
+    SetProperty,
+    SortField,
+    TableChange,
+    TableName,
+    Transform,
+)
+from tests.matrix.harness import ICEBERG, SPARK4, Driver, driver_with, of, the
+from tests.matrix.iceberg_truth import Metadata, metadata_at
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+
+
+class History:
+    """t(id, s): three appends on main (0, 1, 2), a branch b with one more (3), and a tag g on the first."""
+
+    def __init__(self, driver: Driver, name: str | None = None) -> None:
+        self.driver = driver
+        self.db = name or driver.database("ice")
+        self.table = f"ice.{self.db}.t"
+        self.home = driver.warehouse / "ice" / self.db
+        driver.run(
+            f"CREATE TABLE {self.table} USING iceberg PARTITIONED BY (s) AS SELECT 1 AS id, 'a' AS s",
+            f"INSERT INTO {self.table} VALUES (2, 'b')",
+            f"INSERT INTO {self.table} VALUES (3, 'b')",
+            f"ALTER TABLE {self.table} CREATE BRANCH b",
+            f"INSERT INTO {self.table}.branch_b VALUES (4, 'c')",
+        )
+        driver.run(f"ALTER TABLE {self.table} CREATE TAG g AS OF VERSION {self.ids[0]}")
+        self.made = self.ids
+
+    @property
+    def truth(self) -> Metadata:
+        return metadata_at(self.home / "t")
+
+    @property
+    def ids(self) -> list[int]:
+        return self.truth.ids
+
+    def fill(self, text: str) -> str:
+        times = [each["timestamp-ms"] for each in self.truth.snapshots.values()]
+        after = [datetime.fromtimestamp((each + 1) / 1000, timezone.utc).isoformat() for each in times]
+        return text.format(t=self.table, db=self.db, s=self.ids, ms=times, after=after, home=self.home / "t")
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Generator[Driver, None, None]:
+    with driver_with(java_home, ICEBERG) as driver:
+        driver.run("CREATE DATABASE ice.shared", "CREATE TABLE ice.shared.out (id INT) USING iceberg")
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def read_only(driver: Driver) -> History:
+    return History(driver)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A query, and the snapshots (by their number in the table's history) that it reads."""
+
+    name: str
+    query: str
+    snapshots: tuple[int, ...]
+    branch: str | None = None
+    tag: str | None = None
+    since: int | None = None
+    changes: bool = False
+
+
+@dataclass(frozen=True)
+class Options:
+    """The same through the reader's options."""
+
+    name: str
+    options: Mapping[str, str]
+    snapshots: tuple[int, ...]
+    branch: str | None = None
+    tag: str | None = None
+    since: int | None = None
+    changes: bool = False
+
+
+READS = (
+    Read("newest", "SELECT id FROM {t}", (2,)),
+    Read("filtered", "SELECT id FROM {t} WHERE s = 'b'", (2,)),
+    Read("counted from metadata", "SELECT cast(count(*) AS INT) FROM {t}", (2,)),
+    Read("counted", "SELECT cast(count(*) AS INT) FROM {t} WHERE id > 1", (2,)),
+    Read("version", "SELECT id FROM {t} VERSION AS OF {s[1]}", (1,)),
+    Read("version, from metadata", "SELECT cast(max(id) AS INT) FROM {t} VERSION AS OF {s[0]}", (0,)),
+    Read("tag as a version", "SELECT id FROM {t} VERSION AS OF 'g'", (0,)),
+    Read("branch as a version", "SELECT id FROM {t} VERSION AS OF 'b'", (3,), branch="b"),
+    Read("branch", "SELECT id FROM {t}.branch_b", (3,), branch="b"),
+    Read("branch, from metadata", "SELECT cast(count(*) AS INT) FROM {t}.branch_b", (3,), branch="b"),
+    Read("tag", "SELECT id FROM {t}.tag_g", (0,), tag="g"),
+    Read("snapshot in the name", "SELECT id FROM {t}.`snapshot_id_{s[1]}`", (1,)),
+    Read("time in the name", "SELECT id FROM {t}.`at_timestamp_{ms[1]}`", (1,)),
+    Read("two versions", "SELECT a.id FROM {t} VERSION AS OF {s[0]} a JOIN {t} b ON a.id = b.id", (0, 2)),
+    Read("itself twice", "SELECT a.id FROM {t} a JOIN {t} b ON a.id = b.id", (2,)),
+    Read("in a subquery", "SELECT 1 FROM range(1) WHERE EXISTS (SELECT * FROM {t} VERSION AS OF {s[1]})", (1,)),
+    Read("in a cte used twice", "WITH c AS (SELECT id FROM {t}) SELECT a.id FROM c a JOIN c b ON a.id = b.id", (2,)),
+    Read("nothing of it", "SELECT id FROM {t} WHERE false", ()),
+    Read("changes", "SELECT id FROM {t}.changes", (2,), changes=True),
+)
+OPTIONS = (
+    Options("snapshot-id", {"snapshot-id": "{s[1]}"}, (1,)),
+    Options("as-of-timestamp", {"as-of-timestamp": "{ms[1]}"}, (1,)),
+    Options("branch", {"branch": "b"}, (3,), branch="b"),
+    Options("tag", {"tag": "g"}, (0,), tag="g"),
+    Options("from a snapshot", {"start-snapshot-id": "{s[0]}"}, (2,), since=0, changes=True),
+    Options(
+        "between snapshots",
+        {"start-snapshot-id": "{s[0]}", "end-snapshot-id": "{s[1]}"},
+        (1,),
+        since=0,
+        changes=True,
+    ),
+)
+
+
+@pytest.mark.parametrize("read", READS, ids=lambda read: read.name)
+def test_read(driver: Driver, read_only: History, read: Read) -> None:
+    told = driver.told(f"INSERT INTO ice.shared.out {read_only.fill(read.query)}")
+    _check_inputs(read, told, read_only)
+
+
+@pytest.mark.parametrize("read", OPTIONS, ids=lambda read: read.name)
+def test_read_with_options(driver: Driver, read_only: History, read: Options) -> None:
+    def run(spark: SparkSession) -> None:
+        options = {key: read_only.fill(text) for key, text in read.options.items()}
+        rows = spark.read.format("iceberg").options(**options).load(read_only.table)
+        rows.select("id").writeTo("ice.shared.out").append()
+
+    _check_inputs(read, driver.told(run), read_only)
+
+
+def _check_inputs(read: Read | Options, told: list[Event], history: History) -> None:
+    inputs = [each for each in the(Committed, told).inputs if each.dataset is not None]
+    assert [each.snapshot for each in inputs] == [history.made[number] for number in read.snapshots]
+    for each in inputs:
+        assert each.table == TableName(catalog="ice", database=history.db, table="t")
+        assert (each.life, each.branch, each.main) == (history.truth.life, read.branch, read.branch is None)
+        assert each.tag == read.tag
+        assert each.mode is (ReadMode.CHANGES if read.changes else ReadMode.STATE)
+        since = None if each.since is None else each.since.snapshot
+        assert since == (None if read.since is None else history.made[read.since])
+    assert not of(Gap, told)
+
+
+def test_a_changelog_view_is_seen_through(driver: Driver, read_only: History) -> None:
+    driver.spark.sql(
+        f"CALL ice.system.create_changelog_view(table => '{read_only.db}.t', changelog_view => 'seen', "
+        f"options => map('start-snapshot-id', '{read_only.made[0]}', 'end-snapshot-id', '{read_only.made[1]}'))"
+    ).collect()
+    found = _only_input(driver.told("INSERT INTO ice.shared.out SELECT id FROM seen"))
+    assert (found.mode, found.snapshot) == (ReadMode.CHANGES, read_only.made[1])
+    assert found.since is not None
+    assert found.since.snapshot == read_only.made[0]
+
+
+def test_a_table_about_a_table_is_known_by_its_name(driver: Driver, read_only: History) -> None:
+    told = driver.told(f"INSERT INTO ice.shared.out SELECT cast(count(*) AS INT) FROM {read_only.table}.snapshots")
+    found = _only_input(told)
+    assert found.table == TableName(catalog="ice", database=f"{read_only.db}.t", table="snapshots")
+    assert (found.dataset, found.snapshot) == (None, None)
+    assert not of(Gap, told)
+
+
+def test_an_empty_table_has_no_snapshot_to_read(driver: Driver) -> None:
+    db = driver.database("ice")
+    driver.run(f"CREATE TABLE ice.{db}.e (id INT) USING iceberg")
+    told = driver.told(f"INSERT INTO ice.shared.out SELECT id FROM ice.{db}.e")
+    assert _only_input(told).snapshot is None
+    assert not of(Gap, told)
+
+
+def test_a_cached_frame_was_read_when_it_was_cached(driver: Driver) -> None:
+    history = History(driver)
+    frame: Any = driver.spark.table(history.table).select("id").cache()
+    frame.count()
+    other = driver.spark.newSession()
+    path = str(history.home / "t")
+    other.sql("SELECT 9 AS id, 'z' AS s").write.format("iceberg").mode("append").save(path)
+    told = driver.told(lambda _: frame.writeTo("ice.shared.out").append())
+    frame.unpersist()
+    assert history.truth.current not in history.made
+    assert _only_input(told).snapshot == history.made[2]
+
+
+def test_a_table_that_was_loaded_long_ago_is_read_as_it_was(driver: Driver) -> None:
+    """The session keeps tables, and may not see what is committed by the path: told is what it saw."""
+    history = History(driver)
+    path = str(history.home / "t")
+    driver.spark.sql("SELECT 9 AS id, 'z' AS s").write.format("iceberg").mode("append").save(path)
+    rows = driver.spark.table(history.table).count()
+    told = driver.told(f"INSERT INTO ice.shared.out SELECT id FROM {history.table}")
+    expected = {3: history.made[2], 4: history.truth.current}[rows]
+    assert _only_input(told).snapshot == expected
+
+
+def _only_input(told: list[Event]) -> Input:
+    (found,) = the(Committed, told).inputs
+    return found
+
+
+# Branches and tags
+
+
+def ref(history: History, name: str) -> dict[str, Any] | None:
+    return history.truth.refs.get(name)
+
+
+def test_branches_are_made_moved_and_dropped(driver: Driver) -> None:
+    h = History(driver)
+    alter = f"ALTER TABLE {h.table}"
+    made = the(CreateBranch, driver.told(f"{alter} CREATE BRANCH n"))
+    assert (made.branch, made.snapshot, made.replaced, made.life) == ("n", h.made[2], False, h.truth.life)
+    assert made.identifier == TableName(catalog="ice", database=h.db, table="t")
+    assert not driver.told(f"{alter} CREATE BRANCH IF NOT EXISTS n")
+    lenient = the(CreateBranch, driver.told(f"{alter} CREATE BRANCH IF NOT EXISTS n2"))
+    assert (lenient.ignore_if_exists, lenient.effect.value) == (True, "APPLIED")
+    moved = the(CreateBranch, driver.told(f"{alter} REPLACE BRANCH n AS OF VERSION {h.made[0]}"))
+    assert (moved.snapshot, moved.replaced) == (h.made[0], True)
+    assert not driver.told(f"{alter} CREATE OR REPLACE BRANCH n AS OF VERSION {h.made[0]}")
+    kept = the(
+        CreateBranch,
+        driver.told(f"{alter} CREATE BRANCH r RETAIN 5 DAYS WITH SNAPSHOT RETENTION 3 SNAPSHOTS 2 DAYS"),
+    )
+    assert kept.retention == "max-ref-age-ms=432000000, min-snapshots-to-keep=3, max-snapshot-age-ms=172800000"
+    assert the(DropBranch, driver.told(f"{alter} DROP BRANCH n")).branch == "n"
+    assert not driver.told(f"{alter} DROP BRANCH IF EXISTS n")
+    assert set(h.truth.refs) == {"main", "b", "g", "n2", "r"}
+
+
+def test_tags_are_made_moved_and_dropped(driver: Driver) -> None:
+    h = History(driver)
+    alter = f"ALTER TABLE {h.table}"
+    made = the(CreateTag, driver.told(f"{alter} CREATE TAG n"))
+    assert (made.tag, made.snapshot, made.retention) == ("n", h.made[2], None)
+    assert not driver.told(f"{alter} CREATE TAG IF NOT EXISTS n")
+    moved = the(CreateTag, driver.told(f"{alter} CREATE OR REPLACE TAG n AS OF VERSION {h.made[1]} RETAIN 7 DAYS"))
+    assert (moved.snapshot, moved.replaced, moved.retention) == (h.made[1], True, "max-ref-age-ms=604800000")
+    fresh = the(CreateTag, driver.told(f"{alter} CREATE OR REPLACE TAG n3 AS OF VERSION {h.made[1]}"))
+    assert not fresh.replaced
+    assert the(DropTag, driver.told(f"{alter} DROP TAG IF EXISTS n")).ignore_if_not_exists
+    assert not driver.told(f"{alter} DROP TAG IF EXISTS n")
+    assert set(h.truth.refs) == {"main", "b", "g", "n3"}
+
+
+def test_a_ref_that_cant_be_dropped_changes_nothing(driver: Driver) -> None:
+    h = History(driver)
+    assert not of(CatalogModification, driver.told_of_failure(f"ALTER TABLE {h.table} DROP BRANCH none"))
+
+
+def test_a_ref_of_a_table_named_without_its_catalog(driver: Driver) -> None:
+    h = History(driver)
+    driver.run(f"USE ice.{h.db}")
+    try:
+        made = the(CreateTag, driver.told("ALTER TABLE t CREATE TAG short"))
+    finally:
+        driver.run("USE spark_catalog.default")
+    assert made.identifier == TableName(catalog="ice", database=h.db, table="t")
+    assert made.life == h.truth.life
+
+
+# Layout
+
+
+@dataclass(frozen=True)
+class Layout:
+    statement: str
+    changes: tuple[TableChange, ...]
+    before: tuple[str, ...] = ()
+
+
+def by(name: str, column: str, *arguments: str, called: str | None = None) -> Transform:
+    return Transform(name=name, columns=((column,),), arguments=arguments, field_name=called)
+
+
+S = Transform(columns=(("s",),))
+LAYOUTS = (
+    Layout("ADD PARTITION FIELD bucket(8, id)", (AddPartitionField(transform=by("bucket", "id", "8")),)),
+    Layout(
+        "ADD PARTITION FIELD bucket(8, id) AS shard",
+        (AddPartitionField(transform=by("bucket", "id", "8", called="shard")),),
+    ),
+    Layout("ADD PARTITION FIELD truncate(2, s)", (AddPartitionField(transform=by("truncate", "s", "2")),)),
+    Layout("DROP PARTITION FIELD s", (DropPartitionField(transform=S),)),
+    Layout(
+        "DROP PARTITION FIELD shard",
+        (DropPartitionField(transform=by("bucket", "id", "8", called="shard")),),
+        ("ADD PARTITION FIELD bucket(8, id) AS shard",),
+    ),
+    Layout(
+        "REPLACE PARTITION FIELD s WITH truncate(1, s)",
+        (ReplacePartitionField(transform=S, new_transform=by("truncate", "s", "1")),),
+    ),
+    Layout(
+        "WRITE ORDERED BY id DESC NULLS LAST",
+        (
+            SetOrdering(ordering=(SortField(by=by("identity", "id"), descending=True, nulls_first=False),)),
+            SetProperty(key="write.distribution-mode", value="range"),
+        ),
+    ),
+    Layout("WRITE DISTRIBUTED BY PARTITION", (SetProperty(key="write.distribution-mode", value="hash"),)),
+    Layout(
+        "SET IDENTIFIER FIELDS n",
+        (SetPrimaryKey(columns=(("n",),)),),
+    ),
+    Layout(
+        "DROP IDENTIFIER FIELDS n",
+        (SetPrimaryKey(columns=()),),
+        ("SET IDENTIFIER FIELDS n",),
+    ),
+)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.statement)
+def test_layout(driver: Driver, layout: Layout) -> None:
+    db = driver.database("ice")
+    table = f"ice.{db}.t"
+    driver.run(
+        f"CREATE TABLE {table} (id INT, n INT NOT NULL, s STRING) USING iceberg PARTITIONED BY (s)",
+        *(f"ALTER TABLE {table} {each}" for each in layout.before),
+    )
+    altered = the(AlterTable, driver.told(f"ALTER TABLE {table} {layout.statement}"))
+    truth = metadata_at(driver.warehouse / "ice" / db / "t").content
+    assert altered.changes == layout.changes
+    assert (altered.identifier.table, str(altered.life)) == ("t", truth["table-uuid"])
+    assert altered.schema_id == truth["current-schema-id"]
+    assert altered.table is not None
+    assert altered.new_table is not None
+    assert len(altered.new_table.partitioning) == len(_fields(truth))
+    assert len(altered.new_table.ordering) == len(_order(truth))
+    assert (altered.new_table.primary_key == (("n",),)) == bool(_schema(truth).get("identifier-field-ids"))
+
+
+def _fields(truth: dict[str, Any]) -> list[Any]:
+    specs = {each["spec-id"]: each["fields"] for each in truth["partition-specs"]}
+    found: list[Any] = specs[truth["default-spec-id"]]
+    return found
+
+
+def _order(truth: dict[str, Any]) -> list[Any]:
+    orders = {each["order-id"]: each["fields"] for each in truth["sort-orders"]}
+    found: list[Any] = orders[truth["default-sort-order-id"]]
+    return found
+
+
+def _schema(truth: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {each["schema-id"]: each for each in truth["schemas"]}[truth["current-schema-id"]]
+    return found
+
+
+# Procedures
+
+
+@dataclass(frozen=True)
+class Called:
+    """A call, and what it makes of the table: the kind, and where the snapshot is found in its metadata afterwards."""
+
+    name: str
+    call: str
+    kind: CommitKind | None = None
+    snapshot: Callable[[History], int | None] = field(default=lambda h: h.ids[-1])
+    replaced: Extent = Extent.UNKNOWN
+    rows: int | None = None
+    branch: str | None = None
+    before: tuple[str, ...] = ()
+    also: tuple[type[Event], ...] = ()
+
+
+def current(h: History) -> int | None:
+    return h.truth.current
+
+
+MIN = "options => map('min-input-files', '2')"
+ON_READ = "ALTER TABLE {t} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')"
+AHEAD = ("CALL ice.system.rollback_to_snapshot('{db}.t', {s[0]})",)
+CALLS = (
+    Called("rollback", "rollback_to_snapshot('{db}.t', {s[0]})", CommitKind.ROLLBACK, lambda h: h.made[0]),
+    Called(
+        "rollback in time",
+        "rollback_to_timestamp('{db}.t', TIMESTAMP '{after[1]}')",
+        CommitKind.ROLLBACK,
+        lambda h: h.made[1],
+    ),
+    Called(
+        "set current",
+        "set_current_snapshot('{db}.t', {s[3]})",
+        CommitKind.RESTORE,
+        lambda h: h.made[3],
+    ),
+    Called("set current by a ref", "set_current_snapshot(table => '{db}.t', ref => 'b')", CommitKind.RESTORE, current),
+    Called("set what is current", "set_current_snapshot('{db}.t', {s[2]})"),
+    Called(
+        "cherry-pick",
+        "cherrypick_snapshot('{db}.t', {s[2]})",
+        CommitKind.CHERRY_PICK,
+        replaced=Extent.NOTHING,
+        rows=1,
+        before=AHEAD,
+    ),
+    Called(
+        "cherry-pick what is right ahead",
+        "cherrypick_snapshot('{db}.t', {s[1]})",
+        CommitKind.CHERRY_PICK,
+        lambda h: h.made[1],
+        before=AHEAD,
+    ),
+    Called(
+        "fast forward",
+        "fast_forward('{db}.t', 'main', 'b')",
+        CommitKind.FAST_FORWARD,
+        lambda h: h.made[3],
+        also=(BranchMerged,),
+    ),
+    Called(
+        "fast forward of a branch",
+        "fast_forward('{db}.t', 'old', 'main')",
+        CommitKind.FAST_FORWARD,
+        lambda h: h.made[2],
+        branch="old",
+        before=("ALTER TABLE {t} CREATE BRANCH old AS OF VERSION {s[0]}",),
+        also=(BranchMerged,),
+    ),
+    Called(
+        "compaction",
+        f"rewrite_data_files(table => '{{db}}.t', {MIN})",
+        CommitKind.COMPACT,
+        replaced=Extent.NOTHING,
+        rows=2,
+    ),
+    Called("nothing to compact", "rewrite_data_files(table => '{db}.t', options => map('min-input-files', '9'))"),
+    Called("manifests", "rewrite_manifests('{db}.t')", CommitKind.REPLACE, replaced=Extent.NOTHING),
+    Called(
+        "delete files",
+        "rewrite_position_delete_files(table => '{db}.t', options => map('rewrite-all', 'true'))",
+        CommitKind.COMPACT,
+        replaced=Extent.NOTHING,
+        before=(ON_READ, "INSERT INTO {t} VALUES (7, 'z'), (8, 'z')", "DELETE FROM {t} WHERE id = 8"),
+    ),
+    Called("expiry", "expire_snapshots(table => '{db}.t', older_than => TIMESTAMP '2001-01-01 00:00:00')"),
+    Called("orphans", "remove_orphan_files(table => '{db}.t')"),
+    Called("ancestors", "ancestors_of('{db}.t')"),
+    Called("statistics", "compute_table_stats('{db}.t')"),
+    Called(
+        "a table elsewhere",
+        "rewrite_table_path(table => '{db}.t', source_prefix => '{home}', target_prefix => '/elsewhere')",
+    ),
+)
+
+
+@pytest.mark.skipif(SPARK4, reason="Spark 4 runs procedures while it analyses, outside of any execution")
+@pytest.mark.parametrize("called", CALLS, ids=lambda called: called.name)
+def test_procedure(driver: Driver, called: Called) -> None:
+    h = History(driver)
+    driver.run(*map(h.fill, called.before))
+    told = driver.told(h.fill(f"CALL ice.system.{called.call}"))
+    assert not of(Gap, told)
+    assert [type(each) for each in of(CatalogModification, told)] == list(called.also)
+    if called.kind is None:
+        assert not of(Committed, told)
+        return
+    output = the(Committed, told).outputs[0]
+    snapshot = called.snapshot(h)
+    assert snapshot is not None
+    assert (output.snapshot, output.commit_kind) == (snapshot, called.kind)
+    assert snapshot == h.truth.refs[called.branch or "main"]["snapshot-id"]
+    assert output.parent == h.truth.snapshots[snapshot].get("parent-snapshot-id")
+    assert (output.branch, output.main, output.life) == (called.branch, called.branch is None, h.truth.life)
+    assert (output.replaced, output.rows) == (called.replaced, called.rows)
+    assert output.table == TableName(catalog="ice", database=h.db, table="t")
