@@ -51,9 +51,20 @@ def _commits(driver: Driver, database: str, first: int, commits: int) -> None:
     session: Any = driver.spark.newSession()
     for value in range(first, first + commits):
         session.conf.set(NAME, f"s{value}")
-        session.sql(f"INSERT INTO pai.{database}.s VALUES ({value})")
+        _again(session, f"INSERT INTO pai.{database}.s VALUES ({value})")
         session.conf.set(NAME, f"t{value}")
-        session.sql(f"INSERT INTO pai.{database}.t SELECT {value}, count(*) FROM pai.{database}.s")
+        _again(session, f"INSERT INTO pai.{database}.t SELECT {value}, count(*) FROM pai.{database}.s")
+
+
+def _again(session: Any, statement: str, left: int = 20) -> None:
+    """On a local disk, Paimon sometimes looks for a snapshot that another process is just giving its name, and fails
+    before it commits: then a user tries again."""
+    try:
+        session.sql(statement)
+    except Exception as e:
+        if not left or "Fails to read snapshot" not in str(e):
+            raise
+        _again(session, statement, left - 1)
 
 
 def _told(driver: Driver) -> dict[str, list[list[Any]]]:

@@ -17,7 +17,7 @@ _BY_PATH: Final = CatalogContext(name="paimon", class_name="org.apache.paimon.sp
 
 
 def evolved(target: Target, statement: Statement) -> tuple[AlterTable, ...]:
-    if "made" in target.hints and "place" not in target.hints:
+    if "made" in target.hints and "by path" not in target.hints:
         return ()  # CREATE TABLE AS SELECT tells the schema with the table
     for writer in statement.facts.looked_up.get("paimon", {}).get("writers", ()):
         if "evolved" in writer:

@@ -151,7 +151,7 @@ def _by_path(node: Node, scene: Scene) -> Target | None:
     told = {"location": path}
     options = {key: text for key, text in node.args.get("options", {}).items() if key not in _NOT_OPTIONS}
     shaped = ShapedSink(dataset=_dataset(told, scene.site), format=Format.PAIMON, options=Texts(options))
-    return Target(shaped, versioned=True, hints={"place": place_of(told), "site": scene.site, "made": True})
+    return Target(shaped, versioned=True, hints={"site": scene.site, "made": True, "by path": True})
 
 
 def _to_be_made(node: Node, plan: Plan, scene: Scene) -> Target | None:

@@ -82,7 +82,7 @@ def _changes(snapshots: list[int], asked: Mapping[str, str]) -> tuple[Version, .
 def _by_time(fact: Mapping[str, Any], facts: Facts) -> Version:
     """The newest snapshot is the one, if it was that before the scan was planned and nothing changed since."""
     planned = facts.looked_up.get("paimon", {}).get("planned")
-    own = {note["snapshot"] for note in facts.noted if note.get("hook") == "paimon"} & _users_snapshots(fact, facts)
+    own = _own_snapshots(fact, facts)
     newest = [each for each in fact["newest"] if each["snapshot"] not in own]
     if not newest:
         return Version()  # a table without a snapshot, or whose first one this statement made
@@ -104,7 +104,7 @@ def _since(newest: list[Mapping[str, Any]], planned: int) -> Iterator[int]:
             return
 
 
-def _users_snapshots(fact: Mapping[str, Any], facts: Facts) -> set[int]:
+def _own_snapshots(fact: Mapping[str, Any], facts: Facts) -> set[int]:
     """What this statement itself committed to the table."""
     writers = facts.looked_up.get("paimon", {}).get("writers", ())
     users = {each["user"] for each in writers if place_of(each) == place_of(fact)}

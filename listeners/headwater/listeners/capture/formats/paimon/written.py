@@ -21,15 +21,24 @@ def written(target: Target, statement: Statement) -> Outcome:
     if "unreadable" in seen:
         return Outcome((unknown(target.sink, target),), f"what was committed can't be read: {seen['unreadable']}")
     writers = [each for each in seen.get("writers", ()) if _is_of(each, target)]
-    if not writers:
-        return unheard(target, target.sink, seen.get("within"))
-    sink = made(target.sink, writers[0], target.hints["site"]) if "made" in target.hints else None
+    if not writers and not noted(statement):
+        return _unwritten(target, seen.get("within"))
+    sink = made(target.sink, writers[0], target.hints["site"]) if writers and "made" in target.hints else None
     commits = _commits(writers, statement)
     outputs = tuple(_outputs(commits, sink or target.sink, target))
     missing = _missing(writers, commits)
     if missing and not outputs:
         outputs = (unknown(sink or target.sink, target),)
     return Outcome(outputs, missing, sink)
+
+
+def _unwritten(target: Target, within: Mapping[str, Any] | None) -> Outcome:
+    """No writer was seen. A table that was there already is made from no query; else something was committed."""
+    if within is not None:
+        return unheard(target, target.sink, within)
+    if "made" in target.hints:
+        return Outcome()
+    return Outcome((unknown(target.sink, target),), "how this was written wasn't seen")
 
 
 def unheard(target: Target, sink: ShapedSink, within: Mapping[str, Any] | None) -> Outcome:
@@ -83,7 +92,7 @@ def _is_of(writer: Mapping[str, Any], target: Target) -> bool:
 
 def _commits(writers: list[Mapping[str, Any]], statement: Statement) -> list[Mapping[str, Any]]:
     """What the hook noted has more to tell than the files."""
-    users = {each["user"] for each in writers}
+    users = {each["user"] for each in writers} or {note["user"] for note in noted(statement)}
     found = {each["snapshot"]: each for writer in writers for each in writer.get("snapshots", ())}
     found |= {note["snapshot"]: note for note in noted(statement) if note["user"] in users}
     return [found[number] for number in sorted(found)]
