@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ def compare(spark: SparkSession, title: str, statement: Callable[[], object], ro
                 statement()
             capture.drain(30)
             before = len(bus.bytes)
-            with_it.append(measured(spark, statement, count, lambda c=capture: c.drain(30)))
+            with_it.append(measured(spark, statement, count, partial(capture.drain, 30)))
             told = sum(bus.bytes[before:]) // max(1, count)
     show(title, without, with_it, told)
 
@@ -79,7 +80,9 @@ def cpu_seconds(spark: SparkSession) -> float:
 def show(title: str, without: list[tuple[float, float]], with_it: list[tuple[float, float]], told: int) -> None:
     for n, what in enumerate(("wall", "cpu")):
         bare, ours = (statistics.median(each[n] for each in rounds) for rounds in (without, with_it))
-        print(f"{title:<8}{what:<6}{bare:8.2f} ms without {ours:8.2f} ms with  {ours - bare:+7.2f} ms  x{ours / bare:.3f}")
+        print(
+            f"{title:<8}{what:<6}{bare:8.2f} ms without {ours:8.2f} ms with  {ours - bare:+7.2f} ms  x{ours / bare:.3f}"
+        )
     print(f"{title:<8}{told} bytes told per statement")
 
 

@@ -57,6 +57,7 @@ class Scene:
     capture_sql: bool = False
     _catalogs: dict[int, NamedCatalog] = field(default_factory=dict)
     _known: OrderedDict[TableName, KnownTable] = field(default_factory=OrderedDict)
+    _made: dict[str, NamedCatalog] = field(default_factory=dict)
     _databases: OrderedDict[DatabaseName, Database] = field(default_factory=OrderedDict)
 
     def learn_catalog(self, told: Mapping[str, Any]) -> NamedCatalog:
@@ -91,6 +92,12 @@ class Scene:
         return [each for each in (*told.values(), *named) if each.context.factory == factory]
 
     def _configured(self, name: str, class_name: str = "") -> NamedCatalog:
+        """The application's configuration doesn't change."""
+        if name not in self._made:
+            self._made[name] = self._make(name, class_name)
+        return self._made[name]
+
+    def _make(self, name: str, class_name: str) -> NamedCatalog:
         prefix = f"{_CATALOGS}{name}"
         options = {key[len(prefix) + 1 :]: text for key, text in self.conf.items() if key.startswith(f"{prefix}.")}
         return self._named(name, self.conf.get(prefix, class_name), options)

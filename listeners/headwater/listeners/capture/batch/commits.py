@@ -28,7 +28,8 @@ from headwater.events import (
     StatementFailed,
 )
 from headwater.listeners.capture.batch.omitted import Omitting
-from headwater.listeners.capture.batch.shapes import Leaf, Reached, ShapeOfWrite, fingerprinted
+from headwater.listeners.capture.batch.remembered import Fingerprints
+from headwater.listeners.capture.batch.shapes import Leaf, Reached, ShapeOfWrite
 from headwater.listeners.capture.formats.protocol import Outcome, Version
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.statements import Statement
@@ -66,6 +67,7 @@ class Commits:
         self._next_barrier = next_barrier
         self._repeat = repeat
         self._told: OrderedDict[bytes, float] = OrderedDict()
+        self._fingerprints = Fingerprints(scene.redactor)
 
     def events(self, statement: Statement, shape: ShapeOfWrite, by: By) -> Iterator[Event]:
         """Drafts, in order. None at all where nothing was committed."""
@@ -80,7 +82,7 @@ class Commits:
         if not shape.parts and not inputs:
             return
         sinks = tuple(o.sink or r.part.target.sink for o, r in zip(outcomes, shape.parts, strict=True))
-        fingerprint = fingerprinted(shape.sources, sinks, shape.columns, self._scene.redactor)
+        fingerprint = self._fingerprints.of(shape, sinks)
         if self._is_due(fingerprint):
             yield self._lineage(statement, shape, sinks, fingerprint, by)
         outputs = tuple(self._outputs(outcomes, shape, reads, inputs))
