@@ -15,6 +15,7 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 import org.apache.spark.sql.execution.SparkPlan;
 
 /** Finds the snapshots of a statement in its tables: their parents, schemas, and the branches they are on. */
@@ -75,10 +76,17 @@ final class IcebergSnapshots {
             Schema schema = schemaOf(table, committed);
             json.key(table.location()).open().entry("schemaId", schema.schemaId());
             json.entry("schema", SparkSchemaUtil.convert(schema).json());
-            IcebergTables.change(table, statement.started, statement.ended, json);
+            IcebergTables.change(table, planned(statement), statement.ended, json);
             json.close();
         }
         json.close();
+    }
+
+    /** When planning began, in which a write's schema is merged: a statement counts as started when it is planned. */
+    private static long planned(Statement statement) {
+        Object phase = Values.javaMap(statement.query.tracker().phases()).get("optimization");
+        if (!(phase instanceof QueryPlanningTracker.PhaseSummary)) return statement.started;
+        return Math.min(statement.started, ((QueryPlanningTracker.PhaseSummary) phase).startTimeMs());
     }
 
     /** The schema of what was committed: the table's own may have changed since. */
