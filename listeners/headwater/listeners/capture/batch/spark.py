@@ -46,10 +46,19 @@ def _v2(
         if found is None:
             return None
         target = replace(found, kind=kind, replaced=extent(node, plan, found))
-        names = tuple((plan.attribute(number).name,) for number in relation.output)
-        return Write((Part(target, node.plan_of("query"), names),))
+        query = node.plan_of("query")
+        if query is not None and found.hints.get("by_name"):
+            return Write((Part(target, query, _own_names(plan, query)),))
+        names = names_in(relation, query, plan)
+        return Write((Part(target, query, names),))
 
     return read
+
+
+def names_in(relation: Node, query: int | None, plan: Plan) -> tuple[FieldPath, ...]:
+    """The relation's columns in their order. A write that evolves the schema has more, under its own names."""
+    more = () if query is None else plan.nodes[query].output[len(relation.output) :]
+    return tuple((plan.attribute(number).name,) for number in (*relation.output, *more))
 
 
 def _some_table(relation: Node, plan: Plan, scene: Scene) -> Target | None:
