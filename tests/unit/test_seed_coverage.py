@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 PAGE = Path(__file__).parents[2] / "docs" / "seed-coverage.md"
 PARTS = {
-    *("capture", "listener bus", "lineage store", "writer", "forwarders", "command line", "data versions"),
+    *("capture", "lineage store", "writer", "forwarders", "command line", "data versions"),
     "debug, validate, correct",
 }
 
