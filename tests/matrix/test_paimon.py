@@ -23,6 +23,7 @@ from headwater.events import (
     DropTag,
     Format,
     Gap,
+    GapReason,
     JobLineage,
     StatementFailed,
     TableName,
@@ -46,7 +47,7 @@ from tests.matrix.paimon_cases import (
     Case,
     save_to_path,
 )
-from tests.matrix.paimon_place import Place, check, fresh
+from tests.matrix.paimon_place import Place, check, commits, fresh
 
 pytestmark = pytest.mark.spark3
 
@@ -194,6 +195,21 @@ def test_branches(place: Place) -> None:
     assert max(place.snapshots("t")) == 3
     dropped = the(DropBranch, place.told("CALL pai.sys.delete_branch('{db}.t', 'e')"))
     assert (dropped.branch, dropped.dataset) == ("e", place.dataset("t"))
+
+
+def test_a_read_of_two_branches_is_of_no_snapshot(place: Place) -> None:
+    """Paimon reads partitions that one branch hasn't got from the other, and no file says of which it is."""
+    place.run(
+        PARTITIONED,
+        FILLED,
+        "CALL pai.sys.create_branch('{db}.p', 'b')",
+        "INSERT INTO {d}.`p$branch_b` VALUES (3, 'c', 'c')",
+        "ALTER TABLE {d}.p SET TBLPROPERTIES ('scan.fallback-branch' = 'b')",
+    )
+    told = place.told("INSERT INTO {d}.s SELECT id, v FROM {d}.p")
+    made, read, (gap,) = commits(told)
+    assert (made, read) == (["s@2<1 APPEND NOTHING"], ["p"])
+    assert gap.reason is GapReason.NOT_EXACT
 
 
 def test_a_tag_of_a_branch(place: Place) -> None:

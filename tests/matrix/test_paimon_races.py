@@ -97,4 +97,4 @@ def test_each_tells_its_own(driver: Driver, java_home: Path) -> None:
 
 @pytest.mark.long
 def test_each_tells_its_own_for_long(driver: Driver, java_home: Path) -> None:
-    _check(driver, java_home, threads=4, commits=40)
+    _check(driver, java_home, threads=4, commits=20)

@@ -25,6 +25,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceRDD;
 
 /** Which snapshots scans were of: each file that a task reads says it. */
 public final class PaimonReads {
+    private static final String FALLBACK = "scan.fallback-branch";
     private static final int MOST_RDDS = 2000;
     private static final String FACTORY = "org$apache$spark$sql$execution$datasources$v2$DataSourceRDD$$partitionReaderFactory";
 
@@ -48,9 +49,14 @@ public final class PaimonReads {
         return true;
     }
 
+    /** With a branch to fall back on, files of two branches are read, and none says of which it is. */
     private static void write(FileStoreTable data, TreeSet snapshots, Json json) {
         PaimonTables.place(data, json);
         PaimonTables.asked(data, json);
+        if (data.options().containsKey(FALLBACK)) {
+            json.entry("fallback", (String) data.options().get(FALLBACK)).key("snapshots").openList().closeList();
+            return;
+        }
         json.key("snapshots").openList();
         Iterator each = snapshots.iterator();
         while (each.hasNext()) json.value(((Long) each.next()).longValue());

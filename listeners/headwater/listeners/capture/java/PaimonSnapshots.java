@@ -52,7 +52,8 @@ public final class PaimonSnapshots {
         try {
             SnapshotManager manager = table.snapshotManager();
             Long latest = manager.latestSnapshotId();
-            if (latest != null) changed = table.fileIO().getFileStatus(new Path(manager.snapshotDirectory(), SnapshotManager.LATEST)).getModificationTime();
+            Path hint = new Path(manager.snapshotDirectory(), SnapshotManager.LATEST);
+            if (latest != null) changed = table.fileIO().getFileStatus(hint).getModificationTime();
             for (long id = latest == null ? 0 : latest.longValue(), n = 0; id > 0 && n < NEWEST; id--, n++) {
                 Snapshot snapshot = manager.snapshot(id);
                 newest.open().entry("snapshot", id).entry("time", snapshot.timeMillis());

@@ -53,6 +53,8 @@ def _is_of(fact: Mapping[str, Any], source: Described, plan: Plan) -> bool:
 
 def _version(fact: Mapping[str, Any], source: Described, facts: Facts) -> tuple[Version, ...]:
     asked = fact.get("asked", {})
+    if "fallback" in fact:
+        return (Version(why=f"files of branch {fact['fallback']} may have been read with the table's own"),)
     snapshots = fact["snapshots"] or _without_files(fact, asked)
     if "incremental-between" in asked or "incremental-between-timestamp" in asked:
         return _changes(snapshots, asked)
