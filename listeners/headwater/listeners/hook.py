@@ -29,6 +29,8 @@ _INSTALLATION: Final = "headwater.listeners.installation"
 _ON: Final = frozenset({"true", "1", "yes", "on", "y", "t"})
 _OFF: Final = frozenset({"false", "0", "no", "off", "n", "f", ""})
 
+_watches_exit = False
+
 _patched: dict[Any, tuple[Callable[..., None], Callable[..., None]]] = {}
 """The classes whose contexts are looked at: their own `_do_init`, and what stands in its place."""
 
@@ -83,9 +85,11 @@ def watch() -> None:
 
 def unwatch() -> None:
     """Undo what `watch` did. Where somebody has put something over it, that stays, and nothing comes of it."""
+    global _watches_exit  # noqa: PLW0603 - one for the interpreter, as atexit is
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     atexit.unregister(_at_exit)
+    _watches_exit = False
     for context, (original, ours) in list(_patched.items()):
         if context._do_init is ours:
             context._do_init = original
@@ -94,9 +98,11 @@ def unwatch() -> None:
 
 def watch_exit() -> None:
     """Have contexts that nobody stopped ended at exit. What is registered first is called last, so that all that users
-    registered comes before: theirs may still use Spark."""
-    atexit.unregister(_at_exit)
-    atexit.register(_at_exit)
+    registered comes before: theirs may still use Spark. So a second time must not move it."""
+    global _watches_exit  # noqa: PLW0603 - one for the interpreter, as atexit is
+    if not _watches_exit:
+        atexit.register(_at_exit)
+        _watches_exit = True
 
 
 def _at_exit() -> None:

@@ -223,3 +223,13 @@ def test_somebody_elses_patch_over_ours_stays(python: Python) -> None:
         f"h.unwatch()\n{FAKED}\n{MAKE % 'true'}\nh.watch()\n{MAKE % 'true'}"
     )
     assert python(code).stdout.splitlines() == ["theirs", "theirs", "begun SparkContext"]
+
+
+def test_what_users_registered_for_exit_before_there_was_a_context_is_called_first(python: Python) -> None:
+    told = INSTALLATION.replace("def at_exit(): pass", "def at_exit(): print('ended')")
+    faked = FAKED.replace(repr(INSTALLATION), repr(told))
+    code = (
+        f"import atexit; atexit.register(print, 'theirs')\n{faked}\n{MAKE % 'true'}\n"
+        "import headwater.listeners.hook as h; h.watch_exit()"
+    )
+    assert python(code).stdout.splitlines() == ["begun SparkContext", "theirs", "ended"]
