@@ -17,6 +17,7 @@ _LOG = logging.getLogger(__name__)
 _HERE: Final = "headwater.listeners.capture"
 _PACKAGE: Final = "headwater.capture"
 _KEPT: Final = "headwater.capture.loader"
+_WITHOUT: Final = "headwater.capture.without"
 PROBES: Final = {
     "Session": "org.apache.spark.sql.SparkSession",
     "Catalog": "org.apache.spark.sql.SparkSession",
@@ -46,7 +47,9 @@ class Java:
         self._gateway = context._gateway
         self._jvm = context._jvm
         self._parent = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        self._sources = sources()
+        self._sources = {
+            name: text for name, text in sources().items() if name.removesuffix(".java") not in self.left_out()
+        }
         self._loader = self._kept_loader()
 
     def present(self) -> list[str]:
@@ -62,6 +65,20 @@ class Java:
 
     def has_source(self, name: str) -> bool:
         return f"{name}.java" in self._sources
+
+    def leave_out(self, name: str) -> None:
+        """A class that can't be compiled here. The compiler would try again whenever it is asked for another class, so
+        there has to be a new loader, before anything that the old one loaded is in use."""
+        properties = self._jvm.java.lang.System.getProperties()
+        properties.put(_WITHOUT, ",".join((*self.left_out(), name)))
+        properties.remove(_KEPT)
+        del self._sources[f"{name}.java"]
+        self._loader = self._kept_loader()
+
+    def left_out(self) -> list[str]:
+        """Classes that couldn't be compiled in this JVM, for this context or an earlier one."""
+        names = self._jvm.java.lang.System.getProperties().get(_WITHOUT)
+        return names.split(",") if names else []
 
     def new(self, name: str, *arguments: Any) -> Any:
         """An object of a class of ours that has one constructor; integers must fit its parameters' types."""

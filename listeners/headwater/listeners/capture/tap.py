@@ -39,6 +39,7 @@ class Tap:
         self._installed: list[str] = []
         self.degraded: list[Degraded] = []
         """What should be there and isn't: told as Gaps."""
+        self._leave_out_what_is_broken()
         self._tap = self._java.new(
             "Tap",
             self._spark,
@@ -75,6 +76,24 @@ class Tap:
         for part in self._installed:
             self._quietly(part, "uninstall")
         self._java.call_with_context("Facts", "detach", self._spark)
+
+    def _leave_out_what_is_broken(self) -> None:
+        """A format of another version than ours are made for must not keep the others from being seen."""
+        for name in self._java.left_out():
+            self._degrade(name, JavaError("it couldn't be compiled in this JVM before"))
+        names = [f"{part}{kind}" for part in self._java.present() for kind in ("Hook", "Eye")]
+        while names:
+            sound = [name for name in names if not self._java.has_source(name) or self._compiles(name)]
+            names = sound if sound != names else []
+
+    def _compiles(self, name: str) -> bool:
+        try:
+            self._java.load(name)
+        except JavaError as e:
+            self._degrade(name, e)
+            self._java.leave_out(name)
+            return False
+        return True
 
     def _eyes(self) -> list[Any]:
         eyes: list[Any] = []

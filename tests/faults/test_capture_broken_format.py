@@ -1,0 +1,30 @@
+"""A table format of another version than headwater was made for: its part can't be compiled, all else is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headwater.events import Committed, Gap
+from headwater.listeners.capture import jvm
+from tests.faults.capture_kit import driver
+from tests.matrix.harness import attached, of
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+BROKEN = b"package headwater.capture; public final class %s { static int version() { return Nowhere.VERSION; } }"
+
+
+def test_what_cannot_be_compiled_is_left_out(java_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("StrangeEye", "StrangeHook")
+    strange = {f"{name}.java": BROKEN % name.encode() for name in names}
+    real = jvm.sources()
+    monkeypatch.setattr(jvm, "sources", lambda: real | strange)
+    monkeypatch.setattr(jvm, "PROBES", {"Strange": jvm.PROBES["Session"], **jvm.PROBES})
+    with driver(java_home, tmp_path) as spark:
+        for _ in range(2):  # the second time in the JVM that is known
+            with attached(spark) as (capture, bus):
+                spark.sql("INSERT OVERWRITE b SELECT * FROM a")
+                assert capture.drain(30)
+            assert len(of(Committed, bus.events)) == 1
+            assert all(any(name in each.detail for each in of(Gap, bus.events)) for name in names)
