@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final, Protocol
 
-from headwater.events import Event, Gap, GapReason, JobEvent, JobName
+from headwater.events import CatalogModification, Event, Gap, GapReason, JobEvent, JobName
 from headwater.listeners.capture.batch.commits import By, Commits
 from headwater.listeners.capture.batch.kept import Keeping
 from headwater.listeners.capture.batch.omitted import Omitting
@@ -153,6 +153,8 @@ class Teller:
             return
         if command.catalog is not None:
             for draft in command.catalog(known.node, statement, self._scene):
+                if isinstance(draft, CatalogModification):
+                    yield from (_accounted(each, statement, by) for each in self._omitting.used(draft.context.name))
                 yield _accounted(draft, statement, by)
         if known.shape is not None:
             yield from self._commits.events(statement, known.shape, by)

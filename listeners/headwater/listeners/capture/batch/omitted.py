@@ -23,9 +23,13 @@ class Omitting:
         """What has to be told of the catalogs whose tables these are: once each."""
         places = [*shape.sources, *(reached.part.target.sink for reached in shape.parts)]
         for name in dict.fromkeys(place.table.catalog for place in places if place.table is not None):
-            catalog = self._scene.catalog_called(name)
-            if catalog is not None:
-                yield from self._declarations.of(catalog)
+            yield from self.used(name)
+
+    def used(self, name: str) -> Iterator[CatalogOptionsDeclared]:
+        """The same of the catalog that has this name."""
+        catalog = self._scene.catalog_called(name)
+        if catalog is not None:
+            yield from self._declarations.of(catalog)
 
     def shown(self, shape: ShapeOfWrite) -> ShapeOfWrite | None:
         """The shape without the tables of catalogs that keep them; None where nothing that is written stays."""

@@ -60,10 +60,10 @@ def _iceberg(named: Named, statement: Statement, scene: Scene) -> Account | None
     ):
         return None
     before, after = told.get("before"), told.get("after")
-    if before is None and after is None:
+    newest = after or before
+    if newest is None:
         return None
-    created = (after or before).get("created")
-    made = during(statement, created)
+    made = during(statement, newest.get("created"))
     alone = told.get("changes", 0) <= 1
     return Account(
         did=made or told.get("changes", 0) > 0,

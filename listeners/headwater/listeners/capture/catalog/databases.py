@@ -82,7 +82,7 @@ def _with_properties(node: Node, old: Database) -> Database:
 
 
 def _without_properties(node: Node, old: Database) -> Database:
-    gone = set(node.args.get("propKeys") or ())
+    gone: set[str] = set(node.args.get("propKeys") or ())
     return old.model_copy(update={"properties": Texts({k: v for k, v in old.properties.items() if k not in gone})})
 
 

@@ -33,8 +33,7 @@ def dropped(named: Named, node: Node, statement: Statement, scene: Scene) -> Ite
     if_exists = bool(node.args.get("ifExists"))
     gone = True if not if_exists else _is_gone(named, known, statement)
     if gone is False:
-        scene.forget(named.name)
-        return
+        return  # what is known stays: who dropped it may be told later
     table = known.table if known is not None and isinstance(known.table, Table) else None
     details: dict[str, Any] = {} if table is None else {"format": format_by(table.provider)}
     yield DropTable(

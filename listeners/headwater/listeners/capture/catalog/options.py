@@ -50,24 +50,32 @@ class Declarations:
 
     def __init__(self) -> None:
         self._first: dict[object, NamedCatalog] = {}
+        self._warned: set[object] = set()
 
     def of(self, catalog: NamedCatalog) -> tuple[CatalogOptionsDeclared, ...]:
         """What has to be told of a catalog that is used: nothing, when it is known."""
-        identity = _identity(catalog)
-        known = self._first.get(identity)
+        known = self._first.get(_identity(catalog))
         if known is None:
-            self._first[identity] = catalog
+            self._first[_identity(catalog)] = catalog
             return (_declared(catalog),)
-        if _declared_options(known) != _declared_options(catalog):
-            _LOG.warning(
-                "catalog %s: %s were declared as %s and are %s now: they can't be changed, so what was declared first "
-                "holds; use another catalog, or another driver, for other values",
-                catalog.name,
-                " and ".join(_DECLARED[:2]),
-                _declared_options(known),
-                _declared_options(catalog),
-            )
+        self._warn(known, catalog)
         return ()
+
+    def _warn(self, known: NamedCatalog, catalog: NamedCatalog) -> None:
+        """Once for each value that isn't the first one."""
+        first, now = _declared_options(known), _declared_options(catalog)
+        changed = (_identity(catalog), tuple(now.items()))
+        if first == now or changed in self._warned:
+            return
+        self._warned.add(changed)
+        _LOG.warning(
+            "catalog %s: %s were declared as %s and are %s now: they can't be changed, so what was declared first "
+            "holds; use another catalog, or another driver, for other values",
+            catalog.name,
+            " and ".join(_DECLARED[:2]),
+            first,
+            now,
+        )
 
     def omits(self, catalog: NamedCatalog) -> Omitted:
         """By the options that were declared first."""

@@ -1,0 +1,58 @@
+"""The hook of Spark's own catalog comes when that is made, maybe for the first statement, and goes with the capture."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.events import CreateDatabase, DropDatabase, Effect
+from tests.matrix.catalog_lines import lines
+from tests.matrix.harness import PLAIN, SECONDS, Driver, attached, driver_with, of
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Generator[Driver, None, None]:
+    with driver_with(java_home, PLAIN) as driver:
+        yield driver
+
+
+def catalog_of(driver: Driver) -> Any:
+    """Spark's own, if it has been made: asking the session for it would make it."""
+    inside: Any = driver.spark
+    shared = inside._jsparkSession.sharedState()
+    field = shared.getClass().getDeclaredField("externalCatalog")
+    field.setAccessible(True)
+    return field.get(shared)
+
+
+def ours(driver: Driver) -> list[str]:
+    names = [str(each.getClass().getName()) for each in catalog_of(driver).listeners()]
+    return [name for name in names if name.startswith("headwater")]
+
+
+def test_from_the_first_statement_to_the_last(driver: Driver) -> None:
+    """One story, since a driver has one first statement."""
+    assert catalog_of(driver) is None, "capture must not have Spark make its catalog"
+
+    first = driver.told("CREATE DATABASE IF NOT EXISTS one", "CREATE DATABASE IF NOT EXISTS one")
+    assert [event.effect for event in of(CreateDatabase, first)] == [Effect.APPLIED]
+    assert len(ours(driver)) == 1
+
+    assert len(lines(driver.told("CREATE DATABASE IF NOT EXISTS two"))) == 1
+    assert lines(driver.told("CREATE DATABASE IF NOT EXISTS two")) == []
+    assert len(ours(driver)) == 1
+
+    driver.capture.close(10)
+    assert ours(driver) == []
+
+    with attached(driver.spark) as (capture, bus):
+        driver.run("DROP DATABASE IF EXISTS two", "DROP DATABASE IF EXISTS two")
+        assert capture.drain(SECONDS)
+        (dropped,) = of(DropDatabase, bus.events)
+        assert dropped.effect is Effect.APPLIED
+        assert dropped.database is None, "this capture never saw it"
+        assert len(ours(driver)) == 1
+    assert ours(driver) == []
