@@ -103,9 +103,9 @@ class Exits:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         """Tell the end, and then die of the signal as if nobody had handled it."""
-        self._shown = Ending(status=JobStatus.KILLED, signal=number)
-        if signal.getsignal(number) != self._on_signal:  # called by somebody's handler, whose decision the rest is
+        if signal.getsignal(number) != self._on_signal:  # called by somebody's handler, which may well go on after this
             return
+        self._shown = Ending(status=JobStatus.KILLED, signal=number)
         try:
             self._on_kill(self._shown)
         finally:
