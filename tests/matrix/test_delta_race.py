@@ -87,5 +87,5 @@ def retried(table: Path) -> int:
     found = 0
     for file in (table / "_delta_log").glob("0*.json"):
         infos = [json.loads(line).get("commitInfo") for line in file.read_text().splitlines()]
-        found += sum(info is not None and info["readVersion"] != int(file.stem) - 1 for info in infos)
+        found += sum(info is not None and info.get("readVersion", -1) != int(file.stem) - 1 for info in infos)
     return found

@@ -32,7 +32,8 @@ def versions_of(source: Described, plan: Plan, facts: Facts) -> tuple[Version, .
     if source.hints.get("changes"):
         return _unique(_changes(each, facts) for each in told) or (Version(changes=True, why=_unseen("change feed")),)
     if told:
-        return _unique(Version(each["version"]) for each in told)
+        counted = scanned(facts, path) if told[0] in facts.nested_reads else []
+        return _unique(Version(each["version"]) for each in (*told, *counted))
     return _not_scanned(source, plan, facts)
 
 
