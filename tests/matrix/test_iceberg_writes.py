@@ -163,6 +163,7 @@ CASES = (
     Case("delete a partition", "DELETE FROM {t} WHERE s = 'a'", DELETE, PART, None),
     Case("delete nothing", "DELETE FROM {t} WHERE id = 99", DELETE, PART, None),
     Case("delete all", "DELETE FROM {t}", DELETE, ALL, None),
+    Case("truncate", "TRUNCATE TABLE {t}", DELETE, ALL, None),
     Case("merge", MERGE, OVERWRITE, PART, 1),
     Case("merge that only adds", MERGE.replace("x.id = y.id", "x.id = -y.id"), APPEND, NOTHING, 1),
     Case("update on read", "UPDATE {t} SET id = 9 WHERE s = 'a'", OVERWRITE, PART, 1, properties=ON_READ),

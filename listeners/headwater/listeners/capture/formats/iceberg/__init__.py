@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from headwater.events import AlterTable, Format, ShapedSource
+from headwater.listeners.capture.commands import Command
 from headwater.listeners.capture.formats.iceberg.evolution import evolved
 from headwater.listeners.capture.formats.iceberg.layout import COMMANDS as LAYOUT
 from headwater.listeners.capture.formats.iceberg.places import place_of
 from headwater.listeners.capture.formats.iceberg.procedures import COMMANDS as PROCEDURES
 from headwater.listeners.capture.formats.iceberg.reads import versions_of
 from headwater.listeners.capture.formats.iceberg.refs import COMMANDS as REFS
-from headwater.listeners.capture.formats.iceberg.sinks import sink_of
+from headwater.listeners.capture.formats.iceberg.sinks import sink_of, truncates
 from headwater.listeners.capture.formats.iceberg.tables import partitioning_of, primary_key_of
+from headwater.listeners.capture.formats.iceberg.views import COMMANDS as VIEWS
 from headwater.listeners.capture.formats.iceberg.written import outcome_of
 from headwater.listeners.capture.formats.protocol import Described, Outcome, Target, Version
 from headwater.listeners.capture.formats.relations import columns_of
@@ -70,4 +72,4 @@ class Iceberg:
 
 
 FORMAT: Final = Iceberg()
-COMMANDS: Final = {**LAYOUT, **REFS, **PROCEDURES}
+COMMANDS: Final = {**LAYOUT, **REFS, **PROCEDURES, **VIEWS, "TruncateTable": Command(write=truncates)}

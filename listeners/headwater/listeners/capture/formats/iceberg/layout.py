@@ -100,5 +100,4 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "SetIdentifierFields": _telling(_identified),
     "DropIdentifierFields": _telling(_unidentified),
     "OrderAwareCoalesce": Command(ignored="an operator of a compaction's own plan, never a statement"),
-    "ShowIcebergViews": Command(ignored="it only lists views"),
 }

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from headwater.events import CommitKind, Extent, Format, ShapedSink, TableName
 from headwater.events.identity.text import joined
-from headwater.listeners.capture.formats.iceberg.places import dataset_at, place_of
+from headwater.listeners.capture.commands import Part, Write
+from headwater.listeners.capture.formats.iceberg.places import Place, dataset_at, place_of
 from headwater.listeners.capture.formats.iceberg.tables import partitioning_of, primary_key_of, transform_of
-from headwater.listeners.capture.formats.protocol import Target
+from headwater.listeners.capture.formats.protocol import Outcome, Target
 from headwater.listeners.capture.formats.relations import columns_of
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import NamedCatalog, Scene
@@ -26,8 +28,10 @@ def sink_of(node: Node, plan: Plan, scene: Scene) -> Target | None:
 
 def _there(node: Node, plan: Plan, scene: Scene) -> Target | None:
     place = place_of(node, scene)
-    if place is None or place.metadata:
+    if place is None:
         return None
+    if place.metadata:
+        return _about_a_table(place)
     sink = ShapedSink(
         dataset=place.dataset,
         table=place.table,
@@ -68,6 +72,21 @@ def _made(node: Node, plan: Plan, scene: Scene) -> Target | None:
         partitioning=tuple(transform_of(each) for each in node.args.get("partitioning", ())),
     )
     return Target(sink, catalog, CommitKind.CREATE, Extent.ALL, versioned=True, hints={"scene": scene})
+
+
+def _about_a_table(place: Place) -> Target:
+    """Compaction of delete files writes through `t.position_deletes`: it commits by itself, not by this write."""
+    sink = ShapedSink(dataset=None, table=place.table, format=Format.ICEBERG, opaque=place.told["metadata"])
+    return Target(sink, place.catalog, hints={"written": lambda *_: Outcome(), "by_name": True})
+
+
+def truncates(node: Node, plan: Plan, scene: Scene) -> Write | None:
+    """TRUNCATE TABLE; of another format it is no write that is known here."""
+    index = node.plan_of("table")
+    found = None if index is None else _there(plan.nodes[index], plan, scene)
+    if found is None:
+        return Write(())
+    return Write((Part(replace(found, kind=CommitKind.TRUNCATE, replaced=Extent.ALL)),))
 
 
 def makes(catalog: NamedCatalog, provider: str | None) -> bool:
