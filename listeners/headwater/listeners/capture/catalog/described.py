@@ -73,20 +73,29 @@ def _columns(told: Mapping[str, Any], plan: Plan | None) -> tuple[Column, ...]:
 def of_second_kind(told: Mapping[str, Any], columns: Sequence[Column], kind: TableKind = TableKind.UNKNOWN) -> Told:
     """A table of a V2 catalog, as its interface and its format's eye tell it."""
     properties: Mapping[str, str] = told.get("properties", {})
+    location = properties.get("location") or _location(told)
     layout = [transform_of(each) for each in told.get("partitioning", ())]
     table = Table(
         columns=tuple(columns),
         partitioning=tuple(each for each in layout if each.name != _CLUSTERING),
         clustering=clustering_of(layout),
         primary_key=_primary_key(told),
-        properties=Texts({key: text for key, text in properties.items() if key not in _OWN_PLACE}),
+        properties=Texts(_own(properties, location)),
         comment=properties.get("comment"),
-        location=properties.get("location") or _location(told),
+        location=location,
         provider=properties.get("provider"),
         table_kind=TableKind.EXTERNAL if properties.get("external") == "true" else kind,
         owner=properties.get("owner") or None,
     )
     return Told(table, format_by(table.provider, told), life_in(told))
+
+
+def _own(properties: Mapping[str, str], location: str | None) -> dict[str, str]:
+    """Without what has a place of its own. Paimon has the location among them, as `path`."""
+    kept = {key: text for key, text in properties.items() if key not in _OWN_PLACE}
+    if location is not None and kept.get("path") == location:
+        del kept["path"]
+    return kept
 
 
 def of_plan(told: Mapping[str, Any], output: Iterable[int], plan: Plan) -> Told:
@@ -178,7 +187,7 @@ def database_from(told: Mapping[str, str]) -> Database:
     """A namespace's metadata."""
     rest = {key: text for key, text in told.items() if key not in {"comment", "location", "owner"}}
     return Database(
-        comment=told.get("comment"),
+        comment=told.get("comment") or None,
         location=told.get("location"),
         owner=told.get("owner") or None,
         properties=Texts(rest),
