@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headwater.events import Committed, Event
+from tests.integration.spark_session import spark_session
 from tests.matrix.harness import ICEBERG, Driver, of
 from tests.matrix.iceberg_truth import metadata_at
 
@@ -96,24 +99,13 @@ def made_in(driver: Driver, db: str) -> int:
     return sum(len(metadata_at(home / table).ids) for table in ("r", *(f"w{n}" for n in range(TABLES))))
 
 
-def main(warehouse: str, db: str, commits: str, package: str) -> None:
+def main(warehouse: str, db: str, commits: str) -> None:
     """The other application."""
-    from pyspark.sql import SparkSession
-
-    builder: Any = SparkSession.builder
-    conf = {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.driver.memory": "1g",
-        "spark.jars.packages": package,
-        **{key: value.replace("{warehouse}", warehouse) for key, value in ICEBERG.conf.items()},
-    }
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    print("ready", flush=True)
-    write(spark, db, "other", int(commits))
-    spark.stop()
+    conf = {key: value.replace("{warehouse}", warehouse) for key, value in ICEBERG.conf.items()}
+    conf["spark.jars.packages"] = ",".join(ICEBERG.packages)
+    with spark_session(Path(os.environ["JAVA_HOME"]), **conf) as spark:
+        print("ready", flush=True)
+        write(spark, db, "other", int(commits))
 
 
 if __name__ == "__main__":

@@ -42,24 +42,20 @@ def test_threads_of_one_session(driver: Driver) -> None:
 def test_many_commits_and_another_application(driver: Driver, java_home: Path) -> None:
     """Some hundreds of commits, while another application commits to the same tables."""
     db = tables_of(driver)
-    other = subprocess.Popen(
-        [sys.executable, "-m", iceberg_race.__name__, str(driver.warehouse), db, "100", ICEBERG.packages[0]],
-        env={**os.environ, "JAVA_HOME": str(java_home), "SPARK_LOCAL_IP": "127.0.0.1"},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert other.stdout is not None
-        assert "ready" in other.stdout.readline()
+    command = [sys.executable, "-m", iceberg_race.__name__, str(driver.warehouse), db, "100"]
+    environment = {**os.environ, "JAVA_HOME": str(java_home), "SPARK_LOCAL_IP": "127.0.0.1"}
 
-        def work(spark: SparkSession) -> None:
-            in_threads(partial(write, spark, db, f"t{name}", 50) for name in range(4))
+    def work(spark: SparkSession) -> None:
+        in_threads(partial(write, spark, db, f"t{name}", 50) for name in range(4))
 
-        told = driver.told(work)
-        assert other.wait(timeout=600) == 0
-    finally:
-        other.kill()
-        other.wait()
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as other:
+        try:
+            assert other.stdout is not None
+            assert any("ready" in line for line in other.stdout)
+            told = driver.told(work)
+            assert other.wait(timeout=600) == 0
+        finally:
+            other.kill()
     check(driver, db, told, 4 * 50 * 2)
     assert not of(Gap, told)
     assert made_in(driver, db) == (4 * 50 + 100) * 2
