@@ -56,7 +56,7 @@ class Parts:
 def _make_capture(context: Any, settings: Settings, bus: Any, jobs: Jobs) -> CapturePart:
     configuration = dict(context._conf.getAll())
     redactor, _ = redactor_of(configuration)
-    scene = Scene(site_of(context, configuration), configuration, redactor, settings.capture_sql)
+    scene = Scene(site_of(context, configuration, settings.namespaces), configuration, redactor, settings.capture_sql)
     return Capture(context, settings, bus, jobs, scene)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from headwater.events.identity import Site
+from headwater.events.identity.namespaces import PREFIX as NAMESPACES
 
 _LOG = logging.getLogger(__name__)
 _HADOOP: Final = (
@@ -23,9 +24,11 @@ _HADOOP: Final = (
 """Keys that Hadoop's own files (core-site.xml, hive-site.xml …) may say."""
 
 
-def site_of(context: Any, configuration: Mapping[str, str]) -> Site:
-    """Of a SparkContext. What its configuration doesn't say, Hadoop's is asked."""
-    known = {**_hadoop(context), **configuration}
+def site_of(context: Any, configuration: Mapping[str, str], names: Mapping[str, str]) -> Site:
+    """Of a SparkContext. What its configuration doesn't say, Hadoop's is asked. `names` are the logical names of hosts
+    that are right: one that isn't must not take the others, and all that is captured, along."""
+    own = {key: value for key, value in configuration.items() if not key.startswith(NAMESPACES)}
+    known = {**_hadoop(context), **own, **{f"{NAMESPACES}{name}": hosts for name, hosts in names.items()}}
     return Site.from_conf(known, host=socket.gethostname(), working_directory=str(Path.cwd()))
 
 
