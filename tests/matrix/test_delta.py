@@ -743,6 +743,19 @@ def test_a_clone_is_a_creation_too(place: Place) -> None:
     assert str(created.life) == place.life("c", 0)
 
 
+def test_a_table_that_the_builder_made_is_told(place: Place) -> None:
+    """Its command runs in an execution nested in its own."""
+
+    def build(spark: Any, place: Place) -> object:
+        builder = spark.sparkContext._jvm.io.delta.tables.DeltaTable.create(spark._jsparkSession)
+        return builder.tableName(place.fill("{db}.built")).addColumn("id", "INT").execute()
+
+    created = the(CreateTable, told_of(build, place))
+    assert created.identifier == TableName(catalog="spark_catalog", database=place.db, table="built")
+    assert (created.produced, [c.name for c in created.table.columns]) == (0, ["id"])
+    assert str(created.life) == place.life("built", 0)
+
+
 def test_a_table_like_another_is_created_and_has_no_rows(place: Place) -> None:
     told = told_of("CREATE TABLE {db}.c LIKE {db}.s", place)
 

@@ -6,7 +6,6 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import org.apache.spark.sql.delta.OptimisticTransaction;
 import org.apache.spark.sql.delta.TransactionExecutionObserver;
@@ -28,31 +27,17 @@ public final class DeltaHook {
     private static scala.Function1 originalCallback;
     private static scala.Function1 callback;
     /** By execution: transactions that committed a version nobody told. */
-    private static final ConcurrentHashMap PENDING = new ConcurrentHashMap();
-    private static final int MOST_PENDING = 10000;
+    private static final Pending PENDING = new Pending(1000);
 
     private DeltaHook() { }
 
     public static synchronized boolean isInstalled() { return ours != null; }
 
     /** Takes, for these executions, what has to be looked up: the log, the version that was read, the transaction's id. */
-    static List pending(List executions) {
-        List found = new ArrayList();
-        if (PENDING.isEmpty()) return found;
-        for (int i = 0; i < executions.size(); i++) {
-            List known = (List) PENDING.remove(executions.get(i).toString());
-            if (known != null) found.addAll(known);
-        }
-        return found;
-    }
+    static List pending(List executions) { return PENDING.take(executions); }
 
     private static void later(OptimisticTransaction txn) {
-        String execution = Facts.execution();
-        if (execution == null || PENDING.size() > MOST_PENDING) return;
-        List known = (List) PENDING.get(execution);
-        List grown = known == null ? new ArrayList() : new ArrayList(known);
-        grown.add(new Object[] {txn.deltaLog(), Long.valueOf(txn.readVersion()), txn.txnId()});
-        PENDING.put(execution, grown);
+        PENDING.add(Facts.execution(), new Object[] {txn.deltaLog(), Long.valueOf(txn.readVersion()), txn.txnId()});
     }
 
     public static synchronized void install() throws Exception {

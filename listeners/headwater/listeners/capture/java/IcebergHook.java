@@ -5,8 +5,6 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import org.apache.iceberg.events.CreateSnapshotEvent;
 import org.apache.iceberg.events.IncrementalScanEvent;
 import org.apache.iceberg.events.Listener;
@@ -19,12 +17,11 @@ import org.apache.iceberg.events.ScanEvent;
  * Iceberg's registry knows no removal: what is registered stays, once for the JVM, and does nothing while nobody listens.
  */
 public final class IcebergHook {
-    private static final int MOST_PENDING = 10000;
     private static final int LONGEST = 200;
     private static boolean registered;
     private static volatile boolean active;
     /** By execution: snapshots that were committed, which the eye finds in the tables. */
-    private static final ConcurrentHashMap PENDING = new ConcurrentHashMap();
+    private static final Pending PENDING = new Pending(10000);
 
     private IcebergHook() { }
 
@@ -50,15 +47,7 @@ public final class IcebergHook {
     }
 
     /** Takes the ids of what these executions committed. */
-    static List committed(List executions) {
-        List found = new ArrayList();
-        if (PENDING.isEmpty()) return found;
-        for (int i = 0; i < executions.size(); i++) {
-            ConcurrentLinkedQueue known = (ConcurrentLinkedQueue) PENDING.remove(executions.get(i).toString());
-            if (known != null) found.addAll(known);
-        }
-        return found;
-    }
+    static List committed(List executions) { return PENDING.take(executions); }
 
     private static void probe(Class owner, String[] methods) throws Exception {
         for (int i = 0; i < methods.length; i++) owner.getMethod(methods[i], new Class[0]);
@@ -82,10 +71,7 @@ public final class IcebergHook {
         json.entry("snapshot", event.snapshotId()).entry("sequence", event.sequenceNumber());
         summary(event.summary(), json);
         Facts.noteFor(execution, json.close());
-        if (execution == null || PENDING.size() > MOST_PENDING) return;
-        ConcurrentLinkedQueue fresh = new ConcurrentLinkedQueue();
-        ConcurrentLinkedQueue known = (ConcurrentLinkedQueue) PENDING.putIfAbsent(execution, fresh);
-        (known == null ? fresh : known).add(Long.valueOf(event.snapshotId()));
+        PENDING.add(execution, Long.valueOf(event.snapshotId()));
     }
 
     private static void scanned(ScanEvent event, String execution) {

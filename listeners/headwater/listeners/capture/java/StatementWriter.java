@@ -112,12 +112,15 @@ public final class StatementWriter {
         json.close();
     }
 
-    /** Whether there is something to tell of a statement: cheap, and asked before anything of it is kept. */
-    public static boolean matters(SparkListenerSQLExecutionEnd end, boolean reads, Set ignored) {
+    /**
+     * Whether there is something to tell of a statement: cheap, and asked before anything of it is kept. One whose command
+     * ran in an execution nested in it (a builder of Delta's API) isn't a repetition.
+     */
+    public static boolean matters(SparkListenerSQLExecutionEnd end, int executions, boolean reads, Set ignored) {
         try {
             QueryExecution query = end.qe();
             if (!reads && !isCommand(query) && !keepsRows(end)) return false;
-            return !isRepeated(query) && !ignored.contains(planOf(query).getClass().getSimpleName());
+            return (executions > 1 || !isRepeated(query)) && !ignored.contains(planOf(query).getClass().getSimpleName());
         } catch (Throwable e) {
             return true;
         }
@@ -126,7 +129,7 @@ public final class StatementWriter {
     /** The text of a statement; null where there is nothing to tell. */
     public String write(Statement statement, SparkListenerSQLExecutionEnd end, boolean reads, Set ignored) throws Exception {
         QueryExecution query = end.qe();
-        if (query == null || !matters(end, reads, ignored)) return null;
+        if (query == null || !matters(end, statement.executions.size(), reads, ignored)) return null;
         boolean keeps = keepsRows(end);
         LogicalPlan plan = planOf(query);
         statement.query = query;

@@ -180,27 +180,36 @@ public final class Tap extends SparkListener {
     private void started(SparkListenerSQLExecutionStart start) {
         Long id = Long.valueOf(start.executionId());
         Number root = (Number) Options.get(start.rootExecutionId());
+        boolean isOwn = start.jobTags().contains(OWN);
         synchronized (open) {
+            Open statement = opened(root == null ? id : Long.valueOf(root.longValue()), isOwn);
             if (root == null || root.longValue() == start.executionId()) {
-                open.put(id, new Open(begun(start), start.jobTags().contains(OWN)));
+                begin(statement.statement, start);
+                statement.isBegun = true;
             } else {
-                Open known = (Open) open.get(Long.valueOf(root.longValue()));
-                if (known != null) known.statement.executions.add(id);
-                open.put(id, known == null ? Open.UNKNOWN : known);
+                statement.statement.executions.add(id);
+                open.put(id, statement);
             }
             if (open.size() > MOST_STATEMENTS) forgetEldest();
         }
     }
 
-    private static Statement begun(SparkListenerSQLExecutionStart start) {
-        Statement statement = new Statement(start.executionId());
+    /** A part may be seen first: what a builder of Delta's does ends before the whole is told to have started. */
+    private Open opened(Long root, boolean isOwn) {
+        Open known = (Open) open.get(root);
+        if (known != null) return known;
+        Open made = new Open(new Statement(root.longValue()), isOwn);
+        open.put(root, made);
+        return made;
+    }
+
+    private static void begin(Statement statement, SparkListenerSQLExecutionStart start) {
         String description = start.description();
         statement.started = start.time();
         statement.description = description.length() > LONGEST_DESCRIPTION ? description.substring(0, LONGEST_DESCRIPTION) : description;
         statement.confs = Values.javaMap(start.modifiedConfigs());
         scala.collection.Iterator tags = start.jobTags().iterator();
         while (tags.hasNext()) statement.tags.add(tags.next());
-        return statement;
     }
 
     /** Its end was lost, or takes longer than so many others. */
@@ -215,10 +224,12 @@ public final class Tap extends SparkListener {
         synchronized (open) {
             known = (Open) open.remove(Long.valueOf(end.executionId()));
         }
-        if (known == null && isFailedPlanning(end)) known = new Open(new Statement(end.executionId()), false);
-        if (known == null || known == Open.UNKNOWN) unknown(end, known);
+        boolean isFailed = (known == null || !known.isBegun) && isFailedPlanning(end);
+        if (known == null && isFailed) known = new Open(new Statement(end.executionId()), false);
+        boolean isRoot = known == null || known.statement.id == end.executionId();
+        if (known == null || isRoot && !known.isBegun && !isFailed) unknown(end, known);
         else if (known.statement.id != end.executionId()) known.isPartial |= end.qe() != null && !known.isOwn && !offer(end, known);
-        else if (known.isOwn || !matters(end)) close(known.statement);
+        else if (known.isOwn || !matters(end, known.statement.executions.size())) close(known.statement);
         else if (known.isPartial || !offer(end, known)) drop(known.statement);
     }
 
@@ -231,16 +242,16 @@ public final class Tap extends SparkListener {
         }
     }
 
-    /** What began before we listened, or whose start was lost: nobody knows what it is part of, and whose. */
+    /** What began before we listened, or whose start was lost: nobody knows whose it is, or what it is part of. */
     private void unknown(SparkListenerSQLExecutionEnd end, Open known) {
-        Facts.take(String.valueOf(end.executionId()));
-        if (!matters(end)) return;
-        String why = known == null ? "its start wasn't seen" : "the start of what it is part of wasn't seen";
-        texts.add(StatementWriter.unreadable(new Statement(end.executionId()), end, why));
+        Statement statement = known == null ? new Statement(end.executionId()) : known.statement;
+        close(statement);
+        if (matters(end, statement.executions.size()))
+            texts.add(StatementWriter.unreadable(statement, end, "its start wasn't seen"));
     }
 
-    private boolean matters(SparkListenerSQLExecutionEnd end) {
-        return end.qe() != null && StatementWriter.matters(end, reads, ignored);
+    private boolean matters(SparkListenerSQLExecutionEnd end, int executions) {
+        return end.qe() != null && StatementWriter.matters(end, executions, reads, ignored);
     }
 
     private void drop(Statement statement) {
@@ -318,11 +329,11 @@ public final class Tap extends SparkListener {
 
     /** A statement that has begun. */
     private static final class Open {
-        /** What an execution is part of whose own start wasn't seen. */
-        static final Open UNKNOWN = new Open(null, false);
         final Statement statement;
         /** Not the job's doing. */
         final boolean isOwn;
+        /** Its own start was seen, not only that of a part. */
+        boolean isBegun;
         /** A part of it found no room. */
         boolean isPartial;
 
