@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.events import AlterTable, CreateTable, DatasetId, DropTable, Event, Gap
+from headwater.events import AlterTable, Committed, CreateTable, DatasetId, DropTable, Event, Gap
 from tests.matrix.catalog_lines import REDACTED, Shown, agrees, lines, shown, with_nobody_looking
 from tests.matrix.harness import HOST, PLAIN, Driver, driver_with, of, the
 
@@ -274,6 +274,8 @@ class Ran:
 def check(ran: Ran) -> list[Event]:
     assert lines(ran.told) == ran.truth
     assert not of(Gap, ran.told)
+    if not ran.truth:
+        assert not of(Committed, ran.told)
     return ran.told
 
 
@@ -306,6 +308,26 @@ def test_drop(driver: Driver, case: Case) -> None:
         assert dropped.table is not None
         agrees(dropped.table, ran.before[dropped.identifier.table])
         assert dropped.dataset == ran.at(dropped.identifier.table)
+
+
+def test_a_table_that_a_data_frame_is_saved_as(driver: Driver) -> None:
+    """What is overwritten is dropped first, and made anew; what is added to is neither."""
+    table = f"{driver.database()}.t"
+
+    def saved(mode: str) -> list[str]:
+        told = driver.told(lambda spark: spark.range(3).write.mode(mode).saveAsTable(table))
+        assert not of(Gap, told)
+        outputs = [output for committed in of(Committed, told) for output in committed.outputs]
+        return [*lines(told), *(f"{output.commit_kind} {output.replaced} {output.rows}" for output in outputs)]
+
+    made = "+ t (id bigint; parquet; MANAGED) as select"
+    assert saved("append") == [made, "CREATE ALL 3"]
+    assert saved("append") == ["APPEND NOTHING 3"]
+    assert saved("overwrite") == [f"{made} replaced", "CREATE ALL 3"]
+    assert saved("ignore") == []
+    driver.run(f"DROP TABLE {table}")
+    assert saved("overwrite") == [made, "CREATE ALL 3"]
+    assert saved("overwrite") == [f"{made} replaced", "CREATE ALL 3"]
 
 
 def test_what_moved_has_a_new_place_and_the_old_one(driver: Driver) -> None:

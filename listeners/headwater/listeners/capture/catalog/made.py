@@ -20,6 +20,8 @@ from headwater.listeners.capture.scene import KnownTable, Scene
 from headwater.listeners.capture.statements import Statement
 
 _IGNORE: Final = "Ignore"
+_APPEND: Final = "Append"
+_OVERWRITE: Final = "Overwrite"
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class _Asked:
     told: Told
     if_not_exists: bool = False
     as_select: bool = False
+    may_append: bool = False
+    """Rows were added to the table if it was there."""
     may_replace: bool = False
     must_replace: bool = False
 
@@ -39,17 +43,29 @@ def of_the_first_kind(node: Node, statement: Statement, scene: Scene) -> Iterato
     told = node.args.get("table") or node.args.get("tableDesc")
     if told is None:
         return
-    if_not_exists = bool(node.args.get("ignoreIfExists")) or node.args.get("mode") == _IGNORE
-    as_select = "query" in node.args
+    mode = node.args.get("mode")
     wanted = of_first_kind(told, statement.plan)
-    if as_select:
+    if "query" in node.args:
         wanted = replace(wanted, table=wanted.table.model_copy(update={"columns": _of_query(node, statement)}))
-    asked = _Asked(first_kind(told, scene), wanted, if_not_exists, as_select)
+    asked = _Asked(
+        first_kind(told, scene),
+        wanted,
+        if_not_exists=bool(node.args.get("ignoreIfExists")) or mode == _IGNORE,
+        as_select="query" in node.args,
+        may_replace=mode == _OVERWRITE,
+        may_append=mode == _APPEND,
+    )
     found = _looked_up(asked.named, statement)
     is_same = found is not None and same_moment(asked.told.created, found.created)
     made = _made_in_session_catalog(asked, statement, is_same=is_same)
     description = _confirmed(asked.told, found if is_same else None)
-    yield from _created(asked, description, made, NOTHING, Occasion(statement, scene))
+    yield from _created(asked, description, made, _overwritten(asked.named, statement), Occasion(statement, scene))
+
+
+def _overwritten(named: Named, statement: Statement) -> Account:
+    """`saveAsTable` drops what it overwrites, and makes it anew."""
+    told = happened(statement, named.catalog, "DropTableEvent", named.name.database, named.name.table)
+    return Account(existed=True) if told else NOTHING
 
 
 def like(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
@@ -138,7 +154,7 @@ def _made_in_session_catalog(asked: _Asked, statement: Statement, *, is_same: bo
     told = happened(statement, asked.named.catalog, "CreateTableEvent", name.database, name.table)
     if told is not None:
         return told
-    return True if is_same or not asked.if_not_exists else None
+    return True if is_same or not (asked.if_not_exists or asked.may_append) else None
 
 
 def _made(asked: _Asked, found: Told | None, account: Account, statement: Statement, scene: Scene) -> bool | None:

@@ -73,7 +73,7 @@ class Files:
             return _files_target(node, plan, scene)
         if node.name in {"CreateDataSourceTableAsSelectCommand", "CreateHiveTableAsSelectCommand"}:
             table = node.args.get("table") or node.args.get("tableDesc")
-            return None if table is None else _made_target(table, plan, scene)
+            return None if table is None else _made_target(table, node.args.get("mode"), plan, scene)
         if node.name == "InsertIntoHiveTable":
             return _hive_target(node, plan, scene)
         return None
@@ -82,18 +82,40 @@ class Files:
         return (Version(),)
 
     def written(self, target: Target, statement: Statement) -> Outcome:
+        kind, replaced = _done(target, statement)
         rows, size = _counted(target, statement)
-        if rows == 0 and target.replaced is Extent.NOTHING:
+        if kind is None or (rows == 0 and replaced is Extent.NOTHING):
             return Outcome()
         sink = _found(target, statement)
         place = {
             name: getattr(sink, name) for name in ("dataset", "table", "life", "format", "branch", "main", "opaque")
         }
-        output = Output(**place, commit_kind=target.kind, replaced=target.replaced, rows=rows, bytes=size)
+        output = Output(**place, commit_kind=kind, replaced=replaced, rows=rows, bytes=size)
         return Outcome((output,), sink=sink)
 
     def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
         return ()
+
+
+def _done(target: Target, statement: Statement) -> tuple[CommitKind | None, Extent]:
+    """What a command that may make its table did: nothing where IF NOT EXISTS found it, and rows are only added where
+    `saveAsTable` did. Whether the table was made, Spark's own catalog tells."""
+    mode = target.hints.get("mode")
+    made = _was_made(statement)
+    wrote = any("command" in hint for hint in statement.facts.hints)
+    if mode == "Ignore" and (made is False or (made is None and not wrote)):
+        return None, Extent.NOTHING
+    if mode != "Append" or made:
+        return target.kind, target.replaced
+    return (CommitKind.UNKNOWN, Extent.UNKNOWN) if made is None else (CommitKind.APPEND, Extent.NOTHING)
+
+
+def _was_made(statement: Statement) -> bool | None:
+    told = statement.facts.looked_up.get("session", {})
+    events = (*statement.facts.noted, *told.get("heard", ()))
+    if any(each.get("event") == "CreateTableEvent" for each in events):
+        return True
+    return False if told.get("certain") else None
 
 
 def _found(target: Target, statement: Statement) -> ShapedSink:
@@ -164,7 +186,7 @@ def _extent(node: Node, overwrite: bool) -> Extent:
     )
 
 
-def _made_target(table: Mapping[str, Any], plan: Plan, scene: Scene) -> Target:
+def _made_target(table: Mapping[str, Any], mode: str | None, plan: Plan, scene: Scene) -> Target:
     name = table_name(table)
     sink = ShapedSink(
         dataset=_dataset(scene, name, location_of_table(table)),
@@ -173,7 +195,8 @@ def _made_target(table: Mapping[str, Any], plan: Plan, scene: Scene) -> Target:
         columns=_table_columns(plan, table),
         partitioning=tuple(Transform(columns=((each,),)) for each in table.get("partitions", [])),
     )
-    return Target(sink, scene.session_catalog(), CommitKind.CREATE, Extent.ALL, hints={"site": scene.site})
+    hints = {"site": scene.site, "mode": mode}
+    return Target(sink, scene.session_catalog(), CommitKind.CREATE, Extent.ALL, hints=hints)
 
 
 def _hive_target(node: Node, plan: Plan, scene: Scene) -> Target:

@@ -6,7 +6,9 @@ import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.AlterTableEvent;
+import org.apache.spark.sql.catalyst.catalog.CreateTableEvent;
 import org.apache.spark.sql.catalyst.catalog.DatabaseEvent;
+import org.apache.spark.sql.catalyst.catalog.DropTableEvent;
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogEvent;
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogEventListener;
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogWithListener;
@@ -26,6 +28,8 @@ public final class CatalogHook {
     private static final ExternalCatalogEventListener LISTENER = new ExternalCatalogEventListener() {
         public void onEvent(ExternalCatalogEvent event) { noted(event); }
     };
+    /** By thread: what it dropped last outside of any statement. */
+    private static final ThreadLocal DROPPED = new ThreadLocal();
     private static ExternalCatalogWithListener catalog;
     private static boolean wanted;
     private static volatile long since = Long.MAX_VALUE;
@@ -65,11 +69,28 @@ public final class CatalogHook {
         try {
             if (!Facts.listening()) return;
             Json fact = fact(event);
-            if (fact == null || event instanceof AlterTableEvent && Facts.execution() == null) return;
-            Facts.note(fact);
+            if (fact == null) return;
+            boolean within = Facts.execution() != null;
+            before(event, within);
+            if (!within && event instanceof DropTableEvent) DROPPED.set(new Object[] {event, fact});
+            else if (within || !(event instanceof AlterTableEvent)) Facts.note(fact);
         } catch (Throwable e) {
             Facts.FAILED.incrementAndGet();
         }
+    }
+
+    /**
+     * A table that this thread dropped outside of any statement: `saveAsTable` does so with one that it overwrites, and
+     * the statement that makes it anew follows. That is what the drop belongs to then.
+     */
+    private static void before(ExternalCatalogEvent event, boolean within) {
+        Object[] pending = (Object[]) DROPPED.get();
+        if (pending == null) return;
+        DROPPED.remove();
+        DropTableEvent dropped = (DropTableEvent) pending[0];
+        boolean again = within && event instanceof CreateTableEvent && ((CreateTableEvent) event).name().equals(dropped.name())
+            && ((CreateTableEvent) event).database().equals(dropped.database());
+        Facts.noteFor(again ? Facts.execution() : null, (Json) pending[1]);
     }
 
     /** On the bus's thread: an event that came between the starts and the ends of these statements. */

@@ -30,6 +30,8 @@ public final class SessionEye implements Eye {
     private static final String SESSION = "spark_catalog";
     private static final List MAKING =
         Arrays.asList(new Object[] {"CreateTable", "ReplaceTable", "CreateTableAsSelect", "ReplaceTableAsSelect"});
+    /** Commands that something about Spark's own catalog is evidence for. */
+    private static final String[] CHANGING = {"Create", "Replace", "Drop", "Alter"};
     private static final List OF_NAMESPACES = Arrays.asList(
         new Object[] {"CreateNamespace", "SetNamespaceProperties", "UnsetNamespaceProperties", "SetNamespaceLocation", "CommentOnNamespace"});
 
@@ -42,15 +44,20 @@ public final class SessionEye implements Eye {
     public boolean read(Object leaf, Json json) { return false; }
 
     public void ended(Statement statement, Json json) throws Exception {
-        CatalogHook.tell(statement, json);
-        CatalogHook.attach();
         LogicalPlan command = command(statement.plan);
+        String name = command == null ? "" : command.getClass().getSimpleName();
+        if (changesCatalogs(name)) CatalogHook.tell(statement, json);
+        CatalogHook.attach();
         if (command == null) return;
         SparkSession session = statement.query.sparkSession();
-        String name = command.getClass().getSimpleName();
         if (isOfFirstKind(command, name)) firstKind(session, command, json);
         else if (MAKING.contains(name) || name.equals("RenameTable")) secondKind(session, command, statement, json);
         else if (OF_NAMESPACES.contains(name)) namespace(command, json);
+    }
+
+    private static boolean changesCatalogs(String command) {
+        for (int i = 0; i < CHANGING.length; i++) if (command.startsWith(CHANGING[i])) return true;
+        return false;
     }
 
     private static LogicalPlan command(LogicalPlan plan) {
