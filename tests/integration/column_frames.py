@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -65,19 +66,15 @@ def _typed(operation: str, query: str) -> Callable[[SparkSession], DataFrame]:
 
 def _function(spark: SparkSession, frame: DataFrame, kind: int, schema: str) -> Any:
     """A function over batches, as pandas' and Arrow's are: neither has to be there for its plan to be."""
-    from pyspark.sql.types import StructType, _parse_datatype_string
-    from pyspark.sql.udf import UserDefinedFunction
+    from pyspark.sql.functions import udf
 
     inside: Any = spark
-    kept = UserDefinedFunction(lambda rows: rows, _parse_datatype_string(schema) or StructType())
-    plain: Any = kept
-    made = plain._judf
-    udf = inside._jvm.org.apache.spark.sql.execution.python.UserDefinedPythonFunction
-    columns: Any = [frame[name] for name in frame.columns]
-    from pyspark.sql.column import _to_java_column, _to_seq
-
-    given = _to_seq(inside.sparkContext, columns, _to_java_column)
-    return udf(made.name(), made.func(), made.dataType(), kind, True).apply(given)
+    plain: Any = udf(lambda rows: rows, schema)
+    python = inside._jvm.org.apache.spark.sql.execution.python.UserDefinedPythonFunction
+    judf = import_module("pyspark.sql.udf").UserDefinedFunction(plain.func, plain.returnType)._judf
+    columns = import_module("pyspark.sql.column")
+    given = columns._to_seq(inside.sparkContext, [frame[name] for name in frame.columns], columns._to_java_column)
+    return python(judf.name(), judf.func(), judf.dataType(), kind, True).apply(given)
 
 
 def _mapped(method: str, kind: int) -> Callable[[SparkSession], DataFrame]:
@@ -108,13 +105,16 @@ def _aggregated(spark: SparkSession) -> DataFrame:
 
     frame: Any = spark.table("orders").select("amount", "status")
     mean = Column(_function(spark, frame.select("amount"), 202, "double"))
-    return frame.groupBy("status").agg(mean.alias("m"))
+    made: DataFrame = frame.groupBy("status").agg(mean.alias("m"))
+    return made
 
 
 def _as_of(spark: SparkSession) -> DataFrame:
     left: Any = spark.table("orders").select("amount", "customer")
     right: Any = spark.table("customers").select("score", "name", "id")
-    return left._joinAsOf(right, leftAsOfColumn="amount", rightAsOfColumn="score", on=left.customer == right.id)
+    on = left.customer == right.id
+    joined: DataFrame = left._joinAsOf(right, leftAsOfColumn="amount", rightAsOfColumn="score", on=on)
+    return joined
 
 
 def _columns(spark: SparkSession) -> Any:
@@ -129,7 +129,8 @@ def _customers(spark: SparkSession) -> Any:
 
 def _streamed(spark: SparkSession) -> DataFrame:
     rows: Any = spark.readStream.format("rate").load().withWatermark("timestamp", "1 minute")
-    return rows.dropDuplicatesWithinWatermark(["value"]).selectExpr("value + 1 as v")
+    kept: DataFrame = rows.dropDuplicatesWithinWatermark(["value"]).selectExpr("value + 1 as v")
+    return kept
 
 
 _NAMES: Final = "id = c.id; name = c.name"

@@ -64,8 +64,9 @@ class Analysis:
         found: dict[Origin, None] = {}
         for part in value.parts:
             found.update(dict.fromkeys(self.work.origins.told(self._ordered(part.members), part.text)))
-        self._told[id(value)] = (value, tuple(found))
-        return tuple(found)
+        told = tuple(found)
+        self._told[id(value)] = (value, told)  # holds the value, so that its id stays its own
+        return told
 
     def told_rows(self, rows: Members) -> tuple[Origin, ...]:
         """What decides about rows is told without a text: it would be as many edges as conditions."""

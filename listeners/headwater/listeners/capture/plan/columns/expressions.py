@@ -40,6 +40,8 @@ class Expressions:
 
     def value(self, reference: int, scope: Scope) -> Value:
         """What a column defined so holds."""
+        if reference < 0:
+            return self._held(-1 - reference, scope)
         found = self._follow(reference, scope)
         if found.value is not None:
             return found.value

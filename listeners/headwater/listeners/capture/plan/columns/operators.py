@@ -160,11 +160,24 @@ def _lateral_join(work: Work, node: Node) -> Outcome:
 
 def _union(work: Work, node: Node) -> Outcome:
     """By position, under the first child's ids."""
-    below = [(work.plan.nodes[each], work.outcomes[each]) for each in node.inputs]
+    below = [(work.plan.nodes[each], work.outcomes[each]) for each in _united(work.plan, node)]
     columns = [work.columns(child, outcome.scope) for child, outcome in below]
     values = (either(several) for several in zip(*columns, strict=True))
     rows = NONE.union(*(outcome.rows for _, outcome in below))
     return Outcome(dict(zip(node.output, values, strict=True)), rows)
+
+
+def _united(plan: Plan, node: Node) -> list[int]:
+    """What is united: a UNION of a UNION is one, or the sets of a long chain would be made again at each step."""
+    found: list[int] = []
+    waiting = list(reversed(node.inputs))
+    while waiting:
+        child = plan.nodes[waiting.pop()]
+        if child.name == "Union":
+            waiting.extend(reversed(child.inputs))
+        else:
+            found.append(child.index)
+    return found
 
 
 def _compared(work: Work, node: Node) -> Outcome:
@@ -235,7 +248,7 @@ def needed_by(work: Work, node: Node) -> list[int]:
     if node.name == "CTERelationRef":
         found = work.definitions.get(node.args["cteId"])
         return [] if found is None else [found]
-    return list(node.inputs)
+    return _united(work.plan, node) if node.name == "Union" else list(node.inputs)
 
 
 OPERATORS: Final[Mapping[str, Operator]] = {

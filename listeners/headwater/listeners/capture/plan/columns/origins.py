@@ -34,9 +34,7 @@ class How(IntEnum):
 
     def of(self, inner: How) -> How:
         """What this makes of something that is derived already. What only decides never comes to carry values."""
-        if self >= How.JOIN:
-            return self
-        return inner if inner >= How.JOIN else max(self, inner)
+        return self if self >= How.JOIN else max(self, inner)
 
 
 _WORDS: Final = tuple(Derivation[how.name] for how in How)

@@ -1,0 +1,211 @@
+"""What column lineage promises whatever the query: order, nothing guessed, texts, and time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from headwater.events.lineage import Derivation
+from headwater.listeners.capture.plan.columns import Lineage, Origin, by_name, by_position, lineage_of, merge_lineage
+from headwater.listeners.capture.plan.columns.texts import MOST
+from headwater.listeners.capture.plan.columns.types import keeps_values
+from headwater.listeners.capture.plan.tree import Plan, PlanError
+from tests.unit.plan import big
+from tests.unit.plan.building import Building, column
+
+MOST_SECONDS = 1.5
+"""Of the processor, for each large plan: some twenty times what it takes."""
+
+
+def origin(leaf: int, name: str, derivation: Derivation, text: str | None = None) -> Origin:
+    return Origin(leaf, (name,), derivation, text)
+
+
+def test_columns_of_an_operator_that_is_not_known_have_no_origins_and_it_is_named() -> None:
+    b = Building()
+    table, (a, c) = b.relation("t", "a", "c")
+    b.filter(table, b.expression("IsNotNull", column(c)))
+    b.node("Masked", [1], [a])
+    lineage = lineage_of(b.plan(), 2)
+    assert lineage == Lineage({a: ()}, (), (table,), ("Masked",))
+
+
+def test_above_it_only_what_comes_through_it_is_missing() -> None:
+    b = Building()
+    one, (a,) = b.relation("t", "a")
+    masked = b.node("Masked", [one], [a])
+    other, (k,) = b.relation("u", "k")
+    b.node("Join", [masked, other], [a, k], joinType="Inner")
+    lineage = lineage_of(b.plan(), 3)
+    assert lineage.columns == {a: (), k: (origin(other, "k", Derivation.IDENTITY),)}
+    assert lineage.unknown == ("Masked",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        ("Project", {"projectList": {"x": [-1, -1, -1]}}),
+        ("Expand", {"projections": "none"}),
+        ("CTERelationRef", {"cteId": 7}),
+        ("Generate", {}),
+        ("UnresolvedRelation", {}),
+    ],
+)
+def test_a_node_that_is_not_written_as_we_know_it_is_named(kind: str, arguments: dict[str, Any]) -> None:
+    b = Building()
+    table, (a,) = b.relation("t", "a")
+    b.node(kind, [] if kind[0] in "CU" else [table], [a], **arguments)
+    lineage = lineage_of(b.plan(), 1)
+    assert lineage.unknown == (kind,)
+    assert lineage.columns == {a: ()}
+
+
+def test_a_column_that_nothing_gives_is_told() -> None:
+    b = Building()
+    table, _ = b.relation("t", "a")
+    stray = b.attribute("stray")
+    b.project(table, [("x", b.add(column(stray), b.literal()))])
+    assert lineage_of(b.plan(), 1).unknown == ("column stray",)
+
+
+def test_an_outer_reference_without_an_outer_query_is_told() -> None:
+    b = Building()
+    table, _ = b.relation("t", "a")
+    stray = b.attribute("stray")
+    b.project(table, [("x", b.expression("OuterReference", id=stray, name="stray"))])
+    lineage = lineage_of(b.plan(), 1)
+    assert lineage.unknown == ("column stray",)
+    assert set(lineage.columns.values()) == {()}
+
+
+def test_what_a_correlated_subquery_asks_of_the_query_around_it_is_known_there() -> None:
+    b = Building()
+    outer, (a, c) = b.relation("t", "a", "c")
+    renamed, (k,) = b.project(outer, [("k", b.add(column(a), b.literal()))])
+    inner, (x, y) = b.relation("u", "x", "y")
+    same = b.expression("EqualTo", column(x), b.expression("OuterReference", id=k, name="k"), symbol="=")
+    asked = b.filter(inner, same)
+    query = b.node("Project", [asked], [y], projectList={"x": [column(y)]})
+    top, (z,) = b.project(renamed, [("z", b.expression("ScalarSubquery", column(k), plan=query))])
+    lineage = lineage_of(b.plan(), top)
+    assert c not in lineage.columns
+    assert set(lineage.columns[z]) == {
+        origin(outer, "a", Derivation.CONDITIONAL, "(select y)"),
+        origin(inner, "x", Derivation.CONDITIONAL, "(select y)"),
+        origin(inner, "y", Derivation.IDENTITY),
+    }
+    assert lineage.leaves == (outer, inner)
+    assert not lineage.unknown
+
+
+def test_origins_stand_in_the_order_of_leaves_and_their_columns() -> None:
+    b = Building()
+    left, (z, a) = b.relation("t", "z", "a")
+    right, (k,) = b.relation("u", "k")
+    join = b.node("Join", [left, right], [z, a, k], joinType="Cross")
+    top, (x,) = b.project(join, [("x", b.add(column(k), column(a), column(z)))])
+    text = "k + a + z"
+    assert lineage_of(b.plan(), top).columns[x] == tuple(
+        origin(leaf, name, Derivation.TRANSFORMATION, text) for leaf, name in ((left, "z"), (left, "a"), (right, "k"))
+    )
+
+
+def test_the_same_plan_gives_the_same_lineage() -> None:
+    plan = big.joins(10, 5)
+    assert lineage_of(plan, plan.root) == lineage_of(plan, plan.root)
+
+
+def test_a_text_is_cut_and_says_so() -> None:
+    plan = big.deep(2_000)
+    ((first, *_),) = lineage_of(plan, plan.root).columns.values()
+    assert first.expression is not None
+    assert first.expression.startswith("c0 + c1 + c2 + ")
+    assert first.expression.endswith("…")
+    assert len(first.expression) == MOST
+
+
+def test_what_every_column_is_made_from_is_told_once_and_shared() -> None:
+    plan = big.every_column_from_every(50)
+    told = list(lineage_of(plan, plan.root).columns.values())
+    assert len(told[0]) == 50
+    assert told[0][0] == origin(0, "c0", Derivation.TRANSFORMATION, "f(…)")
+    assert all(each is told[0] for each in told)
+
+
+def test_expressions_are_written_out_down_to_the_columns() -> None:
+    b = Building()
+    table, (a, c) = b.relation("t", "a", "some column")
+    lower, (x, y) = b.project(table, [("x", b.add(column(a), column(c))), ("y", column(a))])
+    product = b.expression("Multiply", column(x), column(y), symbol="*")
+    cast = b.expression("Cast", product, type=b.type('"string"'))
+    chosen = b.expression("If", b.expression("IsNull", column(y)), b.literal(), b.expression("Upper", cast))
+    top, (z,) = b.project(lower, [("z", chosen)])
+    texts = {each.expression for each in lineage_of(b.plan(), top).columns[z]}
+    assert texts == {"if(a is null, ?, upper(cast((a + `some column`) * a as string)))"}
+
+
+def test_what_is_passed_on_has_no_text() -> None:
+    b = Building()
+    table, (a,) = b.relation("t", "a")
+    top, (x,) = b.project(table, [("x", b.expression("Cast", column(a), type=b.type('"long"')))])
+    assert lineage_of(b.plan(), top).columns[x] == (origin(table, "a", Derivation.IDENTITY),)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "kept"),
+    [
+        ("integer", "long", True),
+        ("long", "integer", False),
+        ("integer", "double", True),
+        ("long", "double", False),
+        ("integer", "float", False),
+        ("float", "double", True),
+        ("integer", "decimal(10,0)", True),
+        ("integer", "decimal(9,0)", False),
+        ("integer", "decimal(11,2)", False),
+        ("decimal(18,0)", "long", True),
+        ("decimal(19,0)", "long", False),
+        ("decimal(10,2)", "decimal(12,3)", True),
+        ("decimal(10,2)", "decimal(10,3)", False),
+        ("varchar(9)", "string", True),
+        ("string", "varchar(9)", False),
+        ("integer", "string", False),
+        ("date", "timestamp", False),
+        ("date", "date", True),
+        ("boolean", "integer", False),
+    ],
+)
+def test_a_cast_keeps_values_where_each_has_its_place(given: str, wanted: str, kept: bool) -> None:
+    assert keeps_values(f'"{given}"', f'"{wanted}"') is kept
+
+
+def test_a_command_that_is_not_known_is_named() -> None:
+    b = Building()
+    b.node("Upsert")
+    assert merge_lineage(b.plan(), 0) == Lineage(unknown=("Upsert",))
+
+
+def test_by_position_and_by_name() -> None:
+    b = Building()
+    table, (a, c) = b.relation("t", "a", "c")
+    plan = b.plan()
+    lineage = lineage_of(plan, table)
+    first, second = lineage.columns[a], lineage.columns[c]
+    assert by_position(lineage, plan, table, ["x", "y"]) == {("x",): first, ("y",): second}
+    assert by_name(lineage, plan, table, ["C", "more"]) == {("C",): second}
+    assert by_name(lineage, plan, table, ["C", "a"], case_sensitive=True) == {("a",): first}
+    with pytest.raises(PlanError, match="2 columns are written into 1"):
+        by_position(lineage, plan, table, ["x"])
+
+
+@pytest.mark.parametrize("make", big.BIG.values(), ids=list(big.BIG))
+def test_large_plans_take_no_time(make: Callable[[], Plan]) -> None:
+    plan = make()
+    started = time.process_time()
+    lineage = lineage_of(plan, plan.root)
+    assert time.process_time() - started < MOST_SECONDS
+    assert lineage.columns
+    assert not lineage.unknown

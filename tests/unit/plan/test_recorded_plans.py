@@ -1,0 +1,40 @@
+"""Column lineage of plans that Spark, Iceberg, Delta and Paimon gave; `record.py` makes them anew."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from headwater.listeners.capture.plan.tree import Plan
+from tests.integration.column_notation import edges, told, told_of_changes
+from tests.unit.plan.cases import FORMATS, QUERIES, changes_of
+
+FOLDER: Final = Path(__file__).with_name("recorded")
+CHANGES: Final = [(name, statement) for name in FORMATS for statement in changes_of(name)]
+
+
+@cache
+def recorded(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((FOLDER / f"{name.replace(' ', '-')}.json").read_text())
+    return content
+
+
+def test_all_cases_are_recorded_and_nothing_else() -> None:
+    assert list(recorded("queries")) == list(QUERIES)
+    for name in FORMATS:
+        assert list(recorded(name)) == list(changes_of(name))
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query(query: str) -> None:
+    assert told(Plan.parse(recorded("queries")[query])) == edges(QUERIES[query])
+
+
+@pytest.mark.parametrize(("name", "statement"), CHANGES)
+def test_a_change_of_rows(name: str, statement: str) -> None:
+    plan = Plan.parse(recorded(name)[statement])
+    assert told_of_changes(plan) == edges(changes_of(name)[statement], {})
