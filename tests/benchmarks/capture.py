@@ -72,7 +72,8 @@ def measured(
 
 
 def cpu_seconds(spark: SparkSession) -> float:
-    jvm: Any = spark.sparkContext._jvm
+    context: Any = spark.sparkContext
+    jvm = context._jvm
     fields = Path(f"/proc/{jvm.java.lang.ProcessHandle.current().pid()}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + time.process_time()
 

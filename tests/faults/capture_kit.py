@@ -172,14 +172,16 @@ def open_gate(thing: Any) -> None:
 
 
 def await_blocked(spark: SparkSession, thing: Any) -> None:
-    jvm: Any = spark.sparkContext._jvm
+    context: Any = spark.sparkContext
+    jvm = context._jvm
     wait = getattr(public(thing, "reached"), "await")
     assert wait(30, jvm.java.util.concurrent.TimeUnit.SECONDS)
 
 
 def used_heap(spark: SparkSession) -> int:
     """Bytes in use in the driver's JVM after a full collection."""
-    jvm: Any = spark.sparkContext._jvm
+    context: Any = spark.sparkContext
+    jvm = context._jvm
     for _ in range(2):
         jvm.java.lang.System.gc()
     return int(jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed())
@@ -187,7 +189,8 @@ def used_heap(spark: SparkSession) -> int:
 
 def java_threads(spark: SparkSession) -> set[str]:
     """Names of the JVM's threads that are ours."""
-    jvm: Any = spark.sparkContext._jvm
+    context: Any = spark.sparkContext
+    jvm = context._jvm
     names = {thread.getName() for thread in jvm.java.lang.Thread.getAllStackTraces().keySet()}
     return {name for name in names if "headwater" in name}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def test_two_applications(driver: Driver, java_home: Path, tmp_path: Path) -> No
 
 
 @contextmanager
-def racer(java_home: Path, directory: Path, application: str) -> Iterator[subprocess.Popen[str]]:
+def racer(java_home: Path, directory: Path, application: str) -> Generator[subprocess.Popen[str], None, None]:
     words = [str(java_home), str(directory), application, str(LONG_ROUNDS)]
     with subprocess.Popen(
         [sys.executable, "-m", "tests.matrix.delta_racer", *words],

@@ -148,7 +148,12 @@ class Scene:
             name=name,
             class_name=class_name,
             factory=next((word for start, word in _FACTORIES.items() if class_name.startswith(start)), None),
-            configuration=Texts(self.redactor.mapping(options)),
+            configuration=Texts(self.redactor.mapping(_without_store(options))),
             id=None if isinstance(pointed, Unknown) else pointed.id,
         )
         return NamedCatalog(name, class_name, options, context, pointed)
+
+
+def _without_store(options: Mapping[str, str]) -> dict[str, str]:
+    """Without `jdbc.*`, which say how to reach a lineage store: they never ride on the bus."""
+    return {key: text for key, text in options.items() if not key.lower().startswith("jdbc.")}

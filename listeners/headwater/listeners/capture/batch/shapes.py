@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from itertools import islice
+from typing import Final, TypeVar
 
 from headwater.events import ColumnLineage, ShapedSink, ShapedSource
 from headwater.events.base import Texts
@@ -18,6 +19,8 @@ from headwater.listeners.capture.plan.columns import Lineage, Origin, lineage_of
 from headwater.listeners.capture.plan.tree import Node, Plan, PlanError
 from headwater.listeners.capture.scene import Scene
 
+MOST_EDGES: Final = 200_000
+"""A function over all columns of a wide table makes an edge of each pair: that there are more is told, not which."""
 Side = TypeVar("Side", ShapedSource, ShapedSink)
 
 
@@ -68,7 +71,10 @@ def shape_of(write: Write, plan: Plan, scene: Scene) -> ShapeOfWrite:
         for edge in _edges(output, part, each, plan, {node: leaves[n].source for node, n in place.items()})
     )
     unknown = tuple(dict.fromkeys(name for each in lineages for name in each.unknown))
-    return ShapeOfWrite(sources, leaves, parts, tuple(dict.fromkeys(edges)), unknown)
+    columns = tuple(dict.fromkeys(islice(edges, MOST_EDGES + 1)))
+    if len(columns) > MOST_EDGES:
+        return ShapeOfWrite(sources, leaves, parts, (), (*unknown, f"more than {MOST_EDGES} pairs of columns"))
+    return ShapeOfWrite(sources, leaves, parts, columns, unknown)
 
 
 def shape_of_reading(plan: Plan, scene: Scene) -> ShapeOfWrite:

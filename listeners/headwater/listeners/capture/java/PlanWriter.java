@@ -49,6 +49,7 @@ public final class PlanWriter {
     private final Json nodes = new Json().openList();
     private final Map typeIds = new HashMap();
     private final Map attributeIds = new HashMap();
+    private final Map cteIds = new HashMap();
     private final IdentityHashMap expressionIds = new IdentityHashMap();
     private final IdentityHashMap nodeIds = new IdentityHashMap();
     private final IdentityHashMap outputs = new IdentityHashMap();
@@ -164,12 +165,34 @@ public final class PlanWriter {
         for (int i = 0; i < names.length; i++) {
             Object value = product.productElement(i);
             if (value == null || value instanceof QueryPlanningTracker || values.isNoise(names[i], value)) continue;
+            if (isSeed(product, names[i])) continue;
             json.key(names[i]);
-            values.write(value, this, json, 0);
+            if (isOfCte(product, names[i])) json.value(cte((Long) value));
+            else values.write(value, this, json, 0);
         }
         if (product instanceof AlterTableCommand) changes((AlterTableCommand) product, json);
         if (product instanceof InsertIntoHadoopFsRelationCommand)
             json.entry("dynamicPartitionOverwrite", ((Boolean) Lazily.value(product, "dynamicPartitionOverwrite")).booleanValue());
+    }
+
+    /** Chosen anew for each statement, and of no interest to anybody. */
+    private static boolean isSeed(Object product, String name) {
+        return name.equals("seed") && product.getClass().getSimpleName().equals("Sample");
+    }
+
+    private static boolean isOfCte(Object product, String name) {
+        String type = product.getClass().getSimpleName();
+        return name.equals("id") && type.equals("CTERelationDef") || name.equals("cteId") && type.equals("CTERelationRef");
+    }
+
+    /** Spark counts the parts of WITH over all statements; here they are counted within this one. */
+    private int cte(Long id) {
+        Integer known = (Integer) cteIds.get(id);
+        if (known == null) {
+            known = Integer.valueOf(cteIds.size());
+            cteIds.put(id, known);
+        }
+        return known.intValue();
     }
 
     /** What ALTER TABLE asks its catalog for; where Spark can't say it here, the arguments are all there is. */

@@ -113,12 +113,13 @@ class Plan:
         return dict(json.loads(self.types[number]))
 
 
-def _attribute(number: int, entry: Sequence[Any] | None, types: Sequence[str]) -> Attribute | None:
+def _attribute(number: int, entry: list[Any] | None, types: Sequence[str]) -> Attribute | None:
     if entry is None:
         return None
     if len(entry) == 1:
         return Attribute(number, entry[0])
-    return Attribute(number, entry[0], types[entry[1]], bool(entry[2]), entry[3] if len(entry) > 3 else None)
+    name, kind, nullable, *rest = entry
+    return Attribute(number, name, types[kind], bool(nullable), rest[0] if rest else None)
 
 
 def _expression(entry: Sequence[Any]) -> Expression:
