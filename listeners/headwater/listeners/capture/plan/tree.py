@@ -119,7 +119,7 @@ def _attribute(number: int, entry: list[Any] | None, types: Sequence[str]) -> At
     if len(entry) == 1:
         return Attribute(number, entry[0])
     name, kind, nullable, *rest = entry
-    return Attribute(number, name, types[kind], bool(nullable), rest[0] if rest else None)
+    return Attribute(number, name, types[int(kind)], bool(nullable), rest[0] if rest else None)
 
 
 def _expression(entry: Sequence[Any]) -> Expression:
