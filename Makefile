@@ -10,7 +10,7 @@ SETUP = @test -n "$(STARTER)" || { echo "no Python found: install Python 3.10, 3
 	"$(STARTER)" -m tools.bootstrap
 
 help: ## Show this list
-	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s%s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-20s%s\n", $$1, $$2}'
 
 demo: base ## See it work
 	@$(BIN)/headwater demo

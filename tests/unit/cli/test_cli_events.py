@@ -209,6 +209,8 @@ def test_an_output_without_arrows_ends_no_reading(log: Path, monkeypatch: pytest
 @contextmanager
 def tailing(*flags: str) -> Generator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "headwater.cli", "events", "tail", "--format", "json", *flags]
+    # Whoever runs the tests in the background has Ctrl-C ignored, and so has all that is started by them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process
