@@ -31,7 +31,7 @@ from tests.matrix.iceberg_truth import Metadata, metadata_at
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.smoke]
 
 APPEND, OVERWRITE, DELETE = CommitKind.APPEND, CommitKind.OVERWRITE, CommitKind.DELETE
 NOTHING, PART, ALL = Extent.NOTHING, Extent.PART, Extent.ALL
