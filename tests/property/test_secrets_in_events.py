@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from headwater.events.base import Model, Texts
@@ -82,11 +82,17 @@ def emitted(draft: Event, producer: Producer) -> bytes:
     return b"".join(appended)
 
 
+def stands_there_anyway(secret: str, draft: Event, producer: Producer) -> bool:
+    """A word that was made up can be one of ours: databaseName, say, which hypothesis finds in the code."""
+    return any(secret in form for form in FORMS.values()) or secret.encode() in emitted(draft, producer)
+
+
 @pytest.mark.parametrize("draft", DRAFTS, ids=lambda draft: draft.kind)
 @settings(max_examples=examples(2))
 @given(secret=SECRETS)
 def test_no_planted_secret_is_in_the_bytes(draft: Event, secret: str) -> None:
     producer, planter = Producer(capture_sql=True), Planter(draft)
+    assume(not stands_there_anyway(secret, draft, producer))
     places = 0
     for form in FORMS.values():
         for planted in planter.everywhere(form.format(secret), SECRET_KEYS, secret):
@@ -102,6 +108,7 @@ def test_random_events_keep_no_secret_either(kind: type[Event]) -> None:
     @settings(max_examples=examples(2))
     @given(drafts(kind), SECRETS, st.sampled_from(list(FORMS.values())))
     def law(draft: Event, secret: str, form: str) -> None:
+        assume(not stands_there_anyway(secret, draft, producer))
         for planted in Planter(draft).everywhere(form.format(secret), SECRET_KEYS[:1], secret):
             assert secret.encode() not in emitted(planted, producer)
 
