@@ -21,6 +21,8 @@ from headwater.publishers.log import LogFactory, LogListener
 from headwater.testing.listeners import DurableListenerContract
 from headwater.testing.memory import MemoryContext
 
+pytestmark = pytest.mark.slow
+
 
 class Disk(OsFiles):
     """The real one, which can be full, or never come to an end with an fsync."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from headwater.events.health import Heartbeat
 from headwater.spi import Batch, Position, Record
 from tests.property.effort import examples
 from tests.unit.bus.kit import QUICK, bus_of, firsts, ids, tell_all
+
+pytestmark = pytest.mark.slow
 
 DEEDS = st.sampled_from(
     ["take", "take", "later", "part", "transient", "error", "terminal", "slow", "after", "ahead", "back"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,8 @@ from headwater.listeners.capture.plan.columns import lineage_of
 from headwater.listeners.capture.plan.tree import Plan
 from tests.property import effort
 from tests.unit.plan.building import Building, column
+
+pytestmark = pytest.mark.slow
 
 COLUMNS = 5
 DIRECT = ["IDENTITY", "TRANSFORMATION", "AGGREGATION"]
