@@ -55,7 +55,7 @@ def main(arguments: Sequence[str], output: Output) -> int:
     _tell(output, bus, producer, commit)
     _read_back(output, bus)
     _cut_and_join(output, producer, commit)
-    output.note("\nNext: capture in a Spark driver, the bus, the lineage store. See README.md for what is there today.")
+    output.note("\nIn a Spark driver: headwater run job.py, see docs/install.md. Next: the bus, the lineage store.")
     return Exit.DONE
 
 

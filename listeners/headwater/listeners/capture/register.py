@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Final
 
@@ -32,7 +31,8 @@ def ignored() -> list[str]:
 
 
 def _of_catalogs() -> Mapping[str, Command]:
-    commands: Mapping[str, Command] = import_module(_CATALOG).COMMANDS if find_spec(_CATALOG) else {}
+    """Imported when first asked: it names types of the modules that ask."""
+    commands: Mapping[str, Command] = import_module(_CATALOG).COMMANDS
     return commands
 
 

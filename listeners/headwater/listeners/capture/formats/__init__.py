@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +17,7 @@ _NAMES: Final = ("iceberg", "delta", "paimon", "files")
 
 @cache
 def all_formats() -> tuple[TableFormat, ...]:
-    return tuple(module.FORMAT for module in _modules().values() if hasattr(module, "FORMAT"))
+    return tuple(module.FORMAT for module in _modules().values())
 
 
 def commands() -> dict[str, Mapping[str, Command]]:
@@ -28,8 +27,5 @@ def commands() -> dict[str, Mapping[str, Command]]:
 
 @cache
 def _modules() -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name in _NAMES:
-        with suppress(ImportError):
-            found[name] = import_module(f"{__name__}.{name}")
-    return found
+    """Imported when first asked: they name types of the modules that ask."""
+    return {name: import_module(f"{__name__}.{name}") for name in _NAMES}
