@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -39,6 +39,9 @@ _WRONG_PLACE: Final = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG}
 )
 """What the kernel says of a directory that somebody must see to; anything else can pass."""
+_CANNOT_BE_MADE: Final = _WRONG_PLACE | {errno.ENOENT}
+"""Beside those, of one that was to be made with all that is above it: its file system takes none. Of a file in it
+ENOENT can mean that somebody is just removing the log."""
 
 
 def data_directory(environment: Mapping[str, str] = os.environ) -> Path:
@@ -146,7 +149,7 @@ class LogListener:
                 ).writer()
                 self._inode = self._journal.directory.stat().st_ino
             except StorageError as e:
-                raise _of_place(e, self._directory) from e
+                raise _of_place(e, self._directory, _CANNOT_BE_MADE) from e
         return self._journal
 
     def _is_there(self, journal: Journal) -> bool:
@@ -190,7 +193,7 @@ def _usable(directory: Path, key: str) -> Path:
         if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as e:
-        if e.errno in _WRONG_PLACE:
+        if e.errno in _CANNOT_BE_MADE:
             raise ConfigurationError(f"{key}: {_advice(directory, e)}") from e
         path = directory.expanduser()
     except RuntimeError as e:  # no home
@@ -198,10 +201,10 @@ def _usable(directory: Path, key: str) -> Path:
     return path
 
 
-def _of_place(error: StorageError, directory: Path) -> HeadwaterError:
+def _of_place(error: StorageError, directory: Path, wrong: Collection[int] = _WRONG_PLACE) -> HeadwaterError:
     """A TerminalError where the place is wrong, which no waiting mends; else what it is."""
     cause = error.__cause__
-    if isinstance(cause, OSError) and cause.errno in _WRONG_PLACE:
+    if isinstance(cause, OSError) and cause.errno in wrong:
         return TerminalError(_advice(directory, cause))
     return error
 

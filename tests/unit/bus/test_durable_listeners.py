@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -225,6 +225,35 @@ def test_set_aside_is_closed_told_once_made_anew_and_goes_on_at_the_cursor(
     assert firsts([*first.records, *second.records]) == ids(told)
     (line,) = [record.message for record in caplog.records if "is set aside" in record.message]
     assert words in line
+
+
+@pytest.mark.parametrize("where", ["handling", "making"])
+def test_stop_waits_for_nobody_who_can_not_go_on(tmp_path: Path, where: str) -> None:
+    """What only somebody else can mend isn't tried again while the bus stops."""
+    is_called, goes_on = threading.Event(), threading.Event()
+
+    def fail() -> NoReturn:
+        is_called.set()
+        goes_on.wait(20)
+        raise TerminalError("no right")
+
+    class Failing(Taking):
+        def handle(self, batch: Batch) -> Position | None:
+            fail()
+
+    stopped: list[bool] = []
+    scripts = {"mine": lambda _: fail() if where == "making" else Failing()}
+    with bus_of(tmp_path, scripts, options=replace(QUICK, aside=120)) as bus:
+        tell_all(bus, DRAFTS[:1])
+        assert is_called.wait(20)
+        began = time.monotonic()
+        stopping = threading.Thread(target=lambda: stopped.append(bus.stop(60)))
+        stopping.start()
+        until(lambda: bus._lanes[0]._stop.is_begun)
+        goes_on.set()
+        stopping.join(60)
+        assert time.monotonic() - began < 30
+    assert stopped == [False]
 
 
 def test_what_a_broken_one_says_at_its_close_is_not_believed(tmp_path: Path) -> None:

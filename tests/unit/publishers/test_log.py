@@ -188,6 +188,7 @@ def test_limits_are_those_of_the_configuration(log: Log) -> None:
         ("dir", "s3://lake/log", "spark.headwater.log.dir: s3:/lake/log is a URL: write an absolute path"),
         ("dir", "/dev/null", r"spark.headwater.log.dir: /dev/null can't be written to \(File exists\)"),
         ("dir", "/dev/null/log", r"spark.headwater.log.dir: /dev/null/log can't be written to \(Not a directory\)"),
+        ("dir", "/proc/nowhere/log", r"spark.headwater.log.dir: /proc/nowhere/log can't be written to \(No such file"),
         ("fsync", "sometimes", "spark.headwater.log.fsync: .*'none', 'interval' or 'always'"),
         ("max.bytes", "5", "spark.headwater.log.max.bytes: .*greater than or equal to 65536"),
         ("max.age", "0", "spark.headwater.log.max.age: .*greater than 0"),
@@ -204,6 +205,18 @@ def test_a_place_that_goes_wrong_later_is_terminal(log: Log) -> None:
     log.directory.rmdir()
     log.directory.write_text("a file")
     with pytest.raises(TerminalError, match=r"can't be written to .*: name a directory on a local disk"):
+        listener.handle(ALL)
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.EROFS])
+def test_a_place_where_nothing_can_be_made_any_more_is_terminal(log: Log, number: int) -> None:
+    class Gone(Disk):
+        def make_directory(self, path: Path) -> None:
+            raise OSError(number, os.strerror(number))
+
+    log.disk = Gone()
+    listener = log.listener()
+    with pytest.raises(TerminalError, match=rf"can't be written to \({os.strerror(number)}\)"):
         listener.handle(ALL)
 
 

@@ -210,7 +210,7 @@ class Bus:
     def _on_lost(self, listener: str, holes: Holes, lost: Lost) -> None:
         """Called on a listener's thread."""
         families = next(lane.families for lane in self._lanes if lane.name == listener)
-        for gap in holes.gaps(listener, families, lost):
+        if (gap := holes.gap(listener, families, lost)) is not None:
             _LOG.warning("listener %s missed up to %s events: %s", listener, gap.missed, gap.detail)
             self._teller.tell_own(gap)
 

@@ -1,4 +1,4 @@
-"""What a listener didn't get, because its spool lost it: told as Gaps, with every number that can be known.
+"""What a listener didn't get, because its spool lost it: told as a Gap, with every number that can be known.
 
 Holes are rare, so only the last record of each family is remembered on the way, and the numbers are read out of the
 records on both sides when there is a hole.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from headwater.errors import HeadwaterError
@@ -20,6 +20,22 @@ from headwater.journal import JournalReader, Lost, Record, Why
 
 _LOOK_AHEAD: Final = 5_000
 _FAMILIES: Final = (Family.CATALOG, Family.JOB, Family.ADMIN)
+
+
+class _Missing(NamedTuple):
+    """What of a family can be missing: its first number and its last, as far as they are known."""
+
+    family: Family
+    first: int | None
+    last: int | None
+
+    @property
+    def may_be_some(self) -> bool:
+        return self.last is None or self.last >= (self.first or 1)
+
+    @property
+    def count(self) -> int | None:
+        return None if self.first is None or self.last is None else self.last - self.first + 1
 
 
 class Holes:
@@ -44,45 +60,33 @@ class Holes:
         self._told = max(self._told, lost.following)
         return is_news
 
-    def gaps(self, listener: str, families: frozenset[Family], lost: Lost) -> list[Gap]:
-        """What the listener has to be told to have missed: a Gap for each family that something was lost of, as far as
-        families can be told apart."""
+    def gap(self, listener: str, families: frozenset[Family], lost: Lost) -> Gap | None:
+        """What the listener has to be told to have missed; None where none of it is a family of its own. One hole is
+        one Gap: the numbers of a family stand in it where only that family lost something."""
         after = self._after(lost, families)
         before = self._last
-        whole = Gap(
+        missing = [each for each in self._missing(families, after) if each.may_be_some]
+        if not missing:
+            return None
+        one = missing[0] if len(missing) == 1 else None
+        counts = [each.count for each in missing]
+        return Gap(
             reason=GapReason.SPOOL_LIMIT if lost.why is Why.DROPPED else GapReason.CORRUPTION,
             detail=_detail(lost, self._directory),
             listener=listener,
-            missed=lost.following - lost.first,
+            missed=lost.following - lost.first if None in counts else sum(each for each in counts if each),
             missed_producer=_producer(after[0] if after else before),
+            missed_family=one.family if one else None,
             first_sequence=_next(before, begins=self._begins),
             last_sequence=_sequence(after[0]) - 1 if after else None,
-        )
-        told = [gap for family in _FAMILIES if family in families for gap in self._of(family, whole, after, lost)]
-        return told if told or self._is_known(families, after) else [whole]
-
-    def _of(self, family: Family, whole: Gap, after: list[Record], lost: Lost) -> Iterator[Gap]:
-        first = self._first_missed(family)
-        last = _family_before(family, after)
-        if first is None and not last:
-            return
-        if first is not None and last is not None and last < first:
-            return
-        both = first is not None and last is not None
-        yield whole.model_copy(
-            update={
-                "missed_family": family,
-                "first_family_sequence": first,
-                "last_family_sequence": last,
-                "missed": (last or 0) - (first or 0) + 1 if both else whole.missed,
-            }
+            first_family_sequence=one.first if one else None,
+            last_family_sequence=one.last if one else None,
         )
 
-    def _is_known(self, families: frozenset[Family], after: list[Record]) -> bool:
-        """Whether it is certain for each family what was lost of it."""
-        known = (self._first_missed(each) is not None for each in _FAMILIES if each in families)
-        behind = (_family_before(each, after) is not None for each in _FAMILIES if each in families)
-        return all(known) and all(behind)
+    def _missing(self, families: frozenset[Family], after: list[Record]) -> Iterator[_Missing]:
+        for family in _FAMILIES:
+            if family in families:
+                yield _Missing(family, self._first_missed(family), _family_before(family, after))
 
     def _first_missed(self, family: Family) -> int | None:
         record = self._of_family.get(family.value)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from headwater.errors import ConfigurationError, PluginError
+from headwater.errors import ConfigurationError, PluginError, TerminalError
 from headwater.listeners.bus.calls import Ending, GivenUpError, Stop
 from headwater.listeners.bus.handing import Handing
 from headwater.listeners.bus.making import Made, Maker
@@ -171,7 +171,10 @@ class Lane:
                 return None
             except BaseException as e:  # noqa: BLE001 - a plug-in can fail in any way
                 self._could_not_make(e)
-                self._stop.pause(pauses.next())
+                if not isinstance(e, TerminalError):
+                    self._stop.pause(pauses.next())
+                elif not self._lies_aside():
+                    return None
             else:
                 self._stop.check()
                 self._learn(durable=isinstance(made.listener, DurableListener))
@@ -188,10 +191,7 @@ class Lane:
             self._options.aside,
             self._meter.last_error,
         )
-        while True:
-            self._stop.pause(self._options.aside)
-            if self._stop.is_begun:
-                return None
+        while self._lies_aside():
             try:
                 made = self._meter.timed(self.maker.make)
             except BaseException as e:  # noqa: BLE001 - a plug-in can fail in any way
@@ -199,6 +199,13 @@ class Lane:
             else:
                 self._stop.check()
                 return made
+        return None
+
+    def _lies_aside(self) -> bool:
+        """For its time; False once the bus stops, which is no time to begin anew."""
+        if not self._stop.is_begun:
+            self._stop.pause(self._options.aside)
+        return not self._stop.is_begun
 
     def _could_not_make(self, error: BaseException) -> None:
         self._stop.check()
