@@ -32,4 +32,5 @@ COMMANDS = {
     "events": Command("headwater.cli.events:main", "show the events of a local log or a spool"),
     "demo": Command("headwater.cli.demo:main", "follow events on their way"),
     "run": Command("headwater.cli.run:main", "run a PySpark script with headwater in its driver"),
+    "spool": Command("headwater.cli.spool:main", "look after what drivers could not deliver"),
 }

@@ -46,3 +46,11 @@ def one_of(choices: Collection[str]) -> Callable[[str], str]:
         return given
 
     return convert
+
+
+def pair(text: str) -> tuple[str, str]:
+    """`KEY=VALUE`, for a flag that takes a property."""
+    key, is_pair, value = text.partition("=")
+    if not is_pair or not key.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} isn't KEY=VALUE")
+    return key.strip(), value

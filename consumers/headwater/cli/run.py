@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
 from collections.abc import Sequence
 
-from headwater.cli.flags import Flags
+from headwater.cli.flags import Flags, pair
 from headwater.cli.output import Output
 
 _DESCRIPTION = """Run a PySpark script with headwater in its driver.
@@ -38,7 +37,7 @@ def build_parser() -> Flags:
     parser.add_argument(
         "--conf",
         action="append",
-        type=_pair,
+        type=pair,
         default=[],
         metavar="KEY=VALUE",
         help="a Spark property, as spark-submit takes it; what the script says itself goes before it",
@@ -53,10 +52,3 @@ def split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         at += 2 if arguments[at] in _FLAGS_WITH_VALUE else 1
     own, rest = arguments[:at], arguments[at:]
     return own, rest[1:] if rest[:1] == ["--"] else rest
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, is_pair, value = text.partition("=")
-    if not is_pair or not key.strip():
-        raise ArgumentTypeError(f"{text!r} isn't KEY=VALUE")
-    return key.strip(), value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
 
@@ -115,6 +116,21 @@ def forget_position(files: Files, directory: Path, name: str) -> None:
             DurablePosition(files, directory, name).remove()
         finally:
             lock.release()
+
+
+def move_position(files: Files, directory: Path, old: str, new: str) -> None:
+    """Have `new` read on where `old` would have; where both have a place the one that comes first. A LockedError while
+    somebody reads with either of them; after a crash both may be there, and nothing is skipped."""
+    stem = cursor_stem(directory, new)
+    with ExitStack() as held, typed("moving cursor", stem):
+        files.make_directory(stem.parent)
+        for name in (old, new):
+            lock = FileLock.acquire(stem.with_name(f"{name}.lock"), f"cursor {name!r} of {directory}")
+            held.callback(lock.release)
+        source, target = DurablePosition(files, directory, old), DurablePosition(files, directory, new)
+        if source.offset is not None and (target.offset is None or source.offset < target.offset):
+            target.commit(source.offset, durable=True)
+        source.remove()
 
 
 class JournalReader:

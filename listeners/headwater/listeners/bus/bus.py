@@ -122,6 +122,11 @@ class Bus:
         listeners = tuple(lane.report() for lane in self._lanes)
         return BusReport(self._teller.told, self._teller.refused.total, self.spool, listeners)
 
+    def ship(self, timeout: float) -> int | None:
+        """Wait until what dead drivers left is shipped, as far as its listeners are here and take it; how many spools
+        went. None if that takes longer. Nobody has to ask: it is what the bus does anyway."""
+        return self._shipper.shipped if self._shipper.looked.wait(timeout) else None
+
     def flush(self, timeout: float) -> bool:
         """Wait until every listener has dealt with what was told so far; False if one hasn't. Then it is left in the
         spool for the next driver, unless it is dealt with after this: a `Closed` told now isn't complete."""
@@ -205,7 +210,8 @@ class Bus:
     def _targets(self) -> Targets:
         durable = {lane.name: lane.maker for lane in self._lanes if lane.durable}
         plain = frozenset(lane.name for lane in self._lanes if lane.durable is False)
-        return Targets(durable, plain, are_all=all(lane.is_known for lane in self._lanes))
+        are_all = all(lane.is_known for lane in self._lanes)
+        return Targets(durable, plain, are_all=are_all, configured=frozenset(lane.name for lane in self._lanes))
 
     def _on_lost(self, listener: str, holes: Holes, lost: Lost) -> None:
         """Called on a listener's thread."""
@@ -218,6 +224,8 @@ class Bus:
         """Called on a listener's thread: a plain one needs no spool, and when all are plain nobody does."""
         self._shipper.wake()
         spool = self._teller.spool
+        if lane.fault is not None and spool is not None:
+            spool.note_unmade(lane.name)
         if lane.durable is not False or spool is None:
             return
         lane.leave_spool()

@@ -24,13 +24,13 @@ from headwater.journal import (
     find_abandoned,
     remove_journal,
 )
-from headwater.journal.position import committed_positions
 from headwater.listeners.bus.calls import Stop
 from headwater.listeners.bus.course import GUARD
 from headwater.listeners.bus.ends import append_ends
 from headwater.listeners.bus.handing import Handing, OnLost
 from headwater.listeners.bus.handover import shared_spools
 from headwater.listeners.bus.lane import Lane, stop_all
+from headwater.listeners.bus.left import kept_for, stranded_words
 from headwater.listeners.bus.making import Maker
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.passport import EVERYTHING, read_passport
@@ -50,6 +50,8 @@ class Targets:
     """Listeners that need no spool: one that is kept for them only is kept for nobody."""
     are_all: bool = True
     """False while it isn't known yet of every listener what it is: too early to let anything go."""
+    configured: Collection[str] = field(default_factory=frozenset)
+    """All that the configuration names, those too that can't be made."""
 
 
 class Shipper:
@@ -68,6 +70,8 @@ class Shipper:
         on_gap: Callable[[Gap], object],
     ) -> None:
         self.shipped = 0
+        self.looked = threading.Event()
+        """Set once all that there was when it began, and that could be shipped, is."""
         self._places = places
         self._targets = targets
         self._options = options
@@ -76,6 +80,7 @@ class Shipper:
         self._limit = limit
         self._on_lost = on_lost
         self._on_gap = on_gap
+        self._stranded: set[tuple[Path, str]] = set()
         self._woken = threading.Event()
         self._is_stopping = False
         self._deadline = float("inf")
@@ -108,8 +113,10 @@ class Shipper:
             if self._is_stopping:
                 return
             self._ship_quietly(spool, targets)
+            self._tell_stranded(spool, targets)
         if targets.are_all:
             self._make_room()
+            self.looked.set()
 
     def _run(self) -> None:
         while not self._is_stopping:
@@ -136,15 +143,28 @@ class Shipper:
 
     def _names(self, spool: Path, targets: Targets) -> list[str]:
         """The listeners to ship to, of those that the spool was kept for; or all, where that isn't told."""
+        names = kept_for(spool, self._options.files)
+        return [name for name in targets.durable if name in names or not names]
+
+    def _tell_stranded(self, spool: Path, targets: Targets) -> None:
+        """Listeners that the spool's driver couldn't make, and that nobody knows here either: a name that was put right
+        since, most likely. Only somebody who knows can say which one was meant."""
         files = self._options.files
-        kept_for = {*committed_positions(files, spool), *read_passport(files, spool).families} - {GUARD}
-        return [name for name in targets.durable if name in kept_for or not kept_for]
+        stranded = read_passport(files, spool).unmade & kept_for(spool, files) - {*targets.configured}
+        for name in sorted(stranded):
+            if (spool, name) not in self._stranded:
+                self._stranded.add((spool, name))
+                _LOG.warning("%s", stranded_words(spool, name, targets.configured))
 
     def _ship(self, spool: Path, targets: Targets) -> None:
         options = JournalOptions(fsync=self._fsync, max_bytes=None, drop_consumed=True, reserve_bytes=0)
         with Journal.open(spool, options, files=self._options.files) as journal:
             append_ends(journal, self._options.files)
-            lanes = [self._lane(journal, targets.durable[name]) for name in self._names(spool, targets)]
+            lanes = [
+                self._lane(journal, targets.durable[name])
+                for name in self._names(spool, targets)
+                if journal.positions().get(name, 0) < journal.next_offset
+            ]
             _LOG.info("shipping %s, which a dead driver left, to %s", spool, ", ".join(lane.name for lane in lanes))
             for lane in lanes:
                 lane.start()

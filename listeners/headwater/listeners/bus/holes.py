@@ -34,7 +34,7 @@ class _Missing(NamedTuple):
         return self.last is None or self.last >= (self.first or 1)
 
     @property
-    def count(self) -> int | None:
+    def records(self) -> int | None:
         return None if self.first is None or self.last is None else self.last - self.first + 1
 
 
@@ -69,7 +69,7 @@ class Holes:
         if not missing:
             return None
         one = missing[0] if len(missing) == 1 else None
-        counts = [each.count for each in missing]
+        counts = [each.records for each in missing]
         return Gap(
             reason=GapReason.SPOOL_LIMIT if lost.why is Why.DROPPED else GapReason.CORRUPTION,
             detail=_detail(lost, self._directory),

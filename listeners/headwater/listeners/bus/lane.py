@@ -194,7 +194,7 @@ class Lane:
         while self._lies_aside():
             try:
                 made = self._meter.timed(self.maker.make)
-            except BaseException as e:  # noqa: BLE001 - a plug-in can fail in any way
+            except BaseException as e:  # noqa: BLE001, PERF203 - a plug-in can fail in any way
                 self._could_not_make(e)
             else:
                 self._stop.check()

@@ -29,6 +29,8 @@ class Passport:
     producer: UUID | None
     families: Mapping[str, frozenset[Family]] = field(default_factory=dict)
     """What each listener is told; one that isn't there is told everything."""
+    unmade: frozenset[str] = frozenset()
+    """Those that could not be made, as somebody else has to mend: perhaps nobody was ever meant by such a name."""
 
     @property
     def directory(self) -> str:
@@ -42,6 +44,7 @@ class Passport:
             "host": os.uname().nodename,
             "pid": os.getpid(),
             "listeners": {name: sorted(each.value for each in told) for name, told in self.families.items()},
+            "unmade": sorted(self.unmade),
         }
         replace_file(files, spool / _FILE, json.dumps(told).encode(), durable=False)
 
@@ -52,9 +55,21 @@ def read_passport(files: Files, spool: Path) -> Passport:
         told = json.loads(read_file(files, spool / _FILE, _LARGEST) or b"")
         application = Application(str(told["application"]["id"]), str(told["application"]["name"]))
         families = {str(name): _families(words) for name, words in told["listeners"].items()}
-        return Passport(application, UUID(told["producer"]), families)
+        unmade = frozenset(str(name) for name in told.get("unmade", ()))
+        return Passport(application, UUID(told["producer"]), families, unmade)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Passport(Application("", ""), None)
+
+
+def move_listener(files: Files, spool: Path, old: str, new: str | None) -> None:
+    """From now on this spool is kept for `new` in place of `old`; for nobody in its place if that is None."""
+    told = json.loads(read_file(files, spool / _FILE, _LARGEST) or b"{}")
+    listeners, unmade = dict(told.get("listeners", {})), set(told.get("unmade", ()))
+    families = listeners.pop(old, None)
+    if new is not None and families is not None:
+        listeners[new] = sorted({*families, *listeners.get(new, ())})
+    told |= {"listeners": listeners, "unmade": sorted(unmade - {old})}
+    replace_file(files, spool / _FILE, json.dumps(told).encode(), durable=True)
 
 
 def _families(words: list[str]) -> frozenset[Family]:

@@ -8,6 +8,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from headwater.errors import HeadwaterError
@@ -104,6 +105,13 @@ class Spool:
             pass
         self._guard.commit(min(offset, self._guard.position))
         self._kept = offset
+
+    def note_unmade(self, name: str) -> None:
+        """A listener could not be made: whoever finds this spool when nobody is called so any more is to say it."""
+        passport = replace(self.passport, unmade=self.passport.unmade | {name})
+        with self._lock, contextlib.suppress(OSError):
+            passport.write(self._files, self.directory)
+            self.passport = passport
 
     def is_delivered(self) -> bool:
         """Whether every listener that reads it is through."""

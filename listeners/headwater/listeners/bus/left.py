@@ -1,0 +1,96 @@
+"""What lies in spools, for people who look: whose it is, who hasn't got it, and what is to become of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from headwater.errors import TerminalError
+from headwater.journal import Files, Journal, JournalOptions, JournalReader, LockedError, find_abandoned, remove_journal
+from headwater.journal.cursor import forget_position, move_position
+from headwater.journal.files import OS_FILES
+from headwater.journal.position import committed_positions
+from headwater.journal.segment import list_bases
+from headwater.listeners.bus.course import GUARD
+from headwater.listeners.bus.passport import move_listener, read_passport
+
+
+@dataclass(frozen=True)
+class Left:
+    """A spool that there is."""
+
+    directory: Path
+    application: str
+    is_live: bool
+    """Its driver runs, or somebody ships it just now."""
+    waiting: Mapping[str, int]
+    """How many records are there at most that a listener hasn't dealt with, by its name."""
+    unmade: frozenset[str]
+    """The listeners among those that its driver couldn't make."""
+
+
+def left_in(places: Collection[Path]) -> list[Left]:
+    """All spools under these directories, by what they are called."""
+    spools = [spool for place in dict.fromkeys(places) if place.is_dir() for spool in place.iterdir() if spool.is_dir()]
+    return [_left(spool) for spool in sorted(spools) if list_bases(OS_FILES, spool)]
+
+
+def rename_listener(spool: Path, old: str, new: str) -> None:
+    """What `old` hasn't got of a dead driver's spool is `new`'s. A LockedError where its driver runs."""
+    with _held(spool):
+        move_position(OS_FILES, spool, old, new)
+        _change_passport(spool, old, new)
+
+
+def drop_listener(spool: Path, name: str) -> bool:
+    """Nobody of this name gets anything of a dead driver's spool any more; whether it went, being kept for nobody
+    else. A LockedError where its driver runs."""
+    with _held(spool):
+        forget_position(OS_FILES, spool, name)
+        _change_passport(spool, name, None)
+    if kept_for(spool):
+        return False
+    remove_journal(spool)
+    return True
+
+
+def kept_for(spool: Path, files: Files = OS_FILES) -> set[str]:
+    """The listeners that a spool is kept for, as far as that can be told."""
+    return {*committed_positions(files, spool), *read_passport(files, spool).families} - {GUARD}
+
+
+def stranded_words(spool: Path, name: str, configured: Collection[str]) -> str:
+    """That nobody gets what was kept for this listener, and what can be done about it."""
+    other = next(iter(get_close_matches(name, configured, n=1, cutoff=0.0)), "OTHER")
+    return (
+        f"{spool} holds what was told to the listener {name}, which could not be made, and none is called so now "
+        f"(there is {', '.join(sorted(configured)) or 'none'}): `headwater spool rename {name} {other}` gives it to "
+        f"another one, `headwater spool drop {name}` lets it go; until then it stays, as long as there is room"
+    )
+
+
+def _left(spool: Path) -> Left:
+    passport = read_passport(OS_FILES, spool)
+    reader = JournalReader.open(spool)
+    first, end = reader.first_offset(), reader.next_offset()
+    positions = committed_positions(OS_FILES, spool)
+    waiting = {name: end - max(first, positions.get(name, first)) for name in sorted(kept_for(spool))}
+    is_live = spool not in find_abandoned(spool.parent)
+    return Left(spool, passport.application.id, is_live, waiting, passport.unmade)
+
+
+def _held(spool: Path) -> Journal:
+    """Nobody ships it, and its driver is dead, as long as it is open here."""
+    try:
+        return Journal.open(spool, JournalOptions(max_bytes=None, reserve_bytes=0))
+    except LockedError as e:
+        raise LockedError(f"{e}: wait until its driver has ended, or until it is shipped") from e
+
+
+def _change_passport(spool: Path, old: str, new: str | None) -> None:
+    try:
+        move_listener(OS_FILES, spool, old, new)
+    except (OSError, ValueError, TypeError, AttributeError) as e:
+        raise TerminalError(f"{spool / 'spool.json'} can't be changed: {type(e).__name__}: {e}") from e

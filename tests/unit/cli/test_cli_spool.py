@@ -1,0 +1,147 @@
+"""`headwater spool`: a listener that was called wrongly, and what becomes of what it would have been told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headwater.cli import main
+from headwater.cli.exits import Exit
+from headwater.events import Heartbeat
+from headwater.journal import Journal, LocalLog
+from tests.unit.bus.kit import Taking, bus_of, firsts, until
+
+
+@pytest.fixture
+def spools(tmp_path: Path) -> Path:
+    return tmp_path / "spools"
+
+
+def left_by_a_mistyped_name(spools: Path, name: str = "lgo", count: int = 3) -> Path:
+    """The spool of a driver whose only listener there isn't."""
+    with bus_of(spools, {}, {"listeners": name}) as bus:
+        for _ in range(count):
+            bus.tell(Heartbeat())
+        until(lambda: bus.faults)
+        left = bus.spool
+        assert not bus.stop(1)
+    assert left is not None
+    return left
+
+
+def spool(action: str, spools: Path, *arguments: str) -> int:
+    return main(["--output", "json", "spool", action, "--spool-dir", str(spools), *arguments])
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return [row for line in lines for row in line.get("rows", [line.get("record")])]
+
+
+def test_what_waits_for_a_name_that_was_put_right_is_told_once_with_what_to_do(
+    spools: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    left = left_by_a_mistyped_name(spools)
+    caplog.clear()
+    with bus_of(spools, {"log": lambda _: Taking(), "another": lambda _: Taking()}) as bus:
+        until(lambda: [each for each in caplog.messages if "could not be made" in each])
+        until(lambda: bus.ship(0) is not None)
+        rounds = bus._shipper.looked
+        rounds.clear()
+        until(rounds.is_set, "another look")
+    (line,) = [each for each in caplog.messages if "could not be made" in each]
+    assert str(left) in line
+    assert "the listener lgo" in line
+    assert "(there is another, log)" in line
+    assert "`headwater spool rename lgo log`" in line
+    assert left.exists()
+
+
+def test_nobody_is_told_to_rename_what_is_still_configured(spools: Path, caplog: pytest.LogCaptureFixture) -> None:
+    left_by_a_mistyped_name(spools)
+    caplog.clear()
+    with bus_of(spools, {}, {"listeners": "lgo"}) as bus:
+        assert bus.ship(20) == 0
+    assert not [each for each in caplog.messages if "headwater spool rename" in each]
+
+
+def test_a_renamed_listener_gets_all_of_it(spools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left = left_by_a_mistyped_name(spools)
+    assert spool("list", spools) == Exit.DONE
+    (row,) = printed(capsys)
+    assert row == {
+        "spool": str(left),
+        "application": "application_1",
+        "driver": "left",
+        "listener": "lgo",
+        "waiting": 3,
+        "note": "could not be made",
+    }
+    assert spool("rename", spools, "lgo", "mine") == Exit.DONE
+    assert [row["what became of it"] for row in printed(capsys)] == ["what lgo hadn't got is mine's now"]
+    instances = [Taking(), second := Taking()]
+    with bus_of(spools, {"mine": lambda _: instances.pop(0)}) as bus:
+        assert bus.ship(20) == 1
+    assert [each.sequence for each in firsts(second.records)] == [1, 2, 3]
+    assert not left.exists()
+
+
+def test_renaming_to_one_that_has_got_some_skips_nothing(spools: Path) -> None:
+    """Both were kept for: the place that comes first holds, and a copy does no harm."""
+    left = left_by_a_mistyped_name(spools)
+    with Journal.open(left) as journal, journal.cursor("mine") as cursor:
+        cursor.read()
+        cursor.commit(2)
+    assert spool("rename", spools, "lgo", "mine") == Exit.DONE
+    with Journal.open(left) as journal:
+        assert {name: at for name, at in journal.positions().items() if "." not in name} == {"mine": 0}
+
+
+def test_shipping_needs_no_driver(spools: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left = left_by_a_mistyped_name(spools)
+    conf = ["--conf", "spark.headwater.listeners=log", "--conf", f"spark.headwater.log.dir={tmp_path / 'log'}"]
+    assert spool("ship", spools, *conf) == Exit.TRY_AGAIN, "nobody said who lgo is"
+    assert "1 spools wait" in capsys.readouterr().err
+    assert spool("rename", spools, "lgo", "log") == Exit.DONE
+    capsys.readouterr()
+    assert spool("ship", spools, *conf) == Exit.DONE
+    assert printed(capsys) == [{"spools": 1, "left": 0}]
+    assert not left.exists()
+    assert LocalLog.open(tmp_path / "log").reader("partition-0000").next_offset() == 3
+
+
+def test_dropping_removes_what_is_kept_for_nobody_else(spools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, both = left_by_a_mistyped_name(spools), left_by_a_mistyped_name(spools, "lgo,another")
+    assert spool("drop", spools, "lgo") == Exit.DONE
+    assert {row["spool"]: row["what became of it"] for row in printed(capsys)} == {
+        str(one): "removed: it was kept for nobody else",
+        str(both): "not kept for lgo any more",
+    }
+    assert [one.exists(), both.exists()] == [False, True]
+    assert spool("list", spools) == Exit.DONE
+    assert [row["listener"] for row in printed(capsys)] == ["another"]
+
+
+def test_a_driver_that_runs_is_left_alone(spools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with bus_of(spools, {"mine": lambda _: Taking()}) as bus:
+        bus.tell(Heartbeat())
+        assert spool("drop", spools, "mine") == Exit.TRY_AGAIN
+        assert [row["what became of it"] for row in printed(capsys)] == ["left as it is, because its driver runs"]
+        assert bus.flush(5)
+
+
+@pytest.mark.parametrize("arguments", [("rename", "nobody", "log"), ("drop", "nobody")])
+def test_a_name_that_nothing_is_kept_for_is_said(
+    spools: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    action, *rest = arguments
+    assert spool(action, spools, *rest) == Exit.FAILED
+    assert "no spool is kept for nobody: `headwater spool list` shows" in capsys.readouterr().err
+
+
+def test_shipping_to_a_listener_that_cannot_be_made_says_why(spools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left_by_a_mistyped_name(spools)
+    assert spool("ship", spools, "--conf", "spark.headwater.listeners=lgo") == Exit.FAILED
+    assert "lgo" in capsys.readouterr().err
