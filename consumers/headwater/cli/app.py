@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from headwater.cli.commands import COMMANDS
 from headwater.cli.exits import MEANINGS, Exit, exit_for
-from headwater.cli.flags import Flags, one_of
+from headwater.cli.flags import Flags, no_such, one_of
 from headwater.cli.output import OUTPUTS, Output
 from headwater.errors import HeadwaterError
 
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return Exit.USAGE
     if parsed.command not in COMMANDS:
-        parser.error(f"no command {parsed.command!r}{_nearest(parsed.command)}")
+        parser.error(no_such("command", parsed.command, COMMANDS))
     return run(parsed.command, parsed.arguments, OUTPUTS[parsed.output]())
 
 
@@ -52,7 +52,7 @@ def build_parser() -> Flags:
     epilog = "\n".join(["commands:", *commands, "", "exit codes:", *codes])
     parser = Flags("headwater", "Snapshot-exact lineage for Apache Spark.", epilog)
     parser.add_argument("--version", action="store_true", help="show the version and end")
-    parser.flag("output", one_of(OUTPUTS), "text", "how results look", metavar="{text,json}")
+    parser.flag("output", one_of(OUTPUTS), "text", "how results look", "{text,json}")
     parser.add_argument("command", nargs="?", help="what to do; `headwater <command> --help` tells more")
     parser.add_argument("arguments", nargs=REMAINDER, help="what the command is given")
     return parser
@@ -63,13 +63,6 @@ def installed_version() -> str:
     from importlib.metadata import version  # noqa: PLC0415 - takes longer to import than everything else here
 
     return version("headwater")
-
-
-def _nearest(name: str) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - needed for a slip of the pen only
-
-    near = get_close_matches(name, COMMANDS, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(COMMANDS)}"
 
 
 def _forget_output() -> None:

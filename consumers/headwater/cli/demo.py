@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from typing import Any
 
 from headwater.cli.exits import Exit
+from headwater.cli.flags import Flags
 from headwater.cli.output import Output
 from headwater.events.avro import Codec, DecodeError, current_schema
 from headwater.events.envelope import Event
@@ -49,7 +49,7 @@ class _Bus:
 
 def main(arguments: Sequence[str], output: Output) -> int:
     """Show an event's way through redaction, the producer's order, and the codec, there and back."""
-    argparse.ArgumentParser(prog="headwater demo", description=main.__doc__).parse_args(arguments)
+    Flags("headwater demo", str(main.__doc__)).parse_args(arguments)
     bus, producer = _Bus(), Producer("local-demo")
     commit = _commit(producer)
     _tell(output, bus, producer, commit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from headwater.errors import ConfigurationError, HeadwaterError, TransientError
+from headwater.errors import ConfigurationError, HeadwaterError, PluginError, TransientError
 
 
 class Exit(enum.IntEnum):
@@ -32,6 +32,6 @@ MEANINGS = {
 
 def exit_for(error: HeadwaterError) -> Exit:
     """The code that tells an error's kind."""
-    if isinstance(error, ConfigurationError):
+    if isinstance(error, (ConfigurationError, PluginError)):
         return Exit.CONFIGURATION
     return Exit.TRY_AGAIN if isinstance(error, TransientError) else Exit.FAILED

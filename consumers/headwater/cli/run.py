@@ -34,13 +34,8 @@ def main(arguments: Sequence[str], output: Output) -> int:  # noqa: ARG001 - the
 def build_parser() -> Flags:
     parser = Flags("headwater run", _DESCRIPTION)
     parser.usage = "headwater run [--conf KEY=VALUE]… (job.py | -m MODULE) [ARGUMENT…]"
-    parser.add_argument(
-        "--conf",
-        action="append",
-        type=pair,
-        default=[],
-        metavar="KEY=VALUE",
-        help="a Spark property, as spark-submit takes it; what the script says itself goes before it",
+    parser.flags(
+        "conf", pair, "a Spark property, as spark-submit takes it; what the script says goes before it", "KEY=VALUE"
     )
     return parser
 

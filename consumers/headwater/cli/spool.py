@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import REMAINDER
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, pair
 from headwater.cli.output import Output
-from headwater.errors import HeadwaterError, TransientError
+from headwater.errors import ConfigurationError, HeadwaterError, TransientError
 from headwater.listeners.bus import Bus
 from headwater.listeners.bus.left import Left, drop_listener, left_in, rename_listener
 from headwater.listeners.bus.spool import spool_places
@@ -30,8 +29,7 @@ def main(arguments: Sequence[str], output: Output) -> int:
     """Look after what drivers told and couldn't deliver. Nothing of a driver that runs is changed."""
     epilog = "\n".join(["actions:", *(f"  {name:<10}{text}" for name, text in _ACTIONS.items())])
     parser = Flags("headwater spool", str(main.__doc__), epilog)
-    parser.add_argument("action", choices=_ACTIONS, metavar="{list,ship,rename,drop}", help="what to do")
-    parser.add_argument("arguments", nargs=REMAINDER, help="what the action is given")
+    parser.action(_ACTIONS, "what to do")
     parsed = parser.parse_args(arguments)
     return _DO[parsed.action](_parsed(parsed.action, parsed.arguments), output)
 
@@ -41,14 +39,8 @@ def _parsed(action: str, arguments: Sequence[str]) -> Any:
     parser = Flags(f"headwater spool {action}", f"{summary[0].upper()}{summary[1:]}.")
     parser.flag("spool-dir", Path, str(spool_directory()), "where spools are kept, spark.headwater.spool.dir", "DIR")
     if action == "ship":
-        parser.add_argument(
-            "--conf",
-            action="append",
-            type=pair,
-            default=[],
-            metavar="KEY=VALUE",
-            help="a property as the drivers have it, spark.headwater.listeners=kafka say",
-        )
+        text = "a property as the drivers have it, spark.headwater.listeners=kafka say"
+        parser.flags("conf", pair, text, "KEY=VALUE")
     if action in {"rename", "drop"}:
         parser.add_argument("name", help="what the listener was called")
     if action == "rename":
@@ -103,7 +95,7 @@ def _ship(given: Any, output: Output) -> int:
     conf = {f"{PREFIX}spool.dir": str(given.spool_dir), **dict(given.conf)}
     bus = Bus.open(conf, Application("headwater-spool-ship", "headwater spool ship"))
     if not bus.report().listeners:
-        raise HeadwaterError(f"say to whom: --conf {PREFIX}listeners=kafka, and what stands below {PREFIX}kafka.")
+        raise ConfigurationError(f"say to whom: --conf {PREFIX}listeners=kafka, and what stands below {PREFIX}kafka.")
     try:
         while (shipped := bus.ship(_SLICE)) is None:
             pass

@@ -29,6 +29,8 @@ _INSTALLATION: Final = "headwater.listeners.installation"
 _ON: Final = frozenset({"true", "1", "yes", "on", "y", "t"})
 _OFF: Final = frozenset({"false", "0", "no", "off", "n", "f", ""})
 
+_LETTERS: Final = frozenset("headwater")
+
 _watches_exit = False
 
 _patched: dict[Any, tuple[Callable[..., None], Callable[..., None]]] = {}
@@ -149,6 +151,8 @@ def _look_at(context: Any) -> None:
             from headwater.listeners.installation import begin  # noqa: PLC0415 - only what is enabled is loaded
 
             begin(context)
+        else:
+            _tell_misspelt(context)
     except Exception as e:  # noqa: BLE001 - the job goes on
         _warn("headwater can't be installed in this driver, which goes on without it: %s: %s", type(e).__name__, e)
 
@@ -158,6 +162,24 @@ def _is_enabled(context: Any) -> bool:
     if value not in _ON and value not in _OFF:
         _warn("%s is neither true nor false, so headwater stays off: write true to have it on", ENABLED)
     return value in _ON
+
+
+def _tell_misspelt(context: Any) -> None:
+    """Who wrote `spark.headwtaer.enabled` wants to know why nothing happens. The rest is loaded for those only whose
+    configuration has something like our name in it, and hasn't said that it wants nothing."""
+    conf = context._conf
+    if conf.get(ENABLED) is not None:
+        return
+    keys = [line.partition("=")[0] for line in conf.toDebugString().splitlines()]  # one call into the JVM
+    if any(_is_like_ours(word) for key in keys for word in key.split(".", 2)[:2]):
+        from headwater.listeners.misspelt import misspelt  # noqa: PLC0415 - see above
+
+        for words in misspelt((key for key in keys if conf.contains(key)), is_enabled=False):
+            _warn("%s", words)
+
+
+def _is_like_ours(word: str) -> bool:
+    return 7 <= len(word) <= 11 and len(_LETTERS & set(word.lower())) >= 5
 
 
 def _warn(message: str, *arguments: object) -> None:

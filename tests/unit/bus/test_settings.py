@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headwater.events.identity import Namespaces
 from headwater.journal import Fsync
+from headwater.listeners.misspelt import misspelt, slips
 from headwater.listeners.settings import Settings, read_settings, spool_directory
+from tests.unit.bus.kit import Hearing, bus_of
 
 
 def read(**keys: str) -> tuple[Settings, list[str]]:
@@ -161,3 +165,57 @@ def test_the_spool_is_in_the_users_cache() -> None:
     assert spool_directory({"HEADWATER_CACHE": "/own", "XDG_CACHE_HOME": "/shared"}) == Path("/own/spool")
     assert spool_directory({"XDG_CACHE_HOME": "/shared"}) == Path("/shared/headwater/spool")
     assert spool_directory({}) == Path("~/.cache/headwater/spool")
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        (["spark.headwtaer.listners"], ["spark.headwtaer.listners: did you mean spark.headwater.listeners?"]),
+        (["spark.Headwater.tags.team"], ["spark.Headwater.tags.team: did you mean spark.headwater.tags.team?"]),
+        (["sprak.headwater.job.name"], ["sprak.headwater.job.name: did you mean spark.headwater.job.name?"]),
+        (["headwater.spool.dir"], ["headwater.spool.dir: did you mean spark.headwater.spool.dir?"]),
+        (
+            ["spark.headwaters.listeners", "spark.headwaters.enabled", "spark.headwaters.kafka.x"],
+            ["spark.headwaters.enabled: did you mean spark.headwater.enabled? (2 keys begin with spark.headwaters.)"],
+        ),
+    ],
+)
+def test_a_key_that_is_nobodys_is_told_with_what_was_meant(keys: list[str], words: list[str]) -> None:
+    assert misspelt(keys) == [f"there is no key {each}" for each in words]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.headwater.enabeld",  # told by who reads the settings
+        "headwater.pressure.limit",
+        "spark.headers.enabled",
+        "spark.breadwater.unlike.anything",
+        "spark.hadoop.fs.s3a.path",
+        "spark.executor.heartbeatInterval",
+        "spark.sql.catalog.headwater.listeners",
+        "spark.driver.headwater.enabled",
+        "other.headwater.enabled",
+    ],
+)
+def test_keys_of_others_are_left_alone(key: str) -> None:
+    assert misspelt([key]) == []
+
+
+@given(st.text(alphabet="headwtr", max_size=7), st.text(alphabet="headwtr", max_size=7))
+def test_slips_are_the_same_both_ways_and_none_between_equals(one: str, other: str) -> None:
+    assert slips(one, other) == slips(other, one)
+    assert (slips(one, other) == 0) == (one == other)
+    assert abs(len(one) - len(other)) <= slips(one, other) <= max(len(one), len(other))
+
+
+@pytest.mark.parametrize(("word", "count"), [("headwtaer", 1), ("hedwater", 1), ("headwaterr", 1), ("haedwtaer", 2)])
+def test_slips_of_the_pen(word: str, count: int) -> None:
+    assert slips(word, "headwater") == count
+
+
+def test_the_bus_tells_them(tmp_path: Path) -> None:
+    with bus_of(tmp_path, {"mine": lambda _: Hearing()}, {"spark.headwtaer.job.name": "x"}) as bus:
+        assert [str(fault) for fault in bus.faults] == [
+            "there is no key spark.headwtaer.job.name: did you mean spark.headwater.job.name?"
+        ]

@@ -157,7 +157,7 @@ def test_a_wrong_directory_is_said_to_be_wrong(
         (["--kind", "Comitted"], "there is no kind Comitted: did you mean Committed?"),
         (["--since", "yesterday"], "'yesterday' is no time: write 2026-03-01"),
         (["--limit", "0"], "'0' is no number of events: write 1 or more"),
-        (["--format", "xml"], "'xml' is none of text, json"),
+        (["--format", "xml"], "no value 'xml'; there are: text, json"),
     ],
 )
 def test_a_wrong_flag_is_said_to_be_wrong(capsys: pytest.CaptureFixture[str], flags: list[str], words: str) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from datetime import datetime, timezone
 
 import pytest
 
-from headwater.cli.flags import Flags, one_of, variable_of
+from headwater.cli import main
+from headwater.cli.exits import Exit
+from headwater.cli.flags import Flags, one_of, pair, variable_of
 from headwater.cli.output import OUTPUTS, JsonOutput, TextOutput
 
 ROWS = [("orders", 12, None), ("a long name", 3, 2.5)]
@@ -80,7 +83,7 @@ def test_a_wrong_value_is_told_wherever_it_comes_from(
     monkeypatch.setenv("HEADWATER_LOOK", "odd")
     with pytest.raises(SystemExit, match="2"):
         parser().parse_args(given)
-    assert "'odd' is none of plain, rich (given as --look or HEADWATER_LOOK)" in capsys.readouterr().err
+    assert "no value 'odd'; there are: plain, rich (given as --look or HEADWATER_LOOK)" in capsys.readouterr().err
 
 
 def test_the_help_names_variables_and_defaults() -> None:
@@ -93,3 +96,79 @@ def test_flags_are_not_guessed_from_their_beginnings(capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit, match="2"):
         parser().parse_args(["--batch", "9"])
     assert "--batch" in capsys.readouterr().err
+
+
+def full_parser() -> Flags:
+    made = parser()
+    made.flags("name", pair, "whom", "KEY=VALUE")
+    made.switch("loud", "how loud")
+    return made
+
+
+def test_many_values_and_switches_come_from_variables_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert vars(full_parser().parse_args([])) == {"batch_size": 5, "look": "plain", "name": [], "loud": False}
+    monkeypatch.setenv("HEADWATER_NAME", "a=1,2\n\nb=x y\n")
+    monkeypatch.setenv("HEADWATER_LOUD", "yes")
+    found = full_parser().parse_args([])
+    assert (found.name, found.loud) == ([("a", "1,2"), ("b", "x y")], True)
+    given = full_parser().parse_args(["--name", "c=", "--name", "d=1"])
+    assert given.name == [("c", ""), ("d", "1")], "what is given goes before the variable"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--loock", "rich"], "no flag '--loock'; did you mean '--look'?"),
+        (["--batchsize=7"], "no flag '--batchsize'; did you mean '--batch-size'?"),
+        (["--zzz"], "no flag '--zzz'; there are: --help, --batch-size, --look, --name, --loud"),
+        (["--look", "plian"], "no value 'plian'; did you mean 'plain'? (given as --look or HEADWATER_LOOK)"),
+        (["word"], "nothing is known to do with 'word'"),
+        (["--name", "x"], "'x' isn't KEY=VALUE (given as --name or HEADWATER_NAME)"),
+    ],
+)
+def test_a_slip_of_the_pen_is_told_with_what_was_meant(
+    given: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        full_parser().parse_args(given)
+    assert f"error: {words}" in capsys.readouterr().err.replace("argument --look: ", "").replace(
+        "argument --name: ", ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("HEADWATER_NAME", "x", "'x' isn't KEY=VALUE (given as --name or HEADWATER_NAME)"),
+        ("HEADWATER_LOUD", "perhaps", "HEADWATER_LOUD is neither true nor false"),
+    ],
+)
+def test_a_wrong_variable_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str, value: str, words: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SystemExit, match="2"):
+        full_parser().parse_args([])
+    assert words in capsys.readouterr().err
+
+
+WORDS = [[], ["events"], ["events", "cat"], ["events", "tail"], ["demo"], ["run"], ["spool"]]
+WORDS += [["spool", action] for action in ("list", "ship", "rename", "drop")]
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+def test_every_flag_names_its_variable(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([*words, "--help"])
+    text = capsys.readouterr().out.partition("options:")[2]
+    flags = re.findall(r"^  (?:-h, )?--([a-z-]+)(.*?)(?=^  -|^\S|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert "help" in dict(flags)
+    for name, said in flags:
+        assert name in {"help", "version"} or f"[{variable_of(name)}" in " ".join(said.split()), name
+
+
+@pytest.mark.parametrize("words", [["evnets"], ["events", "tial"], ["spool", "lsit"], ["demo", "--x"], ["events"]])
+def test_wrong_usage_has_one_exit_code(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == Exit.USAGE

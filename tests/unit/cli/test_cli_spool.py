@@ -143,5 +143,5 @@ def test_a_name_that_nothing_is_kept_for_is_said(
 
 def test_shipping_to_a_listener_that_cannot_be_made_says_why(spools: Path, capsys: pytest.CaptureFixture[str]) -> None:
     left_by_a_mistyped_name(spools)
-    assert spool("ship", spools, "--conf", "spark.headwater.listeners=lgo") == Exit.FAILED
+    assert spool("ship", spools, "--conf", "spark.headwater.listeners=lgo") == Exit.CONFIGURATION
     assert "lgo" in capsys.readouterr().err

@@ -17,7 +17,9 @@ PTH = Path(hook_module.__file__).with_name("hook.pth")
 OURS = "print(sorted(m for m in sys.modules if m.startswith('headwater')))"
 HOOK_ONLY = "['headwater', 'headwater.listeners', 'headwater.listeners.hook']"
 CONTEXT = """
-class _Conf(dict): pass
+class _Conf(dict):
+    def toDebugString(self): return "\\n".join(f"{key}={value}" for key, value in self.items())
+    contains = dict.__contains__
 
 class SparkContext:
     def __init__(self, **conf):
@@ -86,6 +88,35 @@ def test_a_value_that_is_neither_is_told(python: Python) -> None:
     done = python(f"{MAKE % 'ture'}; {OURS}")
     assert done.stdout.strip() == HOOK_ONLY
     assert "spark.headwater.enabled is neither true nor false" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("spark.headwtaer.enabled", "there is no key spark.headwtaer.enabled: did you mean spark.headwater.enabled?"),
+        ("headwater.enabled", "there is no key headwater.enabled: did you mean spark.headwater.enabled?"),
+        ("spark.headwater.enabeld", "there is no key spark.headwater.enabeld: did you mean spark.headwater.enabled?"),
+    ],
+)
+def test_a_misspelt_switch_is_told(python: Python, key: str, words: str) -> None:
+    make = f"from pyspark import SparkContext; SparkContext(**{{{key!r}: 'true', 'spark.x': 'a\\nb'}})"
+    done = python(make)
+    assert (done.stdout, done.stderr) == ("", f"{words}\n")
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [
+        {"spark.headers.enabled": "true", "spark.hadoop.fs.x": "y", "spark.app.name": "headwater"},
+        {"spark.headwater.enabled": "false", "spark.headwtaer.enabled": "true"},
+        {"spark.a": "b\nspark.headwtaer.enabled=true"},
+        {},
+    ],
+    ids=["others", "off", "in a value", "nothing"],
+)
+def test_others_keys_and_what_is_off_are_left_alone(python: Python, conf: dict[str, str]) -> None:
+    done = python(f"from pyspark import SparkContext; SparkContext(**{conf!r})")
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_without_spark_nothing_of_ours_but_the_hook_is_there(python: Python) -> None:

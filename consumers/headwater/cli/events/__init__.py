@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-from argparse import REMAINDER
 from collections.abc import Iterator, Sequence
 
 from headwater.cli.events.arguments import Request, parse
@@ -27,10 +26,7 @@ def main(arguments: Sequence[str], output: Output) -> int:
     """Show events. Nothing is changed by it: no place is kept, and neither writers nor other readers are disturbed."""
     epilog = "\n".join(["actions:", *(f"  {name:<10}{text}" for name, text in _ACTIONS.items())])
     parser = Flags("headwater events", str(main.__doc__), epilog)
-    parser.add_argument(
-        "action", choices=_ACTIONS, metavar="{cat,tail}", help="what to do; --help behind it tells more"
-    )
-    parser.add_argument("arguments", nargs=REMAINDER, help="what the action is given")
+    parser.action(_ACTIONS, "what to do")
     parsed = parser.parse_args(arguments)
     usual = next(name for name, kind in OUTPUTS.items() if isinstance(output, kind))
     request = parse(parsed.action, _ACTIONS[parsed.action], parsed.arguments, usual)

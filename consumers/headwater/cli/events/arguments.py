@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from argparse import ArgumentTypeError
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import TypeVar
 
 from headwater.cli.events.selection import Selection, pattern
 from headwater.cli.events.sources import Source, checked, source_of
@@ -16,7 +14,6 @@ from headwater.cli.output import OUTPUTS
 from headwater.config import unknown
 from headwater.events.kinds import KINDS
 
-T = TypeVar("T")
 _AGO = re.compile(r"(\d{1,9})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -41,11 +38,11 @@ def parse(action: str, summary: str, arguments: Sequence[str], usual_format: str
     parser.flag("format", one_of(OUTPUTS), usual_format, "how events look; --output's if not given", "{text,json}")
     _add_conditions(parser)
     if follows:
-        parser.add_argument("--from-start", action="store_true", help="begin with what is there already")
+        parser.switch("from-start", "begin with what is there already")
     else:
         moment = "2026-03-01, 2026-03-01T12:30 (UTC unless it says otherwise), or how long ago: 90s, 15m, 2h, 7d"
-        parser.add_argument("--since", type=_typed(moment_of), metavar="TIME", help=f"not before: {moment}")
-        parser.add_argument("--until", type=_typed(moment_of), metavar="TIME", help="only before this time")
+        parser.flag("since", moment_of, None, f"not before: {moment}", "TIME")
+        parser.flag("until", moment_of, None, "only before this time", "TIME")
     given = vars(parser.parse_args(arguments))
     selection = Selection(given["kind"], given["job"], given["table"], given.get("since"), given.get("until"))
     source = checked(given["from"])
@@ -55,15 +52,10 @@ def parse(action: str, summary: str, arguments: Sequence[str], usual_format: str
 
 
 def _add_conditions(parser: Flags) -> None:
-    """Each can be given several times."""
-    conditions = (
-        ("--kind", kind_named, "KIND", "only events of this kind, Committed say"),
-        ("--job", pattern, "JOB", "only of this job and its steps, or whose name matches: 'orders_*'"),
-        ("--table", pattern, "TABLE", "only with this table in them: 'lake.sales.*', sales.orders, a dataset's name"),
-    )
-    for flag, convert, metavar, text in conditions:
-        parser.add_argument(flag, type=_typed(convert), action="append", default=[], metavar=metavar, help=text)
-    parser.add_argument("--limit", type=_typed(count), metavar="N", help="end after so many events")
+    parser.flags("kind", kind_named, "only events of this kind, Committed say", "KIND")
+    parser.flags("job", pattern, "only of this job and its steps, or whose name matches: 'orders_*'", "JOB")
+    parser.flags("table", pattern, "only with this table: 'lake.sales.*', sales.orders, a dataset's name", "TABLE")
+    parser.flag("limit", count, None, "end after so many events", "N")
 
 
 def kind_named(text: str) -> str:
@@ -90,15 +82,3 @@ def count(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise ValueError(f"{text!r} is no number of events: write 1 or more")
     return int(text)
-
-
-def _typed(convert: Callable[[str], T]) -> Callable[[str], T]:
-    """argparse keeps the words of its own error only."""
-
-    def converted(text: str) -> T:
-        try:
-            return convert(text)
-        except ValueError as e:
-            raise ArgumentTypeError(str(e)) from e
-
-    return converted

@@ -32,6 +32,7 @@ from headwater.listeners.bus.report import BusReport, Meter, Progress, words_of
 from headwater.listeners.bus.spool import Spool, open_spool, spool_places
 from headwater.listeners.bus.teller import Teller
 from headwater.listeners.bus.telling import Telling
+from headwater.listeners.misspelt import misspelt
 from headwater.listeners.settings import PREFIX, read_settings
 from headwater.spi import Application
 
@@ -50,7 +51,8 @@ class Bus:
         self.settings, faults = read_settings(configuration)
         wanted, more = wanted_listeners(self.settings)
         redactor, bad_regex = redactor_of(configuration)
-        self._faults: tuple[ConfigurationError, ...] = (*faults, *more, *bad_regex)
+        strays = [ConfigurationError(words) for words in misspelt(configuration)]
+        self._faults: tuple[ConfigurationError, ...] = (*faults, *strays, *more, *bad_regex)
         self.producer = Producer(application.id, redactor=redactor, capture_sql=self.settings.capture_sql)
         self._options = options
         self._shared = self.settings.spool_handover and self.settings.spool_handover.absolute()
