@@ -79,9 +79,10 @@ def test_a_handled_error_on_the_way_of_stop_is_no_failure(place: Place) -> None:
 
 def test_handlers_of_signals_that_users_have_are_theirs(place: Place) -> None:
     before = "import os, signal, sys\nsignal.signal(15, lambda *a: (print('mine'), sys.exit(4)))\n"
-    ended = place.python(before + SESSION + "os.kill(os.getpid(), 15)")
+    ended = place.python(before + SESSION + WRITE + "os.kill(os.getpid(), 15)")
     assert (ended.code, ended.out) == (4, "mine\n"), ended.err
-    assert ended.statuses() == ["orders ENDED"]
+    assert ended.statuses() == ["orders KILLED"]
+    assert ended.of("JobStatusChanged")[-1]["signal"] == signal.SIGTERM
     after = SESSION + (
         "import os, signal, sys\nold = signal.getsignal(15)\n"
         "def mine(*a):\n    old(*a); print('mine')\nsignal.signal(15, mine); os.kill(os.getpid(), 15)"
@@ -89,6 +90,34 @@ def test_handlers_of_signals_that_users_have_are_theirs(place: Place) -> None:
     chained = place.python(after)
     assert (chained.code, chained.out) == (0, "mine\n"), chained.err
     assert chained.statuses() == ["orders ENDED"], "it went on after the signal, and nothing killed it"
+
+
+def test_a_handler_that_is_set_later_and_stops_spark_on_its_way_out(place: Place) -> None:
+    after = (
+        "import os, signal, sys\nsignal.signal(15, lambda *a: sys.exit(4))\n"
+        "try: os.kill(os.getpid(), 15); spark.range(3).count()\nfinally: spark.stop()"
+    )
+    ended = place.python(SESSION + after)
+    assert ended.code == 4, ended.err
+    assert ended.statuses() == ["orders KILLED"]
+    terminal = ended.of("JobStatusChanged")[-1]
+    assert (terminal["signal"], terminal["exit_code"]) == (signal.SIGTERM, 4)
+
+
+def test_a_second_signal_ends_it_at_once(place: Place) -> None:
+    """While the end of the run is told, which hangs here for as long as nobody waits."""
+    slow = "from headwater.listeners.installation import installed\ninstalled.Installation.end.__defaults__ = (900,)\n"
+    hangs = HANGING.replace("def drain(self, timeout):", "def drain(self, timeout): print('drains', flush=True);")
+    name = place.script(hangs + slow + SESSION + "print('ready', flush=True)\ntime.sleep(900)")
+    with place.start([PYTHON, name]) as process:
+        assert process.stdout is not None
+        for line in ("ready\n", "drains\n"):
+            assert process.stdout.readline() == line
+            process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=SECONDS)
+    ended = place.ended(process.returncode, out, err)
+    assert ended.code == -signal.SIGTERM
+    assert ended.statuses() == [], "nobody waited for it"
 
 
 def test_a_driver_that_is_killed_while_spark_works(place: Place) -> None:

@@ -1,8 +1,8 @@
 """What can be seen of how this process ends.
 
-An unhandled exception shows in `sys.excepthook`, a signal in its handler; `raise SystemExit(3)` shows nowhere, so that
-an end without either is ENDED. Only `headwater run`, which runs the script itself, knows it. What is put in place here
-passes everything on to what was there before, and is taken away again.
+An unhandled exception shows in `sys.excepthook`, a signal in its handler (`signals`); `raise SystemExit(3)` shows
+nowhere, so that an end without either is ENDED. Only `headwater run`, which runs the script itself, knows it. What is
+put in place here passes everything on to what was there before, and is taken away again.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType, TracebackType
-from typing import Final
+from types import TracebackType
 
-from headwater.events.jobs import JobStatus
+from headwater.listeners.installation.signals import Signals
 from headwater.listeners.jobs import ENDED, Ending, of_exit
 
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
 
 
@@ -32,36 +30,26 @@ class Exits:
         self.known: Ending | None = None
         self.dies_of: signal.Signals | None = None
         """The signal that has the last word, when all that is registered for exit is through."""
-        self._on_kill = on_kill
         self._shown: Ending | None = None
         self._is_showing = False
         self._previous: ExceptHook | None = None
-        self._signals: set[signal.Signals] = set()
+        self._signals = Signals(on_kill)
 
     def watch(self) -> None:
-        """Look at unhandled exceptions, and at the signals that nobody else handles. From the main thread only the
-        latter can be done."""
+        """Look at unhandled exceptions and at signals. From the main thread only the latter can be done."""
         if self._previous is None:
             self._previous, sys.excepthook = sys.excepthook, self._excepthook
-        if threading.current_thread() is threading.main_thread():
-            for each in _SIGNALS:
-                if signal.getsignal(each) is signal.SIG_DFL:
-                    signal.signal(each, self._on_signal)
-                    self._signals.add(each)
+        self._signals.watch()
 
     def unwatch(self) -> None:
         """Give back what is still ours."""
         if self._previous is not None and sys.excepthook == self._excepthook:
             sys.excepthook, self._previous = self._previous, None
-        if threading.current_thread() is threading.main_thread():
-            for each in self._signals:
-                if signal.getsignal(each) == self._on_signal:
-                    signal.signal(each, signal.SIG_DFL)
-            self._signals.clear()
+        self._signals.unwatch()
 
     def forget(self) -> None:
         """In a forked child, whose end is no business of ours."""
-        self.is_awaited, self.known, self.dies_of, self._shown = False, None, None, None
+        self.is_awaited, self.known, self.dies_of, self._shown, self._signals.raised = False, None, None, None, None
         with suppress(ValueError, OSError):  # not in the main thread
             self.unwatch()
 
@@ -70,13 +58,18 @@ class Exits:
         if self._is_showing or is_exiting():
             return self.at_exit()
         self._shown = None  # it went on after that
-        if self.is_awaited or self.is_leaving():
-            return None
-        return ENDED
+        if self.is_leaving():
+            return self._signals.ending_of(sys.exc_info()[1])
+        self._signals.raised = None  # and after that
+        return None if self.is_awaited else ENDED
 
     def at_exit(self) -> Ending:
         """How this process ends, which it is doing now."""
-        return self.known or self._shown or ENDED
+        return self.known or self._shown or self._signals.raised or ENDED
+
+    def of(self, error: BaseException | None) -> Ending:
+        """How something ended that was left by this exception, or by none; a handler of a signal may have raised it."""
+        return self._signals.ending_of(error) or of_exit(error)
 
     def die(self) -> None:
         """Of the signal that a script which `headwater run` ran left unhandled: its parent is to see it."""
@@ -95,22 +88,11 @@ class Exits:
     def _excepthook(self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         is_end = threading.current_thread() is threading.main_thread() and not _is_interactive()
         if is_end:
-            self._shown, self._is_showing = of_exit(error), True
+            self._shown, self._is_showing = self.of(error), True
         try:
             (self._previous or sys.__excepthook__)(kind, error, traceback)
         finally:
             self._is_showing = False
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        """Tell the end, and then die of the signal as if nobody had handled it."""
-        if signal.getsignal(number) != self._on_signal:  # called by somebody's handler, which may well go on after this
-            return
-        self._shown = Ending(status=JobStatus.KILLED, signal=number)
-        try:
-            self._on_kill(self._shown)
-        finally:
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
 
 
 def is_exiting() -> bool:

@@ -20,7 +20,6 @@ from typing import Final, NoReturn
 from headwater.errors import TerminalError
 from headwater.listeners import hook
 from headwater.listeners.installation.contexts import contexts
-from headwater.listeners.jobs import of_exit
 
 _SUBMIT_ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 _NO_ARGUMENTS: Final = "pyspark-shell"
@@ -99,14 +98,14 @@ def run(program: Program, arguments: Sequence[str], configuration: Mapping[str, 
     try:
         exec(program.load(), _main_module(program).__dict__)  # noqa: S102 - running it is what was asked for
     except SystemExit as e:
-        exits.known = of_exit(e)
+        exits.known = exits.of(e)
         raise
     except BaseException as e:  # noqa: BLE001 - as the interpreter itself does
-        exits.known = replace(of_exit(e), exit_code=None if isinstance(e, KeyboardInterrupt) else 1)
+        exits.known = replace(exits.of(e), exit_code=None if isinstance(e, KeyboardInterrupt) else 1)
         _show(e)
         exits.dies_of = signal.SIGINT if isinstance(e, KeyboardInterrupt) else None
         raise SystemExit(1) from None
-    exits.known = of_exit(None)
+    exits.known = exits.of(None)
     raise SystemExit(0)
 
 
