@@ -35,6 +35,7 @@ from headwater.events.producer import Producer
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture import Capture
 from headwater.listeners.capture.scene import Scene
+from headwater.listeners.clients import Client
 from headwater.listeners.settings import read_settings
 from tests.integration.spark_session import spark_session
 
@@ -106,9 +107,17 @@ class TestJobs:
     application_job: JobName = field(default_factory=lambda: JobName(name="app"))
     application_run: UUID = field(default_factory=uuid7)
 
-    def attribution(self, started: Mapping[str, str], tags: Iterable[str], sink: str | None) -> _By:
+    def attribution(
+        self, started: Mapping[str, str], tags: Iterable[str], sink: str | None, client: Client | None = None
+    ) -> _By:
         name = started.get("spark.headwater.job.name") or (f"app.{sink}" if sink else "app")
         return _By(JobName(name=name), self.application_run, self.application_job)
+
+    def session(self, client: Client) -> _By:
+        raise AssertionError(f"{client}: there is no server here")
+
+    def end_session(self, client: Client) -> None:
+        raise AssertionError(f"{client}: there is no server here")
 
 
 class TestBus:

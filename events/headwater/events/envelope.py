@@ -68,7 +68,7 @@ class Event(Model):
     statement: Long | None = None
     """Spark's SQL execution id: what one statement did has one, within its application."""
     user: str | None = None
-    """Who asked for it, where that is somebody else than the run's user: a client of a server."""
+    """Who asked for it, where that is somebody else than the application's user: a client of a server."""
     operation: str | None = None
     """That client's own id of what it asked for."""
 

@@ -202,6 +202,8 @@ class RunScope(Word):
     APPLICATION = "APPLICATION"
     BLOCK = "BLOCK"
     QUERY = "QUERY"
+    SESSION = "SESSION"
+    """That a client has with a server in this application: Spark Connect, Thrift."""
 
 
 class ParentRun(Model):
@@ -256,7 +258,7 @@ class StreamDetails(Model):
 
 class JobStarted(JobEvent):
     kind: Literal["JobStarted"] = "JobStarted"
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     job_type: JobType
     scope: RunScope = RunScope.APPLICATION
     parent_job: JobName | None = None

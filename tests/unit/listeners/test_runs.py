@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from headwater.events.base import Counts
 from headwater.events.envelope import Event
 from headwater.events.health import Closed, Heartbeat
 from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged, RunScope, SparkDetails
+from headwater.listeners.clients import Client
 from headwater.listeners.jobs import ENDED, FINISHED, ApplicationFacts, Ending, Jobs, of_exit
 from headwater.listeners.settings import Settings
 
@@ -199,3 +201,47 @@ def test_errors_in_words() -> None:
     java = of_exit(ValueError("it broke\n\tat a.b.C(D.java:1)\n\tat …\ud800")).details()
     assert java is not None
     assert java.message == "it broke"
+
+
+def test_a_session_of_a_client_is_a_run_of_its_own(jobs: Jobs, told: Told) -> None:
+    jobs.begin()
+    anna = Client("connect", "s1", "anna", "op-1")
+    jobs.end_session(Client("connect", "s0", "anna"))  # it did nothing
+    of_anna = jobs.attribution({}, [], "c.d.t", anna)
+    again = jobs.attribution({"spark.headwater.job.name": "etl"}, [], "c.d.t", replace(anna, operation="op-2"))
+    of_ben = jobs.attribution({}, [], "c.d.t", Client("thrift", "s1", "ben"))
+    of_nobody = jobs.attribution({}, [], "c.d.t", Client("connect", "s1"))
+    assert [str(each.job) for each in (of_anna, again, of_ben)] == ["orders.c.d.t", "etl", "orders.c.d.t"]
+    assert of_anna.run == again.run
+    assert len({jobs.application_run, of_anna.run, of_ben.run, of_nobody.run}) == 4
+    assert [str(each.parent_job) for each in (of_anna, of_ben, of_nobody)] == [
+        "orders.anna",
+        "orders.ben",
+        "orders.connect",
+    ]
+    starts = told.starts()[1:]
+    assert {each.scope for each in starts} == {RunScope.SESSION}
+    assert {each.parent_run for each in starts} == {jobs.application_run}
+    assert [each.user for each in starts] == ["anna", "ben", None]
+    assert dict(starts[0].tags) == {"team": "sales", "client.server": "connect", "client.session": "s1"}
+    jobs.end_session(replace(anna, operation=None))
+    jobs.end_session(anna)
+    assert jobs.attribution({}, [], None, anna).run == of_anna.run, "what comes late finds its session"
+    jobs.leave(Ending(status=JobStatus.KILLED, signal=15))
+    jobs.end_session(Client("thrift", "s1", "ben"))
+    jobs.finish(Ending(status=JobStatus.KILLED, signal=15))
+    assert [each for each in told.statuses() if each[1] is not JobStatus.RUNNING] == [
+        ("orders.anna", JobStatus.ENDED),
+        ("orders.ben", JobStatus.KILLED),
+        ("orders.connect", JobStatus.KILLED),
+        ("orders", JobStatus.KILLED),
+    ]
+
+
+def test_sessions_are_remembered_for_a_while(jobs: Jobs) -> None:
+    clients = [Client("thrift", f"s{n}", "ben") for n in range(5)]
+    runs = [jobs.session(client).run for client in clients]
+    for client in clients:
+        jobs.end_session(client)
+    assert [jobs.session(client).run == run for client, run in zip(clients[2:], runs[2:], strict=True)] == [True] * 3
+    assert jobs.session(clients[0]).run != runs[0]

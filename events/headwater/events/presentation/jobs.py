@@ -29,7 +29,12 @@ from headwater.events.presentation.words import (
     version,
 )
 
-_SCOPES = {RunScope.APPLICATION: "application", RunScope.BLOCK: "block", RunScope.QUERY: "query"}
+_SCOPES = {
+    RunScope.APPLICATION: "application",
+    RunScope.BLOCK: "block",
+    RunScope.QUERY: "query",
+    RunScope.SESSION: "session",
+}
 
 
 def job_started(event: JobStarted) -> str:

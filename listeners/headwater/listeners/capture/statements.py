@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headwater.listeners.capture.plan.tree import Plan
+from headwater.listeners.clients import Client, client_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class Statement:
     failure: Failure | None = None
     sql: str | None = None
     facts: Facts = field(default_factory=Facts)
+    client: Client | None = None
+    """Who asked a server for it."""
 
 
 def statement_of(record: Mapping[str, Any], plan: Plan) -> Statement:
@@ -75,6 +78,7 @@ def statement_of(record: Mapping[str, Any], plan: Plan) -> Statement:
         failure=None if failure is None else _failure(failure),
         sql=record.get("sql"),
         facts=_facts(record),
+        client=client_in(record),
     )
 
 

@@ -14,6 +14,7 @@ from headwater.listeners.capture.batch.commits import By, Commits
 from headwater.listeners.capture.batch.kept import Keeping
 from headwater.listeners.capture.batch.omitted import Omitting
 from headwater.listeners.capture.batch.shapes import ShapeOfWrite, shape_of, shape_of_reading
+from headwater.listeners.capture.clients import Sessions, asked, client_events
 from headwater.listeners.capture.commands import Command
 from headwater.listeners.capture.formats import all_formats
 from headwater.listeners.capture.formats.protocol import TellsLoose
@@ -21,6 +22,7 @@ from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.register import register
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.statements import Statement, statement_of
+from headwater.listeners.clients import Client, client_in
 
 _LOG = logging.getLogger(__name__)
 _SHAPES: Final = 2_000
@@ -37,10 +39,12 @@ class Attributed(Protocol):
     def parent_job(self) -> JobName: ...
 
 
-class Attributes(Protocol):
+class Attributes(Sessions, Protocol):
     """Which job a statement is of."""
 
-    def attribution(self, started: Mapping[str, str], tags: Iterable[str], sink: str | None) -> Attributed: ...
+    def attribution(
+        self, started: Mapping[str, str], tags: Iterable[str], sink: str | None, client: Client | None = None
+    ) -> Attributed: ...
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,10 @@ class Teller:
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Tell what a record of the tap says. Whatever goes wrong is told as a Gap."""
+        client = client_in(record)
         try:
             for draft in self._drafts(record):
-                self._tell(draft)
+                self._tell(asked(draft, client))
         except Exception as e:  # noqa: BLE001 - a statement that can't be read must not stop the next one
             _LOG.debug("a statement couldn't be told", exc_info=True)
             self._tell(self._gap(record, GapReason.CAPTURE_FAILED, f"{type(e).__name__}: {e}"))
@@ -92,6 +97,8 @@ class Teller:
             yield self._gap(record, GapReason.QUEUE_OVERFLOW, detail, missed=record["count"])
         elif kind == "loose":
             yield from self._loose(record)
+        elif kind == "client":
+            yield from client_events(record, self._jobs, self._scene)
 
     def _loose(self, record: Mapping[str, Any]) -> Iterator[Event]:
         """What was committed by calling a library, without a statement around it."""
@@ -196,11 +203,12 @@ class Teller:
             target = shape.parts[0].part.target.sink
             place = f"{target.dataset.namespace}.{target.dataset.name}" if target.dataset else None
             sink = str(target.table) if target.table else place
-        found = self._jobs.attribution(statement.confs, statement.tags, sink)
+        found = self._jobs.attribution(statement.confs, statement.tags, sink, statement.client)
         return By(found.job, found.run, found.parent_job)
 
     def _gap(self, record: Mapping[str, Any], reason: GapReason, detail: str, missed: int | None = None) -> Gap:
-        found = self._jobs.attribution(record.get("confs", {}), record.get("tags", ()), None)
+        confs, tags = record.get("confs", {}), record.get("tags", ())
+        found = self._jobs.attribution(confs, tags, None, client_in(record))
         first = record.get("from", record.get("started", -1))
         last = record.get("to", record.get("ended"))
         return Gap(

@@ -23,11 +23,13 @@ class Ending:
     exit_code: int | None = None
     signal: int | None = None
     error: BaseException | None = None
+    told: ErrorDetails | None = None
+    """The error, where it is known in words only."""
 
     def details(self) -> ErrorDetails | None:
         """The error in words. This can take a call into the JVM, which Java's own errors make to say what they are."""
         if self.error is None:
-            return None
+            return self.told
         kind = type(self.error)
         message = _message(self.error)
         condition = _CONDITION.match(message)

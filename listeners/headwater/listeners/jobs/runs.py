@@ -1,4 +1,5 @@
-"""The runs of one application: itself, and its with-blocks. What is told of them, and which a statement belongs to."""
+"""The runs of one application: itself, its with-blocks, the sessions of a server's clients. What is told of them, and
+which a statement belongs to."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from headwater.events.health import Closed, Heartbeat
 from headwater.events.ids import uuid7
 from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged, JobType, RunScope
 from headwater.events.names import JobName
+from headwater.listeners.clients import Client
 from headwater.listeners.jobs import names
 from headwater.listeners.jobs.application import ApplicationFacts
 from headwater.listeners.jobs.configuration import told_configuration
@@ -39,12 +41,14 @@ class Attribution(NamedTuple):
 
 @dataclass(eq=False)
 class Block:
-    """A with-block that was entered: a run of its job."""
+    """A with-block that was entered, or a client's session: a run of its job."""
 
     job: JobName
     run: UUID
     tags: Mapping[str, str]
     outer: Block | None
+    client: Client | None = None
+    """Whose session it is."""
     ending: Ending | None = None
     is_begun: bool = False
     is_over: bool = False
@@ -76,6 +80,8 @@ class Jobs:
         self._kept = kept
         self._lock = threading.Lock()
         self._blocks: dict[UUID, Block] = {}
+        self._sessions: dict[tuple[str, str, str | None], Block] = {}
+        self._leaving = ENDED
         self._ended: deque[Block] = deque()
         self._untold: list[Block] = []
         self._is_finishing = False
@@ -84,13 +90,19 @@ class Jobs:
         self.application_job: JobName = names.job_name(settings.job_namespace, settings.job_name or self._application)
         self.application_run: UUID = uuid7()
 
-    def attribution(self, started: Mapping[str, str], tags: Iterable[str], sink: str | None) -> Attribution:
+    def attribution(
+        self, started: Mapping[str, str], tags: Iterable[str], sink: str | None, client: Client | None = None
+    ) -> Attribution:
         """The job and run of a statement, as things were when it started: `started` is what its session said by then
-        that the application doesn't say, `tags` are its job tags. `sink` is what it writes first, by name."""
+        that the application doesn't say, `tags` are its job tags. `sink` is what it writes first, by name, and `client`
+        who asked a server for it."""
         block = self._innermost(tags)
         if block is not None:
             self.tell_begin(block)
             return Attribution(block.job, block.run, block.job)
+        if client is not None:
+            session = self.session(client)
+            return Attribution(self._own_name(started, sink), session.run, session.job)
         return Attribution(self._own_name(started, sink), self.application_run, self.application_job)
 
     def begin(self) -> None:
@@ -124,6 +136,27 @@ class Jobs:
             self._blocks[block.run] = block
         return block
 
+    def session(self, client: Client) -> Block:
+        """The run of this client's session, whose beginning is told when somebody asks for it first."""
+        with self._lock:
+            known = self._sessions.get(client.of_session)
+            if known is None:
+                known = self._sessions[client.of_session] = self._new_session(client)
+        self.tell_begin(known)
+        return known
+
+    def end_session(self, client: Client) -> None:
+        """It was closed: how the client's program ended nobody knows. Nothing is told of one that did nothing."""
+        with self._lock:
+            known = self._sessions.get(client.of_session)
+        if known is not None:
+            self.end_block(known, self._leaving)
+            self.tell_ends([known])
+
+    def leave(self, ending: Ending) -> None:
+        """The application is about to end so: with it end the sessions that its servers close from now on."""
+        self._leaving = _of_parts(ending)
+
     def end_block(self, block: Block, ending: Ending) -> None:
         """It was left so. Nothing is told yet: what it did may still be on its way."""
         with self._lock:
@@ -137,17 +170,17 @@ class Jobs:
             if block.is_begun or self._is_over:
                 return
             block.is_begun = True
-        outer = block.outer
+        outer, client = block.outer, block.client
         self._tell(
             JobStarted(
                 job=block.job,
                 run=block.run,
                 job_type=JobType.BATCH,
-                scope=RunScope.BLOCK,
+                scope=RunScope.BLOCK if client is None else RunScope.SESSION,
                 parent_job=outer.job if outer else self.application_job,
                 parent_run=outer.run if outer else self.application_run,
                 tags=Texts(block.tags),
-                user=self._facts.user,
+                user=self._facts.user if client is None else client.user,
                 code_version=self._facts.code_version,
                 headwater_version=self._facts.headwater_version,
             )
@@ -172,15 +205,14 @@ class Jobs:
             self._tell(Heartbeat(job=job, run=run, interval=interval, dropped=dropped))
 
     def finish(self, ending: Ending) -> None:
-        """The application ended so, and so did the blocks that nobody left: a signal kills them too, and of what else
-        became of them nothing is known."""
+        """The application ended so, and with it the blocks that nobody left and the sessions that nobody closed."""
         with self._lock:
             if self._is_finishing:
                 return
             self._is_finishing = True
             blocks = [block for block in self._blocks.values() if not block.is_over]
         for block in blocks:
-            self.end_block(block, ending if ending.status is JobStatus.KILLED else ENDED)
+            self.end_block(block, _of_parts(ending))
         self.tell_ends(blocks)
         with self._lock:
             self._is_over = True
@@ -200,8 +232,22 @@ class Jobs:
             self._untold = [each for each in self._untold if each is not block]
             self._ended.append(block)
             if len(self._ended) > self._kept:
-                del self._blocks[self._ended.popleft().run]
+                self._forget(self._ended.popleft())
             return True
+
+    def _forget(self, block: Block) -> None:
+        del self._blocks[block.run]
+        if block.client is not None:
+            del self._sessions[block.client.of_session]
+
+    def _new_session(self, client: Client) -> Block:
+        job = names.job_name(
+            self.application_job.namespace, f"{self.application_job.name}.{client.user or client.server}"
+        )
+        tags = {**self._settings.tags, "client.server": client.server, "client.session": client.session}
+        made = Block(job, uuid7(), tags, None, client)
+        self._blocks[made.run] = made
+        return made
 
     def _innermost(self, tags: Iterable[str]) -> Block | None:
         runs = [_run_in(tag) for tag in tags]
@@ -234,6 +280,12 @@ class Jobs:
                 self.application_job.name,
                 names.NAME,
             )
+
+
+def _of_parts(ending: Ending) -> Ending:
+    """How the parts of an application end that ends so: a signal kills them too, and of what else became of them
+    nothing is known."""
+    return ending if ending.status is JobStatus.KILLED else ENDED
 
 
 def _run_in(tag: str) -> UUID | None:

@@ -14,6 +14,8 @@ public final class Statement {
     public long started = -1;
     public long ended;
     public String description;
+    /** JSON: whose it is, where a server in this driver runs it for a client. */
+    public String client;
     public Map confs = new HashMap();
     public List tags = new ArrayList();
     /** Executions within it, itself among them, whose facts are its facts. */

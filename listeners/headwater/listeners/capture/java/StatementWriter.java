@@ -168,6 +168,7 @@ public final class StatementWriter {
     private Json begun(Statement statement, SparkListenerSQLExecutionEnd end) {
         Json json = new Json().open().entry("kind", "statement").entry("id", statement.id).entry("started", statement.started);
         json.entry("ended", end.time()).entry("name", (String) Options.get(end.executionName()));
+        if (statement.client != null) json.key("client").raw(statement.client);
         json.key("confs").open();
         java.util.Iterator each = new java.util.TreeMap(statement.confs).entrySet().iterator();
         while (each.hasNext()) {
@@ -307,6 +308,7 @@ public final class StatementWriter {
     public static String unreadable(Statement statement, SparkListenerSQLExecutionEnd end, String why) {
         Json json = new Json().open().entry("kind", "unreadable").entry("id", statement.id).entry("started", statement.started);
         json.entry("ended", end.time()).entry("name", (String) Options.get(end.executionName())).entry("why", why);
+        if (statement.client != null) json.key("client").raw(statement.client);
         return json.close().toString();
     }
 }

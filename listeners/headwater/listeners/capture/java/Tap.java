@@ -12,6 +12,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogEvent;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
@@ -38,6 +39,7 @@ public final class Tap extends SparkListener {
     private final AtomicLong weight = new AtomicLong();
     /** By execution: the statement it is, or is part of. */
     private final Map open = new LinkedHashMap();
+    private final Clients clients = new Clients();
     private final Texts texts;
     private final boolean reads;
     private final AtomicLong offered = new AtomicLong();
@@ -160,9 +162,25 @@ public final class Tap extends SparkListener {
             else if (event instanceof SparkListenerSQLExecutionEnd) ended((SparkListenerSQLExecutionEnd) event);
             else if (event instanceof Mark) ((Mark) event).arrived(offered.get());
             else if (event instanceof ExternalCatalogEvent && !CatalogHook.attached()) heard((ExternalCatalogEvent) event);
+            else if (Clients.tell(event)) later(clients.heard(event));
         } catch (Throwable e) {
             failed.incrementAndGet();
         }
+    }
+
+    public void onJobStart(SparkListenerJobStart job) {
+        try {
+            if (!stopped) clients.begin(job);
+        } catch (Throwable e) {
+            failed.incrementAndGet();
+        }
+    }
+
+    /** To be told behind what waits to be read. */
+    private void later(String text) {
+        if (text == null) return;
+        if (waiting.offer(new Object[] {text, null, Long.valueOf(0)})) offered.incrementAndGet();
+        else failed.incrementAndGet();
     }
 
     /** Until the hook of Spark's own catalog is there. */
@@ -177,7 +195,7 @@ public final class Tap extends SparkListener {
     }
 
     /** Of a start only this is kept: its plan's description may be long. */
-    private void started(SparkListenerSQLExecutionStart start) {
+    private void started(SparkListenerSQLExecutionStart start) throws Exception {
         Long id = Long.valueOf(start.executionId());
         Number root = (Number) Options.get(start.rootExecutionId());
         boolean isOwn = start.jobTags().contains(OWN);
@@ -186,6 +204,7 @@ public final class Tap extends SparkListener {
             if (root == null || root.longValue() == start.executionId()) {
                 begin(statement.statement, start);
                 statement.isBegun = true;
+                clients.begin(statement.statement, start);
             } else {
                 statement.statement.executions.add(id);
                 open.put(id, statement);
@@ -225,6 +244,7 @@ public final class Tap extends SparkListener {
             known = (Open) open.remove(Long.valueOf(end.executionId()));
         }
         boolean isFailed = (known == null || !known.isBegun) && isFailedPlanning(end);
+        if (isFailed) clients.failedUnseen((String) Options.get(end.errorMessage()));
         if (known == null && isFailed) known = new Open(new Statement(end.executionId()), false);
         boolean isRoot = known == null || known.statement.id == end.executionId();
         if (known == null || isRoot && !known.isBegun && !isFailed) unknown(end, known);
@@ -290,7 +310,8 @@ public final class Tap extends SparkListener {
                 continue;
             }
             try {
-                read((SparkListenerSQLExecutionEnd) entry[0], (Statement) entry[1]);
+                if (entry[0] instanceof String) texts.add((String) entry[0]);
+                else read((SparkListenerSQLExecutionEnd) entry[0], (Statement) entry[1]);
             } catch (Throwable e) {
                 failed.incrementAndGet();
             } finally {
