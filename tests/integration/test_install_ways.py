@@ -56,6 +56,56 @@ def test_python_and_a_configuration(place: Place) -> None:
     assert not list((place.folder / "spool").glob("*/*")), "all was delivered"
 
 
+def test_who_started_it_and_what_becomes_of_its_lineage(place: Place) -> None:
+    """The same JVM, one context after the other, each as somebody else starts it."""
+    run = "01a1fdcd-88cb-795b-a8bf-3b322e4594fd"
+    own = {f"spark.headwater.parent.{key}": key for key in ("namespace", "name", "run", "root.name", "root.run")}
+    openlineage = {"spark.openlineage.parentJobName": "dag.task", "spark.openlineage.parentRunId": run}
+    airflow = {"AIRFLOW_CTX_DAG_ID": "dag", "AIRFLOW_CTX_TASK_ID": "load", "AIRFLOW_CTX_DAG_RUN_ID": "manual__1"}
+    ways = [  # what the first one says stays with the JVM
+        ({}, airflow),
+        ({}, {"OPENLINEAGE_PARENT_ID": f"ns/{run}/{run}", **airflow}),
+        (openlineage, airflow),
+        ({**own, "spark.headwater.lineage.on-job-end": "delete-all"}, airflow),
+    ]
+    job = f"""
+import os
+import headwater.listeners as headwater
+from pyspark.sql import SparkSession
+for conf, environment in {ways!r}:
+    before = dict(os.environ)
+    os.environ.update(environment)
+    builder = SparkSession.builder.appName("orders")
+    for key, value in conf.items(): builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    with headwater.job("block", on_end="keep"): pass
+    spark.stop()
+    os.environ.clear(); os.environ.update(before)
+"""
+    ended = place.python(job)
+    assert ended.code == 0, ended.err
+    started = [event for event in ended.of("JobStarted") if event["scope"] == "APPLICATION"]
+    assert [event.get("parent") for event in started] == [
+        {
+            "namespace": "default",
+            "name": "dag.load",
+            "run": "manual__1",
+            "root_namespace": "default",
+            "root_name": "dag",
+            "root_run": "manual__1",
+        },
+        {"namespace": "ns", "name": run, "run": run},
+        {"namespace": "default", "name": "dag.task", "run": run},
+        {"namespace": "namespace", "name": "name", "run": "run", "root_name": "root.name", "root_run": "root.run"},
+    ]
+    ends = [event for event in ended.of("JobStatusChanged") if event["status"] != "RUNNING"]
+    assert [(event["job"]["name"], event.get("on_job_end")) for event in ends] == [
+        *[("block", "KEEP"), ("orders", None)] * 3,
+        ("block", "KEEP"),
+        ("orders", "DELETE_ALL"),
+    ]
+
+
 def test_without_it_nothing_of_ours_is_loaded(plain: Place) -> None:
     ended = plain.python(SESSION + WRITE + OURS + "spark.stop()")
     assert ended.code == 0, ended.err

@@ -102,7 +102,7 @@ def _validated(config: type[C], content: Mapping[str, Any], keys: Keys, before: 
         for fault in e.errors(include_url=False, include_input=False):  # the input may be a secret
             head, *rest = map(str, fault["loc"]) if fault["loc"] else ("",)
             where = before + ".".join([names.get(head, head), *rest])
-            faults.append(f"{where.rstrip('.') or 'the configuration'}: {fault['msg']}")
+            faults.append(f"{where.rstrip('.') or 'the configuration'}: {fault['msg'].removeprefix('Value error, ')}")
     if made is None or faults:
         raise ConfigurationError("; ".join(faults))
     return made

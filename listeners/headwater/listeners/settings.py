@@ -14,12 +14,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from headwater.config import Bytes, Config, Seconds, read_config
 from headwater.config.model import Keys
 from headwater.errors import ConfigurationError
 from headwater.events.identity import Namespaces
+from headwater.events.jobs import OnJobEnd
 from headwater.events.names import DEFAULT_JOB_NAMESPACE
 from headwater.journal import Fsync
 from headwater.spi import RESERVED_NAMES, name_and_reference
@@ -32,6 +33,24 @@ DEFAULT_LISTENER: Final = "log"
 """Who is told where nobody is named: a local log, which a new user can read at once. An empty `listeners` is nobody."""
 
 Text = Annotated[str, Field(min_length=1)]
+
+
+_POLICIES: Final = {
+    "keep": OnJobEnd.KEEP,
+    "delete-table": OnJobEnd.DELETE_TABLE,
+    "delete-all": OnJobEnd.DELETE_ALL,
+}
+
+
+def policy_of(text: object) -> OnJobEnd | None:
+    """What becomes of a job's lineage at its end; a ValueError that names the nearest right word."""
+    if text is None or isinstance(text, OnJobEnd):
+        return text
+    word = str(text).strip().lower().replace("_", "-")
+    if word not in _POLICIES:
+        near = get_close_matches(word, _POLICIES, n=1, cutoff=_CLOSE)
+        raise ValueError(f"is none of {', '.join(_POLICIES)}" + (f": did you mean {near[0]}?" if near else ""))
+    return _POLICIES[word]
 
 
 def spool_directory(environment: Mapping[str, str] = os.environ) -> Path:
@@ -77,6 +96,11 @@ class Settings(Config):
 
     lineage_repeat: Annotated[Seconds, Field(gt=0)] = 3600.0
     """After how long the shape of a write is told again."""
+    lineage_on_end: Annotated[OnJobEnd | None, BeforeValidator(policy_of)] = Field(
+        default=None, alias="lineage.on-job-end"
+    )
+    """What is to become of a job's lineage when a run of it ends: keep, delete-table (where tables come from), or
+    delete-all (and every commit)."""
 
     namespaces: Mapping[str, str] = Field(default_factory=dict)
     """One name for many hosts; `Namespaces.parse` takes it, without an error once `read_settings` gave it."""

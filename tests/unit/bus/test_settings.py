@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.events.identity import Namespaces
+from headwater.events.jobs import OnJobEnd
 from headwater.journal import Fsync
 from headwater.listeners.misspelt import misspelt, slips
 from headwater.listeners.settings import Settings, read_settings, spool_directory
@@ -67,6 +68,7 @@ def test_every_key_is_read() -> None:
             "capture.queue.count": "5",
             "capture.queue.bytes": "1m",
             "lineage.repeat": "10 min",
+            "lineage.on-job-end": "delete-table",
             "namespaces.brokers": "k1,k2",
             "tags.team": "sales",
             "tags.cost.centre": "7",
@@ -99,6 +101,7 @@ def test_every_key_is_read() -> None:
         "capture_queue_count": 5,
         "capture_queue_bytes": 1 << 20,
         "lineage_repeat": 600.0,
+        "lineage_on_end": OnJobEnd.DELETE_TABLE,
         "parent_namespace": "airflow",
         "parent_name": "nightly.orders",
         "parent_run": "manual__1",
@@ -142,6 +145,15 @@ def test_each_wrong_value_is_told_and_its_default_holds() -> None:
     assert len(faults) == 6
     assert settings == Settings(listeners=("log",), capture_reads=True)
     assert any("spark.headwater.spool.fsync: " in fault and "'always'" in fault for fault in faults)
+
+
+def test_a_wrong_policy_is_told_with_the_nearest_right_one() -> None:
+    settings, (fault,) = read_all({"lineage.on-job-end": "delete-tabel"})
+    assert fault.startswith(
+        "spark.headwater.lineage.on-job-end: is none of keep, delete-table, delete-all: did you mean delete-table?"
+    )
+    assert settings.lineage_on_end is None
+    assert read_all({"lineage.on-job-end": " Delete_All "})[0].lineage_on_end is OnJobEnd.DELETE_ALL
 
 
 def test_a_name_that_nobody_can_have_is_no_listener_of_ours() -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from headwater.errors import ConfigurationError
-from headwater.events.jobs import JobStatus, SparkDetails
+from headwater.events.jobs import JobStatus, OnJobEnd, SparkDetails
 from headwater.listeners import job
 from headwater.listeners.jobs import ApplicationFacts, Block, Ending, Jobs, blocks
 from headwater.listeners.jobs.desk import Desk
@@ -25,16 +25,16 @@ class Notes:
         self.notes: list[str] = []
         self.endings: list[Ending] = []
 
-    def enter(self, name: str, namespace: str | None, tags: Mapping[str, str]) -> Block:
+    def enter(self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: OnJobEnd | None = None) -> Block:
         self.notes.append(f"+{name}")
-        return self._jobs.open_block(name, namespace, tags)
+        return self._jobs.open_block(name, namespace, tags, on_end=on_end)
 
     def leave(self, block: Block, ending: Ending) -> None:
         self.notes.append(f"-{block.job.name} {ending.status}")
 
 
 class Broken(Notes):
-    def enter(self, name: str, namespace: str | None, tags: Mapping[str, str]) -> Block:
+    def enter(self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: OnJobEnd | None = None) -> Block:
         super().enter(name, namespace, tags)
         raise ConnectionError("the JVM is gone")
 
@@ -71,6 +71,11 @@ def test_without_headwater_nothing_happens() -> None:
 def test_a_job_has_a_name(name: Any) -> None:
     with pytest.raises(ConfigurationError, match="a job can't be called"):
         job(name)
+
+
+def test_what_becomes_of_lineage_is_one_of_three_words() -> None:
+    with pytest.raises(ConfigurationError, match=r"on_end is none of keep, .*: did you mean delete-all\?"):
+        job("orders", on_end="delete-al")  # type: ignore[arg-type]  # this is the test
 
 
 def test_blocks_are_entered_and_left(desk: Notes) -> None:

@@ -120,6 +120,12 @@ def test_what_is_told_of_the_configuration() -> None:
 RUN = "01a1fdcd-88cb-795b-a8bf-3b322e4594fd"
 AIRFLOW = {"AIRFLOW_CTX_DAG_ID": "nightly", "AIRFLOW_CTX_TASK_ID": "load", "AIRFLOW_CTX_DAG_RUN_ID": "scheduled__2026"}
 OPENLINEAGE = {"OPENLINEAGE_PARENT_ID": f"s3://team/airflow/nightly.load/{RUN}"}
+OPENLINEAGE_KEYS = {
+    "spark.openlineage.parentJobNamespace": "ns",
+    "spark.openlineage.parentJobName": "dag.task",
+    "spark.openlineage.parentRunId": RUN,
+    "spark.openlineage.rootParentJobName": "dag",
+}
 
 
 @pytest.mark.parametrize(
@@ -142,6 +148,21 @@ OPENLINEAGE = {"OPENLINEAGE_PARENT_ID": f"s3://team/airflow/nightly.load/{RUN}"}
         ({}, AIRFLOW | OPENLINEAGE, ParentRun(namespace="s3://team/airflow", name="nightly.load", run=RUN)),
         ({}, {"OPENLINEAGE_PARENT_ID": "nonsense"}, None),
         (
+            {},
+            {**AIRFLOW, "OPENLINEAGE_NAMESPACE": "prod"},
+            ParentRun(
+                namespace="prod",
+                name="nightly.load",
+                run="scheduled__2026",
+                root_namespace="prod",
+                root_name="nightly",
+                root_run="scheduled__2026",
+            ),
+        ),
+        (OPENLINEAGE_KEYS, AIRFLOW | OPENLINEAGE, ParentRun(namespace="ns", name="dag.task", run=RUN, root_name="dag")),
+        ({"spark.openlineage.parentJobName": " "}, {}, None),
+        ({"parent_name": "flow"} | OPENLINEAGE_KEYS, {}, ParentRun(namespace="default", name="flow")),
+        (
             {"parent_name": "flow", "parent_run": "7", "parent_root_name": "all"},
             AIRFLOW | OPENLINEAGE,
             ParentRun(namespace="default", name="flow", run="7", root_name="all"),
@@ -149,4 +170,5 @@ OPENLINEAGE = {"OPENLINEAGE_PARENT_ID": f"s3://team/airflow/nightly.load/{RUN}"}
     ],
 )
 def test_who_started_it(configured: dict[str, str], environment: dict[str, str], expected: ParentRun | None) -> None:
-    assert parent_run(Settings.model_validate(configured), environment) == expected
+    own = {key: value for key, value in configured.items() if not key.startswith("spark.")}
+    assert parent_run(Settings.model_validate(own), configured, environment) == expected

@@ -10,7 +10,7 @@ import pytest
 from headwater.events.base import Counts
 from headwater.events.envelope import Event
 from headwater.events.health import Closed, Heartbeat
-from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged, RunScope, SparkDetails
+from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged, OnJobEnd, RunScope, SparkDetails
 from headwater.listeners.clients import Client
 from headwater.listeners.jobs import ENDED, FINISHED, ApplicationFacts, Ending, Jobs, of_exit
 from headwater.listeners.settings import Settings
@@ -93,6 +93,24 @@ def test_a_block_is_a_run_of_its_own(jobs: Jobs, told: Told) -> None:
     failed = next(event for event in told if isinstance(event, JobStatusChanged) and event.error is not None)
     assert failed.error is not None
     assert (failed.error.type, failed.error.message) == ("ValueError", "no")
+
+
+def test_what_becomes_of_the_lineage_is_told_with_the_end_and_the_blocks_own_word_goes_before(told: Told) -> None:
+    facts = ApplicationFacts(id="app-1", name="orders", user="anna", spark=SPARK)
+    jobs = Jobs(facts, Settings(lineage_on_end=OnJobEnd.DELETE_TABLE), told.append)
+    jobs.begin()
+    for name, on_end in (("as all", None), ("own", OnJobEnd.KEEP)):
+        jobs.end_block(jobs.open_block(name, None, {}, on_end=on_end), FINISHED)
+    jobs.finish(FINISHED)
+    policies = {(str(each.job), each.status): each.on_job_end for each in told if isinstance(each, JobStatusChanged)}
+    assert policies == {
+        ("orders", JobStatus.RUNNING): None,
+        ("as all", JobStatus.RUNNING): None,
+        ("own", JobStatus.RUNNING): None,
+        ("as all", JobStatus.FINISHED): OnJobEnd.DELETE_TABLE,
+        ("own", JobStatus.FINISHED): OnJobEnd.KEEP,
+        ("orders", JobStatus.FINISHED): OnJobEnd.DELETE_TABLE,
+    }
 
 
 def test_ended_blocks_are_remembered_for_late_statements_but_not_for_ever(jobs: Jobs) -> None:

@@ -12,16 +12,24 @@ from typing import Final, Literal, ParamSpec, TypeVar
 from uuid import UUID
 
 from headwater.errors import ConfigurationError
+from headwater.events.jobs import OnJobEnd
 from headwater.listeners.jobs.desk import Desk
 from headwater.listeners.jobs.endings import ENDED, Ending, of_exit
 from headwater.listeners.jobs.runs import Block
+from headwater.listeners.settings import policy_of
 
 _LOG = logging.getLogger(__name__)
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def job(name: str, *, namespace: str | None = None, tags: Mapping[str, str] | None = None) -> JobBlock:
+def job(
+    name: str,
+    *,
+    namespace: str | None = None,
+    tags: Mapping[str, str] | None = None,
+    on_end: Literal["keep", "delete-table", "delete-all"] | None = None,
+) -> JobBlock:
     """What is done inside the block, by the thread that entered it, is told as this job's; also a decorator.
 
         with headwater.listeners.job("orders_etl", tags={"team": "sales"}):
@@ -32,10 +40,11 @@ def job(name: str, *, namespace: str | None = None, tags: Mapping[str, str] | No
 
     Each entry is a run of its own. Blocks nest, and the innermost one counts. A thread started inside belongs to the
     block if it is a `pyspark.InheritableThread`; any thread can enter one itself. In a driver without headwater
-    nothing happens.
+    nothing happens. `on_end` is what becomes of the job's lineage when the run ends, in place of
+    `spark.headwater.lineage.on-job-end`.
     """
     _check(name, namespace)
-    return JobBlock(name, namespace, {str(key): str(value) for key, value in dict(tags or {}).items()})
+    return JobBlock(name, namespace, {str(key): str(value) for key, value in dict(tags or {}).items()}, _policy(on_end))
 
 
 def _check(name: object, namespace: object) -> None:
@@ -45,13 +54,23 @@ def _check(name: object, namespace: object) -> None:
         raise ConfigurationError(f"a namespace of jobs can't be {namespace!r}: it is a text, as in namespace='sales'")
 
 
+def _policy(on_end: str | None) -> OnJobEnd | None:
+    try:
+        return None if on_end is None else policy_of(on_end)
+    except ValueError as e:
+        raise ConfigurationError(f"on_end {e}") from None
+
+
 class JobBlock:
     """Made by `job`."""
 
-    def __init__(self, name: str, namespace: str | None, tags: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: OnJobEnd | None = None
+    ) -> None:
         self.name = name
         self.namespace = namespace
         self.tags = tags
+        self.on_end = on_end
         self._entries: list[Entry] = []
 
     def __enter__(self) -> Entry:
@@ -81,7 +100,7 @@ class JobBlock:
 
         @functools.wraps(function)
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
-            with JobBlock(self.name, self.namespace, self.tags):
+            with JobBlock(self.name, self.namespace, self.tags, self.on_end):
                 return function(*args, **kwargs)
 
         return inside
@@ -105,7 +124,8 @@ class Entry:
         self._block = None
         try:
             if desk is not None:
-                self._block = desk.enter(self._wanted.name, self._wanted.namespace, self._wanted.tags)
+                wanted = self._wanted
+                self._block = desk.enter(wanted.name, wanted.namespace, wanted.tags, wanted.on_end)
         except Exception as e:  # noqa: BLE001
             _LOG.warning("the block %r can't be told: %s: %s", self._wanted.name, type(e).__name__, e)
 

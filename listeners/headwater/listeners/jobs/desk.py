@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from headwater.events.base import Counts
+from headwater.events.jobs import OnJobEnd
 from headwater.listeners.jobs.endings import Ending
 from headwater.listeners.jobs.runs import Block, Jobs
 from headwater.listeners.jobs.worker import Worker
@@ -41,12 +42,14 @@ class Desk:
         self._has_warned = False
         self._worker = Worker("headwater-jobs", tick=self._beat, every=heartbeat)
 
-    def enter(self, name: str, namespace: str | None, tags: Mapping[str, str]) -> Block | None:
+    def enter(
+        self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: OnJobEnd | None = None
+    ) -> Block | None:
         """Begin a block in this thread: what it starts from now on carries its tag. None where that can't be."""
         if self._is_closing or not self._has_pinned_threads():
             return None
         running = (self._context.getLocalProperty(_TAGS) or "").split(",")
-        block = self._jobs.open_block(name, namespace, tags, running)
+        block = self._jobs.open_block(name, namespace, tags, running, on_end)
         self._context.addJobTag(block.tag)
         self._worker.submit(lambda: self._jobs.tell_begin(block))
         return block

@@ -1,27 +1,49 @@
-"""Who started this application: the run of an orchestrator, as the configuration or the environment tell it."""
+"""Who started this application: the run of an orchestrator, as the configuration or the environment tells it."""
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
+
+from pydantic import ValidationError
 
 from headwater.events.jobs import ParentRun
 from headwater.listeners.settings import Settings
 
+_LOG = logging.getLogger(__name__)
 _AIRFLOW: Final = "AIRFLOW_CTX_"
 _AIRFLOW_NAMESPACE: Final = "AIRFLOW__OPENLINEAGE__NAMESPACE"
 _PARENT: Final = "OPENLINEAGE_PARENT_ID"
 _ROOT: Final = "OPENLINEAGE_ROOT_PARENT_ID"
+_OPENLINEAGE: Final = "spark.openlineage."
+_OPENLINEAGE_NAMESPACE: Final = "OPENLINEAGE_NAMESPACE"
 _DEFAULT: Final = "default"
 _TRIPLE: Final = re.compile(r"(?P<namespace>.+)/(?P<name>[^/]+)/(?P<run>[0-9a-fA-F-]{36})")
 """A namespace may hold slashes, a name doesn't."""
 
 
-def parent_run(settings: Settings, environment: Mapping[str, str]) -> ParentRun | None:
-    """What `spark.headwater.parent.*` says; without it what OpenLineage's variables say, which somebody set for this
-    job; without them what Airflow sets for each of its tasks."""
-    return _configured(settings) or _of_openlineage(environment) or _of_airflow(environment)
+def parent_run(
+    settings: Settings, configuration: Mapping[str, str], environment: Mapping[str, str]
+) -> ParentRun | None:
+    """What `spark.headwater.parent.*` says; without it what OpenLineage's keys or variables say, which somebody set for
+    this job; without them what Airflow sets for each of its tasks. None where nobody says anything that makes sense."""
+    ways = (
+        lambda: _configured(settings),
+        lambda: _of_openlineage_keys(configuration),
+        lambda: _of_openlineage(environment),
+        lambda: _of_airflow(environment),
+    )
+    return next((found for way in ways if (found := _sound(way)) is not None), None)
+
+
+def _sound(way: Callable[[], ParentRun | None]) -> ParentRun | None:
+    try:
+        return way()
+    except ValidationError as e:  # an environment can hold anything
+        _LOG.warning("who started this application can't be told: %s", e.errors(include_input=False)[0]["msg"])
+        return None
 
 
 def _configured(settings: Settings) -> ParentRun | None:
@@ -34,6 +56,25 @@ def _configured(settings: Settings) -> ParentRun | None:
         root_namespace=settings.parent_root_namespace,
         root_name=settings.parent_root_name,
         root_run=settings.parent_root_run,
+    )
+
+
+def _of_openlineage_keys(configuration: Mapping[str, str]) -> ParentRun | None:
+    """What OpenLineage's own integration is given, by Airflow say."""
+
+    def told(key: str) -> str | None:
+        return configuration.get(f"{_OPENLINEAGE}{key}", "").strip() or None
+
+    name = told("parentJobName")
+    if name is None:
+        return None
+    return ParentRun(
+        namespace=told("parentJobNamespace") or _DEFAULT,
+        name=name,
+        run=told("parentRunId"),
+        root_namespace=told("rootParentJobNamespace"),
+        root_name=told("rootParentJobName"),
+        root_run=told("rootParentRunId"),
     )
 
 
@@ -57,7 +98,7 @@ def _of_airflow(environment: Mapping[str, str]) -> ParentRun | None:
     dag, task, run = (environment.get(f"{_AIRFLOW}{key}") or None for key in ("DAG_ID", "TASK_ID", "DAG_RUN_ID"))
     if dag is None or task is None:
         return None
-    namespace = environment.get(_AIRFLOW_NAMESPACE) or _DEFAULT
+    namespace = environment.get(_AIRFLOW_NAMESPACE) or environment.get(_OPENLINEAGE_NAMESPACE) or _DEFAULT
     return ParentRun(
         namespace=namespace, name=f"{dag}.{task}", run=run, root_namespace=namespace, root_name=dag, root_run=run
     )

@@ -15,7 +15,7 @@ from headwater.events.base import Counts, Texts
 from headwater.events.envelope import Event
 from headwater.events.health import Closed, Heartbeat
 from headwater.events.ids import uuid7
-from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged, JobType, RunScope
+from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged, JobType, OnJobEnd, RunScope
 from headwater.events.names import JobName
 from headwater.listeners.clients import Client
 from headwater.listeners.jobs import names
@@ -49,6 +49,7 @@ class Block:
     outer: Block | None
     client: Client | None = None
     """Whose session it is."""
+    on_end: OnJobEnd | None = None
     ending: Ending | None = None
     is_begun: bool = False
     is_over: bool = False
@@ -115,7 +116,7 @@ class Jobs:
                 run=self.application_run,
                 job_type=JobType.BATCH,  # streams have runs of their own
                 scope=RunScope.APPLICATION,
-                parent=parent_run(settings, facts.environment),
+                parent=parent_run(settings, facts.configuration, facts.environment),
                 configuration=Texts(told_configuration(facts.configuration)),
                 tags=Texts(settings.tags),
                 user=facts.user,
@@ -127,11 +128,17 @@ class Jobs:
         self._tell_status(self.application_job, self.application_run, Ending(status=JobStatus.RUNNING))
 
     def open_block(
-        self, name: str, namespace: str | None, tags: Mapping[str, str], running: Iterable[str] = ()
+        self,
+        name: str,
+        namespace: str | None,
+        tags: Mapping[str, str],
+        running: Iterable[str] = (),
+        on_end: OnJobEnd | None = None,
     ) -> Block:
         """A new run of this job. `running` are the job tags of its thread: it is inside the block they name."""
         job = names.job_name(namespace or self._settings.job_namespace, name)
-        block = Block(job, uuid7(), {**self._settings.tags, **tags}, self._innermost(running))
+        on_end = on_end or self._settings.lineage_on_end
+        block = Block(job, uuid7(), {**self._settings.tags, **tags}, self._innermost(running), on_end)
         with self._lock:
             self._blocks[block.run] = block
         return block
@@ -197,7 +204,7 @@ class Jobs:
         for block in blocks:
             self.tell_begin(block)
             if self._take_end(block):
-                self._tell_status(block.job, block.run, block.ending or ENDED)
+                self._tell_status(block.job, block.run, block.ending or ENDED, block.on_end)
 
     def beat(self, interval: int, dropped: Counts) -> None:
         if not self._is_over:
@@ -216,7 +223,7 @@ class Jobs:
         self.tell_ends(blocks)
         with self._lock:
             self._is_over = True
-        self._tell_status(self.application_job, self.application_run, ending)
+        self._tell_status(self.application_job, self.application_run, ending, self._settings.lineage_on_end)
 
     def close(self, *, complete: bool, dropped: Counts) -> None:
         """The last event."""
@@ -260,7 +267,7 @@ class Jobs:
         name = names.session_name(session, names.NAME) or self._settings.job_name
         return names.job_name(namespace, name or f"{self._application}.{sink}" if name or sink else self._application)
 
-    def _tell_status(self, job: JobName, run: UUID, ending: Ending) -> None:
+    def _tell_status(self, job: JobName, run: UUID, ending: Ending, on_end: OnJobEnd | None = None) -> None:
         told = JobStatusChanged(
             job=job,
             run=run,
@@ -268,6 +275,7 @@ class Jobs:
             error=ending.details(),
             exit_code=ending.exit_code,
             signal=ending.signal,
+            on_job_end=on_end,
         )
         self._tell(told)
 
