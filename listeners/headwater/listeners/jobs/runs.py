@@ -138,7 +138,7 @@ class Jobs:
         """A new run of this job. `running` are the job tags of its thread: it is inside the block they name."""
         job = names.job_name(namespace or self._settings.job_namespace, name)
         on_end = on_end or self._settings.lineage_on_end
-        block = Block(job, uuid7(), {**self._settings.tags, **tags}, self._innermost(running), on_end)
+        block = Block(job, uuid7(), {**self._settings.tags, **tags}, self._innermost(running), on_end=on_end)
         with self._lock:
             self._blocks[block.run] = block
         return block
@@ -252,7 +252,7 @@ class Jobs:
             self.application_job.namespace, f"{self.application_job.name}.{client.user or client.server}"
         )
         tags = {**self._settings.tags, "client.server": client.server, "client.session": client.session}
-        made = Block(job, uuid7(), tags, None, client)
+        made = Block(job, uuid7(), tags, None, client, self._settings.lineage_on_end)
         self._blocks[made.run] = made
         return made
 
