@@ -22,20 +22,18 @@ import tempfile
 import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from uuid import UUID
 
-from headwater.events import ColumnLineage, Committed, Event, Gap, JobLineage, JobName
+from headwater.events import ColumnLineage, Committed, Event, Gap, JobLineage, SparkDetails
 from headwater.events.identity import Site
-from headwater.events.ids import uuid7
 from headwater.events.producer import Producer
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture import Capture
 from headwater.listeners.capture.scene import Scene
-from headwater.listeners.clients import Client
+from headwater.listeners.jobs import ApplicationFacts, Jobs
 from headwater.listeners.settings import read_settings
 from tests.integration.spark_session import spark_session
 
@@ -90,34 +88,6 @@ def together(*extensions: Extensions) -> Extensions:
     conf = {key: value for each in extensions for key, value in each.conf.items()}
     conf["spark.sql.extensions"] = ",".join(e.conf["spark.sql.extensions"] for e in extensions if e.packages)
     return Extensions(tuple(p for e in extensions for p in e.packages), conf)
-
-
-@dataclass(frozen=True)
-class _By:
-    job: JobName
-    run: UUID
-    parent_job: JobName
-
-
-@dataclass
-class TestJobs:
-    """Names jobs after what they write, as the driver's own rule does."""
-
-    __test__ = False
-    application_job: JobName = field(default_factory=lambda: JobName(name="app"))
-    application_run: UUID = field(default_factory=uuid7)
-
-    def attribution(
-        self, started: Mapping[str, str], tags: Iterable[str], sink: str | None, client: Client | None = None
-    ) -> _By:
-        name = started.get("spark.headwater.job.name") or (f"app.{sink}" if sink else "app")
-        return _By(JobName(name=name), self.application_run, self.application_job)
-
-    def session(self, client: Client) -> _By:
-        raise AssertionError(f"{client}: there is no server here")
-
-    def end_session(self, client: Client) -> None:
-        raise AssertionError(f"{client}: there is no server here")
 
 
 class TestBus:
@@ -235,7 +205,8 @@ def attached(spark: SparkSession) -> Generator[tuple[Capture, TestBus], None, No
     assert not faults
     bus = TestBus(capture_sql=settings.capture_sql)
     scene = Scene(Site.from_conf(live, host=HOST), live, Redactor(), settings.capture_sql)
-    capture = Capture(context, settings, bus, TestJobs(), scene)
+    facts = ApplicationFacts(id="app-1", name="app", spark=SparkDetails(version=context.version))
+    capture = Capture(context, settings, bus, Jobs(facts, settings, bus.tell), scene)
     capture.start()
     try:
         yield capture, bus

@@ -16,8 +16,9 @@ from headwater.listeners.capture.batch.omitted import Omitting
 from headwater.listeners.capture.quiet import Quiet
 from headwater.listeners.capture.register import ignored
 from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.streaming.queries import Attributes
 from headwater.listeners.capture.tap import QUEUE, Tap
-from headwater.listeners.capture.telling import Attributes, Teller
+from headwater.listeners.capture.telling import Teller
 from headwater.listeners.settings import Settings
 
 if TYPE_CHECKING:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
+from headwater.events.barriers import stream_barrier
 from headwater.listeners.capture.plan.tree import Plan
 from headwater.listeners.clients import Client, client_in
 
@@ -42,6 +44,40 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
+class Took:
+    """What a stream gave to a micro-batch, in its source's own words: from where, which is absent in the first batch of
+    some, and to where, which is absent as long as it gave nothing."""
+
+    start: str | None
+    end: str | None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.end is None or self.start == self.end
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """Which micro-batch a statement is, or is a part of."""
+
+    query: UUID
+    """The query's id, which lives as long as its checkpoint: the incarnation."""
+    run: UUID
+    """One start of it."""
+    batch: int
+    began: int | None = None
+    """Milliseconds at which the incarnation began."""
+    took: Mapping[int, tuple[Took, ...]] | None = None
+    """By the leaf of the plan. A stream that a query reads twice gives the same twice. None where it isn't known."""
+    why: str | None = None
+    """Why something of it isn't known."""
+
+    @property
+    def barrier(self) -> int | None:
+        return None if self.began is None else stream_barrier(self.began, self.batch)
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     id: int
     """Spark's id of the root execution."""
@@ -60,6 +96,7 @@ class Statement:
     facts: Facts = field(default_factory=Facts)
     client: Client | None = None
     """Who asked a server for it."""
+    stream: MicroBatch | None = None
 
 
 def statement_of(record: Mapping[str, Any], plan: Plan) -> Statement:
@@ -79,7 +116,29 @@ def statement_of(record: Mapping[str, Any], plan: Plan) -> Statement:
         sql=record.get("sql"),
         facts=_facts(record),
         client=client_in(record),
+        stream=micro_batch(record["stream"]) if "stream" in record else None,
     )
+
+
+def micro_batch(told: Mapping[str, Any]) -> MicroBatch:
+    """What the tap tells of a micro-batch, or of the first one of a query."""
+    return MicroBatch(
+        query=UUID(told["query"]),
+        run=UUID(told["run"]),
+        batch=told["batch"],
+        began=told.get("began"),
+        took=_took(told["offsets"]) if "offsets" in told else None,
+        why=told.get("lost") or told.get("unknown"),
+    )
+
+
+def _took(offsets: Iterable[Mapping[str, Any]]) -> Mapping[int, tuple[Took, ...]]:
+    found: dict[int, tuple[Took, ...]] = {}
+    for each in offsets:
+        took = Took(each.get("start"), each.get("end"))
+        known = found.get(each["node"], ())
+        found[each["node"]] = known if took in known else (*known, took)
+    return found
 
 
 def _failure(told: Mapping[str, Any]) -> Failure:

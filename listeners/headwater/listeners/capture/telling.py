@@ -3,59 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from headwater.events import CatalogModification, Event, Gap, GapReason, JobEvent, JobName
+from headwater.events import CatalogModification, Event, Gap, GapReason, JobEvent
 from headwater.listeners.capture.batch.commits import By, Commits
 from headwater.listeners.capture.batch.kept import Keeping
 from headwater.listeners.capture.batch.omitted import Omitting
-from headwater.listeners.capture.batch.shapes import ShapeOfWrite, shape_of, shape_of_reading
-from headwater.listeners.capture.clients import Sessions, asked, client_events
+from headwater.listeners.capture.batch.shapes import ShapeOfWrite, shape_of_reading
+from headwater.listeners.capture.batch.work import Work
+from headwater.listeners.capture.clients import asked, client_events
 from headwater.listeners.capture.commands import Command
 from headwater.listeners.capture.formats import all_formats
 from headwater.listeners.capture.formats.protocol import TellsLoose
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.register import register
+from headwater.listeners.capture.plans import Known, Plans
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.statements import Statement, statement_of
-from headwater.listeners.clients import Client, client_in
+from headwater.listeners.capture.streaming.queries import Attributed, Attributes, Queries
+from headwater.listeners.clients import client_in
 
 _LOG = logging.getLogger(__name__)
-_SHAPES: Final = 2_000
-"""Twice as many as the tap takes for told."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
-class Attributed(Protocol):
-    @property
-    def job(self) -> JobName: ...
-    @property
-    def run(self) -> Any: ...
-    @property
-    def parent_job(self) -> JobName: ...
-
-
-class Attributes(Sessions, Protocol):
-    """Which job a statement is of."""
-
-    def attribution(
-        self, started: Mapping[str, str], tags: Iterable[str], sink: str | None, client: Client | None = None
-    ) -> Attributed: ...
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What is known of a shape. A fault is told each time a statement has it, not looked for each time."""
-
-    plan: Plan
-    node: Node
-    command: Command | None
-    shape: ShapeOfWrite | None
-    fault: str | None
 
 
 class Teller:
@@ -68,9 +38,10 @@ class Teller:
         self._commits = commits
         self._jobs = jobs
         self._tell = tell
-        self._shapes: OrderedDict[str, _Known] = OrderedDict()
+        self._plans = Plans(scene)
         self._keeping = Keeping()
         self._omitting = omitting
+        self._queries = Queries(scene, jobs)
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Tell what a record of the tap says. Whatever goes wrong is told as a Gap."""
@@ -99,6 +70,8 @@ class Teller:
             yield from self._loose(record)
         elif kind == "client":
             yield from client_events(record, self._jobs, self._scene)
+        elif kind == "query":
+            yield from self._queries.events(record)
 
     def _loose(self, record: Mapping[str, Any]) -> Iterator[Event]:
         """What was committed by calling a library, without a statement around it."""
@@ -114,16 +87,15 @@ class Teller:
             yield self._gap(record, GapReason.NOT_SUPPORTED, detail)
 
     def _statement(self, record: Mapping[str, Any]) -> Iterator[Event]:
-        known = self._known(record)
+        known = self._plans.known(record)
         statement = statement_of(record, known.plan)
-        if known.shape is not None and "rdds" in record:
-            known = replace(known, shape=self._keeping.seen_through(known.shape, record["rdds"], known.plan))
+        if "gives" in record:
+            yield from self._function(record, statement, known)
+            return
+        known = self._seen(record, known)
         if known.shape is not None:
             yield from self._declared(statement, known.shape)
-            shown = self._omitting.shown(known.shape)
-            if shown is None and known.command is not None:
-                known = replace(known, command=replace(known.command, write=None))
-            known = replace(known, shape=shown)
+            known = self._shown(known, known.shape)
         if record.get("reading"):
             yield from self._reading(record, statement, known)
             return
@@ -137,7 +109,84 @@ class Teller:
         if known.command.ignored is None:
             yield from self._told(statement, known, known.command)
 
-    def _reading(self, record: Mapping[str, Any], statement: Statement, known: _Known) -> Iterator[Event]:
+    def _seen(self, record: Mapping[str, Any], known: Known) -> Known:
+        """With what is known of the rows that others kept."""
+        if known.shape is None or "rdds" not in record:
+            return known
+        return replace(known, shape=self._keeping.seen_through(known.shape, record["rdds"], known.plan))
+
+    def _shown(self, known: Known, shape: ShapeOfWrite) -> Known:
+        """Without what is told to nobody."""
+        shown = self._omitting.shown(shape)
+        if shown is None and known.command is not None:
+            known = replace(known, command=replace(known.command, write=None))
+        return replace(known, shape=shown)
+
+    def _function(self, record: Mapping[str, Any], batch: Statement, known: Known) -> Iterator[Event]:
+        """A micro-batch that a user's function was given: all that it wrote is one commit."""
+        query = known.node.plan_of("query")
+        self._keeping.keep(record["gives"], batch, self._scene, query)
+        done: list[tuple[Statement, ShapeOfWrite]] = []
+        failed: list[tuple[Statement, ShapeOfWrite]] = []
+        for part in record.get("parts", ()):
+            yield from self._part_safely(part, batch, done, failed)
+        by = self._by(batch, None)
+        if batch.failure is not None:
+            whole = Work.together([(batch, shape_of_reading(batch.plan, self._scene, query)), *failed])
+            yield self._commits.failed(batch, whole.shape, by)
+        else:
+            for statement, shape in failed:
+                yield self._commits.failed(statement, shape, by)
+        if done:
+            yield from self._commits.of_work(batch, Work.together(done), by)
+
+    def _part_safely(
+        self,
+        record: Mapping[str, Any],
+        batch: Statement,
+        done: list[tuple[Statement, ShapeOfWrite]],
+        failed: list[tuple[Statement, ShapeOfWrite]],
+    ) -> Iterator[Event]:
+        """One that can't be read must not hide the others."""
+        try:
+            yield from self._part(record, batch, done, failed)
+        except Exception as e:  # noqa: BLE001 - it is told as a Gap
+            _LOG.debug("a part of a micro-batch couldn't be told", exc_info=True)
+            yield self._gap(record, GapReason.CAPTURE_FAILED, f"{type(e).__name__}: {e}", of=batch)
+
+    def _part(
+        self,
+        record: Mapping[str, Any],
+        batch: Statement,
+        done: list[tuple[Statement, ShapeOfWrite]],
+        failed: list[tuple[Statement, ShapeOfWrite]],
+    ) -> Iterator[Event]:
+        """What it writes is told with the batch; what it does to catalogs, at once."""
+        if record["kind"] != "statement":
+            yield from self._drafts(record)
+            return
+        for catalog in record.get("catalogs", ()):
+            self._scene.learn_catalog(catalog)
+        known = self._seen(record, self._plans.known(record))
+        statement = replace(statement_of(record, known.plan), stream=batch.stream)
+        if known.shape is not None:
+            yield from self._declared(statement, known.shape)
+            known = self._shown(known, known.shape)
+        if known.fault is not None or known.command is None:
+            why = known.fault or f"{known.node.name} isn't known to headwater"
+            yield self._gap(record, GapReason.CAPTURE_FAILED if known.fault else GapReason.NOT_SUPPORTED, why, of=batch)
+        elif known.command.ignored is not None:
+            return
+        elif known.shape is not None and statement.failure is not None:
+            failed.append((statement, known.shape))
+        elif statement.failure is None:
+            yield from self._modified(statement, known, known.command)
+            if known.shape is not None:
+                done.append((statement, known.shape))
+            elif known.command.write is not None:
+                yield self._unwritten(statement, known)
+
+    def _reading(self, record: Mapping[str, Any], statement: Statement, known: Known) -> Iterator[Event]:
         """What only looks is told where that is wished; what keeps rows is remembered for those who read them."""
         if statement.failure is not None:
             return
@@ -152,52 +201,36 @@ class Teller:
         for draft in self._omitting.declared(shape):
             yield _accounted(draft, statement, self._by(statement, None))
 
-    def _told(self, statement: Statement, known: _Known, command: Command) -> Iterator[Event]:
+    def _told(self, statement: Statement, known: Known, command: Command) -> Iterator[Event]:
         by = self._by(statement, known.shape)
         if statement.failure is not None:
             if known.shape is not None:
                 yield self._commits.failed(statement, known.shape, by)
             return
-        if command.catalog is not None:
-            for draft in command.catalog(known.node, statement, self._scene):
-                if isinstance(draft, CatalogModification):
-                    yield from (_accounted(each, statement, by) for each in self._omitting.used(draft.context.name))
-                yield _accounted(draft, statement, by)
+        yield from self._modified(statement, known, command)
         if known.shape is not None:
             yield from self._commits.events(statement, known.shape, by)
         elif command.write is not None:
-            detail = f"what this {known.node.name} writes can't be told"
-            yield _accounted(Gap(reason=GapReason.NOT_SUPPORTED, detail=detail), statement, by)
+            yield self._unwritten(statement, known)
 
-    def _known(self, record: Mapping[str, Any]) -> _Known:
-        shape = record["shape"]
-        if "plan" in record:
-            reading = bool(record.get("reading"))
-            self._shapes[shape] = self._read(Plan.parse(record["plan"]), reading=reading)
-            self._shapes.move_to_end(shape)
-            if len(self._shapes) > _SHAPES:
-                self._shapes.popitem(last=False)
-        return self._shapes[shape]
+    def _modified(self, statement: Statement, known: Known, command: Command) -> Iterator[Event]:
+        """What it did to catalogs."""
+        if command.catalog is None:
+            return
+        by = self._by(statement, known.shape)
+        for draft in command.catalog(known.node, statement, self._scene):
+            if isinstance(draft, CatalogModification):
+                yield from (_accounted(each, statement, by) for each in self._omitting.used(draft.context.name))
+            yield _accounted(draft, statement, by)
 
-    def _read(self, plan: Plan, *, reading: bool) -> _Known:
-        node = plan.top if reading else _command(plan)
-        command = None if reading else register().get(node.name)
-        if not reading and (command is None or command.write is None):
-            return _Known(plan, node, command, None, None)
-        try:
-            shape = self._shape(plan, node, command)
-        except Exception as e:  # noqa: BLE001 - a plan can be anything; the statement is told as a Gap
-            _LOG.debug("a plan couldn't be read", exc_info=True)
-            return _Known(plan, node, command, None, f"{node.name} can't be read: {type(e).__name__}: {e}")
-        return _Known(plan, node, command, shape, None)
-
-    def _shape(self, plan: Plan, node: Node, command: Command | None) -> ShapeOfWrite | None:
-        if command is None or command.write is None:
-            return shape_of_reading(plan, self._scene)
-        write = command.write(node, plan, self._scene)
-        return None if write is None else shape_of(write, plan, self._scene)
+    def _unwritten(self, statement: Statement, known: Known) -> Event:
+        gap = Gap(reason=GapReason.NOT_SUPPORTED, detail=f"what this {known.node.name} writes can't be told")
+        return _accounted(gap, statement, self._by(statement, known.shape))
 
     def _by(self, statement: Statement, shape: ShapeOfWrite | None) -> By:
+        of_query = None if statement.stream is None else self._jobs.of_query(statement.stream.run)
+        if of_query is not None:
+            return By(of_query.job, of_query.run, of_query.parent_job)
         sink = None
         if shape is not None and shape.parts:
             target = shape.parts[0].part.target.sink
@@ -206,9 +239,18 @@ class Teller:
         found = self._jobs.attribution(statement.confs, statement.tags, sink, statement.client)
         return By(found.job, found.run, found.parent_job)
 
-    def _gap(self, record: Mapping[str, Any], reason: GapReason, detail: str, missed: int | None = None) -> Gap:
+    def _gap(
+        self,
+        record: Mapping[str, Any],
+        reason: GapReason,
+        detail: str,
+        missed: int | None = None,
+        of: Statement | None = None,
+    ) -> Gap:
         confs, tags = record.get("confs", {}), record.get("tags", ())
-        found = self._jobs.attribution(confs, tags, None, client_in(record))
+        found: Attributed = self._jobs.attribution(confs, tags, None, client_in(record))
+        if of is not None:
+            found = self._by(of, None)
         first = record.get("from", record.get("started", -1))
         last = record.get("to", record.get("ended"))
         return Gap(
@@ -221,14 +263,6 @@ class Teller:
             job=found.parent_job,
             run=found.run,
         )
-
-
-def _command(plan: Plan) -> Node:
-    """The command of a plan: its top, or what stands right below what only wraps it."""
-    for index in (plan.root, *plan.top.inputs):
-        if plan.nodes[index].name in register():
-            return plan.nodes[index]
-    return plan.top
 
 
 def _accounted(draft: Event, statement: Statement, by: By) -> Event:

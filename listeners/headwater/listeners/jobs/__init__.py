@@ -5,6 +5,7 @@ from __future__ import annotations
 from headwater.listeners.jobs.application import ApplicationFacts, application_facts
 from headwater.listeners.jobs.blocks import Entry, JobBlock, job
 from headwater.listeners.jobs.endings import ENDED, FINISHED, Ending, of_exit
+from headwater.listeners.jobs.queries import QueryStart
 from headwater.listeners.jobs.runs import Attribution, Block, Jobs
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Entry",
     "JobBlock",
     "Jobs",
+    "QueryStart",
     "application_facts",
     "job",
     "of_exit",

@@ -1,5 +1,6 @@
-"""The runs of one application: itself, its with-blocks, the sessions of a server's clients. What is told of them, and
-which a statement belongs to."""
+"""The runs of one application: itself, its with-blocks, its streaming queries, the sessions of a server's clients. What
+is told of them, and which of them a statement belongs to.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ from headwater.listeners.jobs.application import ApplicationFacts
 from headwater.listeners.jobs.configuration import told_configuration
 from headwater.listeners.jobs.endings import ENDED, Ending
 from headwater.listeners.jobs.parents import parent_run
+from headwater.listeners.jobs.queries import Query, QueryStart
 from headwater.listeners.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -84,6 +86,9 @@ class Jobs:
         self._sessions: dict[tuple[str, str, str | None], Block] = {}
         self._leaving = ENDED
         self._ended: deque[Block] = deque()
+        self._queries: dict[UUID, Query] = {}
+        """By Spark's own ids of their runs."""
+        self._past_queries: deque[UUID] = deque()
         self._untold: list[Block] = []
         self._is_finishing = False
         self._is_over = False
@@ -194,6 +199,57 @@ class Jobs:
         )
         self._tell_status(block.job, block.run, Ending(status=JobStatus.RUNNING))
 
+    def begin_query(self, run: UUID, start: QueryStart) -> None:
+        """A streaming query runs; `run` is Spark's own id of this start of it."""
+        block, stream = self._innermost(start.tags), start.stream
+        query = Query(
+            job=block.job if block else self._name_of_query(start),
+            run=uuid7(),
+            parent_job=block.job if block else self.application_job,
+            parent_run=block.run if block else self.application_run,
+        )
+        with self._lock:
+            if run in self._queries or self._is_over:
+                return
+            self._queries[run] = query
+        if block is not None:
+            self.tell_begin(block)
+        self._tell(
+            JobStarted(
+                job=query.job,
+                run=query.run,
+                job_type=JobType.STREAMING,
+                scope=RunScope.QUERY,
+                parent_job=query.parent_job,
+                parent_run=query.parent_run,
+                tags=Texts(block.tags if block else self._settings.tags),
+                user=self._facts.user,
+                code_version=self._facts.code_version,
+                headwater_version=self._facts.headwater_version,
+                stream=stream,
+                starts_at=start.starts_at,
+            )
+        )
+        self._tell_status(query.job, query.run, Ending(status=JobStatus.RUNNING))
+
+    def of_query(self, run: UUID) -> Attribution | None:
+        """What a micro-batch belongs to; None if nobody told that the query runs."""
+        with self._lock:
+            query = self._queries.get(run)
+        return None if query is None else Attribution(query.job, query.run, query.parent_job)
+
+    def end_query(self, run: UUID, ending: Ending) -> None:
+        """It ended so, once and for all."""
+        with self._lock:
+            query = self._queries.get(run)
+            if query is None or query.is_over or self._is_over:
+                return
+            query.is_over = True
+            self._past_queries.append(run)
+            if len(self._past_queries) > self._kept:
+                del self._queries[self._past_queries.popleft()]
+        self._tell_status(query.job, query.run, ending)
+
     def untold(self) -> list[Block]:
         """The blocks that are left, and whose end is still to be told: those of before this call."""
         with self._lock:
@@ -218,6 +274,9 @@ class Jobs:
                 return
             self._is_finishing = True
             blocks = [block for block in self._blocks.values() if not block.is_over]
+            queries = [run for run, query in self._queries.items() if not query.is_over]
+        for run in queries:
+            self.end_query(run, ending if ending.status is JobStatus.KILLED else ENDED)
         for block in blocks:
             self.end_block(block, _of_parts(ending))
         self.tell_ends(blocks)
@@ -266,6 +325,13 @@ class Jobs:
         namespace = names.session_name(session, names.NAMESPACE) or self._settings.job_namespace
         name = names.session_name(session, names.NAME) or self._settings.job_name
         return names.job_name(namespace, name or f"{self._application}.{sink}" if name or sink else self._application)
+
+    def _name_of_query(self, start: QueryStart) -> JobName:
+        """Its own name, else what its session or the application says, else its id under the application's name."""
+        namespace = names.session_name(start.session, names.NAMESPACE) or self._settings.job_namespace
+        own = names.clean(start.stream.query_name or "")
+        name = own or names.session_name(start.session, names.NAME) or self._settings.job_name
+        return names.job_name(namespace, name or f"{self._application}.{start.stream.query}")
 
     def _tell_status(self, job: JobName, run: UUID, ending: Ending, on_end: OnJobEnd | None = None) -> None:
         told = JobStatusChanged(

@@ -23,6 +23,7 @@ from headwater.events import (
     Place,
     ReadMode,
     ShapedSink,
+    ShapedSource,
     Sink,
     Source,
     StatementFailed,
@@ -30,9 +31,12 @@ from headwater.events import (
 from headwater.listeners.capture.batch.omitted import Omitting
 from headwater.listeners.capture.batch.remembered import Fingerprints
 from headwater.listeners.capture.batch.shapes import Leaf, Reached, ShapeOfWrite
-from headwater.listeners.capture.formats.protocol import Outcome, Version
+from headwater.listeners.capture.batch.work import Work
+from headwater.listeners.capture.formats.protocol import Outcome, Version, streams_of
+from headwater.listeners.capture.formats.relations import STREAMS
+from headwater.listeners.capture.plan.tree import Node
 from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Statement
+from headwater.listeners.capture.statements import Facts, MicroBatch, Statement
 
 _REMEMBERED: Final = 10_000
 _UNTOLD: Final = Version()
@@ -71,13 +75,22 @@ class Commits:
 
     def events(self, statement: Statement, shape: ShapeOfWrite, by: By) -> Iterator[Event]:
         """Drafts, in order. None at all where nothing was committed."""
-        outcomes = [self._outcome(reached, statement) for reached in shape.parts]
+        yield from self.of_work(statement, Work.of(statement, shape), by)
+
+    def of_work(self, statement: Statement, work: Work, by: By) -> Iterator[Event]:
+        """The same of what several statements did, which is one commit of `statement`'s: a micro-batch."""
+        shape = work.shape
+        outcomes = [self._outcome(*each) for each in zip(shape.parts, work.of_parts, strict=True)]
         if shape.parts and not any(each.outputs or each.gap for each in outcomes):
             return
-        for reached in shape.parts:
+        barrier = self._next_barrier() if statement.stream is None else statement.stream.barrier
+        if barrier is None:
+            yield self._without_barrier(statement, by)
+            return
+        for reached, each in zip(shape.parts, work.of_parts, strict=True):
             if reached.format is not None:
-                yield from reached.format.evolved(reached.part.target, statement, self._scene)
-        reads = list(self._reads(statement, shape))
+                yield from reached.format.evolved(reached.part.target, each, self._scene)
+        reads = list(self._reads(work))
         inputs = tuple(dict.fromkeys(read.input for read in reads))
         if not shape.parts and not inputs:
             return
@@ -86,7 +99,6 @@ class Commits:
         if self._is_due(fingerprint):
             yield self._lineage(statement, shape, sinks, fingerprint, by)
         outputs = tuple(self._outputs(outcomes, shape, reads, inputs))
-        barrier = self._next_barrier()
         if outputs or (inputs and not shape.parts):
             yield Committed(
                 barrier=barrier,
@@ -94,10 +106,17 @@ class Commits:
                 parent_job=by.parent_job,
                 inputs=inputs,
                 outputs=outputs,
+                **_of_stream(statement),
                 **_account(statement, by),
             )
         for gap in self._gaps(shape, reads, zip(outcomes, sinks, strict=True), barrier):
             yield gap.model_copy(update=_account(statement, by))
+
+    def _without_barrier(self, statement: Statement, by: By) -> Gap:
+        stream = statement.stream
+        why = "" if stream is None else f"{stream.batch}: {stream.why}"
+        detail = f"nobody can say when this query began, so nothing is told of micro-batch {why}"
+        return Gap(reason=GapReason.CAPTURE_FAILED, detail=detail, **_account(statement, by))
 
     def loose(self, outputs: tuple[Output, ...], by: By) -> Committed:
         """What was committed without a statement: nobody sees what it was made from."""
@@ -119,15 +138,20 @@ class Commits:
                 sql_state=failure.sql_state,
             ),
             sql=statement.sql,
+            **_of_stream(statement),
             **_account(statement, by),
         )
 
-    def _reads(self, statement: Statement, shape: ShapeOfWrite) -> Iterator[_Read]:
-        for number, leaf in enumerate(shape.leaves):
-            source = shape.sources[leaf.source]
-            told = (_UNTOLD,) if self._omitting.of(source).data_lineage else versions(leaf, statement)
-            for version in told:
+    def _reads(self, work: Work) -> Iterator[_Read]:
+        for number, (leaf, statement) in enumerate(zip(work.shape.leaves, work.of_leaves, strict=True)):
+            source = work.shape.sources[leaf.source]
+            for version in self._versions(source, leaf, statement):
                 yield _Read(number, _input(source, version, versioned=leaf.described.versioned), version.why)
+
+    def _versions(self, source: ShapedSource, leaf: Leaf, statement: Statement) -> tuple[Version, ...]:
+        """A stream that gave nothing wasn't read, whatever may be told of the versions of others."""
+        found = versions(leaf, statement)
+        return found if not found or not self._omitting.of(source).data_lineage else (_UNTOLD,)
 
     def _outputs(
         self, outcomes: list[Outcome], shape: ShapeOfWrite, reads: list[_Read], inputs: tuple[Input, ...]
@@ -189,9 +213,23 @@ def versions(leaf: Leaf, statement: Statement) -> tuple[Version, ...]:
     """What a leaf of this statement read."""
     if leaf.versions is not None:
         return leaf.versions
+    stream = statement.stream
+    node = statement.plan.nodes[leaf.described.node]
+    if stream is not None and node.name in STREAMS:
+        return _of_a_stream(leaf, node, stream, statement.facts)
     if leaf.format is None:
         return (Version(),)
     return leaf.format.reads(leaf.described, statement.plan, statement.facts)
+
+
+def _of_a_stream(leaf: Leaf, node: Node, stream: MicroBatch, facts: Facts) -> tuple[Version, ...]:
+    if stream.took is None or node.index not in stream.took:
+        return (Version(changes=True, why=f"what this micro-batch took of it isn't known: {stream.why}"),)
+    given = [took for took in stream.took[node.index] if not took.is_empty]
+    known = streams_of(leaf.format)
+    if known is None:
+        return (Version(changes=True),) if given else ()
+    return tuple(version for took in given for version in known.took(leaf.described, node, took, facts))
 
 
 def _input(source: Source, version: Version, *, versioned: bool) -> Input:
@@ -212,6 +250,11 @@ def _outcome(reached: Reached, statement: Statement) -> Outcome:
     if reached.format is not None:
         return reached.format.written(target, statement)
     return Outcome((Output(**_place(target.sink), commit_kind=target.kind, replaced=target.replaced),))
+
+
+def _of_stream(statement: Statement) -> dict[str, Any]:
+    stream = statement.stream
+    return {} if stream is None else {"incarnation": stream.query, "batch_id": stream.batch}
 
 
 def _account(statement: Statement, by: By) -> dict[str, Any]:

@@ -37,12 +37,14 @@ class Keeping:
     def __init__(self) -> None:
         self._by_id: OrderedDict[int, tuple[_Kept, int]] = OrderedDict()
 
-    def keep(self, ids: Sequence[int], statement: Statement, scene: Scene) -> None:
-        """A checkpoint was made: these are the ids of its columns."""
+    def keep(self, ids: Sequence[int], statement: Statement, scene: Scene, query: int | None = None) -> None:
+        """A checkpoint was made, or rows were handed to a function: these are the ids of its columns. `query` is the
+        node that gave them, the plan's top if none."""
         plan = statement.plan
-        shape = shape_of_reading(plan, scene)
+        root = plan.root if query is None else query
+        shape = shape_of_reading(plan, scene, root)
         leaves = tuple(replace(leaf, versions=versions(leaf, statement)) for leaf in shape.leaves)
-        kept = _Kept(replace(shape, leaves=leaves), lineage_of(plan, plan.root), plan.top.output)
+        kept = _Kept(replace(shape, leaves=leaves), lineage_of(plan, root), plan.nodes[root].output)
         for place, each in enumerate(ids):
             self._by_id[each] = (kept, place)
         while len(self._by_id) > _MOST_COLUMNS:

@@ -77,9 +77,9 @@ def shape_of(write: Write, plan: Plan, scene: Scene) -> ShapeOfWrite:
     return ShapeOfWrite(sources, leaves, parts, columns, unknown)
 
 
-def shape_of_reading(plan: Plan, scene: Scene) -> ShapeOfWrite:
-    """What a plan reads that writes nothing."""
-    return shape_of(Write((), lineage_of(plan, plan.root).leaves), plan, scene)
+def shape_of_reading(plan: Plan, scene: Scene, root: int | None = None) -> ShapeOfWrite:
+    """What a plan reads that writes nothing, or a part of it."""
+    return shape_of(Write((), lineage_of(plan, plan.root if root is None else root).leaves), plan, scene)
 
 
 def fingerprinted(

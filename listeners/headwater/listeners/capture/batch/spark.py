@@ -48,7 +48,7 @@ def _v2(
         target = replace(found, kind=kind, replaced=extent(node, plan, found))
         query = node.plan_of("query")
         if query is not None and found.hints.get("by_name"):
-            return Write((Part(target, query, _own_names(plan, query)),))
+            return Write((Part(target, query, own_names(plan, query)),))
         names = names_in(relation, query, plan)
         return Write((Part(target, query, names),))
 
@@ -149,10 +149,10 @@ def _into_source(node: Node, plan: Plan, scene: Scene) -> Write | None:
     kind = CommitKind.OVERWRITE if overwrite else CommitKind.APPEND
     if found.kind is CommitKind.UNKNOWN:
         found = replace(found, kind=kind, replaced=Extent.ALL if overwrite else Extent.NOTHING)
-    return Write((Part(_with_columns(found, plan, query), query, _own_names(plan, query)),))
+    return Write((Part(_with_columns(found, plan, query), query, own_names(plan, query)),))
 
 
-def _own_names(plan: Plan, query: int) -> tuple[FieldPath, ...]:
+def own_names(plan: Plan, query: int) -> tuple[FieldPath, ...]:
     return tuple((plan.attribute(number).name,) for number in plan.nodes[query].output)
 
 
@@ -183,7 +183,7 @@ def _directory(node: Node, plan: Plan, scene: Scene) -> Write | None:
         columns=columns_of(plan, plan.nodes[query].output),
     )
     extent = Extent.ALL if node.args.get("overwrite", True) else Extent.NOTHING
-    return Write((Part(Target(sink, kind=CommitKind.OVERWRITE, replaced=extent), query, _own_names(plan, query)),))
+    return Write((Part(Target(sink, kind=CommitKind.OVERWRITE, replaced=extent), query, own_names(plan, query)),))
 
 
 COMMANDS: Final[Mapping[str, Command]] = {

@@ -16,6 +16,7 @@ from headwater.events import (
     Output,
     ShapedSink,
     ShapedSource,
+    StartReason,
     TableName,
     Transform,
 )
@@ -24,11 +25,11 @@ from headwater.events.identity import IdentityError, dataset_of_path
 from headwater.events.names import DatasetId
 from headwater.events.tables import Column
 from headwater.events.types import columns_from_schema_json
-from headwater.listeners.capture.formats.protocol import Described, Outcome, Target, Version
-from headwater.listeners.capture.formats.relations import columns_of, table_name
+from headwater.listeners.capture.formats.protocol import Begins, Described, Outcome, Target, Version
+from headwater.listeners.capture.formats.relations import columns_of, stream_options, table_name
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, Statement
+from headwater.listeners.capture.statements import Facts, Statement, Took
 
 _FORMATS: Final[Mapping[str, Format]] = {
     "parquet": Format.PARQUET,
@@ -41,6 +42,8 @@ _FORMATS: Final[Mapping[str, Format]] = {
     "binaryfile": Format.BINARY,
     "hive": Format.HIVE,
 }
+
+_STREAMED: Final = frozenset(_FORMATS.values()) - {Format.HIVE}
 
 
 def format_of(word: str | None) -> Format:
@@ -61,6 +64,8 @@ class Files:
     def source(self, node: Node, plan: Plan, scene: Scene) -> Described | None:
         if node.name == "HiveTableRelation":
             return _described(node, plan, scene, node.args.get("tableMeta"), None)
+        if node.name == "StreamingRelation":
+            return _streamed(node, plan, scene)
         if node.name != "LogicalRelation":
             return None
         relation = node.args.get("relation", {})
@@ -76,7 +81,16 @@ class Files:
             return None if table is None else _made_target(table, node.args.get("mode"), plan, scene)
         if node.name == "InsertIntoHiveTable":
             return _hive_target(node, plan, scene)
+        if node.name == "WriteToMicroBatchDataSourceV1":
+            return _stream_target(node, plan, scene)
         return None
+
+    def took(self, source: Described, node: Node, took: Took, facts: Facts) -> tuple[Version, ...]:
+        """How far a stream has come is counted in its checkpoint: it is nobody else's version of the files."""
+        return (Version(changes=True),)
+
+    def begins(self, source: Described, node: Node, took: Took) -> Begins:
+        return Begins(reason=StartReason.EARLIEST)
 
     def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
         return (Version(),)
@@ -152,6 +166,40 @@ def _described(
         options=Texts(relation.get("options", {}) if relation and table is None else {}),
     )
     return Described(node.index, source)
+
+
+def _streamed(node: Node, plan: Plan, scene: Scene) -> Described | None:
+    """Files that are read as they come."""
+    told = node.args.get("dataSource") or {}
+    word, table = str(told.get("className", "")), told.get("catalogTable")
+    if format_of(word) not in _STREAMED:
+        return None
+    options = stream_options(node)
+    location = location_of_table(table) or options.pop("path", None) or next(iter(told.get("paths", ())), None)
+    name = table_name(table)
+    source = ShapedSource(
+        dataset=_dataset(scene, name, location),
+        table=name,
+        format=format_of(word),
+        columns=columns_of(plan, node.output),
+        partitioning=tuple(Transform(columns=((each,),)) for each in told.get("partitionColumns") or ()),
+        options=Texts({} if table else options),
+    )
+    return Described(node.index, source)
+
+
+def _stream_target(node: Node, plan: Plan, scene: Scene) -> Target | None:
+    told = node.args.get("sink") or {}
+    if "fileFormat" not in told:
+        return None
+    name = table_name(node.args.get("catalogTable"))
+    sink = ShapedSink(
+        dataset=_dataset(scene, name, told["path"]),
+        table=name,
+        format=format_of(told["fileFormat"]),
+        partitioning=tuple(Transform(columns=((each,),)) for each in told.get("partitions", ())),
+    )
+    return Target(sink, scene.session_catalog() if name else None, CommitKind.APPEND, Extent.NOTHING)
 
 
 def _files_target(node: Node, plan: Plan, scene: Scene) -> Target:

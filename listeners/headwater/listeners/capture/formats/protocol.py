@@ -10,10 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from headwater.events import AlterTable, CommitKind, Extent, Format, Output, ShapedSink, ShapedSource, Since
+from headwater.events import (
+    AlterTable,
+    CommitKind,
+    Extent,
+    Format,
+    Output,
+    ShapedSink,
+    ShapedSource,
+    Since,
+    StartReason,
+)
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import NamedCatalog, Scene
-from headwater.listeners.capture.statements import Facts, Statement
+from headwater.listeners.capture.statements import Facts, Statement, Took
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,15 @@ class Outcome:
     """The sink, where the facts tell more of it than the shape did: a table that the statement made."""
 
 
+@dataclass(frozen=True)
+class Begins:
+    """Where a query begins to read a stream, and why there."""
+
+    snapshot: int | None = None
+    version: str | None = None
+    reason: StartReason = StartReason.UNKNOWN
+
+
 class TableFormat(Protocol):
     @property
     def format(self) -> Format: ...
@@ -102,6 +121,20 @@ class TableFormat(Protocol):
 
 
 @runtime_checkable
+class Streams(Protocol):
+    """A format that can be read as a stream, and counts what was read in a way that this module knows."""
+
+    def took(self, source: Described, node: Node, took: Took, facts: Facts) -> tuple[Version, ...]:
+        """What a micro-batch read of it, in versions. Never asked for a stream that gave nothing."""
+        ...
+
+    def begins(self, source: Described, node: Node, took: Took) -> Begins:
+        """Where a query begins to read it that has no checkpoint yet, by what its first micro-batch takes; `end` may
+        be absent."""
+        ...
+
+
+@runtime_checkable
 class TellsLoose(Protocol):
     """A format some of whose commits are made without a statement, by calling its library."""
 
@@ -109,3 +142,8 @@ class TellsLoose(Protocol):
         """What a fact that a hook noted outside of any execution says was committed; none where that isn't rows, or
         isn't this format's."""
         ...
+
+
+def streams_of(found: object) -> Streams | None:
+    """The format, where it can be read as a stream."""
+    return found if isinstance(found, Streams) else None

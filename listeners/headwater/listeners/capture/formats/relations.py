@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from headwater.events import TableName
 from headwater.events.identity.text import joined
 from headwater.events.tables import Column
 from headwater.events.types import columns_from_schema_json, from_field
-from headwater.listeners.capture.plan.tree import Attribute, Plan, PlanError
+from headwater.listeners.capture.plan.tree import Attribute, Node, Plan, PlanError
 from headwater.listeners.capture.scene import SESSION_CATALOG
 
-__all__ = ["columns_from_schema_json", "columns_of", "table_name", "v2_name"]
+STREAMS: Final = frozenset({"StreamingRelation", "StreamingRelationV2"})
+"""Leaves that are streams, of the first kind of sources and of the second."""
+
+__all__ = ["STREAMS", "columns_from_schema_json", "columns_of", "stream_of", "stream_options", "table_name", "v2_name"]
 
 
 def columns_of(plan: Plan, attributes: Iterable[int]) -> tuple[Column, ...]:
@@ -42,3 +45,14 @@ def table_name(table: Mapping[str, Any] | None) -> TableName | None:
 def v2_name(catalog: str, identifier: Mapping[str, Any]) -> TableName:
     """Of an Identifier of a V2 catalog."""
     return TableName(catalog=catalog, database=joined(identifier["namespace"]), table=identifier["name"])
+
+
+def stream_of(node: Node) -> Mapping[str, Any] | None:
+    """The source of the first kind that is read as a stream; None where the node is no such stream."""
+    return node.args.get("dataSource") if node.name == "StreamingRelation" else None
+
+
+def stream_options(node: Node) -> dict[str, str]:
+    """What a query asked of the stream that it reads."""
+    told = (stream_of(node) or {}).get("options") or node.args.get("extraOptions") or {}
+    return {key.lower(): text for key, text in told.items() if isinstance(text, str)}

@@ -33,6 +33,7 @@ public final class DeltaEye implements Eye {
             json.key("delta").open().entry("path", ((DeltaLog) found).dataPath().toString()).close();
             return true;
         }
+        if (DeltaStreams.told(found, json)) return true;
         if (!(found instanceof DeltaTableV2)) return false;
         DeltaTableV2 delta = (DeltaTableV2) found;
         Object log = Lazily.value(delta, "deltaLog");

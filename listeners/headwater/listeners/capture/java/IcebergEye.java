@@ -9,6 +9,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkChangelogTable;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.write.RowLevelOperationTable;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
@@ -97,6 +98,7 @@ public final class IcebergEye implements Eye, NestedEye {
         Map tables = kept(statement, TABLES);
         written(statement.plan, tables);
         boolean command = IcebergCommands.told(statement, committed, json);
+        if (statement.stream != null) IcebergStreams.told(statement.stream, json);
         if (tables.isEmpty()) return;
         if (!command) writes(statement, statement.query);
         IcebergSnapshots.told(statement, committed, tables, kept(statement, WRITES), json);
@@ -105,14 +107,15 @@ public final class IcebergEye implements Eye, NestedEye {
     /** The tables that a command names, by their place: first the one that it writes. */
     private static void written(QueryPlan plan, Map tables) throws Exception {
         scala.Product product = (scala.Product) plan;
-        if (!(plan instanceof org.apache.spark.sql.catalyst.plans.logical.Command)) return;
+        if (!(plan instanceof org.apache.spark.sql.catalyst.plans.logical.Command) && !StreamWriter.isBatch((LogicalPlan) plan)) return;
         for (int i = 0; i < product.productArity(); i++) {
-            Object argument = product.productElement(i);
+            Object argument = Options.get(product.productElement(i));
             while (argument instanceof QueryPlan && argument.getClass().getSimpleName().equals("SubqueryAlias"))
                 argument = ((QueryPlan) argument).children().head();
             Object table = argument instanceof DataSourceV2Relation ? ((DataSourceV2Relation) argument).table()
                 : argument instanceof org.apache.spark.sql.catalyst.analysis.ResolvedTable
-                ? ((org.apache.spark.sql.catalyst.analysis.ResolvedTable) argument).table() : null;
+                ? ((org.apache.spark.sql.catalyst.analysis.ResolvedTable) argument).table()
+                : argument instanceof SparkTable ? argument : null;
             if (table instanceof RowLevelOperationTable) table = ((RowLevelOperationTable) table).table();
             if (!(table instanceof SparkTable)) continue;
             Table iceberg = ((SparkTable) table).table();

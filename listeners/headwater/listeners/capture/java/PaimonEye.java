@@ -3,6 +3,8 @@ package headwater.capture;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.paimon.spark.SparkTable;
+import org.apache.paimon.spark.sources.PaimonSink;
+import org.apache.paimon.table.FileStoreTable;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker.PhaseSummary;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -18,6 +20,13 @@ public final class PaimonEye implements Eye, NestedEye {
     public String format() { return "paimon"; }
 
     public boolean table(Object table, Json json) throws Exception {
+        if (table instanceof PaimonSink) {
+            FileStoreTable written = (FileStoreTable) Lazily.field(table.getClass(), "originTable").get(table);
+            json.entry("table", written.fullName()).key("paimon").open();
+            PaimonTables.described(written, json);
+            json.close();
+            return true;
+        }
         if (!(table instanceof SparkTable)) return false;
         json.key("paimon").open();
         PaimonTables.described(((SparkTable) table).getTable(), json);

@@ -68,6 +68,9 @@ public final class PlanWriter {
         return id == null ? -1 : id.intValue();
     }
 
+    /** The number of a node that was written. */
+    public Integer numberOf(QueryPlan plan) { return (Integer) nodeIds.get(plan); }
+
     /** The whole as one object. */
     public String finish(int root) {
         Json whole = new Json().open().entry("root", root);
@@ -165,7 +168,7 @@ public final class PlanWriter {
         for (int i = 0; i < names.length; i++) {
             Object value = product.productElement(i);
             if (value == null || value instanceof QueryPlanningTracker || values.isNoise(names[i], value)) continue;
-            if (isSeed(product, names[i])) continue;
+            if (isOfThisTime(product, names[i])) continue;
             json.key(names[i]);
             if (isOfCte(product, names[i])) json.value(cte((Long) value));
             else values.write(value, this, json, 0);
@@ -176,8 +179,10 @@ public final class PlanWriter {
     }
 
     /** Chosen anew for each statement, and of no interest to anybody. */
-    private static boolean isSeed(Object product, String name) {
-        return name.equals("seed") && product.getClass().getSimpleName().equals("Sample");
+    private static boolean isOfThisTime(Object product, String name) {
+        String type = product.getClass().getSimpleName();
+        if (type.startsWith("WriteToMicroBatchDataSource")) return name.equals("queryId") || name.equals("batchId");
+        return name.equals("seed") && type.equals("Sample");
     }
 
     private static boolean isOfCte(Object product, String name) {

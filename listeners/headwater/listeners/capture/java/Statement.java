@@ -31,9 +31,20 @@ public final class Statement {
     public Eye[] eyes;
     public QueryExecution query;
     public LogicalPlan plan;
+    /** Of a micro-batch: the query that it is of. */
+    public Stream stream;
+    /** JSON objects: what a user's function did with a micro-batch. */
+    public final List parts = new ArrayList();
 
     public Statement(long id) {
         this.id = id;
         executions.add(Long.valueOf(id));
+    }
+
+    /** What another one was found to be a part of this. */
+    void take(Statement part) {
+        reads.addAll(part.reads);
+        hints.addAll(part.hints);
+        kept.putAll(part.kept);
     }
 }

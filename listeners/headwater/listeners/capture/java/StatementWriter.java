@@ -16,6 +16,7 @@ import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
+import org.apache.spark.sql.execution.streaming.IncrementalExecution;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 
 /**
@@ -26,6 +27,7 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 public final class StatementWriter {
     private final Catalogs catalogs = new Catalogs();
     private final Values values;
+    private final StreamWriter streams;
     private final Eye[] eyes;
     private final boolean sql;
     private final Map told;
@@ -34,10 +36,13 @@ public final class StatementWriter {
         this.eyes = eyes;
         this.sql = sql;
         this.values = new Values(catalogs, eyes);
+        this.streams = new StreamWriter(catalogs, values, sql);
         this.told = new LinkedHashMap() {
             protected boolean removeEldestEntry(Map.Entry eldest) { return size() > shapes; }
         };
     }
+
+    StreamWriter streams() { return streams; }
 
     /** Whether this execution does something, or only looks. Never makes Spark compute anything. */
     public static boolean isCommand(QueryExecution query) {
@@ -52,7 +57,7 @@ public final class StatementWriter {
         }
     }
 
-    private static LogicalPlan planOf(QueryExecution query) throws Exception {
+    static LogicalPlan planOf(QueryExecution query) throws Exception {
         Object analyzed = Lazily.value(query, "analyzed");
         return analyzed == null ? query.logical() : (LogicalPlan) analyzed;
     }
@@ -116,9 +121,13 @@ public final class StatementWriter {
      * Whether there is something to tell of a statement: cheap, and asked before anything of it is kept. One whose command
      * ran in an execution nested in it (a builder of Delta's API) isn't a repetition.
      */
-    public static boolean matters(SparkListenerSQLExecutionEnd end, int executions, boolean reads, Set ignored) {
+    public static boolean matters(SparkListenerSQLExecutionEnd end, Statement statement, boolean reads, Set ignored) {
         try {
             QueryExecution query = end.qe();
+            if (query instanceof IncrementalExecution)
+                return StreamWriter.isBatch(planOf(query)) && (reads || statement.stream == null || !StreamWriter.isForLooking(statement.stream));
+            if (Streams.describes(statement.description) && !isCommand(query)) return false;
+            int executions = statement.executions.size();
             if (!reads && !isCommand(query) && !keepsRows(end)) return false;
             return (executions > 1 || !isRepeated(query)) && !ignored.contains(planOf(query).getClass().getSimpleName());
         } catch (Throwable e) {
@@ -129,9 +138,10 @@ public final class StatementWriter {
     /** The text of a statement; null where there is nothing to tell. */
     public String write(Statement statement, SparkListenerSQLExecutionEnd end, boolean reads, Set ignored) throws Exception {
         QueryExecution query = end.qe();
-        if (query == null || !matters(end, statement.executions.size(), reads, ignored)) return null;
+        if (query == null || !matters(end, statement, reads, ignored)) return null;
+        if (query instanceof IncrementalExecution && statement.stream == null) return StreamWriter.unseen(statement, end);
         boolean keeps = keepsRows(end);
-        LogicalPlan plan = planOf(query);
+        LogicalPlan plan = statement.stream == null ? planOf(query) : streams.whole(statement.stream, planOf(query));
         statement.query = query;
         statement.plan = plan;
         statement.ended = end.time();
@@ -139,10 +149,13 @@ public final class StatementWriter {
         statement.eyes = eyes;
         catalogs.session(query.sparkSession());
         Json json = begun(statement, end);
-        PlanWriter shape = new PlanWriter(values, sql);
-        String text = shape.finish(shape.node(plan));
-        if (!isCommand(query)) json.entry("reading", true);
+        PlanWriter shape = statement.stream == null ? new PlanWriter(values, sql) : streams.shape(statement.stream, plan);
+        String text = statement.stream == null ? shape.finish(shape.node(plan)) : statement.stream.text;
+        boolean looks = statement.stream == null ? !isCommand(query) : StreamWriter.isForLooking(statement.stream);
+        if (looks) json.entry("reading", true);
+        if (statement.stream != null) streams.batch(statement, planOf(query), json);
         if (keeps) kept(plan, json);
+        list("parts", statement.parts, json);
         list("rdds", shape.rdds(), json);
         facts(statement, shape, json);
         shape(text, json);
@@ -169,6 +182,16 @@ public final class StatementWriter {
         Json json = new Json().open().entry("kind", "statement").entry("id", statement.id).entry("started", statement.started);
         json.entry("ended", end.time()).entry("name", (String) Options.get(end.executionName()));
         if (statement.client != null) json.key("client").raw(statement.client);
+        context(statement, json);
+        Throwable failure = (Throwable) Options.get(end.executionFailure());
+        String message = (String) Options.get(end.errorMessage());
+        if (failure != null) failure(failure, json);
+        else if (message != null && message.length() > 0) json.key("failure").open().entry("message", message).close();
+        return json;
+    }
+
+    /** What the statement's session said of headwater, and its job tags. */
+    static void context(Statement statement, Json json) {
         json.key("confs").open();
         java.util.Iterator each = new java.util.TreeMap(statement.confs).entrySet().iterator();
         while (each.hasNext()) {
@@ -178,11 +201,6 @@ public final class StatementWriter {
         json.close().key("tags").openList();
         for (int i = 0; i < statement.tags.size(); i++) json.value((String) statement.tags.get(i));
         json.closeList();
-        Throwable failure = (Throwable) Options.get(end.executionFailure());
-        String message = (String) Options.get(end.errorMessage());
-        if (failure != null) failure(failure, json);
-        else if (message != null && message.length() > 0) json.key("failure").open().entry("message", message).close();
-        return json;
     }
 
     private static void failure(Throwable failure, Json json) {

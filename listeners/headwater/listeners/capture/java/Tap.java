@@ -1,21 +1,24 @@
 package headwater.capture;
 
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
 import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogEvent;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecution;
+import org.apache.spark.sql.execution.streaming.IncrementalExecution;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
+import org.apache.spark.sql.streaming.StreamingQueryListener;
 
 /**
  * Listens on a queue of its own, lets through what matters, and turns it into texts on a thread of its own.
@@ -29,17 +32,18 @@ public final class Tap extends SparkListener {
     public static final String OWN = "headwater-own";
     private static final String QUEUE = "headwater";
     private static final int SHAPES = 1000;
-    private static final int MOST_STATEMENTS = 10000;
-    private static final int LONGEST_DESCRIPTION = 1000;
 
     private final SparkContext context;
     private final StatementWriter writer;
-    private final LinkedBlockingQueue waiting;
+    /** Plans, and now and then what is told of a query's life, which always finds room. */
+    private final LinkedBlockingQueue waiting = new LinkedBlockingQueue();
+    private final int mostPlans;
     private final long mostWeight;
+    private final AtomicInteger plans = new AtomicInteger();
     private final AtomicLong weight = new AtomicLong();
-    /** By execution: the statement it is, or is part of. */
-    private final Map open = new LinkedHashMap();
     private final Clients clients = new Clients();
+    private final Streams streams = new Streams();
+    private final Running running = new Running(streams);
     private final Texts texts;
     private final boolean reads;
     private final AtomicLong offered = new AtomicLong();
@@ -55,7 +59,7 @@ public final class Tap extends SparkListener {
     public Tap(SparkContext context, Eye[] eyes, boolean reads, boolean sql, int mostPlans, long mostWeight, int mostTexts, long mostBytes) {
         this.context = context;
         this.reads = reads;
-        this.waiting = new LinkedBlockingQueue(mostPlans);
+        this.mostPlans = mostPlans;
         this.mostWeight = mostWeight;
         this.texts = new Texts(mostTexts, mostBytes);
         this.writer = new StatementWriter(eyes, sql, SHAPES);
@@ -78,9 +82,8 @@ public final class Tap extends SparkListener {
         if (reader != null) reader.interrupt();
         waiting.clear();
         texts.clear();
-        synchronized (open) {
-            open.clear();
-        }
+        running.clear();
+        streams.clear();
     }
 
     /** Up to so many texts, a line each; null if there was none in that time. */
@@ -161,8 +164,9 @@ public final class Tap extends SparkListener {
             if (event instanceof SparkListenerSQLExecutionStart) started((SparkListenerSQLExecutionStart) event);
             else if (event instanceof SparkListenerSQLExecutionEnd) ended((SparkListenerSQLExecutionEnd) event);
             else if (event instanceof Mark) ((Mark) event).arrived(offered.get());
-            else if (event instanceof ExternalCatalogEvent && !CatalogHook.attached()) heard((ExternalCatalogEvent) event);
+            else if (event instanceof ExternalCatalogEvent && !CatalogHook.attached()) CatalogHook.heard((ExternalCatalogEvent) event, running.statements());
             else if (Clients.tell(event)) later(clients.heard(event));
+            else if (event instanceof StreamingQueryListener.Event) streaming((StreamingQueryListener.Event) event);
         } catch (Throwable e) {
             failed.incrementAndGet();
         }
@@ -179,78 +183,72 @@ public final class Tap extends SparkListener {
     /** To be told behind what waits to be read. */
     private void later(String text) {
         if (text == null) return;
-        if (waiting.offer(new Object[] {text, null, Long.valueOf(0)})) offered.incrementAndGet();
-        else failed.incrementAndGet();
+        waiting.add(text);
+        offered.incrementAndGet();
     }
 
-    /** Until the hook of Spark's own catalog is there. */
-    private void heard(ExternalCatalogEvent event) {
-        Set statements = new HashSet();
-        synchronized (open) {
-            java.util.Iterator each = open.values().iterator();
-            while (each.hasNext()) statements.add(((Open) each.next()).statement);
-            statements.remove(null);
-        }
-        CatalogHook.heard(event, statements);
-    }
-
-    /** Of a start only this is kept: its plan's description may be long. */
     private void started(SparkListenerSQLExecutionStart start) throws Exception {
-        Long id = Long.valueOf(start.executionId());
-        Number root = (Number) Options.get(start.rootExecutionId());
-        boolean isOwn = start.jobTags().contains(OWN);
-        synchronized (open) {
-            Open statement = opened(root == null ? id : Long.valueOf(root.longValue()), isOwn);
-            if (root == null || root.longValue() == start.executionId()) {
-                begin(statement.statement, start);
-                statement.isBegun = true;
-                clients.begin(statement.statement, start);
-            } else {
-                statement.statement.executions.add(id);
-                open.put(id, statement);
-            }
-            if (open.size() > MOST_STATEMENTS) forgetEldest();
+        Open whole = running.started(start);
+        if (whole.statement.id != start.executionId()) return;
+        clients.begin(whole.statement, start);
+        if (whole.statement.stream == null) return;
+        QueryExecution query = SQLExecution.getQueryExecution(start.executionId());
+        if (query instanceof IncrementalExecution) announce(whole.statement.stream, whole.statement, query);
+    }
+
+    /** That a query runs is told with its first micro-batch, or when it is sure that none comes: that says where it starts. */
+    private void announce(final Stream stream, final Statement first, final QueryExecution query) {
+        if (stream == null || stream.isAnnounced) return;
+        stream.isAnnounced = true;
+        later(new Runnable() { public void run() { texts.mark(writer.streams().started(stream, first, query)); } });
+    }
+
+    private void streaming(StreamingQueryListener.Event event) {
+        if (event instanceof StreamingQueryListener.QueryStartedEvent) {
+            StreamingQueryListener.QueryStartedEvent begun = (StreamingQueryListener.QueryStartedEvent) event;
+            streams.at(begun.id(), begun.runId());
+        } else if (event instanceof StreamingQueryListener.QueryTerminatedEvent) {
+            final StreamingQueryListener.QueryTerminatedEvent end = (StreamingQueryListener.QueryTerminatedEvent) event;
+            announce(streams.ended(end.runId()), null, null);
+            later(new Runnable() { public void run() { texts.mark(writer.streams().ended(end)); } });
+        } else {
+            announce(streams.of(event), null, null);
         }
     }
 
-    /** A part may be seen first: what a builder of Delta's does ends before the whole is told to have started. */
-    private Open opened(Long root, boolean isOwn) {
-        Open known = (Open) open.get(root);
-        if (known != null) return known;
-        Open made = new Open(new Statement(root.longValue()), isOwn);
-        open.put(root, made);
-        return made;
-    }
-
-    private static void begin(Statement statement, SparkListenerSQLExecutionStart start) {
-        String description = start.description();
-        statement.started = start.time();
-        statement.description = description.length() > LONGEST_DESCRIPTION ? description.substring(0, LONGEST_DESCRIPTION) : description;
-        statement.confs = Values.javaMap(start.modifiedConfigs());
-        scala.collection.Iterator tags = start.jobTags().iterator();
-        while (tags.hasNext()) statement.tags.add(tags.next());
-    }
-
-    /** Its end was lost, or takes longer than so many others. */
-    private void forgetEldest() {
-        Long eldest = (Long) open.keySet().iterator().next();
-        open.remove(eldest);
-        Facts.take(eldest.toString());
+    private void later(Runnable task) {
+        waiting.add(task);
+        offered.incrementAndGet();
     }
 
     private void ended(SparkListenerSQLExecutionEnd end) {
-        Open known;
-        synchronized (open) {
-            known = (Open) open.remove(Long.valueOf(end.executionId()));
-        }
+        Open known = running.ended(end.executionId());
+        if (known != null && end.qe() instanceof IncrementalExecution) announce(known.statement.stream, known.statement, end.qe());
         boolean isFailed = (known == null || !known.isBegun) && isFailedPlanning(end);
         if (isFailed) clients.failedUnseen((String) Options.get(end.errorMessage()));
         if (known == null && isFailed) known = new Open(new Statement(end.executionId()), false);
         boolean isRoot = known == null || known.statement.id == end.executionId();
-        if (known == null || isRoot && !known.isBegun && !isFailed) unknown(end, known);
-        else if (known.statement.id != end.executionId()) known.isPartial |= end.qe() != null && !known.isOwn && !offer(end, known);
-        else if (known.isOwn || !matters(end, known.statement.executions.size())) close(known.statement);
-        else if (known.isPartial || !offer(end, known)) drop(known.statement);
+        if (known != null && known.batch != null) endedWithin(end, known);
+        else if (known == null || isRoot && !known.isBegun && !isFailed) unknown(end, known);
+        else if (!isRoot) known.isPartial |= end.qe() != null && !known.isOwn && !offer(end, known, null);
+        else if (known.isOwn || !matters(end, known.statement)) running.close(known);
+        else if (known.isPartial || !offer(end, known, null)) drop(known);
+    }
+
+    /** In a micro-batch that a user's function gets: a statement, or a part of the one that was running when it began. */
+    private void endedWithin(SparkListenerSQLExecutionEnd end, Open known) {
+        Open outer = known.outer;
+        boolean isPart = outer != null && !outer.isOver && (outer.isComposite || !StatementWriter.isCommand(end.qe()));
+        if (end.qe() == null || known.isOwn) {
+            running.close(known);
+        } else if (isPart) {
+            running.merge(known, outer);
+            outer.isPartial |= known.isPartial || !offer(end, outer, known.statement);
+        } else if (!matters(end, known.statement)) {
+            running.close(known);
+        } else {
+            known.batch.isPartial |= known.isPartial || !offer(end, known, null);
+        }
     }
 
     /** The one kind of end that has no start: a start is posted when the plan is there. */
@@ -264,44 +262,40 @@ public final class Tap extends SparkListener {
 
     /** What began before we listened, or whose start was lost: nobody knows whose it is, or what it is part of. */
     private void unknown(SparkListenerSQLExecutionEnd end, Open known) {
-        Statement statement = known == null ? new Statement(end.executionId()) : known.statement;
-        close(statement);
-        if (matters(end, statement.executions.size()))
-            texts.add(StatementWriter.unreadable(statement, end, "its start wasn't seen"));
+        Open lost = known == null ? new Open(new Statement(end.executionId()), false) : known;
+        running.close(lost);
+        if (matters(end, lost.statement))
+            texts.add(StatementWriter.unreadable(lost.statement, end, "its start wasn't seen"));
     }
 
-    private boolean matters(SparkListenerSQLExecutionEnd end, int executions) {
-        return end.qe() != null && StatementWriter.matters(end, executions, reads, ignored);
+    private boolean matters(SparkListenerSQLExecutionEnd end, Statement statement) {
+        return end.qe() != null && StatementWriter.matters(end, statement, reads, ignored);
     }
 
-    private void drop(Statement statement) {
+    private void drop(Open known) {
         texts.dropped();
-        close(statement);
+        running.close(known);
     }
 
-    private void close(Statement statement) {
-        synchronized (open) {
-            for (int i = 0; i < statement.executions.size(); i++) open.remove(statement.executions.get(i));
-        }
-        for (int i = 0; i < statement.executions.size(); i++) Facts.take(statement.executions.get(i).toString());
-    }
-
-    private boolean offer(SparkListenerSQLExecutionEnd end, Open known) {
+    /** `part` is what the plan was thought to be until it ended: a statement in a micro-batch. */
+    private boolean offer(SparkListenerSQLExecutionEnd end, Open known, Statement part) {
         long itsWeight = Weights.of(end.qe());
         boolean fits = weight.addAndGet(itsWeight) <= mostWeight || weight.get() == itsWeight;
-        if (fits && waiting.offer(new Object[] {end, known.statement, Long.valueOf(itsWeight)})) {
+        if (fits && plans.incrementAndGet() <= mostPlans) {
+            waiting.add(new Object[] {end, known, part, Long.valueOf(itsWeight)});
             offered.incrementAndGet();
             return true;
         }
+        if (fits) plans.decrementAndGet();
         weight.addAndGet(-itsWeight);
         return false;
     }
 
     private void readOn() {
         while (!stopped) {
-            Object[] entry;
+            Object entry;
             try {
-                entry = (Object[]) waiting.poll(1, TimeUnit.SECONDS);
+                entry = waiting.poll(1, TimeUnit.SECONDS);
             } catch (InterruptedException e) {
                 continue;
             }
@@ -310,34 +304,51 @@ public final class Tap extends SparkListener {
                 continue;
             }
             try {
-                if (entry[0] instanceof String) texts.add((String) entry[0]);
-                else read((SparkListenerSQLExecutionEnd) entry[0], (Statement) entry[1]);
+                if (entry instanceof String) texts.add((String) entry);
+                else if (entry instanceof Runnable) ((Runnable) entry).run();
+                else read((Object[]) entry);
             } catch (Throwable e) {
                 failed.incrementAndGet();
             } finally {
-                weight.addAndGet(-((Long) entry[2]).longValue());
+                if (entry instanceof Object[]) {
+                    weight.addAndGet(-((Long) ((Object[]) entry)[3]).longValue());
+                    plans.decrementAndGet();
+                }
                 finished.incrementAndGet();
             }
         }
     }
 
-    private void read(SparkListenerSQLExecutionEnd end, Statement statement) {
-        if (statement.id != end.executionId()) writer.nested(statement, end);
-        else if (texts.isFull()) drop(statement);
-        else finish(end, statement);
+    private void read(Object[] entry) {
+        SparkListenerSQLExecutionEnd end = (SparkListenerSQLExecutionEnd) entry[0];
+        Open known = (Open) entry[1];
+        if (entry[2] != null) known.statement.take((Statement) entry[2]);
+        if (known.statement.id != end.executionId()) writer.nested(known.statement, end);
+        else if (known.batch != null) within(end, known);
+        else if (texts.isFull()) drop(known);
+        else finish(end, known);
     }
 
-    private void finish(SparkListenerSQLExecutionEnd end, Statement statement) {
-        String text;
+    private void within(SparkListenerSQLExecutionEnd end, Open known) {
+        String text = text(end, known.statement);
+        running.close(known);
+        if (text != null) known.batch.statement.parts.add(text);
+    }
+
+    private void finish(SparkListenerSQLExecutionEnd end, Open known) {
+        String text = text(end, known.statement);
+        running.close(known);
+        if (text != null && !texts.add(text)) writer.forget();
+    }
+
+    private String text(SparkListenerSQLExecutionEnd end, Statement statement) {
         try {
-            text = writer.write(statement, end, reads, ignored);
+            return writer.write(statement, end, reads, ignored);
         } catch (Throwable e) {
             boolean isLarge = e instanceof PlanWriter.TooLarge;
-            text = StatementWriter.unreadable(statement, end, isLarge ? "its plan is too large" : e.toString());
             if (!isLarge) writer.forget();
+            return StatementWriter.unreadable(statement, end, isLarge ? "its plan is too large" : e.toString());
         }
-        close(statement);
-        if (text != null && !texts.add(text)) writer.forget();
     }
 
     /** Commits that were made outside of any execution. */
@@ -347,20 +358,4 @@ public final class Tap extends SparkListener {
     }
 
     private long failures() { return failed.get() + Facts.FAILED.get() + Facts.DROPPED.get(); }
-
-    /** A statement that has begun. */
-    private static final class Open {
-        final Statement statement;
-        /** Not the job's doing. */
-        final boolean isOwn;
-        /** Its own start was seen, not only that of a part. */
-        boolean isBegun;
-        /** A part of it found no room. */
-        boolean isPartial;
-
-        Open(Statement statement, boolean isOwn) {
-            this.statement = statement;
-            this.isOwn = isOwn;
-        }
-    }
 }

@@ -15,7 +15,10 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.execution.datasources.DataSource;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.streaming.FileStreamSink;
+import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -103,6 +106,7 @@ public final class Values {
         else if (value instanceof CatalogDatabase) product((scala.Product) value, plan, json, depth);
         else if (value instanceof CatalogStorageFormat) storage((CatalogStorageFormat) value, json);
         else if (value instanceof CatalogPlugin) json.open().entry("catalog", catalogs.number((CatalogPlugin) value)).close();
+        else if (value instanceof Sink) sink(value, json);
         else if (value instanceof Table) table((Table) value, plan, json);
         else if (value instanceof Identifier) identifier((Identifier) value, json);
         else if (value instanceof TableChange) change(value, plan, json, depth);
@@ -125,6 +129,18 @@ public final class Values {
         json.close();
     }
 
+    /** What streams are written to in Spark's first way. It calls itself a table, and isn't. */
+    private void sink(Object sink, Json json) throws Exception {
+        json.open().entry("class", sink.getClass().getName());
+        if (sink instanceof FileStreamSink) {
+            json.entry("path", String.valueOf(Lazily.field(sink.getClass(), "path").get(sink)));
+            json.entry("fileFormat", Lazily.field(sink.getClass(), "fileFormat").get(sink).getClass().getName());
+            names("partitions", PlanWriter.list(Lazily.field(sink.getClass(), "partitionColumnNames").get(sink)), json);
+        }
+        for (int i = 0; i < eyes.length; i++) if (eyes[i].table(sink, json)) break;
+        json.close();
+    }
+
     private void product(scala.Product value, PlanWriter plan, Json json, int depth) throws Exception {
         String name = value.getClass().getSimpleName();
         if (value.productArity() == 0) {
@@ -133,6 +149,7 @@ public final class Values {
         }
         json.open().entry("c", name);
         if (depth < DEEPEST) plan.arguments(value, json);
+        if (value instanceof DataSource) for (int i = 0; i < eyes.length; i++) if (eyes[i].table(value, json)) break;
         json.close();
     }
 

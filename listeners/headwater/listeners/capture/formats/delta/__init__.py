@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from headwater.events import AlterTable, Format, Output, ShapedSource
+from headwater.listeners.capture.formats.delta import streams
 from headwater.listeners.capture.formats.delta.commands import COMMANDS
 from headwater.listeners.capture.formats.delta.evolution import evolved
 from headwater.listeners.capture.formats.delta.places import place_of
 from headwater.listeners.capture.formats.delta.reads import versions_of
 from headwater.listeners.capture.formats.delta.sinks import sink_of
 from headwater.listeners.capture.formats.delta.written import loose_output, outcome_of
-from headwater.listeners.capture.formats.protocol import Described, Outcome, Target, Version
+from headwater.listeners.capture.formats.protocol import Begins, Described, Outcome, Target, Version
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, Statement
+from headwater.listeners.capture.statements import Facts, Statement, Took
 
 __all__ = ["COMMANDS", "FORMAT", "Delta"]
 
@@ -58,6 +59,12 @@ class Delta:
 
     def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
         return versions_of(source, plan, facts)
+
+    def took(self, source: Described, node: Node, took: Took, facts: Facts) -> tuple[Version, ...]:
+        return streams.versions_of(node, took)
+
+    def begins(self, source: Described, node: Node, took: Took) -> Begins:
+        return streams.beginning_of(node, took)
 
     def written(self, target: Target, statement: Statement) -> Outcome:
         return outcome_of(target, statement)

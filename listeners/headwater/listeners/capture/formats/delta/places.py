@@ -44,7 +44,7 @@ def life_of(metadata_id: str | None) -> Life | None:
 
 def place_of(node: Node, plan: Plan) -> Place | None:
     """None where the node is no relation of Delta's, nor a command that has its table for an argument."""
-    for argument in ("relation", "table", "sourceTable"):
+    for argument in ("relation", "table", "sourceTable", "dataSource", "sink"):
         holder = node.args.get(argument)
         if isinstance(holder, Mapping) and isinstance(holder.get("delta"), Mapping):
             return _place(node, plan, holder, holder["delta"])
@@ -56,7 +56,7 @@ def _place(node: Node, plan: Plan, holder: Mapping[str, Any], told: Mapping[str,
     return Place(
         path=told["path"],
         life=life_of(told.get("life")),
-        table=table_name(told.get("table") or node.args.get("catalogTable")),
+        table=table_name(told.get("table") or node.args.get("catalogTable") or holder.get("catalogTable")),
         columns=() if is_command else columns_of(plan, node.output),
         partitioning=_partitioning(plan, holder),
         changes=bool(told.get("changes")),

@@ -6,6 +6,7 @@ from typing import Final
 
 from headwater.events import AlterTable, Format, ShapedSource
 from headwater.listeners.capture.commands import Command
+from headwater.listeners.capture.formats.iceberg import streams
 from headwater.listeners.capture.formats.iceberg.evolution import evolved
 from headwater.listeners.capture.formats.iceberg.layout import COMMANDS as LAYOUT
 from headwater.listeners.capture.formats.iceberg.places import place_of
@@ -16,11 +17,11 @@ from headwater.listeners.capture.formats.iceberg.sinks import sink_of, truncates
 from headwater.listeners.capture.formats.iceberg.tables import partitioning_of, primary_key_of
 from headwater.listeners.capture.formats.iceberg.views import COMMANDS as VIEWS
 from headwater.listeners.capture.formats.iceberg.written import outcome_of
-from headwater.listeners.capture.formats.protocol import Described, Outcome, Target, Version
+from headwater.listeners.capture.formats.protocol import Begins, Described, Outcome, Target, Version
 from headwater.listeners.capture.formats.relations import columns_of
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, Statement
+from headwater.listeners.capture.statements import Facts, Statement, Took
 
 __all__ = ["COMMANDS", "FORMAT", "Iceberg"]
 
@@ -61,6 +62,12 @@ class Iceberg:
 
     def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
         return versions_of(source, plan, facts)
+
+    def took(self, source: Described, node: Node, took: Took, facts: Facts) -> tuple[Version, ...]:
+        return streams.versions_of(took, facts)
+
+    def begins(self, source: Described, node: Node, took: Took) -> Begins:
+        return streams.beginning_of(node, took)
 
     def written(self, target: Target, statement: Statement) -> Outcome:
         written = target.hints.get("written", outcome_of)

@@ -11,15 +11,16 @@ from headwater.listeners.capture.formats.paimon import (
     evolved,
     procedures,
     row_level,
+    streams,
     tables,
     unheard,
     versions,
     written,
 )
-from headwater.listeners.capture.formats.protocol import Described, Outcome, Target, Version
+from headwater.listeners.capture.formats.protocol import Begins, Described, Outcome, Target, Version
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, Statement
+from headwater.listeners.capture.statements import Facts, Statement, Took
 
 
 class Paimon:
@@ -35,6 +36,12 @@ class Paimon:
 
     def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
         return versions.reads(source, plan, facts)
+
+    def took(self, source: Described, node: Node, took: Took, facts: Facts) -> tuple[Version, ...]:
+        return streams.versions_of(node, took)
+
+    def begins(self, source: Described, node: Node, took: Took) -> Begins:
+        return streams.beginning_of(node, took)
 
     def written(self, target: Target, statement: Statement) -> Outcome:
         if "procedure" in target.hints:

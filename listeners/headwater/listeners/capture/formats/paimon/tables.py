@@ -68,6 +68,8 @@ def sink(node: Node, plan: Plan, scene: Scene) -> Target | None:
         return _by_path(node, scene)
     if node.name in {"CreateTableAsSelect", "ReplaceTableAsSelect"}:
         return _to_be_made(node, plan, scene)
+    if "paimon" in (node.args.get("sink") or {}):
+        return in_catalogs(node.args["sink"], scene)
     return relation(node, plan, scene)
 
 

@@ -1,0 +1,65 @@
+"""What a stream read of an Iceberg table, by the offsets that its source writes into the checkpoint.
+
+An offset is a snapshot, and how many of the files that it added were read. Whether those are all of them, and which
+snapshot came before, the table's metadata tells: the eye looks it up.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from headwater.events import Since, StartReason
+from headwater.listeners.capture.formats.protocol import Begins, Version
+from headwater.listeners.capture.formats.relations import stream_options
+from headwater.listeners.capture.plan.tree import Node
+from headwater.listeners.capture.statements import Facts, Took
+
+
+@dataclass(frozen=True)
+class _Offset:
+    snapshot: int
+    position: int
+    is_state: bool
+    """All files of the snapshot's state are read, not only those that it added."""
+
+    @property
+    def text(self) -> str:
+        return f"{self.snapshot}:{self.position}"
+
+
+def versions_of(took: Took, facts: Facts) -> tuple[Version, ...]:
+    end = _offset(took.end)
+    if end is None:
+        return (Version(why="the offset of this stream can't be read"),)
+    known = facts.looked_up.get("iceberg", {}).get("streamed", {})
+    whole = known.get(str(end.snapshot), {}).get("added") == end.position
+    since = _since(_offset(took.start), known)
+    return (Version(end.snapshot, None if whole else end.text, since, changes=not end.is_state),)
+
+
+def beginning_of(node: Node, took: Took) -> Begins:
+    start = _offset(took.start)
+    asked = "stream-from-timestamp" in stream_options(node)
+    reason = StartReason.REQUESTED if asked else StartReason.EARLIEST
+    return Begins(None if start is None or start.snapshot < 0 else start.snapshot, reason=reason)
+
+
+def _since(start: _Offset | None, known: dict[str, dict[str, int]]) -> Since | None:
+    """The last snapshot of which nothing is left; none before the first."""
+    if start is None or start.snapshot < 0:
+        return None
+    told = known.get(str(start.snapshot), {})
+    if start.position == 0:
+        return Since(snapshot=told["parent"]) if "parent" in told else None
+    return Since(snapshot=start.snapshot, version=None if told.get("added") == start.position else start.text)
+
+
+def _offset(text: str | None) -> _Offset | None:
+    if text is None:
+        return None
+    try:
+        told = json.loads(text)
+        return _Offset(int(told["snapshot_id"]), int(told["position"]), bool(told.get("scan_all_files", False)))
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,41 @@
+package headwater.capture;
+
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.spark.source.SparkTable;
+
+/** Looks up the snapshots that a micro-batch's offsets name: how many files they added, and what they were made on. */
+final class IcebergStreams {
+    private static final Pattern SNAPSHOT = Pattern.compile("\"snapshot_id\":(-?[0-9]+)");
+
+    private IcebergStreams() { }
+
+    static void told(Stream stream, Json json) throws Exception {
+        boolean open = false;
+        Set told = new TreeSet();
+        for (int i = 0; i < stream.took.size(); i++) {
+            Object[] took = (Object[]) stream.took.get(i);
+            java.lang.reflect.Field field = Lazily.field(took[0].getClass(), "table");
+            Object table = field == null ? null : field.get(took[0]);
+            if (!(table instanceof SparkTable)) continue;
+            if (!open) json.key("streamed").open();
+            open = true;
+            for (int side = 1; side < took.length; side++) snapshot(((SparkTable) table).table(), (String) took[side], told, json);
+        }
+        if (open) json.close();
+    }
+
+    private static void snapshot(Table table, String offset, Set told, Json json) {
+        Matcher found = SNAPSHOT.matcher(offset == null ? "" : offset);
+        if (!found.find() || !told.add(found.group(1))) return;
+        Snapshot snapshot = table.snapshot(Long.parseLong(found.group(1)));
+        if (snapshot == null) return;
+        Object added = snapshot.summary().get("added-data-files");
+        json.key(found.group(1)).open().entry("added", added == null ? 0L : Long.parseLong(added.toString()));
+        json.entry("parent", snapshot.parentId()).close();
+    }
+}

@@ -1,0 +1,121 @@
+package headwater.capture;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
+import org.apache.spark.sql.streaming.StreamingQueryListener;
+
+/** Writes what is told of streaming queries: that one starts and ends, and what is a micro-batch's own. */
+final class StreamWriter {
+    private static final int LONGEST = 20000;
+    private final Catalogs catalogs;
+    private final Values values;
+    private final boolean sql;
+
+    StreamWriter(Catalogs catalogs, Values values, boolean sql) {
+        this.catalogs = catalogs;
+        this.values = values;
+        this.sql = sql;
+    }
+
+    /** Sinks that only show, or keep for those who look. */
+    private static final java.util.List SHOWING = java.util.Arrays.asList(new Object[] {"MemorySink", "ConsoleTable$", "NoopTable$"});
+
+    /** Whether this plan, Spark's for one trigger, writes; the others are what a sink makes of it. */
+    static boolean isBatch(LogicalPlan plan) { return plan.getClass().getSimpleName().startsWith("WriteToMicroBatchDataSource"); }
+
+    static boolean isForLooking(Stream stream) { return SHOWING.contains(stream.execution.sink().getClass().getSimpleName()); }
+
+    static String unseen(Statement statement, SparkListenerSQLExecutionEnd end) {
+        return StatementWriter.unreadable(statement, end, "its query had ended before it could be looked at");
+    }
+
+    /** The write of a batch, over the query as it was analysed. */
+    LogicalPlan whole(Stream stream, LogicalPlan batch) throws Exception {
+        List children = new ArrayList();
+        children.add(stream.plan());
+        return (LogicalPlan) batch.withNewChildren(scala.collection.JavaConverters.asScalaBuffer(children).toSeq());
+    }
+
+    PlanWriter shape(Stream stream, LogicalPlan whole) throws Exception {
+        if (stream.shape != null) return stream.shape;
+        PlanWriter shape = new PlanWriter(values, sql);
+        stream.text = shape.finish(shape.node(whole));
+        stream.output = PlanWriter.list(stream.plan().output());
+        stream.shape = shape;
+        return shape;
+    }
+
+    /** What is this batch's own, into the open object of its statement. */
+    void batch(Statement statement, LogicalPlan plan, Json json) throws Exception {
+        Stream stream = statement.stream;
+        long batch = Streams.batchIn(statement.description);
+        json.key("stream").open();
+        about(stream, json);
+        json.entry("batch", batch);
+        String offsets = offsets(stream, stream.shape, batch, plan, json);
+        if (offsets != null) json.key("offsets").raw(offsets);
+        json.close();
+        if (!stream.isOfUsersFunction()) return;
+        json.key("gives").openList();
+        for (int i = 0; i < stream.output.size(); i++) json.value(((Attribute) stream.output.get(i)).exprId().id());
+        json.closeList();
+    }
+
+    private static void about(Stream stream, Json json) {
+        json.entry("query", stream.id).entry("run", stream.run).entry("name", stream.name);
+        try {
+            json.entry("began", stream.began());
+        } catch (Throwable e) {
+            json.entry("lost", e.toString());
+        }
+    }
+
+    private static String offsets(Stream stream, PlanWriter shape, long batch, LogicalPlan plan, Json json) {
+        try {
+            return stream.offsets(shape, batch, plan);
+        } catch (Throwable e) {
+            json.entry("unknown", e.toString());
+            return null;
+        }
+    }
+
+    /** That a query runs: `first` is its first batch, where it has one. */
+    String started(Stream stream, Statement first, QueryExecution query) {
+        Json json = new Json().open().entry("kind", "query").entry("did", "started");
+        try {
+            about(stream, json);
+            json.entry("checkpoint", stream.checkpoint()).entry("trigger", String.valueOf(stream.execution.trigger()));
+            json.entry("continuous", stream.execution.getClass().getSimpleName().startsWith("Continuous"));
+            if (first != null) begins(stream, first, StatementWriter.planOf(query), json);
+        } catch (Throwable e) {
+            json.entry("unreadable", e.toString());
+        }
+        return json.close().toString();
+    }
+
+    private void begins(Stream stream, Statement first, LogicalPlan plan, Json json) throws Exception {
+        long batch = Streams.batchIn(first.description);
+        catalogs.session(stream.execution.sparkSession());
+        PlanWriter shape = new PlanWriter(values, sql);
+        String text = shape.finish(shape.node(stream.plan()));
+        String offsets = offsets(stream, shape, batch, plan, json);
+        StatementWriter.context(first, json);
+        json.entry("batch", batch).key("plan").raw(text);
+        if (offsets != null) json.key("offsets").raw(offsets);
+        String news = catalogs.news();
+        if (news.length() > 0) json.key("catalogs").raw("[" + news + "]");
+    }
+
+    String ended(StreamingQueryListener.QueryTerminatedEvent end) {
+        Json json = new Json().open().entry("kind", "query").entry("did", "ended");
+        json.entry("query", end.id().toString()).entry("run", end.runId().toString());
+        String error = (String) Options.get(end.exception());
+        if (error != null) json.entry("error", error.length() > LONGEST ? error.substring(0, LONGEST) : error);
+        json.entry("condition", (String) Options.get(end.errorClassOnException()));
+        return json.close().toString();
+    }
+}
