@@ -114,11 +114,11 @@ class ScriptedTap(Tap):
 
     def waiting(self) -> tuple[int, int]:
         """How many plans wait to be read, and what they weigh."""
-        return int(self._field("waiting").size()), int(self._field("weight"))
+        return int(self._field("plans")), int(self._field("weight"))
 
     def open(self) -> int:
         """How many executions it believes to be running."""
-        return int(self._field("open").size())
+        return int(self._field("open", self._field("running")).size())
 
     def held_facts(self) -> int:
         """How many facts of hooks wait for a statement to end."""
@@ -133,10 +133,11 @@ class ScriptedTap(Tap):
             if found[-1]["kind"] == "mark":
                 return found[:-1]
 
-    def _field(self, name: str) -> Any:
-        field = self._tap.getClass().getDeclaredField(name)
+    def _field(self, name: str, owner: Any = None) -> Any:
+        holder = self._tap if owner is None else owner
+        field = holder.getClass().getDeclaredField(name)
         field.setAccessible(True)
-        return field.get(self._tap)
+        return field.get(holder)
 
 
 @contextmanager

@@ -1,0 +1,89 @@
+"""Streaming queries of cases: run until nothing is left to read, one micro-batch at a time where that matters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from headwater.events import Committed, Event, JobStarted, JobStatus, JobStatusChanged
+from headwater.events.barriers import stream_barrier
+from tests.matrix.harness import Driver, of
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+Start = Callable[[], "StreamingQuery"]
+
+
+class Case:
+    """A database, checkpoints and paths of one case's own."""
+
+    def __init__(self, driver: Driver, *catalogs: str) -> None:
+        self.driver = driver
+        self.spark = driver.spark
+        self.db = driver.database(*catalogs)
+        self.root = driver.warehouse / self.db
+        self.root.mkdir(parents=True, exist_ok=True)
+
+    def path(self, name: str) -> str:
+        return str(self.root / name)
+
+    def checkpoint(self, name: str = "checkpoint") -> Path:
+        return self.root / name
+
+    def writer(self, frame: Any, checkpoint: str = "checkpoint", **options: str) -> DataStreamWriter:
+        return frame.writeStream.option("checkpointLocation", str(self.checkpoint(checkpoint))).options(**options)
+
+    def told(self, start: Start) -> list[Event]:
+        """What is told of a query that runs until nothing is left to read, and is then stopped."""
+        return self.driver.told(lambda _: run(start))
+
+    def told_of(self, *steps: Callable[[], object]) -> list[Event]:
+        return self.driver.told(lambda _: [step() for step in steps])
+
+
+def run(start: Start) -> None:
+    query = start()
+    try:
+        query.processAllAvailable()
+    finally:
+        query.stop()
+
+
+@contextmanager
+def running(start: Start) -> Iterator[StreamingQuery]:
+    """A query that is fed while it runs."""
+    query = start()
+    try:
+        yield query
+    finally:
+        query.stop()
+
+
+def query_id(checkpoint: Path) -> UUID:
+    """As the checkpoint has it."""
+    return UUID(json.loads((checkpoint / "metadata").read_text())["id"])
+
+
+def barriers(checkpoint: Path, batches: Iterable[int]) -> list[int]:
+    """What the barriers of these micro-batches have to be."""
+    began = int((checkpoint / "metadata").stat().st_mtime * 1000)
+    return [stream_barrier(began, batch) for batch in batches]
+
+
+def commits(told: Iterable[Event]) -> list[Committed]:
+    """Those of micro-batches."""
+    return [each for each in of(Committed, told) if each.incarnation is not None]
+
+
+def statuses(told: Iterable[Event]) -> list[JobStatus]:
+    """Of the run that these events tell from its start."""
+    told = list(told)
+    runs = {each.run for each in of(JobStarted, told)}
+    assert len(runs) == 1, f"one run should be told: {runs}"
+    return [each.status for each in of(JobStatusChanged, told) if each.run in runs]
