@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from headwater.events import Committed, Event, JobStarted, JobStatus, JobStatusChanged
@@ -14,7 +14,8 @@ from headwater.events.barriers import stream_barrier
 from tests.matrix.harness import Driver, of
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 Start = Callable[[], "StreamingQuery"]
@@ -36,7 +37,7 @@ class Case:
     def checkpoint(self, name: str = "checkpoint") -> Path:
         return self.root / name
 
-    def writer(self, frame: Any, checkpoint: str = "checkpoint", **options: str) -> DataStreamWriter:
+    def writer(self, frame: DataFrame, checkpoint: str = "checkpoint", **options: str) -> DataStreamWriter:
         return frame.writeStream.option("checkpointLocation", str(self.checkpoint(checkpoint))).options(**options)
 
     def told(self, start: Start) -> list[Event]:

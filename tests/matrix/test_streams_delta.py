@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from headwater.events import JobStarted, JobStatus, ReadMode, StartReason
+from headwater.events import JobStarted, JobStatus, ReadMode, Since, StartReason
 from tests.matrix.harness import DELTA, Driver, driver_with, edges, the
-from tests.matrix.streams import Case, barriers, commits, query_id, running, statuses
+from tests.matrix.streams import Case, Start, barriers, commits, query_id, running, statuses
+
+CHEAP = {"spark__databricks__delta__snapshotPartitions": "2", "spark__sql__shuffle__partitions": "2"}
 
 
 @pytest.fixture(scope="module")
 def driver(java_home: Path) -> Iterator[Driver]:
-    with driver_with(java_home, DELTA, spark__databricks__delta__snapshotPartitions="2") as driver:
+    with driver_with(java_home, DELTA, **CHEAP) as driver:
         yield driver
 
 
@@ -31,7 +33,7 @@ def case(driver: Driver) -> Generator[Case, None, None]:
         query.stop()
 
 
-def copy(case: Case, checkpoint: str = "checkpoint", **options: str):
+def copy(case: Case, checkpoint: str = "checkpoint", **options: str) -> Start:
     frame = case.spark.readStream.options(**options).table(f"{case.db}.source")
     return lambda: case.writer(frame, checkpoint).format("delta").toTable(f"{case.db}.sink")
 
@@ -57,6 +59,7 @@ def test_three_batches_and_a_restart(case: Case) -> None:
     assert all(each.outputs[0].made_from == (0,) for each in found)
     assert len({each.fingerprint for each in found}) == 1
     started = the(JobStarted, told)
+    assert started.stream is not None
     assert (started.starts_at[0].reason, started.stream.query) == (StartReason.EARLIEST, query_id(checkpoint))
     assert statuses(told) == [JobStatus.RUNNING, JobStatus.FINISHED]
 
@@ -66,5 +69,5 @@ def test_three_batches_and_a_restart(case: Case) -> None:
     assert restarted.run != started.run
     assert (restarted.starts_at[0].snapshot, restarted.starts_at[0].reason) == (3, StartReason.CHECKPOINT)
     assert [(each.batch_id, each.barrier) for each in commits(again)] == [(3, barriers(checkpoint, [3])[0])]
-    assert commits(again)[0].inputs[0].since.snapshot == 3
+    assert commits(again)[0].inputs[0].since == Since(snapshot=3)
     assert edges(case.driver.lineage(commits(again)[0])) == {"id <- source.id", "v <- source.v"}

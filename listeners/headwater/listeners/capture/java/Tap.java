@@ -303,6 +303,7 @@ public final class Tap extends SparkListener {
                 loose();
                 continue;
             }
+            if (entry instanceof Object[]) plans.decrementAndGet();
             try {
                 if (entry instanceof String) texts.add((String) entry);
                 else if (entry instanceof Runnable) ((Runnable) entry).run();
@@ -310,10 +311,7 @@ public final class Tap extends SparkListener {
             } catch (Throwable e) {
                 failed.incrementAndGet();
             } finally {
-                if (entry instanceof Object[]) {
-                    weight.addAndGet(-((Long) ((Object[]) entry)[3]).longValue());
-                    plans.decrementAndGet();
-                }
+                if (entry instanceof Object[]) weight.addAndGet(-((Long) ((Object[]) entry)[3]).longValue());
                 finished.incrementAndGet();
             }
         }
