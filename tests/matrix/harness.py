@@ -82,6 +82,15 @@ PAIMON: Final = Extensions(
     },
 )
 
+HUDI: Final = Extensions(
+    ("org.apache.hudi:hudi-spark3.5-bundle_2.12:1.1.1",),
+    {
+        "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    },
+)
+
 
 def together(*extensions: Extensions) -> Extensions:
     """Several in one application. Iceberg's and Paimon's extensions break each other."""

@@ -24,6 +24,7 @@ PROBES: Final = {
     "Iceberg": "org.apache.iceberg.spark.source.SparkTable",
     "Delta": "org.apache.spark.sql.delta.DeltaLog",
     "Paimon": "org.apache.paimon.spark.SparkTable",
+    "Hudi": "org.apache.hudi.HoodieFileIndex",
 }
 """What may be there, and a class that tells whether it is."""
 

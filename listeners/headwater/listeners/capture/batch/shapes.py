@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, TypeVar
@@ -65,10 +65,11 @@ def shape_of(write: Write, plan: Plan, scene: Scene) -> ShapeOfWrite:
         Reached(part, _format_of(part.target), tuple(place[node] for node in (*each.leaves, *write.reads)))
         for part, each in zip(write.parts, lineages, strict=True)
     )
+    known = {leaf.described.node: leaf for leaf in leaves}
     edges = (
         edge
         for output, (part, each) in enumerate(zip(write.parts, lineages, strict=True))
-        for edge in _edges(output, part, each, plan, {node: leaves[n].source for node, n in place.items()})
+        for edge in _edges(output, part, each, plan, known)
     )
     unknown = tuple(dict.fromkeys(name for each in lineages for name in each.unknown))
     columns = tuple(dict.fromkeys(islice(edges, MOST_EDGES + 1)))
@@ -179,12 +180,14 @@ def _format_of(target: Target) -> TableFormat | None:
     return next((each for each in all_formats() if each.format is fmt), all_formats()[-1])
 
 
-def _edges(output: int, part: Part, lineage: Lineage, plan: Plan, source_of: dict[int, int]) -> Iterator[ColumnLineage]:
-    for target, origins in _targets(part, lineage, plan):
-        for origin in origins:
-            yield _edge(output, target, origin, source_of[origin.leaf])
-    for origin in lineage.indirect:
-        yield _edge(output, None, origin, source_of[origin.leaf])
+def _edges(
+    output: int, part: Part, lineage: Lineage, plan: Plan, leaf_of: Mapping[int, Leaf]
+) -> Iterator[ColumnLineage]:
+    told = ((target, origin) for target, origins in _targets(part, lineage, plan) for origin in origins)
+    for target, origin in (*told, *((None, origin) for origin in lineage.indirect)):
+        leaf = leaf_of[origin.leaf]
+        if origin.path[0] not in leaf.described.hidden:
+            yield _edge(output, target, origin, leaf.source)
 
 
 def _targets(part: Part, lineage: Lineage, plan: Plan) -> Iterator[tuple[tuple[str, ...], tuple[Origin, ...]]]:

@@ -13,7 +13,7 @@ from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column, Database
 from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture.formats.files import format_of
-from headwater.listeners.capture.formats.relations import columns_of
+from headwater.listeners.capture.formats.relations import KEPT_BESIDE, columns_of
 from headwater.listeners.capture.plan.tree import Plan
 from headwater.listeners.capture.scene import NamedCatalog
 
@@ -50,8 +50,9 @@ def of_first_kind(told: Mapping[str, Any], plan: Plan | None = None) -> Told:
     options = {_OPTION + key: text for key, text in storage.get("options", {}).items()}
     bucket: Mapping[str, Any] | None = told.get("bucket")
     provider = told.get("provider")
+    beside = KEPT_BESIDE.get((provider or "").lower(), frozenset())
     table = Table(
-        columns=_columns(told, plan),
+        columns=tuple(column for column in _columns(told, plan) if column.name not in beside),
         partitioning=(*map(identity, told.get("partitions", ())), *([] if bucket is None else [_bucket(bucket)])),
         ordering=() if bucket is None else tuple(SortField(by=identity(name)) for name in bucket.get("sorted", ())),
         properties=Texts({**options, **told.get("properties", {})}),

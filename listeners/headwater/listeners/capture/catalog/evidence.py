@@ -20,6 +20,7 @@ _TELLING: Final = frozenset(
     {
         "org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog",
         "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
     }
 )
 """Catalogs that do nothing to a named table without Spark's own catalog doing it."""

@@ -39,6 +39,8 @@ class Described:
     """The version that was asked for by number, where the plan tells it."""
     hints: Mapping[str, Any] = field(default_factory=dict)
     """Whatever the format wants to find again: never told."""
+    hidden: frozenset[str] = frozenset()
+    """Columns that the format keeps beside the table's own: nothing is told to come from them."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,30 @@ from headwater.listeners.capture.scene import SESSION_CATALOG
 STREAMS: Final = frozenset({"StreamingRelation", "StreamingRelationV2"})
 """Leaves that are streams, of the first kind of sources and of the second."""
 
-__all__ = ["STREAMS", "columns_from_schema_json", "columns_of", "stream_of", "stream_options", "table_name", "v2_name"]
+__all__ = [
+    "KEPT_BESIDE",
+    "STREAMS",
+    "columns_from_schema_json",
+    "columns_of",
+    "stream_of",
+    "stream_options",
+    "table_name",
+    "v2_name",
+]
+
+KEPT_BESIDE: Final[Mapping[str, frozenset[str]]] = {
+    "hudi": frozenset(
+        {
+            "_hoodie_commit_time",
+            "_hoodie_commit_seqno",
+            "_hoodie_record_key",
+            "_hoodie_partition_path",
+            "_hoodie_file_name",
+            "_hoodie_operation",
+        }
+    )
+}
+"""Columns that a format keeps beside a table's own, by its word: they are nobody's lineage."""
 
 
 def columns_of(plan: Plan, attributes: Iterable[int]) -> tuple[Column, ...]:

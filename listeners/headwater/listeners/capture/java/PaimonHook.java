@@ -1,6 +1,5 @@
 package headwater.capture;
 
-import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Field;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -113,17 +112,5 @@ public final class PaimonHook {
     }
 
     /** Our callback in Paimon's package and loader. */
-    private static Class callback() throws Exception {
-        String name = CommitCallback.class.getPackage().getName() + "." + NAME;
-        ClassLoader loader = CommitCallback.class.getClassLoader();
-        try {
-            return Class.forName(name, true, loader);
-        } catch (ClassNotFoundException notYet) {
-            org.codehaus.janino.SimpleCompiler compiler = new org.codehaus.janino.SimpleCompiler();
-            compiler.setParentClassLoader(loader);
-            compiler.cook(SOURCE);
-            byte[] bytes = (byte[]) compiler.getBytecodes().get(name);
-            return MethodHandles.privateLookupIn(CommitCallback.class, MethodHandles.lookup()).defineClass(bytes);
-        }
-    }
+    private static Class callback() throws Exception { return Beside.define(CommitCallback.class, NAME, SOURCE); }
 }

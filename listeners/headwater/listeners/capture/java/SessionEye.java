@@ -69,7 +69,8 @@ public final class SessionEye implements Eye {
 
     private static boolean isOfFirstKind(LogicalPlan command, String name) {
         String kind = command.getClass().getName();
-        boolean sparks = kind.startsWith("org.apache.spark.sql.execution.") || kind.startsWith("org.apache.spark.sql.hive.execution.");
+        boolean sparks = kind.startsWith("org.apache.spark.sql.execution.") || kind.startsWith("org.apache.spark.sql.hive.execution.")
+            || kind.startsWith("org.apache.spark.sql.hudi.command.");
         return sparks && name.endsWith("Command") && (name.startsWith("Create") || name.startsWith("Alter") || name.startsWith("Repair"));
     }
 

@@ -202,6 +202,30 @@ def _projected(plan: Plan, node: Node) -> list[tuple[int, ...]]:
     return [node.expressions_of("projectList")]
 
 
+def _within(argument: str) -> _Reader:
+    """Hudi's commands hold the plan of the one that they take the place of."""
+
+    def read(analysis: Analysis, node: Node) -> Changes:
+        index = node.plan_of(argument)
+        inner = None if index is None else analysis.plan.nodes[index]
+        return Changes(()) if inner is None else _READERS[inner.name](analysis, inner)
+
+    return read
+
+
+def _found_by(query: str) -> _Reader:
+    """A DELETE that holds a query for the rows that go."""
+
+    def read(analysis: Analysis, node: Node) -> Changes:
+        index = node.plan_of(query)
+        if index is None:
+            return Changes(())
+        analysis.look_at([index])
+        return Changes(analysis.plan.nodes[index].output, (), analysis.work.outcomes[index].rows)
+
+    return read
+
+
 _Reader = Callable[[Analysis, Node], Changes]
 _WAYS: Final[Mapping[str, Callable[[Plan, Node], list[tuple[int, ...]]]]] = {
     "Expand": _projections,
@@ -212,11 +236,14 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "DeleteCommand": _changed("target"),
     "DeleteFromPaimonTableCommand": _changed("relation"),
     "DeleteFromTable": _changed("table"),
+    "DeleteHoodieTableCommand": _found_by("query"),
     "MergeIntoCommand": _merged(CLAUSES, "target", "source", "condition"),
+    "MergeIntoHoodieTableCommand": _within("mergeInto"),
     "MergeIntoPaimonTable": _merged(ACTIONS, "targetTable", "sourceTable", "mergeCondition"),
     "MergeIntoTable": _merged(ACTIONS, "targetTable", "sourceTable", "mergeCondition"),
     "ReplaceData": _rewritten,
     "UpdateCommand": _changed("target"),
+    "UpdateHoodieTableCommand": _within("ut"),
     "UpdatePaimonTableCommand": _changed("relation"),
     "UpdateTable": _changed("table"),
     "WriteDelta": _rewritten,

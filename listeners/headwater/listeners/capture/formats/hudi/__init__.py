@@ -1,0 +1,69 @@
+"""Hudi: each commit is an instant of a table's timeline; a table is where its timeline is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from headwater.events import AlterTable, Format, Output, ShapedSource
+from headwater.listeners.capture.formats.hudi import procedures
+from headwater.listeners.capture.formats.hudi.commands import COMMANDS
+from headwater.listeners.capture.formats.hudi.ddl import evolved
+from headwater.listeners.capture.formats.hudi.places import OF_HUDI, place_of, placed
+from headwater.listeners.capture.formats.hudi.reads import versions_of
+from headwater.listeners.capture.formats.hudi.sinks import sink_of
+from headwater.listeners.capture.formats.hudi.written import loose_output, outcome_of
+from headwater.listeners.capture.formats.protocol import Described, Outcome, Target, Version
+from headwater.listeners.capture.plan.tree import Node, Plan
+from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.statements import Facts, Statement
+
+__all__ = ["COMMANDS", "FORMAT", "Hudi"]
+
+_AS_OF: Final = "as.of.instant"
+
+
+class Hudi:
+    @property
+    def format(self) -> Format:
+        return Format.HUDI
+
+    def source(self, node: Node, plan: Plan, scene: Scene) -> Described | None:
+        place = place_of(node, plan)
+        if place is None:
+            return None
+        source = ShapedSource(
+            dataset=placed(place.path, scene.site),
+            table=place.table,
+            format=Format.HUDI,
+            columns=place.columns,
+            partitioning=place.partitioning,
+        )
+        hints = {
+            "path": place.path,
+            "changes": place.changes,
+            "empty": place.empty,
+            "asked": node.args["relation"].get("options", {}).get(_AS_OF),
+            "site": scene.site,
+        }
+        return Described(node.index, source, versioned=True, hints=hints, hidden=OF_HUDI)
+
+    def sink(self, node: Node, plan: Plan, scene: Scene) -> Target | None:
+        return sink_of(node, plan, scene)
+
+    def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
+        return versions_of(source, plan, facts)
+
+    def written(self, target: Target, statement: Statement) -> Outcome:
+        if "procedure" in target.hints:
+            return procedures.outcome_of(target, statement)
+        return outcome_of(target, statement)
+
+    def loose(self, fact: Mapping[str, Any], scene: Scene) -> tuple[Output, ...]:
+        return loose_output(fact, scene)
+
+    def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
+        return evolved(target, statement, scene)
+
+
+FORMAT: Final = Hudi()

@@ -1,0 +1,113 @@
+package headwater.capture;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.HoodieCatalogTable;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand;
+import org.apache.spark.sql.hudi.command.CallProcedureHoodieCommand;
+import org.apache.spark.sql.hudi.command.procedures.ProcedureArgs;
+import org.apache.spark.sql.hudi.command.procedures.ProcedureParameter;
+
+/** Which tables a command of Hudi's is about: where they are. The one that is written comes first. */
+final class HudiTargets {
+    private static final String COMMANDS = "org.apache.spark.sql.hudi.command.";
+    private static final String[] WRITING = {"Insert", "Update", "Delete", "MergeInto", "CreateHoodieTableAs"};
+
+    private HudiTargets() { }
+
+    static boolean isHudis(LogicalPlan plan) { return plan.getClass().getName().startsWith(COMMANDS) || isSaved(plan); }
+
+    private static boolean isSaved(LogicalPlan plan) {
+        return plan instanceof SaveIntoDataSourceCommand
+            && ((SaveIntoDataSourceCommand) plan).dataSource().getClass().getName().startsWith("org.apache.hudi.");
+    }
+
+    /** Whether all that the command commits asks for callbacks. */
+    static boolean callsBack(LogicalPlan plan) {
+        String name = plan.getClass().getSimpleName();
+        for (int i = 0; i < WRITING.length; i++) if (name.startsWith(WRITING[i])) return true;
+        return isSaved(plan);
+    }
+
+    static Map options(LogicalPlan plan) {
+        return isSaved(plan) ? Values.javaMap(((SaveIntoDataSourceCommand) plan).options()) : new HashMap();
+    }
+
+    static void collect(LogicalPlan plan, SparkSession session, Set found) throws Exception {
+        if (isSaved(plan)) {
+            Object path = options(plan).get("path");
+            if (path != null) found.add(new org.apache.hadoop.fs.Path(path.toString()).toString());
+        } else if (plan instanceof CallProcedureHoodieCommand) {
+            called((CallProcedureHoodieCommand) plan, session, found);
+        } else {
+            scala.Product command = (scala.Product) plan;
+            for (int i = 0; i < command.productArity(); i++) argument(Options.get(command.productElement(i)), session, found);
+        }
+    }
+
+    private static void argument(Object argument, SparkSession session, Set found) throws Exception {
+        if (argument instanceof HoodieCatalogTable) found.add(((HoodieCatalogTable) argument).tableLocation());
+        else if (argument instanceof CatalogTable) named(((CatalogTable) argument).identifier(), session, found);
+        else if (argument instanceof TableIdentifier) named((TableIdentifier) argument, session, found);
+        else if (argument instanceof LogicalPlan) relations((LogicalPlan) argument, session, found);
+    }
+
+    private static void relations(LogicalPlan plan, SparkSession session, Set found) throws Exception {
+        if (plan instanceof LogicalRelation) {
+            Object table = Options.get(((LogicalRelation) plan).catalogTable());
+            if (HudiEye.client(((LogicalRelation) plan).relation()) != null)
+                found.add(HudiEye.client(((LogicalRelation) plan).relation()).getBasePath().toString());
+            else if (table != null) named(((CatalogTable) table).identifier(), session, found);
+        }
+        List children = PlanWriter.list(plan.children());
+        for (int i = 0; i < children.size(); i++) relations((LogicalPlan) children.get(i), session, found);
+    }
+
+    private static void named(TableIdentifier name, SparkSession session, Set found) {
+        try {
+            SessionCatalog catalog = session.sessionState().catalog();
+            if (!catalog.tableExists(name)) return;
+            Object location = Options.get(catalog.getTableMetadata(name).storage().locationUri());
+            if (location != null) found.add(location.toString());
+        } catch (Throwable gone) {
+            // dropped meanwhile
+        }
+    }
+
+    /** By the arguments that procedures have for a table. */
+    private static void called(CallProcedureHoodieCommand call, SparkSession session, Set found) throws Exception {
+        Object path = value(call, "path");
+        TableIdentifier name = name(call, session);
+        if (path != null) found.add(new org.apache.hadoop.fs.Path(path.toString()).toString());
+        else if (name != null) named(name, session, found);
+    }
+
+    /** The table that a procedure was called for, with its database; null of any other command. */
+    static TableIdentifier name(LogicalPlan plan, SparkSession session) throws Exception {
+        if (!(plan instanceof CallProcedureHoodieCommand)) return null;
+        Object text = value((CallProcedureHoodieCommand) plan, "table");
+        if (text == null) return null;
+        TableIdentifier name = session.sessionState().sqlParser().parseTableIdentifier(text.toString());
+        return name.database().isDefined() ? name
+            : new TableIdentifier(name.table(), new scala.Some(session.catalog().currentDatabase()));
+    }
+
+    private static Object value(CallProcedureHoodieCommand call, String name) throws Exception {
+        ProcedureArgs args = call.args();
+        Object place = args.map().get(name);
+        ProcedureParameter[] parameters = call.procedure().parameters();
+        for (int i = 0; !args.isNamedArgs() && i < parameters.length; i++)
+            if (parameters[i].name().equals(name)) place = args.map().get(String.valueOf(parameters[i].index()));
+        InternalRow row = args.internalRow();
+        return place == null ? null : row.get(((Number) place).intValue(), org.apache.spark.sql.types.DataTypes.StringType);
+    }
+}
