@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.drivers import PYTHON, SECONDS, SESSION, Place
+from headwater.events.avro import Codec
+from headwater.events.envelope import Event
+from headwater.events.jobs import Committed, JobStatus, JobStatusChanged
+from tests.contract.test_log_listener import records_of
+from tests.integration.drivers import BIN, PYTHON, SECONDS, SESSION, Place
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 WRITE = "spark.range(3).write.saveAsTable('t')\n"
@@ -33,11 +37,14 @@ def place(tmp_path: Path, java_home: Path) -> Place:
     ("end", "code", "status", "error"),
     [
         ("", 0, "ENDED", None),
+        ("import sys; sys.exit(0)", 0, "ENDED", None),
         ("raise SystemExit(3)", 3, "ENDED", None),
         ("spark.stop()\nraise SystemExit(3)", 3, "ENDED", None),
         ("raise ValueError('no')", 1, "FAILED", "ValueError"),
         ("try: raise ValueError('no')\nfinally: spark.stop()", 1, "FAILED", "ValueError"),
         ("with spark: raise ValueError('no')", 1, "FAILED", "ValueError"),
+        ("spark.stop()\nraise ValueError('no')", 1, "ENDED", None),  # of what came after Spark nothing is known
+        ("spark._jvm.scala.collection.immutable.List.empty().head()", 1, "FAILED", "Py4JJavaError"),
         (
             "import atexit; atexit.register(spark.stop)\nspark.sql('SELECT * FROM nowhere')",
             1,
@@ -46,6 +53,7 @@ def place(tmp_path: Path, java_home: Path) -> Place:
         ),
         ("import os; os.kill(os.getpid(), 15)", -15, "KILLED", None),
         ("raise KeyboardInterrupt", -2, "KILLED", None),
+        ("import os, signal; signal.raise_signal(2)", -2, "KILLED", None),
     ],
 )
 def test_ends_without_anybody_who_waits_for_them(
@@ -67,6 +75,34 @@ def test_an_end_that_nobody_sees_is_told_by_nobody(place: Place) -> None:
     assert ended.kinds()[:2] == ["JobStarted", "JobStatusChanged"]
     assert ended.statuses() == []
     assert "Closed" not in ended.kinds()
+
+
+def test_a_driver_that_was_killed_is_told_once_however_many_find_it(place: Place) -> None:
+    """By those who ship its spool, at the same time here, to the log that it had written to itself."""
+    log = place.folder / "log"
+    place.configure({"spark.headwater.listeners": "log", "spark.headwater.log.dir": str(log)})
+    told_so_far = "import headwater.listeners\nassert headwater.listeners.install(spark).flush()\n"
+    ended = place.python(SESSION + WRITE + told_so_far + "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    assert ended.code == -signal.SIGKILL, ended.err
+    flags = ["--spool-dir", str(place.folder / "spool"), "--conf", "spark.headwater.listeners=log"]
+    ship = [str(BIN / "headwater"), "spool", "ship", *flags, "--conf", f"spark.headwater.log.dir={log}"]
+    shippers = [place.start(ship) for _ in range(3)]
+    for each in shippers:
+        each.communicate(timeout=SECONDS)
+    assert 0 in {each.returncode for each in shippers}
+    again = place.run(*ship)
+    assert again.code == 0, again.err
+    codec = Codec()
+    events = [event for record in records_of(log) if isinstance(event := codec.decode(record.value), Event)]
+    told = {event.event_id: event for event in events}  # two that ship one spool may make a copy
+    statuses = [event for event in told.values() if isinstance(event, JobStatusChanged)]
+    assert [(event.status, event.inferred) for event in statuses] == [
+        (JobStatus.RUNNING, False),
+        (JobStatus.KILLED, True),
+    ]
+    assert any(isinstance(event, Committed) for event in told.values())
+    assert len({event.producer for event in told.values()}) == 1
+    assert not list((place.folder / "spool").glob("*/*.segment"))
 
 
 def test_a_handled_error_on_the_way_of_stop_is_no_failure(place: Place) -> None:
@@ -131,6 +167,38 @@ def test_a_driver_that_is_killed_while_spark_works(place: Place) -> None:
     assert ended.code == -signal.SIGTERM
     assert ended.statuses() == ["orders KILLED"]
     assert ended.of("JobStatusChanged")[-1]["signal"] == signal.SIGTERM
+
+
+def test_it_tells_that_it_is_alive_and_that_it_is_gone(place: Place) -> None:
+    place.configure({"spark.headwater.job.heartbeat": "1s"})
+    job = (
+        f"import time\ndeadline = time.monotonic() + 60\n{SESSION}told = open({str(place.told)!r})\n"
+        "while told.seek(0) or told.read().count('Heartbeat') < 2 and time.monotonic() < deadline: time.sleep(0.05)\n"
+    )
+    ended = place.python(job + "spark.stop()")
+    assert ended.code == 0, ended.err
+    beats = ended.of("Heartbeat")
+    assert len(beats) >= 2
+    assert {(beat["job"]["name"], beat["interval"]) for beat in beats} == {("orders", 1)}
+    assert {beat["run"] for beat in beats} == {ended.of("JobStarted")[0]["run"]}
+    assert ended.kinds()[-2:] == ["JobStatusChanged", "Closed"]
+    assert ended.events[-1]["complete"] is True
+    sequences = [event["sequence"] for event in ended.events]
+    assert sequences == [*range(1, len(sequences) + 1)], "whoever sees a Heartbeat knows what is missing before it"
+
+
+def test_without_pinned_threads_blocks_are_not_told_apart_and_the_rest_is_told(place: Place) -> None:
+    job = (
+        SESSION
+        + "import headwater.listeners as headwater\n"
+        + "for _ in range(2):\n    with headwater.job('block') as entry: assert entry.run is None\n"
+        + "with headwater.job('block'): spark.range(3).write.saveAsTable('t')\nspark.stop()\n"
+    )
+    ended = place.python(job, PYSPARK_PIN_THREAD="false")
+    assert ended.code == 0, ended.err
+    assert [event["job"]["name"] for event in ended.of("Committed")] == ["orders.spark_catalog.default.t"]
+    assert ended.statuses() == ["orders ENDED"]
+    assert ended.err.count("PYSPARK_PIN_THREAD is false") == 1
 
 
 def test_three_contexts_one_after_the_other(place: Place) -> None:

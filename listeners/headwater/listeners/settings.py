@@ -76,6 +76,8 @@ class Settings(Config):
     job_namespace: Text = DEFAULT_JOB_NAMESPACE
     job_code_version: Text | None = None
     """Which version of its code a job is: nobody else can tell."""
+    job_heartbeat: Annotated[Seconds, Field(ge=1)] = 60.0
+    """How often an application tells that it is alive."""
 
     spool_dir: Path = Field(default_factory=spool_directory)
     spool_fsync: Fsync = Fsync.INTERVAL

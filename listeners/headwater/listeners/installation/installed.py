@@ -104,7 +104,7 @@ class Installation:
         bus.attribute(jobs.application_job, jobs.application_run)
         jobs.begin()
         self._capture = self._started_capture(settings, bus, jobs)
-        self._desk = Desk(self.context, jobs, self._drain, bus.dropped)
+        self._desk = Desk(self.context, jobs, self._drain, bus.dropped, heartbeat=settings.job_heartbeat)
         if self._is_wanted:
             blocks.serve(self._desk)
 

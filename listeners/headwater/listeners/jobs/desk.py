@@ -14,7 +14,6 @@ from headwater.listeners.jobs.runs import Block, Jobs
 from headwater.listeners.jobs.worker import Worker
 
 _LOG = logging.getLogger(__name__)
-HEARTBEAT: Final = 60
 _TAGS: Final = "spark.job.tags"
 """The local property that job tags are kept in, with commas."""
 _PATIENCE: Final = 30.0
@@ -31,7 +30,7 @@ class Desk:
         drain: Callable[[float], bool],
         dropped: Callable[[], Counts],
         *,
-        heartbeat: float = HEARTBEAT,
+        heartbeat: float,
     ) -> None:
         self._context = context
         self._jobs = jobs
