@@ -112,6 +112,15 @@ def test_a_link_is_followed_to_where_the_script_is(tmp_path: Path) -> None:
         (["-m", "headwater"], "headwater/__main__.py"),
         (["--conf", "spark.x", "job.py"], "'spark.x' isn't KEY=VALUE"),
         (["--cnf", "a=b", "job.py"], "--cnf"),
+        (["--connect", "job.py"], "what would job.py do? Behind -- stand flags of spark-submit"),
+        (["--connect", "--class", "a.B"], "--connect and --class"),
+        (["--connect", "--thrift", "--port", "1"], "spark.connect.grpc.binding.port and spark.hadoop.hive.server2"),
+        (
+            ["--connect", "--port", "70000"],
+            "'70000' is no port: a number from 1 to 65535 (given as --port or HEADWATER",
+        ),
+        (["--port", "1", "job.py"], "--port is for --connect or --thrift"),
+        (["--class", "a.B"], "say the jar that a.B is in"),
     ],
 )
 def test_what_cannot_be_run_is_told(
@@ -132,6 +141,8 @@ def test_what_cannot_be_run_is_told(
         (["--conf=a=b", "-m", "job"], ["--conf=a=b"], ["-m", "job"]),
         (["--", "--help"], [], ["--help"]),
         (["--help", "job.py"], ["--help"], ["job.py"]),
+        (["--connect", "--port", "1", "--", "--master", "x"], ["--connect", "--port", "1"], ["--master", "x"]),
+        (["--class", "a.B", "app.jar", "--port"], ["--class", "a.B"], ["app.jar", "--port"]),
     ],
 )
 def test_what_stands_behind_the_script_is_the_scripts(words: list[str], own: list[str], rest: list[str]) -> None:

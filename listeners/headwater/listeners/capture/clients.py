@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
-from headwater.events import ErrorDetails, Event, JobName, Sink, StatementFailed, TableName
+from headwater.events import Event, JobName, Sink, StatementFailed, TableName
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.clients import Client, client_in
+from headwater.listeners.jobs.endings import in_words
 
 _STATUS: Final = re.compile(r"[A-Z_]+: (?=\[)")
 """What gRPC puts before a message."""
-_CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]")
-_SQL_STATE: Final = re.compile(r"SQLSTATE: ([0-9A-Z]{5})\b")
 _PLAN: Final = ";\n"
 """Behind this an analysis error shows the plan, with the literals that are in it."""
 _WHOLE_NAME: Final = 3
@@ -57,7 +56,7 @@ def client_events(record: Mapping[str, Any], sessions: Sessions, scene: Scene) -
         run=session.run,
         parent_job=sessions.application_job,
         outputs=tuple(_sink(name, scene) for name in record["targets"]),
-        error=_error(record["message"]),
+        error=in_words("unknown", _STATUS.sub("", record["message"], count=1).partition(_PLAN)[0]),
     )
 
 
@@ -66,14 +65,3 @@ def _sink(name: Sequence[str], scene: Scene) -> Sink:
     if len(name) == _WHOLE_NAME and scene.catalog_called(name[0]) is not None:
         return Sink(dataset=None, table=TableName(catalog=name[0], database=name[1], table=name[2]))
     return Sink(dataset=None, opaque=".".join(name))
-
-
-def _error(message: str) -> ErrorDetails:
-    text = _STATUS.sub("", message, count=1).partition(_PLAN)[0]
-    condition, state = _CONDITION.match(text), _SQL_STATE.search(text)
-    return ErrorDetails(
-        type="unknown",
-        message=text,
-        condition=condition[1] if condition else None,
-        sql_state=state[1] if state else None,
-    )

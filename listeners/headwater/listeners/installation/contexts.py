@@ -68,6 +68,14 @@ class Contexts:
             if not self.exits.is_awaited:
                 self._end_later(stopped)
 
+    def leave(self, ending: Ending) -> None:
+        """The process is about to end so."""
+        with self._lock:
+            running = list(self._running)
+        for each in running:
+            if each.jobs is not None:
+                each.jobs.leave(ending)
+
     def end_all(self, ending: Ending) -> None:
         """The process ends so."""
         with self._lock:

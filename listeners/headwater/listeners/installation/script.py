@@ -89,7 +89,7 @@ def module(name: str) -> Program:
 def run(program: Program, arguments: Sequence[str], configuration: Mapping[str, str]) -> NoReturn:
     """Run it as the main program with headwater enabled in the SparkContexts that it makes, and end as it ends, by a
     SystemExit. How its runs ended is told when the interpreter ends, with its threads and what it registered."""
-    _configure({hook.ENABLED: "true", **configuration})
+    configure({hook.ENABLED: "true", **configuration})
     hook.watch()
     exits = contexts.exits
     exits.is_awaited = True
@@ -109,9 +109,11 @@ def run(program: Program, arguments: Sequence[str], configuration: Mapping[str, 
     raise SystemExit(0)
 
 
-def _configure(configuration: Mapping[str, str]) -> None:
-    """As spark-submit's `--conf` does it: what the script itself says goes before it."""
-    options = " ".join(f"--conf {quote(f'{key}={value}')}" for key, value in configuration.items())
+def configure(configuration: Mapping[str, str], submitted: Sequence[str] = ()) -> None:
+    """As spark-submit's `--conf` does it: what the script itself says goes before it. `submitted` are further flags of
+    spark-submit."""
+    words = [f"--conf {quote(f'{key}={value}')}" for key, value in configuration.items()]
+    options = " ".join([*words, *map(quote, submitted)])
     os.environ[_SUBMIT_ARGUMENTS] = f"{options} {os.environ.get(_SUBMIT_ARGUMENTS, _NO_ARGUMENTS)}"
 
 

@@ -31,15 +31,7 @@ class Ending:
         if self.error is None:
             return self.told
         kind = type(self.error)
-        message = _message(self.error)
-        condition = _CONDITION.match(message)
-        state = _SQL_STATE.search(message)
-        return ErrorDetails(
-            type=f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins."),
-            message=message,
-            condition=condition[1] if condition else None,
-            sql_state=state[1] if state else None,
-        )
+        return in_words(f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins."), _message(self.error))
 
 
 ENDED: Final = Ending(status=JobStatus.ENDED)
@@ -58,6 +50,18 @@ def of_exit(error: BaseException | None) -> Ending:
     if isinstance(error, GeneratorExit):  # a generator that nobody reads to its end
         return ENDED
     return Ending(status=JobStatus.FAILED, error=error)
+
+
+def in_words(kind: str, message: str) -> ErrorDetails:
+    """An error by its class and message; Spark's own say in their message which one it is."""
+    condition = _CONDITION.match(message)
+    state = _SQL_STATE.search(message)
+    return ErrorDetails(
+        type=kind,
+        message=message[:_LONGEST],
+        condition=condition[1] if condition else None,
+        sql_state=state[1] if state else None,
+    )
 
 
 def exit_code_of(error: SystemExit) -> int:

@@ -66,7 +66,7 @@ public final class Facts {
      * Facts of executions whose end never came, or came before the fact: a tenth of all executions, those with the
      * smallest ids. What is left unread there must not keep out what is noted now.
      */
-    private static synchronized void forgetOldest() {
+    static synchronized void forgetOldest() {
         if (HELD.get() <= MOST) return;
         TreeMap byAge = new TreeMap();
         for (Iterator i = BY_EXECUTION.keySet().iterator(); i.hasNext();) {

@@ -116,7 +116,7 @@ final class Running {
         forget(known.statement);
     }
 
-    private synchronized void forget(Statement statement) {
+    synchronized void forget(Statement statement) {
         for (int i = 0; i < statement.executions.size(); i++) {
             open.remove(statement.executions.get(i));
             Facts.take(statement.executions.get(i).toString());

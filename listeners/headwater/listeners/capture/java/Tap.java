@@ -93,7 +93,7 @@ public final class Tap extends SparkListener {
     }
 
     /** What Spark itself had no room for, events of all kinds, and what went wrong that no text tells. */
-    private synchronized void tellLost() {
+    synchronized void tellLost() {
         long now = droppedBySpark.getCount();
         if (now > lost) texts.mark(new Json().open().entry("kind", "lost").entry("count", now - lost).close().toString());
         lost = now;

@@ -1,0 +1,80 @@
+"""A server that `headwater run` hosts, and its clients: each a process of its own."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headwater.local.cache import cache_directory
+from tests.integration.drivers import BIN, SECONDS, Ended, Event, Place
+
+
+@dataclass
+class Served:
+    """A server while it runs, and what was told when it has ended."""
+
+    port: int
+    address: str
+    ended: Ended | None = field(default=None)
+
+    def told(self) -> Ended:
+        assert self.ended is not None
+        return self.ended
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def configure(place: Place, packages: tuple[str, ...], conf: Mapping[str, str]) -> None:
+    """With these packages, out of headwater's cache."""
+    jars = {"spark.jars.packages": ",".join(packages), "spark.jars.ivy": str(cache_directory() / "ivy")}
+    place.configure(
+        {
+            **(jars if packages else {}),
+            **{key: value.replace("{warehouse}", str(place.folder)) for key, value in conf.items()},
+        }
+    )
+
+
+@contextmanager
+def serving(place: Place, *words: str, ending: signal.Signals = signal.SIGTERM) -> Generator[Served, None, None]:
+    """`headwater --output json run …`, from when clients can come until it is stopped by this signal."""
+    port = free_port()
+    command: list[str | Path] = [BIN / "headwater", "--output", "json", "run", *words, "--port", str(port)]
+    with (place.folder / "server.log").open("w+") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=place.folder,
+            env=place.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+        with process:
+            try:
+                assert process.stdout is not None
+                line = next((line for line in process.stdout if line.startswith("{")), "")  # Ivy has its say before
+                assert line, Path(log.name).read_text()
+                served = Served(port, json.loads(line)["record"]["address"])
+                yield served
+                process.send_signal(ending)
+                out, _ = process.communicate(timeout=SECONDS)
+            finally:
+                process.kill()
+        served.ended = place.ended(process.returncode, out, Path(log.name).read_text())
+
+
+def sessions(ended: Ended) -> list[Event]:
+    """What was told of sessions that began."""
+    return [event for event in ended.of("JobStarted") if event["scope"] == "SESSION"]

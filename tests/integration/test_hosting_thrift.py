@@ -1,0 +1,111 @@
+"""`headwater run --thrift`: two users at a time by beeline, Hive's own JDBC client. What is true is what they said."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.integration.drivers import SECONDS, Ended, Place
+from tests.integration.java_programs import java
+from tests.integration.servers import Served, configure, serving, sessions
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+BEELINE = "org.apache.hive.beeline.BeeLine"
+USERS = ("anna", "ben")
+SAME = "INSERT INTO both SELECT 7"
+"""Both say this, word for word, at about the same time."""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Ended:
+    place = Place(tmp_path_factory.mktemp("thrift"), java_home, enabled=False)
+    in_memory = {
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.hadoop.hive.server2.thrift.bind.host": "127.0.0.1",
+    }
+    configure(place, (), {**in_memory, "spark.app.name": "server"})
+    with serving(place, "--thrift", ending=signal.SIGINT) as served:
+        assert served.address == f"jdbc:hive2://127.0.0.1:{served.port}/"
+        _wait(_beeline(served, java_home, "anna", "CREATE TABLE both (n INT) USING parquet"))
+        running = [
+            _beeline(
+                served,
+                java_home,
+                user,
+                f"CREATE TABLE of_{user} (n INT) USING parquet",
+                f"SET spark.headwater.job.name = of {user}",
+                f"INSERT INTO of_{user} SELECT 1",
+                SAME,
+                f"INSERT INTO of_{user} SELECT nope FROM both",
+                "SELECT count(*) FROM both",
+            )
+            for user in USERS
+        ]
+        for each in running:
+            _wait(each)
+        counted = _wait(_beeline(served, java_home, "carol", "SELECT count(*) FROM both"))
+        assert "| 2 " in counted.replace("\n", " "), "each statement ran once"
+    assert served.ended is not None
+    return served.ended
+
+
+def _beeline(served: Served, java_home: Path, user: str, *statements: str) -> subprocess.Popen[str]:
+    words = [word for statement in statements for word in ("-e", statement)]
+    flags = ["-u", served.address, "-n", user, "--silent=true", "--force=true"]
+    command = java(java_home, BEELINE, *flags, *words)
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def _wait(process: subprocess.Popen[str]) -> str:
+    with process:
+        return process.communicate(timeout=SECONDS)[0]
+
+
+def test_each_statement_is_told_once_and_is_its_users(told: Ended) -> None:
+    committed = [(e["user"], e["outputs"][0]["table"]["table"], e["job"]["name"]) for e in told.of("Committed")]
+    assert sorted(committed) == [
+        ("anna", "both", "of anna"),
+        ("anna", "of_anna", "of anna"),
+        ("ben", "both", "of ben"),
+        ("ben", "of_ben", "of ben"),
+    ]
+    assert len({e["operation"] for e in told.of("Committed")}) == len(committed)
+    made = [(e["user"], e["identifier"]["table"]) for e in told.of("CreateTable")]
+    assert sorted(made) == [("anna", "both"), ("anna", "of_anna"), ("ben", "of_ben")]
+    assert told.of("Gap") == []
+
+
+def test_a_session_is_a_run_that_ends_when_it_is_closed(told: Ended) -> None:
+    began = sessions(told)
+    assert sorted(e["user"] for e in began) == ["anna", "anna", "ben"], "carol did nothing but read"
+    assert {e["tags"]["client.server"] for e in began} == {"thrift"}
+    runs = {e["run"]: e["user"] for e in began}
+    assert all(runs[e["run"]] == e["user"] for e in [*told.of("Committed"), *told.of("StatementFailed")])
+    assert sorted(told.statuses()) == [
+        "server KILLED",
+        "server.anna ENDED",
+        "server.anna ENDED",
+        "server.ben ENDED",
+    ]
+
+
+def test_what_fails_before_it_runs_is_told(told: Ended) -> None:
+    failed = {e["user"]: e for e in told.of("StatementFailed")}
+    assert set(failed) == set(USERS)
+    assert len(told.of("StatementFailed")) == len(USERS)
+    for user, event in failed.items():
+        assert [sink["opaque"] for sink in event["outputs"]] == [f"of_{user}"]
+        assert event["error"]["condition"] == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+        assert "Relation" not in event["error"]["message"], "without the plan"
+
+
+def test_ctrl_c_stops_it(told: Ended) -> None:
+    assert told.code == -signal.SIGINT, told.err
+    assert told.of("JobStatusChanged")[-1]["signal"] == signal.SIGINT
+    assert told.kinds()[-1] == "Closed"
+    assert "Traceback" not in told.err
