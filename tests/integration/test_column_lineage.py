@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,51 @@ def test_what_only_dataframes_have(spark: SparkSession, reader: PlanReader, name
     frame: Frame = FRAMES[name]
     plan = Plan.parse(reader.of(frame.make(spark)))
     assert told(plan) == edges(frame.edges)
+
+
+TWICE = (
+    "select customer from orders group by customer having max(id) > 1 and count(distinct status) > 2",
+    "select customer from orders group by customer order by max(id)",
+    "select upper(status) from orders group by rollup(upper(status))",
+    "select id from orders group by id having max((select min(id) from customers)) > 1",
+)
+OBSERVED = {
+    "observed": lambda spark: spark.table("orders").observe(_observation(), _max("id")),
+    "temporary": lambda spark: [spark.table("orders").createOrReplaceTempView("t"), spark.sql("select id from t")][1],
+    "formatted": lambda spark: spark.sql("select id from {orders}", orders=spark.table("orders")),
+}
+
+
+def _asked(query: str, spark: Any) -> Any:
+    return spark.sql(query)
+
+
+def _observation() -> Any:
+    from pyspark.sql import Observation
+
+    return Observation()
+
+
+def _max(column: str) -> Any:
+    from pyspark.sql import functions
+
+    return functions.max(column)
+
+
+def test_what_is_told_twice_is_one_text(spark: SparkSession, reader: PlanReader) -> None:
+    """Whatever Spark makes up for a statement: ids of columns in names, of observations, names of views."""
+    inside: Any = spark
+    made: dict[str, Callable[[Any], Any]] = {query: partial(_asked, query) for query in (*QUERIES, *TWICE)}
+    made |= {name: frame.make for name, frame in FRAMES.items()} | OBSERVED
+    for what, make in made.items():
+        first = reader.of(make(spark))
+        inside._jsparkSession.sessionState().catalog().invalidateAllCachedTables()  # or columns have the ids they had
+        assert reader.of(make(spark)) == first, what
+
+
+def test_a_users_own_name_is_kept_whatever_it_looks_like(reader: PlanReader) -> None:
+    plan = reader.sql("select id as `max(id#7)`, name as `a#1` from customers")
+    assert [plan["attributes"][each][0] for each in plan["nodes"][-1]["out"]] == ["max(id#7)", "a#1"]
 
 
 @pytest.mark.parametrize(

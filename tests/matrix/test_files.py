@@ -167,6 +167,15 @@ CASES = (
         rows=1,
     ),
     Case(
+        "overwrite dynamically, by a query that is optimized",
+        dynamically("INSERT OVERWRITE {db}.b SELECT id + 0, s FROM {db}.a WHERE s = 'x' AND 1 = 1"),
+        "b",
+        OVERWRITE,
+        Extent.PART,
+        ("a",),
+        rows=1,
+    ),
+    Case(
         "ctas",
         "CREATE TABLE {db}.c USING {format} AS SELECT id, s FROM {db}.a",
         "c",

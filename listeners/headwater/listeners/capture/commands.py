@@ -51,4 +51,6 @@ class Command:
     """Told before the write's commit."""
     ignored: str | None = None
     """Why nothing is told of it."""
+    proven: bool = False
+    """What it tells of a catalog rests on commits that hooks noted: so it is told of a statement that failed, too."""
     formats: tuple[str, ...] = field(default=())

@@ -9,7 +9,15 @@ from typing import Any, Final
 
 from headwater.events import CatalogContext, Database, DatabaseName, DatasetId, Life, Table, TableName, View
 from headwater.events.base import Texts
-from headwater.events.identity import Catalog, IdentityError, Site, Unknown, catalog_of, table_identity
+from headwater.events.identity import (
+    Catalog,
+    IdentityError,
+    Site,
+    Unknown,
+    catalog_of,
+    dataset_of_path,
+    table_identity,
+)
 from headwater.events.redaction import Redactor
 
 SESSION_CATALOG: Final = "spark_catalog"
@@ -103,10 +111,11 @@ class Scene:
         return self._named(name, self.conf.get(prefix, class_name), options)
 
     def dataset(self, catalog: NamedCatalog, name: TableName, location: str | None) -> DatasetId | None:
-        """The dataset that a table is; none where it isn't known what its catalog points at."""
-        if isinstance(catalog.catalog, Unknown):
-            return None
+        """The dataset that a table is: by its location, whatever its catalog points at (a metastore in the driver
+        has no address); without a location, none where that isn't known."""
         try:
+            if isinstance(catalog.catalog, Unknown):
+                return None if location is None else dataset_of_path(location, self.site)
             found = table_identity(catalog.catalog, name, self.site, location)
         except IdentityError:
             return None

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
-from headwater.events import CatalogModification, Event, Gap, GapReason, JobEvent
+from headwater.events import CatalogModification, Event, Gap, GapReason, JobEvent, Output
 from headwater.listeners.capture.batch.commits import By, Commits
+from headwater.listeners.capture.batch.failed import Failures
 from headwater.listeners.capture.batch.kept import Keeping
+from headwater.listeners.capture.batch.loose import loose
 from headwater.listeners.capture.batch.omitted import Omitting
+from headwater.listeners.capture.batch.rdds import HOOK as HOOK_OF_JOBS
+from headwater.listeners.capture.batch.rdds import Rdds
 from headwater.listeners.capture.batch.shapes import ShapeOfWrite, shape_of_reading
 from headwater.listeners.capture.batch.work import Work
 from headwater.listeners.capture.clients import asked, client_events
 from headwater.listeners.capture.commands import Command
-from headwater.listeners.capture.formats import all_formats
-from headwater.listeners.capture.formats.protocol import TellsLoose
 from headwater.listeners.capture.plans import Known, Plans
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.statements import Statement, statement_of
@@ -42,6 +44,8 @@ class Teller:
         self._keeping = Keeping()
         self._omitting = omitting
         self._queries = Queries(scene, jobs)
+        self._rdds = Rdds(scene, commits)
+        self._failures = Failures(scene, commits, omitting)
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Tell what a record of the tap says. Whatever goes wrong is told as a Gap."""
@@ -75,16 +79,31 @@ class Teller:
 
     def _loose(self, record: Mapping[str, Any]) -> Iterator[Event]:
         """What was committed by calling a library, without a statement around it."""
-        fact = record["fact"]
-        told = [each.loose(fact, self._scene) for each in all_formats() if isinstance(each, TellsLoose)]
-        outputs = tuple(output for each in told for output in each)
-        if outputs:
-            sink = outputs[0].table or outputs[0].dataset
-            found = self._jobs.attribution({}, (), None if sink is None else str(sink))
-            yield self._commits.loose(outputs, By(found.job, found.run, found.parent_job))
-        if not outputs or any(output.snapshot is None for output in outputs):
+        fact, whole = record["fact"], False
+        if fact.get("hook") == HOOK_OF_JOBS:
+            output = self._rdds.output(fact)
+            yield from self._rdds.events(fact, output, self._of_place(output, (fact.get("tags") or "").split(",")))
+            return
+        for each in loose((fact,), self._scene, self._omitting):
+            yield from (event.model_copy(update=self._outside()) for event in each.altered)
+            if each.outputs:
+                yield self._commits.loose(each.outputs, self._of_place(each.outputs[0]))
+            whole = each.whole
+        if not whole:
             detail = f"{fact.get('hook', 'something')} was committed outside of any statement"
             yield self._gap(record, GapReason.NOT_SUPPORTED, detail)
+
+    def _outside(self) -> dict[str, object]:
+        found = self._jobs.attribution({}, (), None)
+        return {"job": found.parent_job, "run": found.run}
+
+    def _of_place(self, output: Output | None, tags: Iterable[str] = ()) -> By:
+        sink = None
+        if output is not None:
+            place = f"{output.dataset.namespace}.{output.dataset.name}" if output.dataset else None
+            sink = str(output.table) if output.table else place
+        found = self._jobs.attribution({}, tags, sink)
+        return By(found.job, found.run, found.parent_job)
 
     def _statement(self, record: Mapping[str, Any]) -> Iterator[Event]:
         known = self._plans.known(record)
@@ -204,8 +223,8 @@ class Teller:
     def _told(self, statement: Statement, known: Known, command: Command) -> Iterator[Event]:
         by = self._by(statement, known.shape)
         if statement.failure is not None:
-            if known.shape is not None:
-                yield self._commits.failed(statement, known.shape, by)
+            for draft in self._failures.events(known.node, statement, known.shape, command, by):
+                yield _accounted(draft, statement, by)
             return
         yield from self._modified(statement, known, command)
         if known.shape is not None:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from headwater.events import (
     Committed,
+    Effect,
     ErrorDetails,
     Event,
     Gap,
@@ -40,7 +41,7 @@ from headwater.listeners.capture.statements import Facts, MicroBatch, Statement
 
 _REMEMBERED: Final = 10_000
 _UNTOLD: Final = Version()
-_NO_VERSION: Final = {"snapshot": None, "version": None, "parent": None, "candidates": ()}
+_MAYBE: Final = "the statement failed, and whether it had committed something before isn't seen"
 _PLACE: Final = ("dataset", "table", "life", "format", "branch", "main", "opaque")
 
 
@@ -82,14 +83,14 @@ class Commits:
         shape = work.shape
         outcomes = [self._outcome(*each) for each in zip(shape.parts, work.of_parts, strict=True)]
         if shape.parts and not any(each.outputs or each.gap for each in outcomes):
+            if statement.failure is not None:
+                yield from self._evolved(statement, work, certain=False)
             return
         barrier = self._next_barrier() if statement.stream is None else statement.stream.barrier
         if barrier is None:
             yield self._without_barrier(statement, by)
             return
-        for reached, each in zip(shape.parts, work.of_parts, strict=True):
-            if reached.format is not None:
-                yield from reached.format.evolved(reached.part.target, each, self._scene)
+        yield from self._evolved(statement, work, certain=any(each.outputs for each in outcomes))
         reads = list(self._reads(work))
         inputs = tuple(dict.fromkeys(read.input for read in reads))
         if not shape.parts and not inputs:
@@ -118,10 +119,24 @@ class Commits:
         detail = f"nobody can say when this query began, so nothing is told of micro-batch {why}"
         return Gap(reason=GapReason.CAPTURE_FAILED, detail=detail, **_account(statement, by))
 
-    def loose(self, outputs: tuple[Output, ...], by: By) -> Committed:
-        """What was committed without a statement: nobody sees what it was made from."""
+    def _evolved(self, statement: Statement, work: Work, *, certain: bool) -> Iterator[Event]:
+        """A statement that failed and committed no rows may have changed the schema before: nobody knows for sure."""
+        for reached, each in zip(work.shape.parts, work.of_parts, strict=True):
+            if reached.format is None:
+                continue
+            for event in reached.format.evolved(reached.part.target, each, self._scene):
+                is_known = certain or statement.failure is None
+                yield event if is_known else event.model_copy(update={"effect": Effect.UNKNOWN})
+
+    def loose(self, outputs: tuple[Output, ...], by: By, inputs: tuple[Input, ...] = ()) -> Committed:
+        """What was committed without a statement: mostly nobody sees what it was made from."""
         return Committed(
-            barrier=self._next_barrier(), job=by.job, run=by.run, parent_job=by.parent_job, outputs=outputs
+            barrier=self._next_barrier(),
+            job=by.job,
+            run=by.run,
+            parent_job=by.parent_job,
+            inputs=inputs,
+            outputs=outputs,
         )
 
     def failed(self, statement: Statement, shape: ShapeOfWrite, by: By) -> StatementFailed:
@@ -157,15 +172,20 @@ class Commits:
         self, outcomes: list[Outcome], shape: ShapeOfWrite, reads: list[_Read], inputs: tuple[Input, ...]
     ) -> Iterator[Output]:
         for outcome, reached in zip(outcomes, shape.parts, strict=True):
+            if outcome.unknown_origin:
+                yield from outcome.outputs
+                continue
             made_from = tuple(dict.fromkeys(inputs.index(read.input) for read in reads if read.leaf in reached.leaves))
             for output in outcome.outputs:
                 yield output if output.made_from is not None else output.model_copy(update={"made_from": made_from})
 
     def _outcome(self, reached: Reached, statement: Statement) -> Outcome:
         outcome = _outcome(reached, statement)
+        if statement.failure is not None:
+            outcome = _proven(outcome)
         if not self._omitting.of(reached.part.target.sink).data_lineage:
             return outcome
-        return replace(outcome, outputs=tuple(o.model_copy(update=_NO_VERSION) for o in outcome.outputs), gap=None)
+        return replace(outcome, outputs=tuple(self._omitting.output(each) for each in outcome.outputs), gap=None)
 
     def _lineage(
         self, statement: Statement, shape: ShapeOfWrite, sinks: tuple[ShapedSink, ...], fingerprint: bytes, by: By
@@ -255,6 +275,15 @@ def _outcome(reached: Reached, statement: Statement) -> Outcome:
 def _of_stream(statement: Statement) -> dict[str, Any]:
     stream = statement.stream
     return {} if stream is None else {"incarnation": stream.query, "batch_id": stream.batch}
+
+
+def _proven(outcome: Outcome) -> Outcome:
+    """Of a statement that failed only what it certainly made: a file, or a snapshot that may be its own, needn't be."""
+    certain = tuple(output for output in outcome.outputs if output.snapshot is not None)
+    if certain:
+        return replace(outcome, outputs=certain)
+    possible = any(output.candidates for output in outcome.outputs)
+    return replace(outcome, outputs=(), gap=_MAYBE if possible else None)
 
 
 def _account(statement: Statement, by: By) -> dict[str, Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from headwater.events import CatalogOptionsDeclared, Place
+from headwater.events import CatalogOptionsDeclared, Output, Place
 from headwater.listeners.capture.batch.shapes import ShapeOfWrite, without_leaf, without_part
 from headwater.listeners.capture.catalog.options import Declarations, Omitted
 from headwater.listeners.capture.scene import Scene
 
-_NOTHING = Omitted()
+_NOTHING: Final = Omitted()
+_NO_VERSION: Final = {"snapshot": None, "version": None, "parent": None, "candidates": ()}
 
 
 class Omitting:
@@ -41,6 +43,13 @@ class Omitting:
             if self.of(shape.parts[number].part.target.sink).table_lineage:
                 shape = without_part(shape, number)
         return None if had and not shape.parts else shape
+
+    def shows(self, output: Output) -> bool:
+        return not self.of(output).table_lineage
+
+    def output(self, output: Output) -> Output:
+        """Without its versions, where its catalog keeps them."""
+        return output.model_copy(update=_NO_VERSION) if self.of(output).data_lineage else output
 
     def of(self, place: Place) -> Omitted:
         catalog = None if place.table is None else self._scene.catalog_called(place.table.catalog)

@@ -47,6 +47,8 @@ def _v2(
             return None
         target = replace(found, kind=kind, replaced=extent(node, plan, found))
         query = node.plan_of("query")
+        if kind is CommitKind.DELETE:
+            return Write((Part(target, row_level=True),))
         if query is not None and found.hints.get("by_name"):
             return Write((Part(target, query, own_names(plan, query)),))
         names = names_in(relation, query, plan)

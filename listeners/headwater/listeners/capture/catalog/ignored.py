@@ -118,6 +118,5 @@ GAPS: Final[Mapping[str, str]] = {
     "UnsetViewProperties": _PUT_AWAY,
     "UpdateTable": _PUT_AWAY,
     "ExternalCommandExecutor": "what it does is a data source's own business",
-    "LoadDataCommand": "the files that it moves into a table aren't followed yet",
 }
 """Commands of Spark's that aren't in the register: each that runs is told as a Gap. Why they can't be told."""

@@ -58,6 +58,8 @@ def of_the_first_kind(node: Node, statement: Statement, scene: Scene) -> Iterato
     found = _looked_up(asked.named, statement)
     is_same = found is not None and same_moment(asked.told.created, found.created)
     made = _made_in_session_catalog(asked, statement, is_same=is_same)
+    if made and found is not None and not is_same:  # Hive's metastore tells a time of its own
+        is_same = bool(during(statement, found.created))
     description = _confirmed(asked.told, found if is_same else None)
     yield from _created(asked, description, made, _overwritten(asked.named, statement), Occasion(statement, scene))
 

@@ -82,6 +82,6 @@ def is_temporary(told: Mapping[str, Any]) -> bool:
 def dataset_at(named: Named, location: str | None, scene: Scene) -> DatasetId | None:
     """The dataset; None where only a name is known that the location, once it is, would take the place of."""
     catalog = named.catalog.catalog
-    if isinstance(catalog, Unknown) or (location is None and catalog.layout is None and not catalog.jdbc):
+    if location is None and (isinstance(catalog, Unknown) or (catalog.layout is None and not catalog.jdbc)):
         return None
     return scene.dataset(named.catalog, named.name, location)

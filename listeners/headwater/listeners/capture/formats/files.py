@@ -25,6 +25,7 @@ from headwater.events.identity import IdentityError, dataset_of_path
 from headwater.events.names import DatasetId
 from headwater.events.tables import Column
 from headwater.events.types import columns_from_schema_json
+from headwater.listeners.capture.formats.loads import LOAD, loaded_files, located
 from headwater.listeners.capture.formats.protocol import Begins, Described, Outcome, Target, Version
 from headwater.listeners.capture.formats.relations import columns_of, stream_options, table_name
 from headwater.listeners.capture.plan.tree import Node, Plan
@@ -62,6 +63,8 @@ class Files:
         return Format.PARQUET
 
     def source(self, node: Node, plan: Plan, scene: Scene) -> Described | None:
+        if node.name == LOAD:
+            return loaded_files(node, scene)
         if node.name == "HiveTableRelation":
             return _described(node, plan, scene, node.args.get("tableMeta"), None)
         if node.name == "StreamingRelation":
@@ -96,6 +99,9 @@ class Files:
         return (Version(),)
 
     def written(self, target: Target, statement: Statement) -> Outcome:
+        if "written" in target.hints:
+            found: Outcome = target.hints["written"](target, statement)
+            return found
         kind, replaced = _done(target, statement)
         rows, size = _counted(target, statement)
         if kind is None or (rows == 0 and replaced is Extent.NOTHING):
@@ -114,6 +120,9 @@ class Files:
 def _done(target: Target, statement: Statement) -> tuple[CommitKind | None, Extent]:
     """What a command that may make its table did: nothing where IF NOT EXISTS found it, and rows are only added where
     `saveAsTable` did. Whether the table was made, Spark's own catalog tells."""
+    session = statement.facts.looked_up.get("session", {})
+    if target.replaced is Extent.ALL and session.get("dynamic"):
+        return target.kind, Extent.PART
     mode = target.hints.get("mode")
     made = _was_made(statement)
     wrote = any("command" in hint for hint in statement.facts.hints)
@@ -133,12 +142,14 @@ def _was_made(statement: Statement) -> bool | None:
 
 
 def _found(target: Target, statement: Statement) -> ShapedSink:
-    """A table that the statement made is where the write nested in it went."""
-    site = target.hints.get("site")
-    paths = [hint["outputPath"] for hint in statement.facts.hints if "outputPath" in hint]
-    if site is None or len(paths) != 1:
+    """A table that the statement made is where the write nested in it went, else where its catalog has it."""
+    scene: Scene | None = target.hints.get("scene")
+    if scene is None:
         return target.sink
-    return target.sink.model_copy(update={"dataset": dataset_of_path(paths[0], site)})
+    paths = [hint["outputPath"] for hint in statement.facts.hints if "outputPath" in hint]
+    if len(paths) == 1:
+        return target.sink.model_copy(update={"dataset": dataset_of_path(paths[0], scene.site)})
+    return located(target.sink, statement, scene)
 
 
 FORMAT: Final = Files()
@@ -229,9 +240,7 @@ def _files_target(node: Node, plan: Plan, scene: Scene) -> Target:
 def _extent(node: Node, overwrite: bool) -> Extent:
     if not overwrite:
         return Extent.NOTHING
-    return (
-        Extent.PART if node.args.get("staticPartitions") or node.args.get("dynamicPartitionOverwrite") else Extent.ALL
-    )
+    return Extent.PART if node.args.get("staticPartitions") else Extent.ALL
 
 
 def _made_target(table: Mapping[str, Any], mode: str | None, plan: Plan, scene: Scene) -> Target:
@@ -243,7 +252,7 @@ def _made_target(table: Mapping[str, Any], mode: str | None, plan: Plan, scene: 
         columns=_table_columns(plan, table),
         partitioning=tuple(Transform(columns=((each,),)) for each in table.get("partitions", [])),
     )
-    hints = {"site": scene.site, "mode": mode}
+    hints = {"scene": scene, "mode": mode}
     return Target(sink, scene.session_catalog(), CommitKind.CREATE, Extent.ALL, hints=hints)
 
 

@@ -83,6 +83,8 @@ class Outcome:
     """Why a snapshot isn't exact."""
     sink: ShapedSink | None = None
     """The sink, where the facts tell more of it than the shape did: a table that the statement made."""
+    unknown_origin: bool = False
+    """What the outputs were made from isn't among what the plan reads."""
 
 
 @dataclass(frozen=True)
@@ -114,12 +116,23 @@ class TableFormat(Protocol):
         ...
 
     def written(self, target: Target, statement: Statement) -> Outcome:
-        """What this statement committed to the target. `made_from` is the caller's business."""
+        """What this statement committed to the target. `made_from` is the caller's business. One that failed may have
+        committed before: of it, a snapshot is told only where it is certain that the statement itself made it."""
         ...
 
     def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
         """How the write changed the table's schema, told before its commit."""
         ...
+
+
+@dataclass(frozen=True)
+class Loose:
+    """What a commit did that no plan tells of."""
+
+    outputs: tuple[Output, ...] = ()
+    altered: tuple[AlterTable, ...] = ()
+    whole: bool = True
+    """Whether that is all of it."""
 
 
 @runtime_checkable
@@ -138,11 +151,10 @@ class Streams(Protocol):
 
 @runtime_checkable
 class TellsLoose(Protocol):
-    """A format some of whose commits are made without a statement, by calling its library."""
+    """A format some of whose commits are made without a plan that tells of them, by calling its library."""
 
-    def loose(self, fact: Mapping[str, Any], scene: Scene) -> tuple[Output, ...]:
-        """What a fact that a hook noted outside of any execution says was committed; none where that isn't rows, or
-        isn't this format's."""
+    def loose(self, fact: Mapping[str, Any], scene: Scene) -> Loose | None:
+        """What a fact that a hook noted says was committed; None where it isn't a commit, or not this format's."""
         ...
 
 

@@ -50,7 +50,12 @@ public final class Facts {
     /** An object as JSON, about what this thread just did. */
     public static void note(Json fact) { noteFor(execution(), fact); }
 
-    public static void noteFor(String execution, Json fact) {
+    public static void noteFor(String execution, Json fact) { keep(execution, fact.toString()); }
+
+    /** What was done outside of any execution, and is completed when it is taken. */
+    static void noteLoose(Later fact) { keep(null, fact); }
+
+    private static void keep(String execution, Object fact) {
         if (HELD.incrementAndGet() > MOST) forgetOldest();
         String key = execution == null ? "" : execution;
         ConcurrentLinkedQueue queue = (ConcurrentLinkedQueue) BY_EXECUTION.get(key);
@@ -59,7 +64,7 @@ public final class Facts {
             queue = (ConcurrentLinkedQueue) BY_EXECUTION.putIfAbsent(key, fresh);
             if (queue == null) queue = fresh;
         }
-        queue.add(fact.toString());
+        queue.add(fact);
     }
 
     /**
@@ -77,6 +82,12 @@ public final class Facts {
         for (Iterator i = byAge.values().iterator(); i.hasNext() && most > 0; most--) DROPPED.addAndGet(take((String) i.next()).size());
     }
 
+    private static void later(Later fact, List found) {
+        String told = fact.tell();
+        if (told != null) found.add(told);
+        else if (listening()) keep(null, fact);
+    }
+
     /** How many facts are held: none where all executions have ended. */
     public static int held() { return HELD.get(); }
 
@@ -85,8 +96,12 @@ public final class Facts {
         List found = new ArrayList();
         ConcurrentLinkedQueue queue = (ConcurrentLinkedQueue) BY_EXECUTION.remove(execution);
         if (queue != null) {
-            found.addAll(queue);
-            HELD.addAndGet(-found.size());
+            for (Iterator i = queue.iterator(); i.hasNext();) {
+                Object fact = i.next();
+                HELD.decrementAndGet();
+                if (!(fact instanceof Later)) found.add(fact);
+                else later((Later) fact, found);
+            }
         }
         return found;
     }

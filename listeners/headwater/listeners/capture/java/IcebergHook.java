@@ -70,6 +70,10 @@ public final class IcebergHook {
         Json json = begun("committed", event.tableName()).entry("operation", event.operation());
         json.entry("snapshot", event.snapshotId()).entry("sequence", event.sequenceNumber());
         summary(event.summary(), json);
+        if (execution == null) {
+            Facts.noteLoose(new IcebergLoose(json.toString(), event.tableName(), event.snapshotId()));
+            return;
+        }
         Facts.noteFor(execution, json.close());
         PENDING.add(execution, Long.valueOf(event.snapshotId()));
     }

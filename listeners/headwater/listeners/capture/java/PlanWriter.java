@@ -26,7 +26,6 @@ import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.AlterTableCommand;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.execution.LogicalRDD;
-import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 
@@ -54,6 +53,7 @@ public final class PlanWriter {
     private final IdentityHashMap nodeIds = new IdentityHashMap();
     private final IdentityHashMap outputs = new IdentityHashMap();
     private final List rdds = new ArrayList();
+    private final MadeUp madeUp = new MadeUp();
     private boolean showLiterals;
 
     public PlanWriter(Values values, boolean literals) {
@@ -168,21 +168,12 @@ public final class PlanWriter {
         for (int i = 0; i < names.length; i++) {
             Object value = product.productElement(i);
             if (value == null || value instanceof QueryPlanningTracker || values.isNoise(names[i], value)) continue;
-            if (isOfThisTime(product, names[i])) continue;
+            if (MadeUp.is(product, names[i], value)) continue;
             json.key(names[i]);
             if (isOfCte(product, names[i])) json.value(cte((Long) value));
             else values.write(value, this, json, 0);
         }
         if (product instanceof AlterTableCommand) changes((AlterTableCommand) product, json);
-        if (product instanceof InsertIntoHadoopFsRelationCommand)
-            json.entry("dynamicPartitionOverwrite", ((Boolean) Lazily.value(product, "dynamicPartitionOverwrite")).booleanValue());
-    }
-
-    /** Chosen anew for each statement, and of no interest to anybody. */
-    private static boolean isOfThisTime(Object product, String name) {
-        String type = product.getClass().getSimpleName();
-        if (type.startsWith("WriteToMicroBatchDataSource")) return name.equals("queryId") || name.equals("batchId");
-        return name.equals("seed") && type.equals("Sample");
     }
 
     private static boolean isOfCte(Object product, String name) {
@@ -264,7 +255,7 @@ public final class PlanWriter {
 
     private void details(Expression expression, Json json) throws Exception {
         if (expression instanceof Alias) {
-            json.entry("id", id(((Alias) expression).toAttribute())).entry("name", ((Alias) expression).name());
+            json.entry("id", id(((Alias) expression).toAttribute())).entry("name", madeUp.stable(((Alias) expression).name(), attributeIds));
         } else if (expression instanceof Literal) {
             literal((Literal) expression, json);
         } else if (expression instanceof PlanExpression) {
@@ -304,7 +295,7 @@ public final class PlanWriter {
 
     /** Variables of lambdas and the like: named, with an id, and no attributes. */
     private void named(NamedExpression expression, Json json) throws Exception {
-        json.entry("name", expression.name());
+        json.entry("name", madeUp.stable(expression.name(), attributeIds));
         int id;
         try {
             id = attribute(expression.toAttribute());
@@ -348,7 +339,9 @@ public final class PlanWriter {
         if (known != null) return known.intValue();
         int id = attributeIds.size();
         attributeIds.put(exprId, Integer.valueOf(id));
-        Json json = new Json().openList().value(attribute.name());
+        String name = madeUp.stable(attribute.name(), attributeIds);
+        madeUp.met(exprId, attribute.name());
+        Json json = new Json().openList().value(name);
         try {
             json.value(type(attribute.dataType())).value(attribute.nullable());
             String metadata = attribute.metadata().json();

@@ -6,6 +6,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.command.DataWritingCommandExec;
+import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedNamespace;
@@ -49,10 +51,23 @@ public final class SessionEye implements Eye {
         if (changesCatalogs(name)) CatalogHook.tell(statement, json);
         CatalogHook.attach();
         if (command == null) return;
+        overwrites(statement, json);
         SparkSession session = statement.query.sparkSession();
         if (isOfFirstKind(command, name)) firstKind(session, command, json);
         else if (MAKING.contains(name) || name.equals("RenameTable")) secondKind(session, command, statement, json);
         else if (OF_NAMESPACES.contains(name)) namespace(command, json);
+    }
+
+    /**
+     * Whether a write takes the place of the partitions only that it has rows for. The session says so as the write runs:
+     * the command that has run knows, the analyzed one doesn't.
+     */
+    private static void overwrites(Statement statement, Json json) throws Exception {
+        Object physical = Lazily.value(statement.query, "executedPlan");
+        if (!(physical instanceof DataWritingCommandExec)) return;
+        Object ran = ((DataWritingCommandExec) physical).cmd();
+        if (ran instanceof InsertIntoHadoopFsRelationCommand)
+            json.entry("dynamic", ((Boolean) Lazily.value(ran, "dynamicPartitionOverwrite")).booleanValue());
     }
 
     private static boolean changesCatalogs(String command) {
@@ -71,7 +86,8 @@ public final class SessionEye implements Eye {
         String kind = command.getClass().getName();
         boolean sparks = kind.startsWith("org.apache.spark.sql.execution.") || kind.startsWith("org.apache.spark.sql.hive.execution.")
             || kind.startsWith("org.apache.spark.sql.hudi.command.");
-        return sparks && name.endsWith("Command") && (name.startsWith("Create") || name.startsWith("Alter") || name.startsWith("Repair"));
+        return sparks && name.endsWith("Command")
+            && (name.startsWith("Create") || name.startsWith("Alter") || name.startsWith("Repair") || name.startsWith("Load"));
     }
 
     private void firstKind(SparkSession session, LogicalPlan command, Json json) throws Exception {

@@ -45,6 +45,7 @@ public final class Tap extends SparkListener {
     private final Streams streams = new Streams();
     private final Running running = new Running(streams);
     private final Texts texts;
+    private final Jobs jobs;
     private final boolean reads;
     private final AtomicLong offered = new AtomicLong();
     private final AtomicLong finished = new AtomicLong();
@@ -62,6 +63,7 @@ public final class Tap extends SparkListener {
         this.mostPlans = mostPlans;
         this.mostWeight = mostWeight;
         this.texts = new Texts(mostTexts, mostBytes);
+        this.jobs = new Jobs(context);
         this.writer = new StatementWriter(eyes, sql, SHAPES);
         this.droppedBySpark = context.listenerBus().metrics().metricRegistry().counter("queue." + QUEUE + ".numDroppedEvents");
         this.lost = droppedBySpark.getCount();
@@ -158,6 +160,8 @@ public final class Tap extends SparkListener {
         return null;
     }
 
+    public void onJobEnd(org.apache.spark.scheduler.SparkListenerJobEnd end) { if (!stopped) jobs.ended(end); }
+
     public void onOtherEvent(SparkListenerEvent event) {
         if (stopped) return;
         try {
@@ -175,6 +179,7 @@ public final class Tap extends SparkListener {
     public void onJobStart(SparkListenerJobStart job) {
         try {
             if (!stopped) clients.begin(job);
+            if (!stopped) jobs.started(job);
         } catch (Throwable e) {
             failed.incrementAndGet();
         }

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headwater.events import AlterTable, Format, Output, ShapedSource
+from headwater.events import AlterTable, Format, ShapedSource
 from headwater.listeners.capture.formats.delta import streams
 from headwater.listeners.capture.formats.delta.commands import COMMANDS
 from headwater.listeners.capture.formats.delta.evolution import evolved
+from headwater.listeners.capture.formats.delta.loose import loose_commit
 from headwater.listeners.capture.formats.delta.places import place_of
 from headwater.listeners.capture.formats.delta.reads import versions_of
 from headwater.listeners.capture.formats.delta.sinks import sink_of
-from headwater.listeners.capture.formats.delta.written import loose_output, outcome_of
-from headwater.listeners.capture.formats.protocol import Begins, Described, Outcome, Target, Version
+from headwater.listeners.capture.formats.delta.written import outcome_of
+from headwater.listeners.capture.formats.protocol import Begins, Described, Loose, Outcome, Target, Version
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.statements import Facts, Statement, Took
@@ -69,8 +70,8 @@ class Delta:
     def written(self, target: Target, statement: Statement) -> Outcome:
         return outcome_of(target, statement)
 
-    def loose(self, fact: Mapping[str, Any], scene: Scene) -> tuple[Output, ...]:
-        return loose_output(fact, scene)
+    def loose(self, fact: Mapping[str, Any], scene: Scene) -> Loose | None:
+        return loose_commit(fact, scene)
 
     def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
         return evolved(target, statement, scene)

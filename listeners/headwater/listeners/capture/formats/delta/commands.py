@@ -103,7 +103,7 @@ def _restored(node: Node, plan: Plan, scene: Scene) -> Write | None:
 _ROW_LEVEL: Final = Command(_row_level)
 _REWRITES: Final = Command(_of_table(reads=True))
 _KEEPS: Final = Command(_of_table(reads=False))
-_ALTERS: Final = Command(catalog=altered_by)
+_ALTERS: Final = Command(catalog=altered_by, proven=True)
 _LOOKS: Final = Command(ignored="it only looks")
 _REPLACED: Final = Command(ignored="analysis puts another command in its place")
 _INSIDE: Final = Command(ignored="it runs within another command, which is told")

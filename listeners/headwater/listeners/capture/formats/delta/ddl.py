@@ -43,7 +43,7 @@ def altered_by(node: Node, statement: Statement, scene: Scene) -> Iterator[Event
     for commit in commits:
         told = altered(commit, place.table, None, scene, Cause.STATEMENT)
         yield told or _unseen(place, scene, commit, (OtherChange(what=commit.operation or node.name),))
-    if not commits and not is_watched(statement.facts):
+    if not commits and statement.failure is None and not is_watched(statement.facts):
         yield _unseen(place, scene, None, _as_asked(node))
 
 

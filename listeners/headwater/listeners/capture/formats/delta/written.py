@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
-from headwater.events import CommitKind, Format, Output, ShapedSink
+from headwater.events import Output, ShapedSink
 from headwater.listeners.capture.formats.delta.commits import (
-    HOOK,
     Commit,
     candidates,
-    commit_of,
     commits_of,
     is_watched,
 )
 from headwater.listeners.capture.formats.delta.kinds import extent_of, kind_of
 from headwater.listeners.capture.formats.delta.places import life_of
 from headwater.listeners.capture.formats.protocol import Outcome, Target
-from headwater.listeners.capture.formats.relations import table_name
-from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.statements import Facts, Statement
 
 _ROWS: Final = ("numOutputRows",)
 _BYTES: Final = ("numOutputBytes", "numTargetBytesAdded", "numAddedBytes")
-_NO_ROWS: Final = frozenset({CommitKind.CREATE, CommitKind.REPLACE, CommitKind.ALTER})
 _MAKES: Final = ("CREATE", "REPLACE", "CLONE")
 
 
@@ -47,17 +42,6 @@ def commits_to(target: Target, facts: Facts) -> list[Commit]:
     made = {commit.path for commit in commits if commit.operation.startswith(_MAKES)}
     found = made if len(made) == 1 else paths
     return [commit for commit in commits if commit.path in found] if len(found) == 1 else []
-
-
-def loose_output(fact: Mapping[str, Any], scene: Scene) -> tuple[Output, ...]:
-    """Delta's API vacuums and converts without a statement. What only makes or alters a table isn't told here."""
-    if fact.get("hook") != HOOK or fact.get("did") != "committed":
-        return ()
-    commit = commit_of(fact)
-    if kind_of(commit) in _NO_ROWS:
-        return ()
-    sink = ShapedSink(dataset=commit.dataset(scene.site), table=table_name(commit.table), format=Format.DELTA)
-    return (output_of(commit, sink),)
 
 
 def output_of(commit: Commit, sink: ShapedSink) -> Output:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headwater.events import AlterTable, Format, Output, ShapedSource
+from headwater.events import AlterTable, Format, ShapedSource
 from headwater.listeners.capture.formats.hudi import procedures
 from headwater.listeners.capture.formats.hudi.commands import COMMANDS
 from headwater.listeners.capture.formats.hudi.ddl import evolved
 from headwater.listeners.capture.formats.hudi.places import OF_HUDI, place_of, placed
 from headwater.listeners.capture.formats.hudi.reads import versions_of
 from headwater.listeners.capture.formats.hudi.sinks import sink_of
-from headwater.listeners.capture.formats.hudi.written import loose_output, outcome_of
-from headwater.listeners.capture.formats.protocol import Described, Outcome, Target, Version
+from headwater.listeners.capture.formats.hudi.written import loose_commit, outcome_of
+from headwater.listeners.capture.formats.protocol import Described, Loose, Outcome, Target, Version
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.statements import Facts, Statement
@@ -59,8 +59,8 @@ class Hudi:
             return procedures.outcome_of(target, statement)
         return outcome_of(target, statement)
 
-    def loose(self, fact: Mapping[str, Any], scene: Scene) -> tuple[Output, ...]:
-        return loose_output(fact, scene)
+    def loose(self, fact: Mapping[str, Any], scene: Scene) -> Loose | None:
+        return loose_commit(fact, scene)
 
     def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
         return evolved(target, statement, scene)

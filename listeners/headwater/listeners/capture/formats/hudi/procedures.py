@@ -105,6 +105,8 @@ def outcome_of(target: Target, statement: Statement) -> Outcome:
     target = replace(target, sink=_placed(target.sink, told, target))
     if noted(statement.facts) or not (procedure.undoes or procedure.operations):
         return written(replace(target, hints={"site": target.hints["site"]}), statement)
+    if statement.failure is not None:
+        return Outcome()  # what others did meanwhile would be taken for it
     line = timeline(statement.facts, told)
     if line is None:
         return Outcome((Output(**place(target.sink), commit_kind=target.kind),), _GONE, target.sink)

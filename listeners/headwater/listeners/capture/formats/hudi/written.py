@@ -19,7 +19,7 @@ from headwater.listeners.capture.formats.hudi.timelines import (
     read_note,
     timeline,
 )
-from headwater.listeners.capture.formats.protocol import Outcome, Target
+from headwater.listeners.capture.formats.protocol import Loose, Outcome, Target
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.statements import Facts, Statement
 
@@ -48,13 +48,13 @@ def commits_to(target: Target, facts: Facts) -> list[Noted]:
     return [commit for commit in commits if placed(commit.path, target.hints["site"]) == wanted]
 
 
-def loose_output(fact: Mapping[str, Any], scene: Scene) -> tuple[Output, ...]:
+def loose_commit(fact: Mapping[str, Any], scene: Scene) -> Loose | None:
     """Hudi's clients commit without a statement: what they did isn't in what the hook sees."""
     if fact.get("hook") != FORMAT:
-        return ()
+        return None
     commit = read_note(fact)
     output = Output(dataset=placed(commit.path, scene.site), format=Format.HUDI, snapshot=commit.number)
-    return (output,)
+    return Loose((output,))
 
 
 def _committed(commits: Sequence[Noted], target: Target, statement: Statement) -> Outcome:

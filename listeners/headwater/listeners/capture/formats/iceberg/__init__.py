@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from headwater.events import AlterTable, Format, ShapedSource
 from headwater.listeners.capture.commands import Command
 from headwater.listeners.capture.formats.iceberg import streams
 from headwater.listeners.capture.formats.iceberg.evolution import evolved
 from headwater.listeners.capture.formats.iceberg.layout import COMMANDS as LAYOUT
+from headwater.listeners.capture.formats.iceberg.loose import loose_commit
 from headwater.listeners.capture.formats.iceberg.places import place_of
 from headwater.listeners.capture.formats.iceberg.procedures import COMMANDS as PROCEDURES
 from headwater.listeners.capture.formats.iceberg.reads import versions_of
@@ -17,7 +19,7 @@ from headwater.listeners.capture.formats.iceberg.sinks import sink_of, truncates
 from headwater.listeners.capture.formats.iceberg.tables import partitioning_of, primary_key_of
 from headwater.listeners.capture.formats.iceberg.views import COMMANDS as VIEWS
 from headwater.listeners.capture.formats.iceberg.written import outcome_of
-from headwater.listeners.capture.formats.protocol import Begins, Described, Outcome, Target, Version
+from headwater.listeners.capture.formats.protocol import Begins, Described, Loose, Outcome, Target, Version
 from headwater.listeners.capture.formats.relations import columns_of
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import Scene
@@ -73,6 +75,9 @@ class Iceberg:
         written = target.hints.get("written", outcome_of)
         outcome: Outcome = written(target, statement)
         return outcome
+
+    def loose(self, fact: Mapping[str, Any], scene: Scene) -> Loose | None:
+        return loose_commit(fact, scene)
 
     def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
         return evolved(target, statement, scene)

@@ -230,7 +230,8 @@ def _written(procedure: _Procedure, target: Target, statement: Statement) -> Out
         return Outcome(gap="the table of a procedure couldn't be looked up, so what it did isn't told")
     call = _Call(procedure.kind, statement, found.told, _found_sink(target.sink, found, scene))
     outputs = tuple(procedure.outputs(call))
-    return Outcome(outputs, gap=procedure.gap if outputs else _unhooked(call), sink=call.sink)
+    gap = procedure.gap if outputs else _unhooked(call)
+    return Outcome(outputs, gap, call.sink, unknown_origin=procedure.gap is not None)
 
 
 def _unhooked(call: _Call) -> str | None:

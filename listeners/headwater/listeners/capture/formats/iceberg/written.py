@@ -19,7 +19,7 @@ from headwater.listeners.capture.statements import Statement
 
 FORMAT: Final = "iceberg"
 _PLACE: Final = ("dataset", "table", "life", "format", "branch", "main", "opaque")
-_KINDS: Final[Mapping[str, CommitKind]] = {
+KINDS: Final[Mapping[str, CommitKind]] = {
     "append": CommitKind.APPEND,
     "overwrite": CommitKind.OVERWRITE,
     "delete": CommitKind.DELETE,
@@ -52,13 +52,18 @@ def outcome_of(target: Target, statement: Statement) -> Outcome:
 
 def _found(target: Target, sink: ShapedSink, statement: Statement) -> _Found:
     facts = statement.facts.looked_up.get(FORMAT, {})
+    if statement.failure is not None and "location" not in target.hints:
+        return _Found(())  # the table it was about to make took its rows, and then wasn't made
     location = target.hints.get("location") or _staged(statement).get("location")
     noted = [n for n in statement.facts.noted if n.get("hook") == FORMAT and n.get("did") == "committed"]
     if noted:
         known = {each["snapshot"]: each for each in facts.get("commits", ()) if each["location"] == location}
-        own = [n for n in noted if n["snapshot"] in known or _is_called(n["table"], target)]
+        own = [n for n in noted if n["snapshot"] in known or (_is_called(n["table"], target) and not statement.failure)]
         return _Found([{**note, **known.get(note["snapshot"], {})} for note in own])
-    return _by_elimination([each for each in facts.get("candidates", ()) if each["location"] == location])
+    possible = [each for each in facts.get("candidates", ()) if each["location"] == location]
+    if statement.failure is not None:
+        return _Found([each for each in possible if each.get("own")])
+    return _by_elimination(possible)
 
 
 def _by_elimination(candidates: Sequence[Commit]) -> _Found:
@@ -78,7 +83,7 @@ def _is_called(name: str, target: Target) -> bool:
 
 def _output(commit: Commit, target: Target, sink: ShapedSink, facts: Mapping[str, Any]) -> Output:
     told = {**place(sink), **branch_of(commit, target.hints.get("branch"), facts)}
-    return output_of(commit, told, _KINDS.get(commit.get("operation", ""), CommitKind.OTHER), _extent(commit, target))
+    return output_of(commit, told, KINDS.get(commit.get("operation", ""), CommitKind.OTHER), _extent(commit, target))
 
 
 def output_of(commit: Commit, told: Mapping[str, Any], kind: CommitKind, replaced: Extent) -> Output:

@@ -131,10 +131,12 @@ def written(target: Target, statement: Statement) -> Outcome:
     found = seen.get("called", {})
     sink = _sink(target, found)
     if target.kind is CommitKind.ROLLBACK:
-        return _rolled_back(target, sink, found)
+        return Outcome() if statement.failure is not None else _rolled_back(target, sink, found)
     noted = commits.noted(statement) or [each for w in seen.get("writers", ()) for each in w.get("snapshots", ())]
     if noted:
         return Outcome(tuple(_output(each, sink, target) for each in noted), sink=sink)
+    if statement.failure is not None:
+        return Outcome()
     if any(row.get("expired_partitions") == "No expired partitions." for row in statement.facts.rows):
         return Outcome()
     outcome = commits.unheard(target, sink, found.get("within"))

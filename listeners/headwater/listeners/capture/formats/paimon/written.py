@@ -22,6 +22,8 @@ def written(target: Target, statement: Statement) -> Outcome:
         return Outcome((unknown(target.sink, target),), f"what was committed can't be read: {seen['unreadable']}")
     writers = [each for each in seen.get("writers", ()) if _is_of(each, target)]
     if not writers and not noted(statement):
+        if statement.failure is not None:
+            return Outcome()  # what others committed meanwhile would be taken for it
         return _unwritten(target, seen.get("within"))
     sink = made(target.sink, writers[0], target.hints["site"]) if writers and "made" in target.hints else None
     commits = _commits(writers, statement)

@@ -1,0 +1,280 @@
+"""Tables of a Hive metastore (Derby, in the driver): what is told of reading, writing, loading and describing them.
+
+The truth is by hand: which statement puts which rows where. Locations are what the metastore says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from headwater.events import CommitKind as K
+from headwater.events import Committed, CreateTable, CreateView, DatasetId, Event, Format, Gap, Input, TableName
+from headwater.events import Extent as X
+from tests.matrix.catalog_lines import lines
+from tests.matrix.harness import HOST, PLAIN, Driver, Extensions, driver_with, edges, of, the
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+
+HIVE = Extensions(
+    (),
+    {
+        **PLAIN.conf,
+        "spark.sql.catalogImplementation": "hive",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:headwater;create=true",
+        "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
+        "spark.sql.extensions": "",
+    },
+)
+S = "CREATE TABLE s (id INT, v STRING) STORED AS TEXTFILE"
+T = "CREATE TABLE t (id INT, v STRING) STORED AS TEXTFILE"
+O = "CREATE TABLE o (id INT, v STRING) STORED AS ORC"  # noqa: E741 - ORC
+Q = "CREATE TABLE q (id INT, v STRING) STORED AS PARQUET"
+P = "CREATE TABLE p (id INT, v STRING) PARTITIONED BY (d STRING, h INT) STORED AS TEXTFILE"
+PQ = "CREATE TABLE pq (id INT, v STRING) PARTITIONED BY (d STRING) STORED AS PARQUET"
+ROWS = "INSERT INTO s VALUES (1, 'a'), (2, 'b')"
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Generator[Driver, None, None]:
+    with driver_with(java_home, HIVE) as driver:
+        yield driver
+
+
+@dataclass(frozen=True)
+class Place:
+    driver: Driver
+    db: str
+
+    def dataset(self, table: str) -> DatasetId:
+        path = self.driver.warehouse / "spark" / f"{self.db}.db" / table
+        return DatasetId(namespace=f"file://{HOST}", name=str(path))
+
+    def table(self, name: str) -> TableName:
+        return TableName(catalog="spark_catalog", database=self.db, table=name)
+
+
+@pytest.fixture
+def place(driver: Driver) -> Place:
+    db = driver.database()
+    driver.run(f"USE {db}")
+    return Place(driver, db)
+
+
+@dataclass(frozen=True)
+class Write:
+    given: tuple[str, ...]
+    statement: str
+    table: str
+    kind: K
+    replaced: X
+    columns: set[str]
+    inputs: tuple[str, ...] = ("s",)
+    rows: int | None = 2
+    format: Format = Format.HIVE
+
+
+BOTH = {"id <- s.id", "v <- s.v"}
+WRITES: dict[str, Write] = {
+    "into text": Write((S, ROWS, T), "INSERT INTO t SELECT * FROM s", "t", K.APPEND, X.NOTHING, BOTH),
+    "over text": Write((S, ROWS, T), "INSERT OVERWRITE t SELECT id, v FROM s", "t", K.OVERWRITE, X.ALL, BOTH),
+    "into orc": Write((S, ROWS, O), "INSERT INTO o SELECT * FROM s", "o", K.APPEND, X.NOTHING, BOTH),
+    "into parquet": Write((S, ROWS, Q), "INSERT INTO q SELECT * FROM s", "q", K.APPEND, X.NOTHING, BOTH),
+    "over parquet": Write((S, ROWS, Q), "INSERT OVERWRITE q SELECT * FROM s", "q", K.OVERWRITE, X.ALL, BOTH),
+    "into a partition": Write(
+        (S, ROWS, P), "INSERT INTO p PARTITION (d='x', h=1) SELECT * FROM s", "p", K.APPEND, X.NOTHING, BOTH
+    ),
+    "over a partition": Write(
+        (S, ROWS, P), "INSERT OVERWRITE p PARTITION (d='x', h=1) SELECT * FROM s", "p", K.OVERWRITE, X.PART, BOTH
+    ),
+    "into partitions as they come": Write(
+        (S, ROWS, P),
+        "INSERT INTO p PARTITION (d, h) SELECT id, v, v, id FROM s",
+        "p",
+        K.APPEND,
+        X.NOTHING,
+        {*BOTH, "d <- s.v", "h <- s.id"},
+    ),
+    "over partitions, one of them given": Write(
+        (S, ROWS, P),
+        "INSERT OVERWRITE p PARTITION (d='x', h) SELECT id, v, id FROM s",
+        "p",
+        K.OVERWRITE,
+        X.PART,
+        {*BOTH, "h <- s.id"},
+    ),
+    "parquet over a partition": Write(
+        (S, ROWS, PQ), "INSERT OVERWRITE pq PARTITION (d='x') SELECT * FROM s", "pq", K.OVERWRITE, X.PART, BOTH
+    ),
+    "parquet over partitions as they come": Write(
+        (S, ROWS, PQ),
+        "INSERT OVERWRITE pq PARTITION (d) SELECT id, v, v FROM s",
+        "pq",
+        K.OVERWRITE,
+        X.PART,
+        {*BOTH, "d <- s.v"},
+    ),
+    "out of a partition": Write(
+        (P, "INSERT INTO p PARTITION (d='x', h=1) VALUES (1, 'a')", T),
+        "INSERT INTO t SELECT h, d FROM p WHERE d = 'x'",
+        "t",
+        K.APPEND,
+        X.NOTHING,
+        {"id <- p.h", "v <- p.d", "~FILTER p.d"},
+        ("p",),
+        1,
+    ),
+    "out of parquet": Write(
+        (Q, "INSERT INTO q VALUES (1, 'a')", T),
+        "INSERT INTO t SELECT * FROM q",
+        "t",
+        K.APPEND,
+        X.NOTHING,
+        {"id <- q.id", "v <- q.v"},
+        ("q",),
+        1,
+    ),
+    "out of a view": Write(
+        (S, ROWS, "CREATE VIEW w AS SELECT id AS k, upper(v) AS u FROM s WHERE id > 0", T),
+        "INSERT INTO t SELECT k, u FROM w",
+        "t",
+        K.APPEND,
+        X.NOTHING,
+        {"id <- s.id", "v <- TRANSFORMATION s.v", "~FILTER s.id"},
+    ),
+    "as select, text": Write(
+        (S, ROWS), "CREATE TABLE c STORED AS TEXTFILE AS SELECT * FROM s", "c", K.CREATE, X.ALL, BOTH
+    ),
+    "as select, orc": Write((S, ROWS), "CREATE TABLE c STORED AS ORC AS SELECT * FROM s", "c", K.CREATE, X.ALL, BOTH),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_write(place: Place, name: str) -> None:
+    case = WRITES[name]
+    place.driver.run(*case.given)
+
+    told = place.driver.told(case.statement)
+
+    committed = the(Committed, told)
+    (output,) = committed.outputs
+    assert (output.dataset, output.table) == (place.dataset(case.table), place.table(case.table))
+    assert (output.commit_kind, output.replaced, output.rows) == (case.kind, case.replaced, case.rows)
+    assert (output.snapshot, output.format) == (None, case.format)
+    assert [(each.dataset, each.table) for each in committed.inputs] == [
+        (place.dataset(each), place.table(each)) for each in case.inputs
+    ]
+    assert output.made_from == tuple(range(len(case.inputs)))
+    assert edges(place.driver.lineage(committed)) == case.columns
+    assert not of(Gap, told)
+
+
+def test_a_directory_that_rows_are_written_into(place: Place) -> None:
+    directory = place.driver.warehouse / place.driver.name()
+    place.driver.run(S, ROWS)
+
+    told = place.driver.told(f"INSERT OVERWRITE DIRECTORY '{directory}' STORED AS TEXTFILE SELECT * FROM s")
+
+    assert list(directory.iterdir())
+    (output,) = the(Committed, told).outputs
+    assert output.dataset == DatasetId(namespace=f"file://{HOST}", name=str(directory))
+    assert (output.commit_kind, output.replaced, output.format) == (K.OVERWRITE, X.ALL, Format.HIVE)
+    assert inputs(told) == [place.dataset("s")]
+    assert not of(Gap, told)
+
+
+def inputs(told: list[Event]) -> list[DatasetId | None]:
+    found: tuple[Input, ...] = the(Committed, told).inputs
+    return [each.dataset for each in found]
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "replaced"),
+    [
+        ("LOAD DATA INPATH '{}' INTO TABLE t", K.APPEND, X.NOTHING),
+        ("LOAD DATA LOCAL INPATH '{}' OVERWRITE INTO TABLE t", K.OVERWRITE, X.ALL),
+        ("LOAD DATA LOCAL INPATH '{}' OVERWRITE INTO TABLE p PARTITION (d='x', h=1)", K.OVERWRITE, X.PART),
+    ],
+)
+def test_files_that_are_loaded(place: Place, statement: str, kind: K, replaced: X) -> None:
+    file = place.driver.warehouse / place.driver.name() / "rows.txt"
+    file.parent.mkdir()
+    file.write_text("1\x01a\n")
+    place.driver.run(T, P)
+
+    told = place.driver.told(statement.format(file))
+
+    name = "p" if " p " in statement else "t"
+    assert place.driver.rows(f"SELECT id, v FROM {name}") == [(1, "a")]
+    (output,) = the(Committed, told).outputs
+    assert (output.dataset, output.table) == (place.dataset(name), place.table(name))
+    assert (output.commit_kind, output.replaced, output.made_from) == (kind, replaced, (0,))
+    assert inputs(told) == [DatasetId(namespace=f"file://{HOST}", name=str(file))]
+    assert not of(Gap, told)
+
+
+DDL: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
+    "create": ((), T, ("+ t (id int, v string; hive; MANAGED; option.serialization.format=1)",)),
+    "create, partitioned": (
+        (),
+        PQ,
+        ("+ pq (id int, v string, d string; by d; hive; MANAGED; option.serialization.format=1)",),
+    ),
+    "if not exists, there": ((T,), "CREATE TABLE IF NOT EXISTS t (id INT) STORED AS ORC", ()),
+    "if not exists, new": (
+        (),
+        "CREATE TABLE IF NOT EXISTS t (id INT) STORED AS ORC",
+        ("+ t (id int; hive; MANAGED; option.serialization.format=1) if not exists",),
+    ),
+    "like": ((T,), "CREATE TABLE l LIKE t", ("+ l (id int, v string; hive; MANAGED; option.serialization.format=1)",)),
+    "add a column": ((T,), "ALTER TABLE t ADD COLUMNS (n INT)", ("t: add n int",)),
+    "add a partition": ((P,), "ALTER TABLE p ADD PARTITION (d='x', h=1)", ("p: + d=x/h=1",)),
+    "drop a partition": (
+        (P, "ALTER TABLE p ADD PARTITION (d='x', h=1)"),
+        "ALTER TABLE p DROP PARTITION (d='x', h=1)",
+        ("p: - d=x/h=1",),
+    ),
+    "rename": ((T,), "ALTER TABLE t RENAME TO u", ("t: to u moved",)),
+    "drop": ((T,), "DROP TABLE t", ("- t known",)),
+    "drop if exists, not there": ((), "DROP TABLE IF EXISTS t", ()),
+    "truncate": ((T,), "TRUNCATE TABLE t", ("truncate t",)),
+    "database": ((), "CREATE DATABASE {db}_more COMMENT 'c'", ("+ database {db}_more ('c'; at {db}_more.db)",)),
+}
+
+
+@pytest.mark.parametrize("name", DDL)
+def test_ddl(place: Place, name: str) -> None:
+    given, statement, expected = DDL[name]
+    place.driver.run(*given)
+    told = place.driver.told(statement.replace("{db}", place.db))
+    assert tuple(lines(told)) == tuple(each.replace("{db}", place.db) for each in expected)
+    assert not of(Gap, told)
+
+
+def test_partitions_that_are_found(place: Place) -> None:
+    place.driver.run(P, "INSERT INTO p PARTITION (d='x', h=1) VALUES (1, 'a')")
+    lost = place.driver.warehouse / "spark" / f"{place.db}.db" / "p" / "d=y" / "h=2"
+    lost.mkdir(parents=True)
+
+    told = place.driver.told("MSCK REPAIR TABLE p")
+
+    assert len(place.driver.rows("SHOW PARTITIONS p")) == 2
+    assert [line.partition(":")[0] for line in lines(told)] == ["p"]
+    assert not of(Gap, told)
+
+
+def test_a_table_that_is_made_with_rows_is_where_the_metastore_put_it(place: Place) -> None:
+    place.driver.run(S, ROWS)
+    told = place.driver.told("CREATE TABLE c STORED AS ORC AS SELECT id FROM s")
+    created = the(CreateTable, told)
+    assert (created.identifier, created.dataset, created.as_select) == (place.table("c"), place.dataset("c"), True)
+
+
+def test_a_view_over_tables_of_hive(place: Place) -> None:
+    place.driver.run(S, Q)
+    created = the(CreateView, place.driver.told("CREATE VIEW w AS SELECT s.id, q.v FROM s JOIN q ON s.id = q.id"))
+    assert created.view is not None
+    assert sorted(str(each.table) for each in created.view.sources) == [f"spark_catalog.{place.db}.{n}" for n in "qs"]

@@ -1,0 +1,159 @@
+"""Jobs of RDDs, which are no statements: what they write is told where Hadoop's committer says that it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.events import CommitKind, Committed, DatasetId, Extent, Format, Gap, GapReason
+from headwater.listeners.capture.tap import disown
+from tests.matrix.harness import HOST, PLAIN, Driver, driver_with, of, the
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+
+_TEXT = "org.apache.hadoop.mapred.TextOutputFormat"
+_NEW_TEXT = "org.apache.hadoop.mapreduce.lib.output.TextOutputFormat"
+_NEW_SEQUENCE = "org.apache.hadoop.mapreduce.lib.output.SequenceFileOutputFormat"
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Generator[Driver, None, None]:
+    with driver_with(java_home, PLAIN) as driver:
+        yield driver
+
+
+SAVES: dict[str, tuple[Callable[[Any, str], object], Format]] = {
+    "text": (lambda rdd, path: rdd.map(str).saveAsTextFile(path), Format.TEXT),
+    "hadoop": (lambda rdd, path: rdd.map(lambda i: (i, i)).saveAsHadoopFile(path, _TEXT), Format.TEXT),
+    "new api": (lambda rdd, path: rdd.map(lambda i: (i, i)).saveAsNewAPIHadoopFile(path, _NEW_TEXT), Format.TEXT),
+    "sequence": (lambda rdd, path: rdd.map(lambda i: (i, i)).saveAsSequenceFile(path), Format.OTHER),
+    "pickle": (lambda rdd, path: rdd.saveAsPickleFile(path), Format.OTHER),
+    "dataset": (
+        lambda rdd, path: rdd.map(lambda i: (i, i)).saveAsNewAPIHadoopDataset(
+            {
+                "mapreduce.job.outputformat.class": _NEW_SEQUENCE,
+                "mapreduce.job.output.key.class": "org.apache.hadoop.io.IntWritable",
+                "mapreduce.job.output.value.class": "org.apache.hadoop.io.IntWritable",
+                "mapreduce.output.fileoutputformat.outputdir": path,
+            }
+        ),
+        Format.OTHER,
+    ),
+}
+
+
+@pytest.mark.parametrize("how", SAVES)
+def test_files_that_an_rdd_was_saved_in(driver: Driver, how: str) -> None:
+    save, fmt = SAVES[how]
+    path = driver.warehouse / driver.name()
+
+    told = driver.told(lambda spark: save(spark.sparkContext.parallelize([1, 2, 3], 2), str(path)))
+
+    assert (path / "_SUCCESS").exists()
+    committed = the(Committed, told)
+    (output,) = committed.outputs
+    assert (output.dataset, output.format) == (DatasetId(namespace=f"file://{HOST}", name=str(path)), fmt)
+    assert (output.commit_kind, output.replaced, output.made_from) == (CommitKind.APPEND, Extent.NOTHING, (0,))
+    assert [(each.dataset, each.opaque) for each in committed.inputs] == [(None, "RDD")]
+    assert str(path) in committed.job.name if committed.job else False
+    assert not of(Gap, told)
+
+
+def test_what_failed_and_what_was_there_already_is_no_output(driver: Driver) -> None:
+    path = driver.warehouse / driver.name()
+    driver.told(lambda spark: spark.sparkContext.parallelize(["a"], 1).saveAsTextFile(str(path)))
+    assert (
+        driver.told_of_failure(lambda spark: spark.sparkContext.parallelize(["b"], 1).saveAsTextFile(str(path))) == []
+    )
+
+    def fail(_: object) -> str:
+        raise ValueError
+
+    other = driver.warehouse / driver.name()
+    told = driver.told_of_failure(
+        lambda spark: spark.sparkContext.parallelize([1], 1).map(fail).saveAsTextFile(str(other))
+    )
+    assert told == []
+    assert not (other / "_SUCCESS").exists()
+
+
+def test_files_without_a_mark_may_not_be_there(driver: Driver) -> None:
+    """What the committer leaves no mark of is told as a Gap, late: until then it may come."""
+    path = driver.warehouse / driver.name()
+    conf = {
+        "mapreduce.job.outputformat.class": _NEW_TEXT,
+        "mapreduce.output.fileoutputformat.outputdir": str(path),
+        "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    }
+
+    told = driver.told(lambda spark: spark.sparkContext.parallelize([("a", "b")], 1).saveAsNewAPIHadoopDataset(conf))
+
+    assert path.exists()
+    assert not of(Committed, told)
+
+
+def test_rows_that_are_given_to_code_are_told_once_for_each_place(driver: Driver) -> None:
+    def nothing(_: object) -> None:
+        return None
+
+    def thrice(spark: Any) -> None:
+        rdd = spark.sparkContext.parallelize([1, 2], 1)
+        for _ in range(3):
+            rdd.foreach(nothing)
+        rdd.foreachPartition(nothing)
+        spark.range(2).foreachPartition(nothing)
+
+    told = driver.told(thrice)
+
+    assert [gap.reason for gap in of(Gap, told)] == [GapReason.NOT_SUPPORTED] * 3
+    words = [gap.detail.split(" at test_rdds.py:")[0] for gap in of(Gap, told)]
+    assert words == ["foreach", "foreachPartition", "foreachPartition"]
+    assert "/" not in "".join(gap.detail for gap in of(Gap, told))
+    assert driver.told(thrice) == []
+
+
+def test_what_only_looks_and_what_statements_do_is_no_gap(driver: Driver) -> None:
+    def look(spark: Any) -> None:
+        rdd = spark.sparkContext.parallelize([1, 2], 1)
+        rdd.map(str).collect()
+        rdd.count()
+        rdd.toLocalIterator()
+        frame = spark.range(4)
+        frame.rdd.map(str).take(1)
+        frame.cache().count()
+        frame.unpersist()
+        spark._jsparkSession.range(3).toJavaRDD().count()
+        list(frame.toLocalIterator())
+
+    assert driver.told(look) == []
+    path = str(driver.warehouse / driver.name())
+    told = driver.told(lambda spark: spark.range(4).write.parquet(path))
+    assert [each.kind for each in told] == ["JobLineage", "Committed"]
+    streamed = driver.told(lambda spark: stream(spark, path, driver))
+    assert not [gap for gap in of(Gap, streamed) if "RDD" in gap.detail]
+
+
+def stream(spark: Any, path: str, driver: Driver) -> None:
+    """A batch at a time, with rows that a function of the user's gets."""
+    rows = spark.readStream.schema("id LONG").parquet(path)
+    checkpoint = str(driver.warehouse / driver.name())
+    writer = rows.writeStream.foreachBatch(lambda frame, _: frame.count()).option("checkpointLocation", checkpoint)
+    query = writer.trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
+
+
+def test_what_headwater_itself_does_is_no_job_of_the_users(driver: Driver) -> None:
+    context = driver.spark.sparkContext
+    path = str(driver.warehouse / driver.name())
+
+    def ours(spark: Any) -> None:
+        disown(context)
+        try:
+            context.parallelize(["a"], 1).saveAsTextFile(path)
+        finally:
+            context.clearJobTags()
+
+    assert driver.told(ours) == []
