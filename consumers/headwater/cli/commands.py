@@ -33,4 +33,5 @@ COMMANDS = {
     "demo": Command("headwater.cli.demo:main", "follow events on their way"),
     "run": Command("headwater.cli.run:main", "run a PySpark script with headwater in its driver"),
     "spool": Command("headwater.cli.spool:main", "look after what drivers could not deliver"),
+    "up": Command("headwater.cli.up:main", "start real servers on this machine: Kafka, PostgreSQL, MariaDB"),
 }

@@ -7,6 +7,7 @@ are in the kernel, and survive the process only. Each spool's listener writes to
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import time
 from collections.abc import Collection, Mapping
@@ -28,8 +29,9 @@ from headwater.journal import (
     StorageError,
     SyncFailedError,
 )
-from headwater.spi import Batch, Clock, ListenerContext, Position
+from headwater.spi import Batch, ListenerContext, Position
 
+_LOG = logging.getLogger(__name__)
 _SYNC_SECONDS: Final = 1.0
 """A batch waits so long for the disk at most; after that it is `flush` that waits, as long as it may."""
 _SMALLEST_LOG: Final = 64 << 10
@@ -53,7 +55,8 @@ def data_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 class LogConfig(Config):
-    """What stands under `spark.headwater.log.`. The limits hold for each partition: one for each driver at one time."""
+    """What stands under `spark.headwater.log.`. The limits hold for each partition: one for each driver at one time.
+    Each driver also holds its own limits in the partitions that nobody writes to when it begins."""
 
     dir: Path = Field(default_factory=data_directory)
     """On a local disk. `$HEADWATER_DATA/log`, `$XDG_DATA_HOME/headwater/log` or `~/.local/share/headwater/log`."""
@@ -85,17 +88,18 @@ class LogFactory:
     def create(self, context: ListenerContext) -> LogListener:
         config = read_config(LogConfig, context.configuration, shown=context.prefix)
         directory = _usable(config.dir, f"{context.prefix}dir")
-        return LogListener(directory, config, context.clock, self._files)
+        return LogListener(directory, config, context, self._files)
 
 
 class LogListener:
     """Writes to one partition, which it takes with the first batch."""
 
-    def __init__(self, directory: Path, config: LogConfig, clock: Clock, files: Files) -> None:
+    def __init__(self, directory: Path, config: LogConfig, context: ListenerContext, files: Files) -> None:
         """Use `LogFactory`."""
         self._directory = directory
         self._config = config
-        self._clock = clock
+        self._clock = context.clock
+        self._executor = context.executor
         self._files = files
         self._journal: Journal | None = None
         self._handed: Position | None = None
@@ -144,9 +148,9 @@ class LogListener:
                 )
         if self._journal is None:
             try:
-                self._journal = LocalLog.open(
-                    self._directory, self._config.journal_options(), files=self._files
-                ).writer()
+                log = LocalLog.open(self._directory, self._config.journal_options(), files=self._files)
+                self._journal = log.writer()
+                self._executor.submit(_trim, log)
                 self._inode = self._journal.directory.stat().st_ino
             except StorageError as e:
                 raise _of_place(e, self._directory, _CANNOT_BE_MADE) from e
@@ -176,6 +180,15 @@ class LogListener:
         except SyncFailedError:
             self._appended = self._answer  # what lies behind may not survive the machine: append it again
             raise
+
+
+def _trim(log: LocalLog) -> None:
+    """Hold the limits in partitions that nobody writes to just now: who left them does it no more."""
+    try:
+        if dropped := log.trim():
+            _LOG.info("%s segments of %s were beyond its limits, and are dropped", dropped, log.directory)
+    except (HeadwaterError, OSError) as e:
+        _LOG.info("the limits of %s can't be held now: %s", log.directory, e)
 
 
 def _usable(directory: Path, key: str) -> Path:

@@ -152,7 +152,7 @@ def test_a_wrong_variable_is_told(
     assert words in capsys.readouterr().err
 
 
-WORDS = [[], ["events"], ["events", "cat"], ["events", "tail"], ["demo"], ["run"], ["spool"]]
+WORDS = [[], ["up"], ["events"], ["events", "cat"], ["events", "tail"], ["demo"], ["run"], ["spool"]]
 WORDS += [["spool", action] for action in ("list", "ship", "rename", "drop")]
 
 

@@ -13,6 +13,7 @@ from fastavro import parse_schema
 
 from headwater.events.avro import (
     Codec,
+    Confluent,
     DecodeError,
     Problem,
     SchemaBook,
@@ -306,6 +307,33 @@ class TestLearnedSchemas:
         assert MAX_LEARNED_BYTES / 2 < kept <= MAX_LEARNED_BYTES
         after = book.learn(json.dumps(record(field("int", "after_the_flood"))))
         assert book.find(after.fingerprint) == after
+
+    def test_those_of_a_registry_share_the_room_and_are_asked_for_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("headwater.events.avro.book.MAX_LEARNED", 3)
+        monkeypatch.setattr("headwater.events.avro.registry._MAX_KNOWN", 5)
+        asked: list[int] = []
+
+        class Many:
+            def register(self, subject: str, schema: str) -> int:
+                raise NotImplementedError
+
+            def lookup(self, id: int) -> str | None:  # noqa: A002 - it is the id
+                asked.append(id)
+                return json.dumps(record(field("int", f"f{id}")))
+
+        framing, book = Confluent(Many(), "events"), SchemaBook()
+
+        def found(number: int) -> str:
+            schema = framing.open(b"\0" + number.to_bytes(4, "big"), book).schema
+            assert schema is not None
+            return schema.text
+
+        for number in (*range(12), 11, 11):
+            assert f'"f{number}"' in found(number)
+        assert asked == [*range(12)], "each is asked for once while it is there"
+        assert len(framing._fingerprints) <= 5
+        assert '"f0"' in found(0)
+        assert asked[-1] == 0, "what made place is asked for again"
 
     def test_what_is_kept_is_a_multiple_of_its_text(self) -> None:
         schema = read_schema(json.dumps(record(field([{"type": "array", "items": "int"}] * 1_000))))

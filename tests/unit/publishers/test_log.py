@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -171,6 +172,25 @@ def test_what_was_not_answered_when_the_log_was_removed_is_asked_for_again(log: 
     listener.handle(ALL)
     assert listener.close(5.0)
     assert log.sequences() == told(list(ALL))
+
+
+def test_limits_hold_in_partitions_that_nobody_writes_to_any_more(log: Log) -> None:
+    """Two drivers wrote at one time, and only one does from now on."""
+    both = [log.listener(max_bytes="64k") for _ in range(2)]
+    for position in range(1, 300):
+        for each in both:
+            each.handle(Batch((record(position, EXAMPLES[position % len(EXAMPLES)]),)))
+    assert all(each.close(10) for each in both)
+    left = log.directory / "partition-0001"
+    before = len(list(left.glob("*.segment")))
+    assert before > 1
+    third = log.listener(max_age="0.001")
+    third.handle(ALL)
+    deadline = time.monotonic() + 20
+    while len(list(left.glob("*.segment"))) == before:
+        assert time.monotonic() < deadline, "nothing was dropped"
+        time.sleep(0.01)
+    third.close(10)
 
 
 def test_limits_are_those_of_the_configuration(log: Log) -> None:

@@ -21,6 +21,7 @@ _HEADER_BYTES: Final = 5
 _NOT_FOUND: Final = 404
 _ASK_AGAIN_SECONDS: Final = 10.0
 _MAX_MISSING: Final = 10_000
+_MAX_KNOWN: Final = 10_000
 
 
 class RegistryUnavailableError(TransientError):
@@ -53,7 +54,8 @@ class Confluent:
         self._registry = registry
         self._topic = topic
         self._headers: dict[bytes, bytes] = {}
-        self._schemas: dict[int, WriterSchema] = {}
+        self._fingerprints: dict[int, bytes] = {}
+        """Of the schemas by their ids: the book has room for so many of them, and this for so many ids."""
         self._missing: dict[int, float] = {}
         self._plain = SingleObject()
 
@@ -77,15 +79,19 @@ class Confluent:
         return Framed(_HEADER_BYTES, schema.fingerprint if schema else data[1:_HEADER_BYTES], schema)
 
     def _schema(self, number: int, book: SchemaBook) -> WriterSchema | None:
-        schema = self._schemas.get(number)
+        fingerprint = self._fingerprints.get(number)
+        schema = None if fingerprint is None else book.find(fingerprint)
         if schema is not None or time.monotonic() < self._missing.get(number, 0.0):
             return schema
         text = self._registry.lookup(number)
         if text is None:
             self._miss(number)
             return None
-        self._schemas[number] = book.learn(text)
-        return self._schemas[number]
+        schema = book.learn(text)
+        if len(self._fingerprints) >= _MAX_KNOWN:
+            self._fingerprints.clear()
+        self._fingerprints[number] = schema.fingerprint
+        return schema
 
     def _miss(self, number: int) -> None:
         """Not asked again for a while: a topic full of foreign bytes must not become a flood of requests."""
