@@ -150,7 +150,8 @@ class LogListener:
             try:
                 log = LocalLog.open(self._directory, self._config.journal_options(), files=self._files)
                 self._journal = log.writer()
-                self._executor.submit(_trim, log)
+                if log.partitions() != [self._journal.directory.name]:
+                    self._executor.submit(_trim, log)
                 self._inode = self._journal.directory.stat().st_ino
             except StorageError as e:
                 raise _of_place(e, self._directory, _CANNOT_BE_MADE) from e
