@@ -90,6 +90,16 @@ HUDI: Final = Extensions(
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     },
 )
+_SCALA: Final = "2.13" if SPARK4 else "2.12"
+KAFKA: Final = Extensions((f"org.apache.spark:spark-sql-kafka-0-10_{_SCALA}:{version('pyspark')}",), {})
+JDBC: Final = Extensions(
+    (
+        "org.postgresql:postgresql:42.7.8",
+        "org.mariadb.jdbc:mariadb-java-client:3.5.6",
+        "org.xerial:sqlite-jdbc:3.50.3.0",
+    ),
+    {},
+)
 
 
 def together(*extensions: Extensions) -> Extensions:

@@ -5,7 +5,7 @@ Every command of Spark and of the formats is in the register, by its class's sim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -27,6 +27,8 @@ class Part:
     """Which column of the target each column of the query's output goes to, in its order; None: to none of them."""
     row_level: bool = False
     """A MERGE, UPDATE or DELETE: lineage is that of the command's clauses, not of a query's output."""
+    only: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Of these nodes, only these of their inputs give rows that go there: branches of a UNION."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ PROBES: Final = {
     "Delta": "org.apache.spark.sql.delta.DeltaLog",
     "Paimon": "org.apache.paimon.spark.SparkTable",
     "Hudi": "org.apache.hudi.HoodieFileIndex",
+    "Kafka": "org.apache.spark.sql.kafka010.KafkaSourceProvider",
+    "Jdbc": "org.apache.spark.sql.execution.datasources.jdbc.JDBCRelation",
 }
 """What may be there, and a class that tells whether it is."""
 

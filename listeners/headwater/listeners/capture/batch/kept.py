@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from headwater.events import ColumnLineage, Derivation
 from headwater.listeners.capture.batch.commits import versions
+from headwater.listeners.capture.batch.later import with_later
 from headwater.listeners.capture.batch.shapes import Reached, ShapeOfWrite, shape_of_reading, without_leaf
 from headwater.listeners.capture.plan.columns import Lineage, Origin, lineage_of
 from headwater.listeners.capture.plan.tree import Plan
@@ -42,7 +43,7 @@ class Keeping:
         node that gave them, the plan's top if none."""
         plan = statement.plan
         root = plan.root if query is None else query
-        shape = shape_of_reading(plan, scene, root)
+        shape = with_later(shape_of_reading(plan, scene, root), statement)
         leaves = tuple(replace(leaf, versions=versions(leaf, statement)) for leaf in shape.leaves)
         kept = _Kept(replace(shape, leaves=leaves), lineage_of(plan, root), plan.nodes[root].output)
         for place, each in enumerate(ids):
@@ -73,9 +74,12 @@ def _replaced(shape: ShapeOfWrite, node: int, kept: _Kept, columns: Mapping[str,
     leaves = (*shape.leaves, *new)
     added = tuple(range(len(shape.leaves), len(leaves)))
     parts = tuple(_reaching(part, place, added) for part in shape.parts)
-    node_source = {leaf.described.node: moved[leaf.source] for leaf in kept.shape.leaves}
-    edges = [after for edge in shape.columns for after in _through(edge, gone, kept, columns, node_source)]
-    edges += [_whole(n, origin, node_source) for n in range(len(parts)) for origin in kept.lineage.indirect]
+    sources_of: dict[int, dict[int, None]] = {}
+    for leaf in kept.shape.leaves:
+        sources_of.setdefault(leaf.described.node, {})[moved[leaf.source]] = None
+    edges = [after for edge in shape.columns for after in _through(edge, gone, kept, columns, sources_of)]
+    for number in range(len(parts)):
+        edges += [_whole(number, o, source) for o in kept.lineage.indirect for source in sources_of[o.leaf]]
     dropped = ShapeOfWrite(
         tuple(sources), leaves, parts, tuple(dict.fromkeys(edges)), (*shape.unknown, *kept.lineage.unknown)
     )
@@ -93,7 +97,7 @@ def _reaching(reached: Reached, place: int, added: tuple[int, ...]) -> Reached:
 
 
 def _through(
-    edge: ColumnLineage, gone: int, kept: _Kept, columns: Mapping[str, int], sources: Mapping[int, int]
+    edge: ColumnLineage, gone: int, kept: _Kept, columns: Mapping[str, int], sources_of: Mapping[int, Iterable[int]]
 ) -> Iterator[ColumnLineage]:
     """An edge from the RDD becomes one from each of the columns that its own column was made of."""
     if edge.input != gone:
@@ -102,14 +106,12 @@ def _through(
     place = columns.get(edge.source[0])
     for origin in () if place is None else kept.lineage.columns.get(kept.output[place], ()):
         further = edge.source[1:] if origin.derivation is Derivation.IDENTITY else ()
-        yield edge.model_copy(
-            update={
-                "input": sources[origin.leaf],
-                "source": (*origin.path, *further),
-                "derivation": _composed(origin.derivation, edge.derivation),
-                "expression": edge.expression or origin.expression,
-            }
-        )
+        update = {
+            "source": (*origin.path, *further),
+            "derivation": _composed(origin.derivation, edge.derivation),
+            "expression": edge.expression or origin.expression,
+        }
+        yield from (edge.model_copy(update={**update, "input": source}) for source in sources_of[origin.leaf])
 
 
 def _composed(first: Derivation, then: Derivation) -> Derivation:
@@ -119,10 +121,10 @@ def _composed(first: Derivation, then: Derivation) -> Derivation:
     return first if not first.is_direct else max(first, then, key=_STRENGTH.index)
 
 
-def _whole(output: int, origin: Origin, sources: Mapping[int, int]) -> ColumnLineage:
+def _whole(output: int, origin: Origin, source: int) -> ColumnLineage:
     return ColumnLineage(
         output=output,
-        input=sources[origin.leaf],
+        input=source,
         source=origin.path,
         derivation=origin.derivation,
         expression=origin.expression,

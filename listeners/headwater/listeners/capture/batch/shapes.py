@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, TypeVar
 
 from headwater.events import ColumnLineage, ShapedSink, ShapedSource
@@ -60,22 +60,30 @@ def shape_of(write: Write, plan: Plan, scene: Scene) -> ShapeOfWrite:
     lineages = [_lineage(part, plan) for part in write.parts]
     wanted = dict.fromkeys([*(leaf for each in lineages for leaf in each.leaves), *write.reads])
     sources, leaves = _sources([plan.nodes[index] for index in wanted], plan, scene)
-    place = {leaf.described.node: n for n, leaf in enumerate(leaves)}
+    places = _places(leaves)
     parts = tuple(
-        Reached(part, _format_of(part.target), tuple(place[node] for node in (*each.leaves, *write.reads)))
+        Reached(part, _format_of(part.target), tuple(n for node in (*each.leaves, *write.reads) for n in places[node]))
         for part, each in zip(write.parts, lineages, strict=True)
     )
-    known = {leaf.described.node: leaf for leaf in leaves}
+    leaves_of = {node: [leaves[n] for n in numbers] for node, numbers in places.items()}
     edges = (
         edge
         for output, (part, each) in enumerate(zip(write.parts, lineages, strict=True))
-        for edge in _edges(output, part, each, plan, known)
+        for edge in _edges(output, part, each, plan, leaves_of)
     )
     unknown = tuple(dict.fromkeys(name for each in lineages for name in each.unknown))
     columns = tuple(dict.fromkeys(islice(edges, MOST_EDGES + 1)))
     if len(columns) > MOST_EDGES:
         return ShapeOfWrite(sources, leaves, parts, (), (*unknown, f"more than {MOST_EDGES} pairs of columns"))
     return ShapeOfWrite(sources, leaves, parts, columns, unknown)
+
+
+def _places(leaves: Sequence[Leaf]) -> dict[int, list[int]]:
+    """By the node of the plan: a subscription is a leaf for each of its topics."""
+    found: dict[int, list[int]] = {}
+    for n, leaf in enumerate(leaves):
+        found.setdefault(leaf.described.node, []).append(n)
+    return found
 
 
 def shape_of_reading(plan: Plan, scene: Scene, root: int | None = None) -> ShapeOfWrite:
@@ -134,23 +142,31 @@ def _lineage(part: Part, plan: Plan) -> Lineage:
         return merge_lineage(plan, plan.root)
     if part.query is None:
         return Lineage()
-    return lineage_of(plan, part.query)
+    return lineage_of(plan.only(part.only) if part.only else plan, part.query)
 
 
 def _sources(nodes: Iterable[Node], plan: Plan, scene: Scene) -> tuple[tuple[ShapedSource, ...], tuple[Leaf, ...]]:
     """Leaves that are one dataset, on one branch and tag, are one source."""
-    found: dict[ShapedSource, int] = {}
-    by_place: dict[object, int] = {}
+    sources = Sources()
     leaves: list[Leaf] = []
     for node in nodes:
         described, fmt = describe(node, plan, scene)
-        source = described.source
+        leaves.extend(Leaf(each, fmt, sources.place(each.source)) for each in (described, *described.also))
+    return sources.all(), tuple(leaves)
+
+
+class Sources:
+    """In the order they are first met."""
+
+    def __init__(self) -> None:
+        self._by_place: dict[object, tuple[int, ShapedSource]] = {}
+
+    def place(self, source: ShapedSource) -> int:
         key = (source.dataset, source.table, source.life, source.branch, source.main, source.tag, source.opaque)
-        known = by_place.setdefault(key, len(by_place))
-        if known == len(found):
-            found[source] = known
-        leaves.append(Leaf(described, fmt, known))
-    return tuple(found), tuple(leaves)
+        return self._by_place.setdefault(key, (len(self._by_place), source))[0]
+
+    def all(self) -> tuple[ShapedSource, ...]:
+        return tuple(source for _, source in self._by_place.values())
 
 
 def describe(node: Node, plan: Plan, scene: Scene) -> tuple[Described, TableFormat | None]:
@@ -181,13 +197,13 @@ def _format_of(target: Target) -> TableFormat | None:
 
 
 def _edges(
-    output: int, part: Part, lineage: Lineage, plan: Plan, leaf_of: Mapping[int, Leaf]
+    output: int, part: Part, lineage: Lineage, plan: Plan, leaves_of: Mapping[int, Sequence[Leaf]]
 ) -> Iterator[ColumnLineage]:
     told = ((target, origin) for target, origins in _targets(part, lineage, plan) for origin in origins)
-    for target, origin in (*told, *((None, origin) for origin in lineage.indirect)):
-        leaf = leaf_of[origin.leaf]
-        if origin.path[0] not in leaf.described.hidden:
-            yield _edge(output, target, origin, leaf.source)
+    for target, origin in chain(told, ((None, origin) for origin in lineage.indirect)):
+        for leaf in leaves_of[origin.leaf]:
+            if origin.path[0] not in leaf.described.hidden:
+                yield _edge(output, target, origin, leaf.source)
 
 
 def _targets(part: Part, lineage: Lineage, plan: Plan) -> Iterator[tuple[tuple[str, ...], tuple[Origin, ...]]]:

@@ -10,7 +10,7 @@ from headwater.events import CommitKind, Extent, FieldPath, Format, ShapedSink
 from headwater.events.identity import IdentityError, dataset_of_path
 from headwater.listeners.capture.commands import Command, Part, Write
 from headwater.listeners.capture.formats import all_formats
-from headwater.listeners.capture.formats.protocol import Target
+from headwater.listeners.capture.formats.protocol import Target, WritesParts
 from headwater.listeners.capture.formats.relations import columns_of, v2_name
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import Scene
@@ -23,6 +23,13 @@ def sink_of(node: Node, plan: Plan, scene: Scene) -> Target | None:
         if found is not None:
             return found
     return None
+
+
+def in_parts(node: Node, plan: Plan, scene: Scene) -> Write | None:
+    """Of a format that may write into several datasets at once."""
+    told = (each.parts(node, plan, scene) for each in all_formats() if isinstance(each, WritesParts))
+    found = next((parts for parts in told if parts), None)
+    return None if found is None else Write(found)
 
 
 def _relation(node: Node, plan: Plan, argument: str = "table") -> Node | None:
@@ -42,6 +49,9 @@ def _v2(
         relation = _relation(node, plan)
         if relation is None:
             return None
+        several = in_parts(node, plan, scene)
+        if several is not None:
+            return several
         found = sink_of(relation, plan, scene) or _some_table(relation, plan, scene)
         if found is None:
             return None
@@ -143,6 +153,9 @@ def _files(node: Node, plan: Plan, scene: Scene) -> Write | None:
 
 def _into_source(node: Node, plan: Plan, scene: Scene) -> Write | None:
     """`df.write.format(…).save()` to a source of the first kind."""
+    several = in_parts(node, plan, scene)
+    if several is not None:
+        return several
     found = sink_of(node, plan, scene) or _some_source(node, scene)
     query = node.plan_of("query")
     if found is None or query is None:

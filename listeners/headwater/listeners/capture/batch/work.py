@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headwater.events import ShapedSource
+from headwater.listeners.capture.batch.later import with_later
 from headwater.listeners.capture.batch.shapes import ShapeOfWrite
 from headwater.listeners.capture.statements import Statement
 
@@ -21,6 +22,7 @@ class Work:
 
     @classmethod
     def of(cls, statement: Statement, shape: ShapeOfWrite) -> Work:
+        shape = with_later(shape, statement)
         return cls(shape, (statement,) * len(shape.leaves), (statement,) * len(shape.parts))
 
     @classmethod
@@ -28,7 +30,8 @@ class Work:
         """One shape: what several read is read once."""
         sources: dict[ShapedSource, int] = {}
         work = cls(ShapeOfWrite((), (), (), (), ()), (), ())
-        for statement, shape in done:
+        for statement, asked in done:
+            shape = with_later(asked, statement)
             places = [sources.setdefault(source, len(sources)) for source in shape.sources]
             work = work._with(statement, shape, places)
         return replace(work, shape=replace(work.shape, sources=tuple(sources)))

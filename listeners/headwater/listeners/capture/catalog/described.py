@@ -12,6 +12,7 @@ from headwater.events.identity import IdentityError, delta_life, iceberg_life, p
 from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column, Database
 from headwater.events.types import columns_from_schema_json
+from headwater.listeners.capture.catalog.elsewhere import OPTION, system_of, told_options
 from headwater.listeners.capture.formats.files import format_of
 from headwater.listeners.capture.formats.relations import KEPT_BESIDE, columns_of
 from headwater.listeners.capture.plan.tree import Plan
@@ -29,8 +30,6 @@ _FORMATS: Final = {
 _OWN_PLACE: Final = frozenset({"comment", "location", "provider", "owner", "external", "is_managed_location"})
 """What Spark keeps among a table's properties and a description has a place for."""
 _CLUSTERING: Final = "cluster_by"
-_OPTION: Final = "option."
-"""As Spark puts options among the properties of a table of the first kind."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,10 @@ class Told:
 def of_first_kind(told: Mapping[str, Any], plan: Plan | None = None) -> Told:
     """A CatalogTable, out of a plan or looked up."""
     storage: Mapping[str, Any] = told.get("storage", {})
-    options = {_OPTION + key: text for key, text in storage.get("options", {}).items()}
     bucket: Mapping[str, Any] | None = told.get("bucket")
     provider = told.get("provider")
     beside = KEPT_BESIDE.get((provider or "").lower(), frozenset())
+    options = {OPTION + key: text for key, text in told_options(provider, storage.get("options", {})).items()}
     table = Table(
         columns=tuple(column for column in _columns(told, plan) if column.name not in beside),
         partitioning=(*map(identity, told.get("partitions", ())), *([] if bucket is None else [_bucket(bucket)])),
@@ -113,7 +112,8 @@ def of_command(
     """A table that a command of the second kind asks for."""
     layout = [transform_of(each) for each in partitioning]
     location = spec.get("location")
-    options = {_OPTION + key: text for key, text in (spec.get("options") or {}).items()}
+    given = told_options(spec.get("provider"), spec.get("options") or {})
+    options = {OPTION + key: text for key, text in given.items()}
     managed = TableKind.MANAGED if location is None else TableKind.UNKNOWN
     table = Table(
         columns=tuple(columns),
@@ -181,7 +181,7 @@ def format_by(provider: str | None, told: Mapping[str, Any] | None = None) -> Fo
     for word, found in _FORMATS.items():
         if told is not None and word in told:
             return found
-    return _FORMATS.get((provider or "").lower()) or format_of(provider)
+    return _FORMATS.get(system_of(provider) or (provider or "").lower()) or format_of(provider)
 
 
 def database_from(told: Mapping[str, str]) -> Database:

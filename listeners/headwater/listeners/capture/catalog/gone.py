@@ -9,7 +9,7 @@ from headwater.events import AlterTable, DropTable, Event, RenameTable, Table
 from headwater.listeners.capture.catalog.described import Told, format_by, of_plan, of_second_kind
 from headwater.listeners.capture.catalog.evidence import EFFECTS, Occasion, happened, looked_up
 from headwater.listeners.capture.catalog.modified import table_after
-from headwater.listeners.capture.catalog.places import Named, dataset_at, first_kind, second_kind
+from headwater.listeners.capture.catalog.places import Named, dataset_of, first_kind, second_kind
 from headwater.listeners.capture.commands import Command
 from headwater.listeners.capture.plan.tree import Node
 from headwater.listeners.capture.scene import KnownTable, Scene
@@ -41,7 +41,7 @@ def dropped(named: Named, node: Node, statement: Statement, scene: Scene) -> Ite
         effect=EFFECTS[gone],
         sql=statement.sql,
         identifier=named.name,
-        dataset=(known.dataset if known else None) or dataset_at(named, table.location if table else None, scene),
+        dataset=(known.dataset if known else None) or dataset_of(named, table, scene),
         life=known.life if known else None,
         table=table,
         ignore_if_not_exists=if_exists,
@@ -82,8 +82,8 @@ def _moved(named: Named, new: Named, old: Told | None, after: Told | None, on: O
     known = on.scene.forget(named.name)
     before = old.table if old else None
     location = after.table.location if after else None
-    was = (known.dataset if known else None) or dataset_at(named, before.location if before else None, on.scene)
-    dataset = dataset_at(new, location, on.scene)
+    was = (known.dataset if known else None) or dataset_of(named, before, on.scene)
+    dataset = dataset_of(new, after.table if after else None, on.scene)
     life = (old.life if old else None) or (known.life if known else None)
     table = before.model_copy(update={"location": location or before.location}) if before else None
     description = table or (after.table if after else None)

@@ -12,7 +12,7 @@ from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture.catalog.accounts import NOTHING, Account, account_of
 from headwater.listeners.capture.catalog.described import Told, of_command, of_first_kind, of_second_kind
 from headwater.listeners.capture.catalog.evidence import EFFECTS, Occasion, during, happened, looked_up, same_moment
-from headwater.listeners.capture.catalog.places import Named, dataset_at, first_kind, second_kind
+from headwater.listeners.capture.catalog.places import Named, dataset_of, first_kind, second_kind
 from headwater.listeners.capture.commands import Command
 from headwater.listeners.capture.formats.relations import columns_of
 from headwater.listeners.capture.plan.tree import Node
@@ -215,7 +215,7 @@ def _created(asked: _Asked, told: Told, made: bool | None, account: Account, on:
         return
     named = asked.named
     before = on.scene.known(named.name)
-    dataset = dataset_at(named, told.table.location, on.scene)
+    dataset = dataset_of(named, told.table, on.scene)
     life: Life | None = told.life
     existed = account.existed if account.existed is not None else (before is not None and asked.may_replace)
     replaced = asked.must_replace or (asked.may_replace and bool(existed))

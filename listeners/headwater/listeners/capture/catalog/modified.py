@@ -10,7 +10,7 @@ from headwater.events.apply import ChangeError, apply
 from headwater.listeners.capture.catalog.accounts import Account
 from headwater.listeners.capture.catalog.described import Told, of_first_kind
 from headwater.listeners.capture.catalog.evidence import Occasion, looked_up
-from headwater.listeners.capture.catalog.places import Named, dataset_at
+from headwater.listeners.capture.catalog.places import Named, dataset_at, dataset_of
 from headwater.listeners.capture.scene import KnownTable, Scene
 from headwater.listeners.capture.statements import Statement
 
@@ -34,7 +34,7 @@ def altered(
         effect=effect,
         sql=on.statement.sql,
         identifier=named.name,
-        dataset=dataset_at(named, old.table.location, on.scene),
+        dataset=dataset_of(named, old.table, on.scene),
         life=old.life,
         format=old.format,
         schema_id=account.schema_id,
@@ -65,14 +65,14 @@ def altered_since(
         return
     after = new.table if new is not None else _applied(told, old, on.statement)
     placed = tuple(_placed(_as_written(change, after), named, on.scene) for change in told)
-    location = old.location if old is not None else _unmoved(placed, after)
+    before = old if old is not None else _unmoved(placed, after)
     details: dict[str, Any] = {} if new is None else {"format": new.format}
     yield AlterTable(
         context=named.catalog.context,
         effect=effect,
         sql=on.statement.sql,
         identifier=named.name,
-        dataset=dataset_at(named, location, on.scene) or (known.dataset if known else None),
+        dataset=dataset_of(named, before, on.scene) or (known.dataset if known else None),
         life=known.life if known else None,
         changes=placed,
         table=old,
@@ -99,7 +99,7 @@ def remember(named: Named, table: Table | None, life: Any, scene: Scene) -> None
     if table is None:
         scene.forget(named.name)
     else:
-        scene.remember(named.name, KnownTable(table, life, dataset_at(named, table.location, scene)))
+        scene.remember(named.name, KnownTable(table, life, dataset_of(named, table, scene)))
 
 
 def _applied(changes: Iterable[TableChange], old: Table | None, statement: Statement) -> Table | None:
@@ -125,7 +125,6 @@ def _as_written(change: TableChange, after: Table | None) -> TableChange:
     return change
 
 
-def _unmoved(changes: Iterable[TableChange], after: Table | None) -> str | None:
-    """Where the table was before, if it is still there."""
-    moved = any(isinstance(change, SetLocation) for change in changes)
-    return None if after is None or moved else after.location
+def _unmoved(changes: Iterable[TableChange], after: Table | None) -> Table | None:
+    """The table, if it is where it was before."""
+    return None if any(isinstance(change, SetLocation) for change in changes) else after

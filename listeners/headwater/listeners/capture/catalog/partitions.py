@@ -25,7 +25,7 @@ from headwater.listeners.capture.catalog.accounts import NOTHING
 from headwater.listeners.capture.catalog.described import Told, format_by, of_plan
 from headwater.listeners.capture.catalog.evidence import Occasion
 from headwater.listeners.capture.catalog.modified import altered, altered_since, table_after
-from headwater.listeners.capture.catalog.places import Named, dataset_at, first_kind, second_kind
+from headwater.listeners.capture.catalog.places import Named, dataset_of, first_kind, second_kind
 from headwater.listeners.capture.commands import Command
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import Scene
@@ -152,7 +152,7 @@ def _truncated(node: Node, statement: Statement, scene: Scene) -> Iterator[Event
     spec = node.args.get("partitionSpec")
     known = scene.known(named.name)
     table = known.table if known is not None and isinstance(known.table, Table) else None
-    dataset = dataset_at(named, table.location if table else None, scene) or (known.dataset if known else None)
+    dataset = dataset_of(named, table, scene) or (known.dataset if known else None)
     yield Truncate(
         context=named.catalog.context,
         sql=statement.sql,
@@ -175,7 +175,7 @@ def _truncated_second(node: Node, statement: Statement, scene: Scene) -> Iterato
         context=named.catalog.context,
         sql=statement.sql,
         identifier=named.name,
-        dataset=dataset_at(named, old.table.location, scene),
+        dataset=dataset_of(named, old.table, scene),
         life=life,
         format=old.format,
         partitions=(_spec(part, old.table.columns),) if part else (),

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headwater.events import DatabaseName, DatasetId, TableName
+from headwater.events import DatabaseName, DatasetId, Table, TableName
 from headwater.events.identity import Unknown
 from headwater.events.identity.text import joined
+from headwater.listeners.capture.catalog.elsewhere import dataset_elsewhere, system_of
 from headwater.listeners.capture.formats.relations import v2_name
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import SESSION_CATALOG, NamedCatalog, Scene
@@ -85,3 +86,10 @@ def dataset_at(named: Named, location: str | None, scene: Scene) -> DatasetId | 
     if location is None and (isinstance(catalog, Unknown) or (catalog.layout is None and not catalog.jdbc)):
         return None
     return scene.dataset(named.catalog, named.name, location)
+
+
+def dataset_of(named: Named, table: Table | None, scene: Scene) -> DatasetId | None:
+    """The dataset that a table is, by its description: where its location is, or another system that has its rows."""
+    if table is not None and named.in_session_catalog and system_of(table.provider) is not None:
+        return dataset_elsewhere(table, scene.site)
+    return dataset_at(named, table.location if table else None, scene)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from headwater.events import AlterView, ColumnLineage, CreateView, DropView, Effect, Event, Format, View, ViewSource
@@ -90,27 +90,26 @@ def _lineage(
 ) -> tuple[tuple[ViewSource, ...], tuple[ColumnLineage, ...]]:
     lineage = lineage_of(plan, query)
     sources: dict[ViewSource, int] = {}
-    place: dict[int, int] = {}
+    places: dict[int, dict[int, None]] = {}
     for leaf in lineage.leaves:
         described, _ = describe(plan.nodes[leaf], plan, scene)
-        if described.source.dataset is None and described.source.table is None:
-            continue  # rows that are no table's
-        source = ViewSource(dataset=described.source.dataset, table=described.source.table)
-        place[leaf] = sources.setdefault(source, len(sources))
-    edges = _edges(lineage, plan.nodes[query].output, names, place)
+        for each in (described, *described.also):
+            if each.source.dataset is None and each.source.table is None:
+                continue  # rows that are no table's
+            source = ViewSource(dataset=each.source.dataset, table=each.source.table)
+            places.setdefault(leaf, {})[sources.setdefault(source, len(sources))] = None
+    edges = _edges(lineage, plan.nodes[query].output, names, places)
     return tuple(sources), tuple(dict.fromkeys(edges))
 
 
 def _edges(
-    lineage: Lineage, output: tuple[int, ...], names: list[str], place: Mapping[int, int]
+    lineage: Lineage, output: tuple[int, ...], names: list[str], places: Mapping[int, Iterable[int]]
 ) -> Iterator[ColumnLineage]:
     for name, attribute in zip(names, output, strict=True):
         for origin in lineage.columns.get(attribute, ()):
-            if origin.leaf in place:
-                yield _edge(origin, place[origin.leaf], (name,))
+            yield from (_edge(origin, place, (name,)) for place in places.get(origin.leaf, ()))
     for origin in lineage.indirect:
-        if origin.leaf in place:
-            yield _edge(origin, place[origin.leaf], None)
+        yield from (_edge(origin, place, None) for place in places.get(origin.leaf, ()))
 
 
 def _edge(origin: Origin, source: int, target: tuple[str, ...] | None) -> ColumnLineage:

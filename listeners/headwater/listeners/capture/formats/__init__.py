@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from headwater.listeners.capture.commands import Command
     from headwater.listeners.capture.formats.protocol import TableFormat
 
-_NAMES: Final = ("iceberg", "delta", "paimon", "hudi", "files")
+_NAMES: Final = ("iceberg", "delta", "paimon", "hudi", "kafka", "jdbc", "files")
 """In the order they are asked; whatever is a file of no format is asked last."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from headwater.events import (
     AlterTable,
@@ -24,6 +24,9 @@ from headwater.events import (
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import NamedCatalog, Scene
 from headwater.listeners.capture.statements import Facts, Statement, Took
+
+if TYPE_CHECKING:
+    from headwater.listeners.capture.commands import Part
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Described:
     """Whatever the format wants to find again: never told."""
     hidden: frozenset[str] = frozenset()
     """Columns that the format keeps beside the table's own: nothing is told to come from them."""
+    also: tuple[Described, ...] = ()
+    """What else the same leaf reads: the other topics of a subscription."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +151,24 @@ class Streams(Protocol):
     def begins(self, source: Described, node: Node, took: Took) -> Begins:
         """Where a query begins to read it that has no checkpoint yet, by what its first micro-batch takes; `end` may
         be absent."""
+        ...
+
+
+@runtime_checkable
+class WritesParts(Protocol):
+    """A format into several of whose datasets one command may write."""
+
+    def parts(self, node: Node, plan: Plan, scene: Scene) -> tuple[Part, ...]:
+        """What this command writes; none where it isn't this format's."""
+        ...
+
+
+@runtime_checkable
+class TellsLater(Protocol):
+    """A format some of whose relations don't say what they read: that shows only in what was read."""
+
+    def later(self, source: Described, statement: Statement) -> tuple[Described, ...]:
+        """What this statement read of it; none where the shape tells it, or where that isn't to be seen."""
         ...
 
 

@@ -24,6 +24,7 @@ import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.AlterTableCommand;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.types.BooleanType;
@@ -174,6 +175,16 @@ public final class PlanWriter {
             else values.write(value, this, json, 0);
         }
         if (product instanceof AlterTableCommand) changes((AlterTableCommand) product, json);
+        if (product instanceof QueryPlan && isWrite(product)) command((QueryPlan) product, json);
+    }
+
+    private static boolean isWrite(Object plan) {
+        return plan instanceof Command || plan.getClass().getSimpleName().equals("WriteToMicroBatchDataSource");
+    }
+
+    private void command(QueryPlan command, Json json) throws Exception {
+        Eye[] eyes = values.eyes();
+        for (int i = 0; i < eyes.length; i++) if (eyes[i] instanceof CommandEye) ((CommandEye) eyes[i]).command(command, this, json);
     }
 
     private static boolean isOfCte(Object product, String name) {

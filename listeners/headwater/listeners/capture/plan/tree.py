@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -106,6 +106,16 @@ class Plan:
             if place in wanted:
                 wanted.update(self.nodes[place].inputs)
         return [node for node in self.nodes[: index + 1] if node.index in wanted]
+
+    def only(self, inputs: Mapping[int, Sequence[int]]) -> Plan:
+        """The plan in which these nodes have only these of their inputs, and give the same columns."""
+        nodes = [
+            replace(node, inputs=tuple(node.inputs[place] for place in inputs[node.index]))
+            if node.index in inputs
+            else node
+            for node in self.nodes
+        ]
+        return replace(self, nodes=tuple(nodes))
 
     def schema(self, reference: Any) -> Mapping[str, Any]:
         """The struct type, parsed, that `{"schema": n}` or the n of a catalog table's `schema` refers to."""

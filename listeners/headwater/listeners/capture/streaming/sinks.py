@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from headwater.events import CommitKind, Extent, ShapedSink
-from headwater.listeners.capture.batch.spark import own_names, sink_of
+from headwater.listeners.capture.batch.spark import in_parts, own_names, sink_of
 from headwater.listeners.capture.commands import Command, Part, Write
 from headwater.listeners.capture.formats.protocol import Target
 from headwater.listeners.capture.formats.relations import columns_of
@@ -28,6 +28,9 @@ def _written(node: Node, plan: Plan, scene: Scene) -> Write | None:
     query = node.plan_of("query")
     if query is None or word in _SHOWING or word == _FUNCTION:
         return Write(())
+    several = in_parts(node, plan, scene)
+    if several is not None:
+        return several
     found = _target(node, plan, scene)
     if found is None and word == _EACH_ROW:
         found = Target(ShapedSink(dataset=None, opaque="foreach", columns=columns_of(plan, plan.nodes[query].output)))

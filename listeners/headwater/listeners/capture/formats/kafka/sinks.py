@@ -1,0 +1,103 @@
+"""Which topics are written: that of an option, or those that the rows name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from headwater.events import CommitKind, DatasetId, Extent, FieldPath, Format, Output, ShapedSink
+from headwater.events.base import Texts
+from headwater.events.identity import IdentityError, kafka_namespace, kafka_topic
+from headwater.events.identity.text import lower_keys
+from headwater.events.tables import Column
+from headwater.listeners.capture.commands import Part
+from headwater.listeners.capture.formats.kafka.sources import SERVERS, options_of, told
+from headwater.listeners.capture.formats.protocol import Outcome, Target
+from headwater.listeners.capture.formats.relations import columns_of
+from headwater.listeners.capture.plan.tree import Node, Plan
+from headwater.listeners.capture.scene import Scene
+
+_SOURCE: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
+_TOPIC: Final = "topic"
+_FIELDS: Final = ("key", "value", "headers", "partition", _TOPIC)
+"""Columns that mean something to Spark's writer; it leaves the others."""
+_UNNAMED: Final = "which topics were written isn't known: the rows' column topic is computed"
+
+Branches = dict[int, dict[int, None]]
+
+
+def parts(node: Node, plan: Plan, scene: Scene) -> tuple[Part, ...]:
+    """A topic each, of what a command or a stream's micro-batch writes; none where it isn't Kafka's."""
+    options, query = _options(node, plan), node.plan_of("query")
+    if options is None or query is None:
+        return ()
+    chosen = options.get(_TOPIC)
+    named: Mapping[str | None, Branches] = {chosen: {}} if chosen else _by_rows(node)
+    columns = _columns(plan, query, by_rows=not chosen and None in named)
+    written = [n for n, column in zip(plan.nodes[query].output, columns, strict=True) if column is not None]
+    return tuple(
+        Part(
+            _target(topic, options, columns_of(plan, written), scene),
+            query,
+            columns,
+            only={union: tuple(sorted(inputs)) for union, inputs in branches.items()} if len(named) > 1 else {},
+        )
+        for topic, branches in named.items()
+    )
+
+
+def _options(node: Node, plan: Plan) -> dict[str, str] | None:
+    """Those of the write, over those of the relation that it writes."""
+    if (node.args.get("dataSource") or {}).get("class") == _SOURCE:
+        return lower_keys(node.args.get("options", {}))
+    table = node.plan_of("table")
+    options = options_of(plan.nodes[table]) if table is not None else None
+    if options is None and "kafka" in (node.args.get("table") or {}):
+        options = {}
+    return None if options is None else {**options, **lower_keys(node.args.get("writeOptions", {}))}
+
+
+def _by_rows(node: Node) -> dict[str | None, Branches]:
+    """By topic: of which inputs of which UNIONs its rows are. None: the rows of a topic that is computed."""
+    found: dict[str | None, Branches] = {}
+    for each in node.args.get("kafka", {}).get("topics", ()):
+        branches = found.setdefault(each.get("topic"), {})
+        for union, place in each["branches"]:
+            branches.setdefault(union, {})[place] = None
+    return found or {None: {}}
+
+
+def _columns(plan: Plan, query: int, *, by_rows: bool) -> tuple[FieldPath | None, ...]:
+    meant = _FIELDS if by_rows else _FIELDS[:-1]
+    names = (plan.attribute(number).name for number in plan.nodes[query].output)
+    return tuple((name,) if name in meant else None for name in names)
+
+
+def _target(topic: str | None, options: Mapping[str, str], columns: tuple[Column, ...], scene: Scene) -> Target:
+    dataset, opaque = _place(topic, options.get(SERVERS, ""), scene)
+    shaped = ShapedSink(
+        dataset=dataset, opaque=opaque, format=Format.KAFKA, columns=columns, options=Texts(told(options))
+    )
+    return Target(shaped, kind=CommitKind.APPEND, replaced=Extent.NOTHING)
+
+
+def _place(topic: str | None, servers: str, scene: Scene) -> tuple[DatasetId | None, str | None]:
+    try:
+        if topic is not None:
+            return kafka_topic(servers, topic, scene.site), None
+        return None, f"topics at {kafka_namespace(servers, scene.site)} that the rows name"
+    except IdentityError:
+        return None, "a topic of Kafka"
+
+
+def outcome(target: Target) -> Outcome:
+    """How many rows went there, Spark doesn't count."""
+    sink = target.sink
+    output = Output(
+        dataset=sink.dataset,
+        opaque=sink.opaque,
+        format=Format.KAFKA,
+        commit_kind=CommitKind.APPEND,
+        replaced=Extent.NOTHING,
+    )
+    return Outcome((output,), gap=_UNNAMED if sink.dataset is None else None)

@@ -1,0 +1,532 @@
+"""Topics of a real broker, in batches and streams. What was read is known by what was produced before."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from headwater.events import (
+    CommitKind,
+    Committed,
+    CreateTable,
+    CreateView,
+    DatasetId,
+    Event,
+    Extent,
+    Format,
+    Gap,
+    GapReason,
+    Input,
+    JobStarted,
+    ReadMode,
+    StartReason,
+    StatementFailed,
+    TableName,
+)
+from tests.matrix.harness import KAFKA, Driver, driver_with, edges, of, the
+from tests.matrix.streams import Case, Start, barriers, commits
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headwater.local import Service
+
+pytestmark = pytest.mark.kafka
+
+SECRET: Final = "hunter2-is-secret"
+WITH_SECRETS: Final = {
+    "kafka.sasl.jaas.config": f"org.apache.kafka.common.security.plain.PlainLoginModule required password='{SECRET}';",
+    "kafka.ssl.truststore.password": SECRET,
+    "kafka.ssl.key.password": SECRET,
+}
+PATIENCE_SECONDS: Final = 30.0
+NOW: Final = int(time.time() * 1_000) - 60_000
+"""Records of long ago would be gone at once."""
+
+
+class Broker:
+    """Topics of two partitions. Its clients know it under two names, which the driver's configuration makes one."""
+
+    def __init__(self, servers: str) -> None:
+        self.servers = servers
+        self.otherwise = servers.replace("127.0.0.1", "localhost")
+        self._admin = AdminClient({"bootstrap.servers": servers})
+        self._producer = Producer({"bootstrap.servers": servers, "acks": "all"})
+
+    def topic(self, name: str, *partitions: Sequence[int]) -> str:
+        """A topic with records at these times in each of its partitions."""
+        for made in self._admin.create_topics([NewTopic(name, len(partitions), 1)]).values():
+            made.result()
+        for partition, times in enumerate(partitions):
+            for n, at in enumerate(times):
+                self._producer.produce(name, f"{partition}-{n}".encode(), partition=partition, timestamp=NOW + at)
+        assert self._producer.flush(PATIENCE_SECONDS) == 0
+        return name
+
+    def add(self, topic: str, partition: int, at: int) -> None:
+        self._producer.produce(topic, b"more", partition=partition, timestamp=NOW + at)
+        assert self._producer.flush(PATIENCE_SECONDS) == 0
+
+    def read(self, spark: SparkSession, **options: str) -> DataFrame:
+        servers = {"kafka.bootstrap.servers": self.servers}
+        return spark.read.format("kafka").options(**{**servers, **options}).load()
+
+    def write(self, frame: DataFrame, **options: str) -> None:
+        frame.write.format("kafka").options(**{"kafka.bootstrap.servers": self.servers, **options}).save()
+
+
+@pytest.fixture(scope="module")
+def broker(kafka: Service) -> Broker:
+    return Broker(kafka.address)
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path, broker: Broker) -> Generator[Driver, None, None]:
+    names = f"{broker.servers},{broker.otherwise}"
+    with driver_with(java_home, KAFKA, spark__headwater__namespaces__events=names) as driver:
+        yield driver
+
+
+class Place:
+    """A case's own topic with five records, three and two, and a path to write to."""
+
+    def __init__(self, driver: Driver, broker: Broker) -> None:
+        self.driver = driver
+        self.broker = broker
+        self.name = driver.name()
+        self.topic = broker.topic(self.name, (1_000, 2_000, 3_000), (1_000, 3_000))
+        self.path = str(driver.warehouse / self.name)
+
+    def told(self, **options: str) -> list[Event]:
+        """What is told of a batch that reads this into a path."""
+        return self.told_of(self.broker.read(self.driver.spark, **options))
+
+    def told_of(self, frame: DataFrame) -> list[Event]:
+        return self.driver.told(lambda _: frame.write.mode("overwrite").parquet(self.path))
+
+    def exact(self, **offsets: Mapping[str, int]) -> dict[str, str]:
+        """Options for offsets of this topic."""
+        return {f"{key}ingOffsets": json.dumps({self.topic: each}) for key, each in offsets.items()}
+
+    def table(self, *columns: str) -> DataFrame:
+        """Rows of a table that is no topic."""
+        path = str(self.driver.warehouse / f"{self.name}_rows")
+        self.driver.spark.range(3).selectExpr("cast(id as string) k", "cast(id as string) v").write.parquet(path)
+        return self.driver.spark.read.parquet(path).selectExpr(*columns)
+
+
+@pytest.fixture
+def place(driver: Driver, broker: Broker) -> Place:
+    return Place(driver, broker)
+
+
+def topic(name: str) -> DatasetId:
+    return DatasetId(namespace="kafka://events", name=name)
+
+
+def as_read(each: Input) -> tuple[Any, Any, ReadMode]:
+    return each.since.version if each.since else None, each.version, each.mode
+
+
+def only_input(events: list[Event]) -> Input:
+    (found,) = the(Committed, events).inputs
+    assert found.format is Format.KAFKA
+    return found
+
+
+def gaps(events: list[Event]) -> list[tuple[GapReason, DatasetId | None]]:
+    return [(gap.reason, gap.source.dataset if gap.source else None) for gap in of(Gap, events)]
+
+
+@pytest.mark.smoke
+def test_how_far_latest_was_isnt_known(place: Place) -> None:
+    told = place.told(subscribe=place.topic)
+    read = only_input(told)
+    assert read.dataset == topic(place.topic)
+    assert as_read(read) == (None, None, ReadMode.STATE)
+    assert gaps(told) == [(GapReason.NOT_EXACT, topic(place.topic))]
+
+
+def test_up_to_given_offsets(place: Place) -> None:
+    told = place.told(subscribe=place.topic, **place.exact(end={"0": 2, "1": 2}))
+    assert as_read(only_input(told)) == (None, '{"0":2,"1":2}', ReadMode.STATE)
+    assert the(Committed, told).outputs[0].rows == 4
+    assert not of(Gap, told)
+
+
+@pytest.mark.smoke
+def test_between_given_offsets(place: Place) -> None:
+    told = place.told(subscribe=place.topic, **place.exact(start={"0": 1, "1": 0}, end={"0": 3, "1": 1}))
+    assert as_read(only_input(told)) == ('{"0":1,"1":0}', '{"0":3,"1":1}', ReadMode.CHANGES)
+    assert the(Committed, told).outputs[0].rows == 3
+    assert not of(Gap, told)
+
+
+def test_one_partition_up_to_the_latest(place: Place) -> None:
+    told = place.told(subscribe=place.topic, **place.exact(start={"0": 1, "1": 0}, end={"0": 3, "1": -1}))
+    assert as_read(only_input(told)) == ('{"0":1,"1":0}', None, ReadMode.CHANGES)
+    assert gaps(told) == [(GapReason.NOT_EXACT, topic(place.topic))]
+
+
+def test_one_partition_from_the_earliest(place: Place) -> None:
+    told = place.told(subscribe=place.topic, **place.exact(start={"0": 1, "1": -2}, end={"0": 3, "1": 2}))
+    assert as_read(only_input(told)) == (None, '{"0":3,"1":2}', ReadMode.STATE)
+
+
+@pytest.mark.smoke
+def test_times_become_offsets_in_the_driver(place: Place) -> None:
+    told = place.told(subscribe=place.topic, startingTimestamp=str(NOW + 2_000), endingTimestamp=str(NOW + 3_000))
+    assert as_read(only_input(told)) == ('{"0":1,"1":1}', '{"0":2,"1":1}', ReadMode.CHANGES)
+    assert the(Committed, told).outputs[0].rows == 1
+
+
+def test_each_topic_is_an_input(place: Place, broker: Broker) -> None:
+    other = broker.topic(place.driver.name(), (1_000,))
+    ends = json.dumps({place.topic: {"0": 3, "1": 2}, other: {"0": 1}})
+    told = place.told(subscribe=f"{place.topic}, {other}", endingOffsets=ends)
+    read = {each.dataset: each.version for each in the(Committed, told).inputs}
+    assert read == {topic(place.topic): '{"0":3,"1":2}', topic(other): '{"0":1}'}
+    assert the(Committed, told).outputs[0].made_from == (0, 1)
+    lineage = place.driver.lineage(the(Committed, told))
+    assert {f"value <- {place.topic}.value", f"value <- {other}.value"} <= edges(lineage)
+
+
+@pytest.mark.smoke
+def test_a_pattern_is_the_topics_that_were_read(place: Place, broker: Broker) -> None:
+    more = broker.topic(f"{place.topic}_more", (1_000,))
+    broker.topic(f"another_{place.driver.name()}", (1_000,))
+    pattern = {
+        "subscribePattern": f"{place.topic}(_more)?",
+        "startingTimestamp": "0",
+        "endingTimestamp": str(NOW + 3_000),
+    }
+    told = place.told(**pattern)
+    ends = {each.dataset: each.version for each in the(Committed, told).inputs}
+    assert ends == {topic(place.topic): '{"0":2,"1":1}', topic(more): '{"0":1}'}
+    lineage = place.driver.lineage(the(Committed, told))
+    assert [each.dataset for each in lineage.inputs] == [topic(place.topic), topic(more)]
+    assert {f"value <- {place.topic}.value", f"value <- {more}.value"} <= edges(lineage)
+    assert not of(Gap, told)
+
+
+def test_a_pattern_up_to_the_latest(place: Place) -> None:
+    told = place.told(subscribePattern=f"{place.topic}.*")
+    assert only_input(told).dataset == topic(place.topic)
+    assert gaps(told) == [(GapReason.NOT_EXACT, topic(place.topic))]
+
+
+def test_partitions_that_are_assigned(place: Place) -> None:
+    told = place.told(assign=json.dumps({place.topic: [1]}), **place.exact(start={"1": 1}, end={"1": 2}))
+    assert as_read(only_input(told)) == ('{"1":1}', '{"1":2}', ReadMode.CHANGES)
+
+
+def test_a_partition_that_is_read_in_pieces(place: Place) -> None:
+    told = place.told(subscribe=place.topic, minPartitions="6", **place.exact(end={"0": 3, "1": 2}))
+    assert as_read(only_input(told)) == (None, '{"0":3,"1":2}', ReadMode.STATE)
+    told = place.told(subscribe=place.topic, minPartitions="6")
+    assert as_read(only_input(told)) == (None, None, ReadMode.STATE)
+
+
+def test_two_ranges_of_one_topic(place: Place) -> None:
+    ranges = ({"0": 1, "1": 1}, {"0": 3, "1": 2})
+    one, other = (
+        place.broker.read(place.driver.spark, subscribe=place.topic, **place.exact(end=end)) for end in ranges
+    )
+    told = place.told_of(one.union(other))
+    assert [each.version for each in the(Committed, told).inputs] == ['{"0":1,"1":1}', '{"0":3,"1":2}']
+
+
+def test_an_exchange_that_is_used_again(place: Place) -> None:
+    frame = place.broker.read(
+        place.driver.spark, subscribe=place.topic, startingTimestamp="0", endingTimestamp=str(NOW + 9_000)
+    )
+    told = place.told_of(frame.alias("a").join(frame.alias("b"), "offset").selectExpr("offset"))
+    assert only_input(told).version == '{"0":3,"1":2}', "no record is as late: the latest as the driver found it"
+
+
+def test_rows_that_were_cached(place: Place) -> None:
+    frame = place.broker.read(place.driver.spark, subscribe=place.topic, **place.exact(end={"0": 1, "1": 1})).cache()
+    told = place.told_of(frame)
+    assert only_input(told).version == '{"0":1,"1":1}'
+    frame.unpersist()
+
+
+def test_a_checkpoint_is_seen_through(place: Place) -> None:
+    frame = place.broker.read(
+        place.driver.spark, subscribePattern=f"{place.topic}.?", startingTimestamp="0", endingTimestamp=str(NOW + 3_000)
+    )
+    told = place.told_of(frame.selectExpr("value").localCheckpoint())
+    assert only_input(told).dataset == topic(place.topic)
+    assert only_input(told).version == '{"0":2,"1":1}'
+    assert edges(place.driver.lineage(the(Committed, told))) == {f"value <- {place.topic}.value"}
+
+
+def test_what_neednt_be_read_isnt_told(place: Place) -> None:
+    told = place.told_of(place.broker.read(place.driver.spark, subscribe=place.topic).where("false"))
+    assert not any(each.dataset for each in the(Committed, told).inputs)
+    assert not of(Gap, told)
+
+
+@pytest.mark.smoke
+def test_two_names_of_a_broker_are_one(place: Place) -> None:
+    one, other = (
+        place.broker.read(
+            place.driver.spark,
+            **{"kafka.bootstrap.servers": servers, "subscribe": place.topic},
+            **place.exact(end={"0": 1, "1": 1}),
+        )
+        for servers in (place.broker.servers, place.broker.otherwise)
+    )
+    told = place.told_of(one.union(other))
+    assert only_input(told).dataset == topic(place.topic)
+
+
+def test_a_temporary_view_is_the_topic(place: Place) -> None:
+    ends = json.dumps({place.topic: {"0": 1, "1": 1}})
+    options = f"kafka.bootstrap.servers '{place.broker.servers}', subscribe '{place.topic}', endingOffsets '{ends}'"
+    place.driver.run(f"CREATE TEMPORARY VIEW v_{place.name} USING kafka OPTIONS ({options})")
+    told = place.told_of(place.driver.spark.sql(f"SELECT * FROM v_{place.name}"))
+    assert only_input(told).dataset == topic(place.topic)
+    assert only_input(told).version == '{"0":1,"1":1}'
+
+
+@pytest.mark.smoke
+def test_a_table_in_the_catalog_is_the_topic(place: Place) -> None:
+    db = place.driver.database()
+    secrets = ", ".join(f'{key} "{value}"' for key, value in WITH_SECRETS.items())
+    where = f"kafka.bootstrap.servers '{place.broker.servers}', subscribe '{place.topic}', {secrets}"
+    told = place.driver.told(f"CREATE TABLE {db}.t USING kafka OPTIONS ({where})")
+    made = the(CreateTable, told)
+    assert (made.dataset, made.format) == (topic(place.topic), Format.KAFKA)
+    assert made.table is not None
+    assert set(made.table.properties) == {"option.kafka.bootstrap.servers", "option.subscribe"}
+    told = place.told_of(place.driver.spark.table(f"{db}.t"))
+    assert only_input(told).dataset == topic(place.topic)
+    assert only_input(told).table == TableName(catalog="spark_catalog", database=db, table="t")
+
+
+def test_a_view_is_over_all_its_topics(place: Place, broker: Broker) -> None:
+    other = broker.topic(place.driver.name(), (1_000,))
+    db = place.driver.database()
+    where = f"kafka.bootstrap.servers '{place.broker.servers}', subscribe '{place.topic},{other}'"
+    place.driver.run(f"CREATE TABLE {db}.t USING kafka OPTIONS ({where})")
+    view = the(CreateView, place.driver.told(f"CREATE VIEW {db}.v AS SELECT value FROM {db}.t")).view
+    assert {each.dataset for each in view.sources} == {topic(place.topic), topic(other)}
+    assert {view.sources[each.input].dataset for each in view.lineage} == {topic(place.topic), topic(other)}
+
+
+def test_the_other_reader_of_sparks(place: Place) -> None:
+    before = str(place.driver.spark.conf.get("spark.sql.sources.useV1SourceList"))
+    place.driver.spark.conf.set("spark.sql.sources.useV1SourceList", "parquet")
+    try:
+        told = place.told(subscribe=place.topic, **place.exact(start={"0": 1, "1": 0}, end={"0": 3, "1": 1}))
+        written = place.driver.told(lambda spark: append(spark, place))
+    finally:
+        place.driver.spark.conf.set("spark.sql.sources.useV1SourceList", before)
+    assert only_input(told).dataset == topic(place.topic)
+    assert as_read(only_input(told)) == ('{"0":1,"1":0}', '{"0":3,"1":1}', ReadMode.CHANGES)
+    assert [each.dataset for each in the(Committed, written).outputs] == [topic(place.topic)]
+
+
+def append(spark: SparkSession, place: Place) -> None:
+    writer = spark.range(2).selectExpr("cast(id as string) value").write.format("kafka").mode("append")
+    writer.options(**{"kafka.bootstrap.servers": place.broker.servers, "topic": place.topic}).save()
+
+
+def outputs(events: list[Event]) -> dict[DatasetId | None, tuple[CommitKind, Extent]]:
+    return {each.dataset: (each.commit_kind, each.replaced) for each in the(Committed, events).outputs}
+
+
+ADDED: Final = (CommitKind.APPEND, Extent.NOTHING)
+
+
+@pytest.mark.smoke
+def test_a_write_to_a_topic(place: Place) -> None:
+    frame = place.table(
+        "k as key", "v as value", "array(struct('h' as key, binary(v) as value)) as headers", "k as odd"
+    )
+    told = place.driver.told(lambda _: place.broker.write(frame, topic=place.topic))
+    assert outputs(told) == {topic(place.topic): ADDED}
+    lineage = place.driver.lineage(the(Committed, told))
+    rows = f"{place.path}_rows"
+    assert edges(lineage) == {
+        f"key <- {rows}.k",
+        f"value <- {rows}.v",
+        f"headers <- TRANSFORMATION {rows}.v",
+    }
+    assert [column.name for column in lineage.outputs[0].columns] == ["key", "value", "headers"]
+
+
+def test_the_option_goes_before_the_column(place: Place) -> None:
+    frame = place.table("v as value", "'elsewhere' as topic")
+    told = place.driver.told(lambda _: place.broker.write(frame, topic=place.topic))
+    assert outputs(told) == {topic(place.topic): ADDED}
+
+
+def test_a_topic_that_the_query_names(place: Place) -> None:
+    frame = place.table("v as value", f"'{place.topic}' as topic").where("value > '0'").orderBy("value")
+    told = place.driver.told(lambda _: place.broker.write(frame))
+    assert outputs(told) == {topic(place.topic): ADDED}
+    assert not of(Gap, told)
+
+
+def united(place: Place, other: str) -> DataFrame:
+    place.table("k", "v").createOrReplaceTempView("ours")
+    place.broker.read(
+        place.driver.spark, subscribe=other, endingOffsets=json.dumps({other: {"0": 1}})
+    ).createOrReplaceTempView("theirs")
+    return place.driver.spark.sql(
+        f"SELECT topic, value FROM (SELECT '{place.topic}' AS topic, v AS value FROM ours"
+        f" UNION ALL SELECT '{other}', string(value) FROM theirs) WHERE value IS NOT NULL"
+    )
+
+
+@pytest.mark.smoke
+def test_topics_of_a_union_are_each_of_their_own_rows(place: Place, broker: Broker) -> None:
+    other = broker.topic(place.driver.name(), (1_000,))
+    frame = united(place, other)
+    told = place.driver.told(lambda _: broker.write(frame))
+    assert outputs(told) == {topic(place.topic): ADDED, topic(other): ADDED}
+    committed = the(Committed, told)
+    made = {each.dataset: [committed.inputs[n].dataset for n in each.made_from or ()] for each in committed.outputs}
+    assert made[topic(other)] == [topic(other)]
+    (rows,) = made[topic(place.topic)]
+    assert rows is not None
+    assert rows.name == f"{place.path}_rows"
+    lineage = place.driver.lineage(committed)
+    direct = {(each.output, each.input) for each in lineage.columns if each.target == ("value",)}
+    sinks, sources = ([each.dataset for each in side] for side in (lineage.outputs, lineage.inputs))
+    assert direct == {
+        (sinks.index(topic(other)), sources.index(topic(other))),
+        (sinks.index(topic(place.topic)), sources.index(rows)),
+    }
+
+
+def test_a_topic_named_twice_is_one(place: Place) -> None:
+    frame = place.table("v as value", f"'{place.topic}' as topic")
+    told = place.driver.told(lambda _: place.broker.write(frame.union(frame)))
+    assert outputs(told) == {topic(place.topic): ADDED}
+
+
+@pytest.mark.smoke
+def test_a_topic_that_is_computed_isnt_known(place: Place) -> None:
+    frame = place.table("v as value", f"concat('{place.topic[:-1]}', '{place.topic[-1]}') as topic")
+    told = place.driver.told(lambda _: place.broker.write(frame))
+    assert outputs(told) == {None: ADDED}
+    (output,) = the(Committed, told).outputs
+    assert output.opaque
+    assert gaps(told) == [(GapReason.NOT_EXACT, None)]
+
+
+def test_one_topic_is_named_and_another_computed(place: Place) -> None:
+    named = place.table("v as value", f"'{place.topic}' as topic")
+    computed = named.selectExpr("value", "lower(topic)")
+    told = place.driver.told(lambda _: place.broker.write(named.union(computed)))
+    assert outputs(told) == {topic(place.topic): ADDED, None: ADDED}
+    assert gaps(told) == [(GapReason.NOT_EXACT, None)]
+
+
+@pytest.mark.parametrize(
+    ("end", "version", "gaps_told"),
+    [
+        pytest.param({"0": 1, "1": 2}, '{"0":1,"1":2}', 0, id="given offsets"),
+        pytest.param(None, None, 1, id="the latest"),
+    ],
+)
+def test_from_topic_to_topic(
+    place: Place, broker: Broker, end: Mapping[str, int] | None, version: str | None, gaps_told: int
+) -> None:
+    other = broker.topic(place.driver.name(), ())
+    options = {} if end is None else place.exact(end=end)
+    frame = broker.read(place.driver.spark, subscribe=place.topic, **options).select("key", "value")
+    told = place.driver.told(lambda _: broker.write(frame, topic=other))
+    assert outputs(told) == {topic(other): ADDED}
+    assert only_input(told).dataset == topic(place.topic)
+    assert only_input(told).version == version
+    assert len(of(Gap, told)) == gaps_told
+
+
+def test_a_write_that_fails(place: Place) -> None:
+    frame = place.broker.read(place.driver.spark, subscribe=place.topic).selectExpr("raise_error('no') as value")
+    frame = frame.selectExpr("string(value) as value")
+    told = place.driver.told_of_failure(lambda _: place.broker.write(frame, topic=place.topic))
+    failed = the(StatementFailed, told)
+    assert [each.dataset for each in failed.inputs] == [topic(place.topic)]
+    assert [each.dataset for each in failed.outputs] == [topic(place.topic)]
+    assert not of(Committed, told)
+
+
+@pytest.mark.smoke
+def test_secrets_of_the_client_are_never_told(place: Place) -> None:
+    def both(spark: SparkSession) -> None:
+        frame = place.broker.read(spark, subscribe=place.topic, failOnDataLoss="false", **WITH_SECRETS)
+        place.broker.write(frame.select("value"), topic=place.topic, **WITH_SECRETS)
+
+    told = place.driver.told(both)
+    lineage = place.driver.lineage(the(Committed, told))
+    assert dict(lineage.inputs[0].options) == {"subscribe": place.topic, "failondataloss": "false"}
+    assert dict(lineage.outputs[0].options) == {"topic": place.topic}
+
+
+def follow(case: Case, place: Place, topics: Mapping[str, str], checkpoint: str = "checkpoint") -> Start:
+    """Copies topics into the place's own, which the rows name."""
+    options = {"kafka.bootstrap.servers": place.broker.servers, "startingOffsets": "earliest", **WITH_SECRETS}
+    frame = case.spark.readStream.format("kafka").options(**options, **topics).load()
+    rows = frame.selectExpr("value", f"'{place.topic}' as topic")
+    sink = {"kafka.bootstrap.servers": place.broker.servers, **WITH_SECRETS}
+    return lambda: case.writer(rows, checkpoint, **sink).format("kafka").start()
+
+
+def ranges(committed: Committed) -> dict[DatasetId | None, tuple[Any, Any, ReadMode]]:
+    return {each.dataset: as_read(each) for each in committed.inputs}
+
+
+@pytest.mark.smoke
+def test_a_stream_tells_of_the_topics_that_gave_something(driver: Driver, place: Place, broker: Broker) -> None:
+    case = Case(driver)
+    one, other = broker.topic(driver.name(), (1_000, 2_000), (1_000,)), broker.topic(driver.name(), (1_000,))
+    topics = {"subscribe": f"{one},{other}"}
+    told = case.told(follow(case, place, topics))
+    (first,) = commits(told)
+    assert first.barrier in barriers(case.checkpoint(), [0])
+    assert ranges(first) == {
+        topic(one): ('{"0":0,"1":0}', '{"0":2,"1":1}', ReadMode.CHANGES),
+        topic(other): ('{"0":0}', '{"0":1}', ReadMode.CHANGES),
+    }
+    assert outputs([first]) == {topic(place.topic): ADDED}
+    begins = {each.dataset: (each.version, each.reason) for each in the(JobStarted, told).starts_at}
+    assert begins == {
+        topic(one): ('{"0":0,"1":0}', StartReason.EARLIEST),
+        topic(other): ('{"0":0}', StartReason.EARLIEST),
+    }
+    assert edges(driver.lineage(first)) == {f"value <- {one}.value", f"value <- {other}.value"}
+    broker.add(other, 0, 3_000)
+    again = case.told(follow(case, place, topics))
+    begins = {each.dataset: (each.version, each.reason) for each in the(JobStarted, again).starts_at}
+    assert begins[topic(one)] == ('{"0":2,"1":1}', StartReason.CHECKPOINT)
+    (second,) = commits(again)
+    assert ranges(second) == {topic(other): ('{"0":1}', '{"0":2}', ReadMode.CHANGES)}
+    assert not of(Gap, [*told, *again])
+
+
+def test_a_stream_of_a_pattern(driver: Driver, place: Place, broker: Broker) -> None:
+    case = Case(driver)
+    one, more = (broker.topic(f"of_{place.name}_{n}", (1_000,)) for n in range(2))
+    told = case.told(follow(case, place, {"subscribePattern": f"of_{place.name}_.*"}))
+    (committed,) = commits(told)
+    assert ranges(committed) == {topic(name): ('{"0":0}', '{"0":1}', ReadMode.CHANGES) for name in (one, more)}
+
+
+def test_no_secret_was_told_by_any_case(driver: Driver, place: Place) -> None:
+    ask: Callable[[Event], str] = lambda event: event.model_dump_json()  # noqa: E731
+    place.told(subscribe=place.topic, **WITH_SECRETS)
+    assert driver.bus.events
+    assert not [event for event in driver.bus.events if "hunter2" in ask(event)]
