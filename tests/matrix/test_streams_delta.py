@@ -1,17 +1,40 @@
-"""Structured Streaming from and to Delta: ranges by the versions that were committed, and what each batch made."""
+"""Structured Streaming from and to Delta: ranges by the versions that were committed, and what each batch made.
+
+Truth: versions are counted by hand (each statement of a case commits one), barriers and query ids come from the
+checkpoints.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from headwater.events import JobStarted, JobStatus, ReadMode, Since, StartReason
-from tests.matrix.harness import DELTA, Driver, driver_with, edges, the
+from headwater.events import (
+    CommitKind,
+    Committed,
+    CreateTable,
+    Extent,
+    Gap,
+    JobStarted,
+    JobStatus,
+    JobStatusChanged,
+    ReadMode,
+    Since,
+    StartReason,
+    StatementFailed,
+)
+from tests.matrix.harness import DELTA, Driver, driver_with, edges, of, the
 from tests.matrix.streams import Case, Start, barriers, commits, query_id, running, statuses
 
-CHEAP = {"spark__databricks__delta__snapshotPartitions": "2", "spark__sql__shuffle__partitions": "2"}
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+CHEAP: Final = {"spark__databricks__delta__snapshotPartitions": "2", "spark__sql__shuffle__partitions": "2"}
 
 
 @pytest.fixture(scope="module")
@@ -33,28 +56,43 @@ def case(driver: Driver) -> Generator[Case, None, None]:
         query.stop()
 
 
+def stream(case: Case, **options: str) -> DataFrame:
+    return case.spark.readStream.options(**options).table(f"{case.db}.source")
+
+
 def copy(case: Case, checkpoint: str = "checkpoint", **options: str) -> Start:
-    frame = case.spark.readStream.options(**options).table(f"{case.db}.source")
-    return lambda: case.writer(frame, checkpoint).format("delta").toTable(f"{case.db}.sink")
+    return lambda: case.writer(stream(case, **options), checkpoint).format("delta").toTable(f"{case.db}.sink")
+
+
+def feed(case: Case, number: int) -> None:
+    case.driver.run(f"INSERT INTO {case.db}.source VALUES ({number}, 'b')")
+
+
+def ranges(found: list[Committed]) -> list[tuple[int | None, int | None]]:
+    """Of the first input of each: behind which version, up to which."""
+    read = [each.inputs[0] for each in found]
+    return [(each.since.snapshot if each.since else None, each.snapshot) for each in read]
+
+
+def made(found: list[Committed]) -> list[int | None]:
+    return [each.outputs[0].snapshot for each in found]
 
 
 def test_three_batches_and_a_restart(case: Case) -> None:
-    def feed() -> None:
+    def fed() -> None:
         with running(copy(case)) as query:
             query.processAllAvailable()
             for number in (2, 3):
-                case.driver.run(f"INSERT INTO {case.db}.source VALUES ({number}, 'b')")
+                feed(case, number)
                 query.processAllAvailable()
 
-    told = case.told_of(feed)
-    found = commits(told)
-    checkpoint = case.checkpoint()
+    told = case.told_of(fed)
+    found, checkpoint = commits(told), case.checkpoint()
     assert [each.batch_id for each in found] == [0, 1, 2]
     assert [each.barrier for each in found] == barriers(checkpoint, [0, 1, 2])
     assert {each.incarnation for each in found} == {query_id(checkpoint)}
-    reads = [(each.inputs[0].since, each.inputs[0].snapshot, each.inputs[0].mode) for each in found]
-    assert [(since and since.snapshot, at) for since, at, _ in reads] == [(None, 1), (1, 2), (2, 3)]
-    assert [mode for *_, mode in reads] == [ReadMode.STATE, ReadMode.CHANGES, ReadMode.CHANGES]
+    assert ranges(found) == [(None, 1), (1, 2), (2, 3)]
+    assert [each.inputs[0].mode for each in found] == [ReadMode.STATE, ReadMode.CHANGES, ReadMode.CHANGES]
     assert [(each.outputs[0].snapshot, each.outputs[0].parent) for each in found] == [(1, 0), (2, 1), (3, 2)]
     assert all(each.outputs[0].made_from == (0,) for each in found)
     assert len({each.fingerprint for each in found}) == 1
@@ -63,7 +101,7 @@ def test_three_batches_and_a_restart(case: Case) -> None:
     assert (started.starts_at[0].reason, started.stream.query) == (StartReason.EARLIEST, query_id(checkpoint))
     assert statuses(told) == [JobStatus.RUNNING, JobStatus.FINISHED]
 
-    case.driver.run(f"INSERT INTO {case.db}.source VALUES (4, 'c')")
+    feed(case, 4)
     again = case.told(copy(case))
     restarted = the(JobStarted, again)
     assert restarted.run != started.run
@@ -71,3 +109,336 @@ def test_three_batches_and_a_restart(case: Case) -> None:
     assert [(each.batch_id, each.barrier) for each in commits(again)] == [(3, barriers(checkpoint, [3])[0])]
     assert commits(again)[0].inputs[0].since == Since(snapshot=3)
     assert edges(case.driver.lineage(commits(again)[0])) == {"id <- source.id", "v <- source.v"}
+    assert of(Gap, told) == of(Gap, again) == []
+
+
+def test_a_fresh_checkpoint_is_a_new_incarnation(case: Case) -> None:
+    case.told(copy(case))
+    found = commits(case.told(copy(case, "other")))
+    other = case.checkpoint("other")
+    assert [(each.batch_id, each.incarnation) for each in found] == [(0, query_id(other))]
+    assert [each.barrier for each in found] == barriers(other, [0])
+    assert (ranges(found), made(found)) == ([(None, 1)], [2])
+
+
+def test_a_batch_that_is_run_again_and_skipped_by_the_sink(case: Case) -> None:
+    """The crash after the sink's commit, before the checkpoint's."""
+    first = commits(case.told(copy(case)))
+    feed(case, 2)
+    second = commits(case.told(copy(case)))
+    (case.checkpoint() / "commits" / "1").unlink()
+    (case.checkpoint() / "commits" / ".1.crc").unlink(missing_ok=True)
+    case.driver.run(f"INSERT INTO {case.db}.sink VALUES (9, 'other')")  # somebody else's version
+    again = commits(case.told(copy(case)))
+    assert made(first) + made(second) == [1, 2]
+    assert [(each.barrier, each.batch_id) for each in again] == [(second[0].barrier, 1)]
+    assert (ranges(again), made(again)) == ([(1, 2)], [2])
+
+
+def test_others_commit_to_source_and_sink(case: Case) -> None:
+    def fed() -> None:
+        with running(copy(case)) as query:
+            query.processAllAvailable()
+            for number in range(2, 5):
+                case.driver.run(f"INSERT INTO {case.db}.sink VALUES ({number}, 'foreign')")
+                feed(case, number)
+                feed(case, number)
+                query.processAllAvailable()
+
+    found = commits(case.told_of(fed))
+    reached = ranges(found)
+    assert reached[0] == (None, 1)
+    assert [since for since, _ in reached[1:]] == [at for _, at in reached[:-1]]
+    assert reached[-1][1] == 7
+    history = {
+        row["version"]: json.loads(row["operationParameters"]["epochId"])
+        for row in case.driver.rows(f"DESCRIBE HISTORY {case.db}.sink")
+        if row["operation"] == "STREAMING UPDATE"
+    }
+    assert dict(zip(made(found), [each.batch_id for each in found], strict=True)) == history
+
+
+def test_a_version_that_is_read_in_pieces(case: Case) -> None:
+    case.driver.run(f"INSERT INTO {case.db}.source SELECT id, 'x' FROM range(2, 4, 1, 2)")
+    found = commits(case.told(copy(case, startingVersion="2", maxFilesPerTrigger="1")))
+    assert [each.inputs[0].snapshot for each in found] == [2, 2]
+    assert [each.inputs[0].version for each in found] == ["2:0", None]
+    assert [each.inputs[0].since for each in found] == [Since(snapshot=1), Since(snapshot=2, version="2:0")]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason", "read"),
+    [
+        ({"startingVersion": "1"}, StartReason.REQUESTED, [(0, 2)]),
+        ({"startingVersion": "2"}, StartReason.REQUESTED, [(1, 2)]),
+        ({"startingTimestamp": "2020-01-01"}, StartReason.REQUESTED, [(None, 2)]),
+    ],
+)
+def test_where_a_query_asks_to_start(
+    case: Case, options: dict[str, str], reason: StartReason, read: list[tuple[int | None, int]]
+) -> None:
+    feed(case, 2)
+    told = case.told(copy(case, **options))
+    assert the(JobStarted, told).starts_at[0].reason is reason
+    assert ranges(commits(told)) == read
+    assert commits(told)[0].inputs[0].mode is ReadMode.CHANGES
+
+
+def test_two_streams_of_which_one_gives_nothing(case: Case) -> None:
+    case.driver.run(
+        f"CREATE TABLE {case.db}.other (id BIGINT, v STRING) USING delta",
+        f"INSERT INTO {case.db}.other VALUES (5, 'o')",
+    )
+
+    def both() -> None:
+        frame = stream(case).union(case.spark.readStream.table(f"{case.db}.other"))
+        with running(lambda: case.writer(frame).format("delta").toTable(f"{case.db}.sink")) as query:
+            query.processAllAvailable()
+            feed(case, 2)
+            query.processAllAvailable()
+
+    found = commits(case.told_of(both))
+    names = [[each.table.table for each in commit.inputs if each.table] for commit in found]
+    assert names == [["source", "other"], ["source"]]
+    assert [commit.outputs[0].made_from for commit in found] == [(0, 1), (0,)]
+    assert len({each.fingerprint for each in found}) == 1
+
+
+def test_one_stream_read_twice(case: Case) -> None:
+    frame = stream(case)
+    told = case.told(lambda: case.writer(frame.union(frame)).format("delta").toTable(f"{case.db}.sink"))
+    found = commits(told)
+    assert [(len(each.inputs), each.inputs[0].snapshot) for each in found] == [(1, 1)]
+
+
+def test_a_table_is_looked_up(case: Case) -> None:
+    case.driver.run(
+        f"CREATE TABLE {case.db}.names (id BIGINT, name STRING) USING delta",
+        f"INSERT INTO {case.db}.names VALUES (1, 'one')",
+        f"INSERT INTO {case.db}.names VALUES (2, 'two')",
+    )
+
+    def joined() -> None:
+        frame = stream(case).join(case.spark.table(f"{case.db}.names"), "id").selectExpr("id", "name AS v")
+        with running(lambda: case.writer(frame).format("delta").toTable(f"{case.db}.sink")) as query:
+            query.processAllAvailable()
+            case.driver.run(f"INSERT INTO {case.db}.names VALUES (3, 'three')")
+            feed(case, 3)
+            query.processAllAvailable()
+
+    found = commits(case.told_of(joined))
+    read = [{each.table.table: (each.mode, each.snapshot) for each in commit.inputs if each.table} for commit in found]
+    assert [each["names"] for each in read] == [(ReadMode.STATE, 2), (ReadMode.STATE, 3)]
+    assert [each["source"] for each in read] == [(ReadMode.STATE, 1), (ReadMode.CHANGES, 2)]
+    lineage = edges(case.driver.lineage(found[0]))
+    assert {"id <- source.id", "v <- names.name"} <= lineage
+
+
+def test_complete_mode_replaces_all(case: Case) -> None:
+    frame = stream(case).groupBy("v").count().selectExpr("count AS id", "v")
+    start = lambda: case.writer(frame).format("delta").outputMode("complete").toTable(f"{case.db}.sink")  # noqa: E731
+    found = commits(case.told(start))
+    assert [(each.outputs[0].snapshot, each.outputs[0].replaced) for each in found] == [(1, Extent.ALL)]
+    assert "v <- source.v" in edges(case.driver.lineage(found[0]))
+
+
+def test_a_watermark_and_batches_without_data(case: Case) -> None:
+    """What has no data but makes a version is told: somebody has to know where it comes from."""
+    frame = (
+        stream(case)
+        .selectExpr("CAST(id AS TIMESTAMP) AS at", "id")
+        .withWatermark("at", "10 seconds")
+        .groupBy("at")
+        .count()
+        .selectExpr("count AS id", "CAST(at AS STRING) AS v")
+    )
+
+    def windowed() -> None:
+        with running(lambda: case.writer(frame).format("delta").toTable(f"{case.db}.sink")) as query:
+            query.processAllAvailable()
+            feed(case, 1000)
+            query.processAllAvailable()
+
+    found = commits(case.told_of(windowed))
+    versions = {row["version"] for row in case.driver.rows(f"DESCRIBE HISTORY {case.db}.sink")} - {0}
+    assert set(made(found)) == versions
+    assert [each.inputs == () for each in found] == [not each.inputs for each in found]
+    assert [at for _, at in ranges([each for each in found if each.inputs])] == [1, 2]
+
+
+def test_a_watermark_on_a_column_as_it_is(case: Case) -> None:
+    case.driver.run(
+        f"CREATE TABLE {case.db}.events (at TIMESTAMP, id BIGINT) USING delta",
+        f"INSERT INTO {case.db}.events VALUES (TIMESTAMP '2026-01-01 00:00:00', 1)",
+    )
+    frame = (
+        case.spark.readStream.table(f"{case.db}.events").withWatermark("at", "2 minutes").dropDuplicates(["at", "id"])
+    )
+    start = lambda: case.writer(frame.selectExpr("id", "'x' AS v")).format("delta").toTable(f"{case.db}.sink")  # noqa: E731
+    found = commits(case.told(start))
+    marks = case.driver.lineage(found[0]).inputs[0].watermarks
+    assert [(each.column, each.delay) for each in marks] == [(("at",), "2 minutes")]
+
+
+@pytest.mark.parametrize("trigger", [{"availableNow": True}, {"once": True}, {"processingTime": "0 seconds"}])
+def test_triggers(case: Case, trigger: dict[str, str | bool]) -> None:
+    def triggered() -> None:
+        query = case.writer(stream(case)).format("delta").trigger(**trigger).toTable(f"{case.db}.sink")  # type: ignore[arg-type]
+        if "processingTime" in trigger:
+            query.processAllAvailable()
+            query.stop()
+        assert query.awaitTermination(60)
+
+    told = case.told_of(triggered)
+    assert (ranges(commits(told)), made(commits(told))) == ([(None, 1)], [1])
+    assert statuses(told) == [JobStatus.RUNNING, JobStatus.FINISHED]
+
+
+def test_a_function_with_several_sinks(case: Case) -> None:
+    case.driver.run(f"CREATE TABLE {case.db}.names (id BIGINT, name STRING) USING delta")
+
+    def both(frame: DataFrame, number: int) -> None:
+        frame.persist()
+        frame.write.format("delta").mode("append").saveAsTable(f"{case.db}.made")
+        names = frame.sparkSession.table(f"{case.db}.names")
+        frame.join(names, "id", "left").selectExpr("id", "name AS v").write.insertInto(f"{case.db}.sink")
+        frame.count()
+        frame.unpersist()
+
+    def fed() -> None:
+        with running(lambda: case.writer(stream(case)).foreachBatch(both).start()) as query:
+            query.processAllAvailable()
+            feed(case, 2)
+            query.processAllAvailable()
+
+    told = case.told_of(fed)
+    found = commits(told)
+    assert [each.barrier for each in found] == barriers(case.checkpoint(), [0, 1])
+    first, second = found
+    assert [(o.table and o.table.table, o.snapshot) for o in first.outputs] == [("made", 0), ("sink", 1)]
+    assert [(o.table and o.table.table, o.snapshot) for o in second.outputs] == [("made", 1), ("sink", 2)]
+    sources = [[second.inputs[n].table.table for n in o.made_from or ()] for o in second.outputs]  # type: ignore[union-attr]
+    assert [sorted(each) for each in sources] == [["source"], ["names", "source"]]
+    assert the(CreateTable, told).identifier.table == "made"
+    lineage = case.driver.lineage(second)
+    names = [each.table.table if each.table else None for each in lineage.outputs]
+    direct = {
+        (names[edge.output], edge.target, lineage.inputs[edge.input].table.table)  # type: ignore[union-attr]
+        for edge in lineage.columns
+        if edge.target is not None
+    }
+    assert direct == {
+        ("made", ("id",), "source"),
+        ("made", ("v",), "source"),
+        ("sink", ("id",), "source"),
+        ("sink", ("v",), "names"),
+    }
+
+
+def test_a_function_that_merges(case: Case) -> None:
+    def merge(frame: DataFrame, number: int) -> None:
+        frame.createOrReplaceTempView("changes")
+        frame.sparkSession.sql(
+            f"MERGE INTO {case.db}.sink t USING changes s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *"
+        )
+
+    found = commits(case.told(lambda: case.writer(stream(case)).foreachBatch(merge).start()))
+    assert [(each.outputs[0].snapshot, each.outputs[0].commit_kind) for each in found] == [(1, CommitKind.MERGE)]
+    tables = {each.table.table: each.mode for each in found[0].inputs if each.table}
+    assert tables["source"] is ReadMode.STATE
+    assert "v <- source.v" in edges(case.driver.lineage(found[0]))
+
+
+def test_a_function_that_fails_after_a_commit_and_runs_again(case: Case) -> None:
+    broken = [True]
+
+    def both(frame: DataFrame, number: int) -> None:
+        writer = frame.write.format("delta").mode("append")
+        writer.option("txnAppId", case.db).option("txnVersion", str(number)).saveAsTable(f"{case.db}.sink")
+        if broken:
+            raise ValueError("the second sink is down")
+        frame.write.format("delta").mode("append").save(case.path("second"))
+
+    def start() -> object:
+        return case.writer(stream(case)).foreachBatch(both).start()
+
+    def failing() -> None:
+        query = start()
+        with pytest.raises(Exception, match="second sink is down"):
+            query.processAllAvailable()  # type: ignore[attr-defined]
+
+    told = case.told_of(failing)
+    assert statuses(told) == [JobStatus.RUNNING, JobStatus.FAILED]
+    failed = the(StatementFailed, told)
+    assert (failed.batch_id, "second sink is down" in failed.error.message) == (0, True)
+    assert [(each.batch_id, made([each])) for each in commits(told)] == [(0, [1])]
+    broken.clear()
+    again = commits(case.told(start))  # type: ignore[arg-type]
+    assert [each.barrier for each in again] == [each.barrier for each in commits(told)]
+    assert [o.snapshot for o in again[0].outputs] == [1, 0]
+
+
+def test_a_query_that_fails(case: Case) -> None:
+    frame = stream(case).selectExpr("CAST(raise_error('broken row') AS BIGINT) AS id", "v")
+
+    def failing() -> None:
+        query = case.writer(frame).format("delta").toTable(f"{case.db}.sink")
+        with pytest.raises(Exception, match="broken row"):
+            query.processAllAvailable()
+
+    told = case.told_of(failing)
+    assert commits(told) == []
+    assert the(StatementFailed, told).incarnation == query_id(case.checkpoint())
+    ended = of(JobStatusChanged, told)[-1]
+    assert (ended.status, ended.error is not None and "broken row" in ended.error.message) == (JobStatus.FAILED, True)
+    assert ended.error is not None
+    assert "\tat " not in ended.error.message
+
+
+def test_names_of_queries(case: Case) -> None:
+    def start(name: str) -> StreamingQuery:
+        return case.writer(stream(case), name).queryName(name).format("delta").toTable(f"{case.db}.sink")
+
+    def both() -> None:
+        queries = [start("first"), start("second")]
+        for query in queries:
+            query.processAllAvailable()
+            query.stop()
+
+    told = case.told_of(both)
+    assert {each.job.name for each in of(JobStarted, told) if each.job} == {"first", "second"}
+    found = {each.job.name: each.incarnation for each in commits(told) if each.job}
+    assert found == {name: query_id(case.checkpoint(name)) for name in ("first", "second")}
+    unnamed = the(JobStarted, case.told(copy(case, "third")))
+    assert unnamed.job is not None
+    assert unnamed.job.name == f"app.{query_id(case.checkpoint('third'))}"
+
+
+def test_what_only_shows_is_silent(case: Case) -> None:
+    told = case.told(lambda: case.writer(stream(case)).format("memory").queryName(f"m_{case.db}").start())
+    assert commits(told) == []
+    assert statuses(told) == [JobStatus.RUNNING, JobStatus.FINISHED]
+    assert of(Gap, told) == []
+
+
+def test_each_row_to_a_function_is_opaque(case: Case) -> None:
+    writer = case.writer(stream(case))
+    found = commits(case.told(lambda: writer.foreach(print).start()))
+    assert [(each.outputs[0].dataset, each.outputs[0].opaque) for each in found] == [(None, "foreach")]
+    assert ranges(found) == [(None, 1)]
+
+
+def test_by_path_and_change_feed(case: Case) -> None:
+    case.driver.run(f"ALTER TABLE {case.db}.source SET TBLPROPERTIES (delta.enableChangeDataFeed = true)")  # version 2
+    feed(case, 2)  # version 3
+    case.driver.run(f"UPDATE {case.db}.source SET v = 'z' WHERE id = 2")  # version 4
+    location = case.driver.rows(f"DESCRIBE DETAIL {case.db}.source")[0]["location"]
+    read = case.spark.readStream.format("delta").option("readChangeFeed", "true").option("startingVersion", "3")
+    frame = read.load(location).select("id", "v")
+    found = commits(case.told(lambda: case.writer(frame).format("delta").start(case.path("feed"))))
+    assert (ranges(found), made(found)) == ([(2, 4)], [0])
+    assert found[0].inputs[0].dataset is not None
+    assert found[0].inputs[0].dataset.name == location.removeprefix("file:")
+    assert found[0].outputs[0].dataset is not None
+    assert found[0].outputs[0].dataset.name == case.path("feed")

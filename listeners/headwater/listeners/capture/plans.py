@@ -13,6 +13,7 @@ from headwater.listeners.capture.commands import Command
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.register import register
 from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.streaming.watermarks import with_watermarks
 
 _LOG = logging.getLogger(__name__)
 _SHAPES: Final = 2_000
@@ -64,7 +65,7 @@ class Plans:
         if command is None or command.write is None:
             return shape_of_reading(plan, self._scene)
         write = command.write(node, plan, self._scene)
-        return None if write is None else shape_of(write, plan, self._scene)
+        return None if write is None else with_watermarks(shape_of(write, plan, self._scene), plan)
 
 
 def _command(plan: Plan) -> Node:

@@ -77,8 +77,25 @@ final class DeltaCommits {
         return found;
     }
 
+    /** The newest commit of an application's own transaction, among the last: as an object, or nothing. */
+    static void byApplication(DeltaLog log, String application, long transaction, Json json) throws Exception {
+        Configuration configuration = log.newDeltaHadoopConf();
+        long highest = log.unsafeVolatileSnapshot().version();
+        for (long version = highest; version >= 0 && version > highest - MOST; version--) {
+            String line = line(log, version, configuration, "{\"txn\"");
+            if (line == null || !line.contains("\"appId\":\"" + application + "\"") || !line.contains("\"version\":" + transaction + ",") && !line.contains("\"version\":" + transaction + "}")) continue;
+            json.open().entry("path", log.dataPath().toString()).entry("version", version).key("info").raw(commitInfo(log, version, configuration)).close();
+            return;
+        }
+    }
+
     /** The line of a commit that says who made it, or null where there is no such commit; "{}" where it doesn't say. */
     private static String commitInfo(DeltaLog log, long version, Configuration configuration) throws Exception {
+        return line(log, version, configuration, "{\"commitInfo\"");
+    }
+
+    /** The first line of a commit that begins so, or null where there is no such commit; "{}" where none does. */
+    private static String line(DeltaLog log, long version, Configuration configuration, String begin) throws Exception {
         Path file = new Path(log.logPath(), String.format("%020d.json", new Object[] {Long.valueOf(version)}));
         BufferedReader reader;
         try {
@@ -90,7 +107,7 @@ final class DeltaCommits {
             for (int i = 0; i < LINES; i++) {
                 String line = reader.readLine();
                 if (line == null) break;
-                if (line.startsWith("{\"commitInfo\"")) return line;
+                if (line.startsWith(begin)) return line;
             }
             return "{}";
         } finally {

@@ -119,6 +119,7 @@ public final class DeltaEye implements Eye {
             json.close();
         }
         DeltaCommits.found(statement, tables, json);
+        DeltaStreams.repeated(statement, json);
         if (statement.plan instanceof RestoreTableCommand) restored(((RestoreTableCommand) statement.plan).sourceTable(), json);
     }
 

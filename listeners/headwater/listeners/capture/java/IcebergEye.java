@@ -100,6 +100,7 @@ public final class IcebergEye implements Eye, NestedEye {
         boolean command = IcebergCommands.told(statement, committed, json);
         if (statement.stream != null) IcebergStreams.told(statement.stream, json);
         if (tables.isEmpty()) return;
+        if (statement.stream != null && committed.isEmpty()) IcebergStreams.repeated(statement, tables.values(), json);
         if (!command) writes(statement, statement.query);
         IcebergSnapshots.told(statement, committed, tables, kept(statement, WRITES), json);
     }

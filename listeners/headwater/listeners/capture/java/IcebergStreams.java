@@ -1,5 +1,8 @@
 package headwater.capture;
 
+import java.util.Collection;
+import java.util.Iterator;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
@@ -27,6 +30,28 @@ final class IcebergStreams {
             for (int side = 1; side < took.length; side++) snapshot(((SparkTable) table).table(), (String) took[side], told, json);
         }
         if (open) json.close();
+    }
+
+    /**
+     * What this very micro-batch committed before: run again after a crash, a sink that has it already commits nothing. It
+     * names query and batch in each snapshot, so this is exact without the hook too.
+     */
+    static void repeated(Statement statement, Collection tables, Json json) {
+        String batch = Long.toString(Streams.batchIn(statement.description));
+        json.key("repeated").openList();
+        for (Iterator i = tables.iterator(); i.hasNext();) {
+            Table table = (Table) i.next();
+            for (Iterator s = table.snapshots().iterator(); s.hasNext();) {
+                Snapshot snapshot = (Snapshot) s.next();
+                Map summary = snapshot.summary();
+                boolean own = summary != null && statement.stream.id.equals(summary.get("spark.sql.streaming.queryId"));
+                if (!own || !batch.equals(summary.get("spark.sql.streaming.epochId"))) continue;
+                json.open();
+                IcebergSnapshots.described(table, snapshot, json);
+                json.close();
+            }
+        }
+        json.closeList();
     }
 
     private static void snapshot(Table table, String offset, Set told, Json json) {

@@ -54,6 +54,7 @@ final class Running {
     private void within(Open batch, Long id, SparkListenerSQLExecutionStart start) {
         Open made = new Open(new Statement(start.executionId()), batch.isOwn);
         made.batch = batch;
+        made.statement.isPart = true;
         made.outer = innermost(batch);
         made.isComposite = isComposite(start.sparkPlanInfo().nodeName());
         begin(made, start);

@@ -33,6 +33,10 @@ public final class Statement {
     public LogicalPlan plan;
     /** Of a micro-batch: the query that it is of. */
     public Stream stream;
+    /** Within a micro-batch that a user's function was given. */
+    public boolean isPart;
+    /** JSON objects: what hooks noted, once the statement has ended. */
+    public List noted = new ArrayList();
     /** JSON objects: what a user's function did with a micro-batch. */
     public final List parts = new ArrayList();
 

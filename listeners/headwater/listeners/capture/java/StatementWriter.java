@@ -223,6 +223,7 @@ public final class StatementWriter {
         List noted = new ArrayList();
         for (int i = 0; i < statement.executions.size(); i++) noted.addAll(Facts.take(statement.executions.get(i).toString()));
         list("noted", noted, json);
+        statement.noted = noted;
         rows(statement.query, json);
         metrics(statement.query, json);
         json.key("formats").open();

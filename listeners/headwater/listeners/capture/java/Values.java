@@ -22,6 +22,7 @@ import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.CalendarInterval;
 
 /** Whatever stands in a plan beside plans and expressions: tables, identifiers, catalogs, changes, plain values. */
 public final class Values {
@@ -115,7 +116,7 @@ public final class Values {
         else if (value instanceof InternalRow) row((InternalRow) value, json);
         else if (value instanceof org.apache.spark.sql.types.Metadata) json.value(((org.apache.spark.sql.types.Metadata) value).json());
         else if (value instanceof java.net.URI || value instanceof org.apache.hadoop.fs.Path) json.value(value.toString());
-        else if (value instanceof scala.Enumeration.Value) json.value(value.toString());
+        else if (value instanceof scala.Enumeration.Value || value instanceof CalendarInterval) json.value(value.toString());
         else if (value instanceof scala.Product && !(value instanceof scala.Function1)) product((scala.Product) value, plan, json, depth);
         else other(value, json);
     }

@@ -34,6 +34,7 @@ from headwater.listeners.jobs.queries import QueryStart
 _LOG = logging.getLogger(__name__)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _CAUSE: Final = re.compile(r"^(?:[\w.$]+\.)?(\w+(?:\.\w+)*(?:Exception|Error)): ")
+_CAUSED: Final = re.compile(r"^Caused by: (.+?)(?=\n\t(?:at |\.\.\. )|\Z)", re.MULTILINE | re.DOTALL)
 _FRAMES: Final = "\n\tat "
 _PLACE: Final = ("dataset", "table", "life", "format", "branch", "main", "opaque")
 
@@ -147,5 +148,12 @@ def _ending(record: Mapping[str, Any]) -> Ending:
         return FINISHED
     cause = _CAUSE.search(error)
     kind = cause[0].removesuffix(": ") if cause else "org.apache.spark.sql.streaming.StreamingQueryException"
-    details = ErrorDetails(type=kind, message=error.partition(_FRAMES)[0].strip(), condition=record.get("condition"))
+    details = ErrorDetails(type=kind, message=_without_frames(error), condition=record.get("condition"))
     return Ending(status=JobStatus.FAILED, told=details)
+
+
+def _without_frames(trace: str) -> str:
+    """What a Java stack trace says went wrong, and what that came from in the end."""
+    message = trace.partition(_FRAMES)[0].strip()
+    causes = _CAUSED.findall(trace)
+    return f"{message}\nCaused by: {causes[-1].strip()}" if causes and causes[-1].strip() not in message else message

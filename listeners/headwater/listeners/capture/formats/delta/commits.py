@@ -59,6 +59,9 @@ def commits_of(facts: Facts) -> list[Commit]:
     found = {each["txnId"]: each for each in told.get("committed", ())}
     noted = [note for note in facts.noted if note.get("hook") == HOOK and note.get("did") == "committed"]
     commits = [_commit(note, found.get(note.get("txnId"))) for note in noted]
+    if not commits:  # a micro-batch that is run again finds what it committed before
+        before = told.get("repeated", ())
+        commits = [_commit({"path": each["path"], "readVersion": each["version"] - 1}, each) for each in before]
     return sorted(commits, key=lambda commit: (commit.path, commit.version is None, commit.version or 0))
 
 

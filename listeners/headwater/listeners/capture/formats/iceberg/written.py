@@ -60,6 +60,9 @@ def _found(target: Target, sink: ShapedSink, statement: Statement) -> _Found:
         known = {each["snapshot"]: each for each in facts.get("commits", ()) if each["location"] == location}
         own = [n for n in noted if n["snapshot"] in known or (_is_called(n["table"], target) and not statement.failure)]
         return _Found([{**note, **known.get(note["snapshot"], {})} for note in own])
+    repeated = [each for each in facts.get("repeated", ()) if each["location"] == location]
+    if repeated:
+        return _Found(repeated)
     possible = [each for each in facts.get("candidates", ()) if each["location"] == location]
     if statement.failure is not None:
         return _Found([each for each in possible if each.get("own")])

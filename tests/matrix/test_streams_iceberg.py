@@ -1,0 +1,171 @@
+"""Structured Streaming from and to Iceberg: ranges by snapshots, and what each micro-batch made.
+
+Truth: the tables' own metadata, in which Iceberg names query and micro-batch of each snapshot that a stream made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from headwater.events import Committed, Gap, JobStarted, JobStatus, ReadMode, StartReason
+from tests.matrix.harness import ICEBERG, Driver, driver_with, edges, of, the
+from tests.matrix.streams import Case, Start, barriers, commits, query_id, running, statuses
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_EPOCH: Final = "spark.sql.streaming.epochId"
+_QUERY: Final = "spark.sql.streaming.queryId"
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Iterator[Driver]:
+    with driver_with(java_home, ICEBERG, spark__sql__shuffle__partitions="2") as driver:
+        yield driver
+
+
+@pytest.fixture
+def case(driver: Driver) -> Generator[Case, None, None]:
+    case = Case(driver, "ice")
+    driver.run(
+        f"CREATE TABLE ice.{case.db}.source (id BIGINT, v STRING) USING iceberg",
+        f"CREATE TABLE ice.{case.db}.sink (id BIGINT, v STRING) USING iceberg",
+        f"INSERT INTO ice.{case.db}.source VALUES (1, 'a')",
+    )
+    yield case
+    for query in driver.spark.streams.active:
+        query.stop()
+
+
+def snapshots(case: Case, table: str) -> list[int]:
+    """In the order in which they were made."""
+    rows = case.driver.rows(f"SELECT snapshot_id FROM ice.{case.db}.{table}.snapshots ORDER BY committed_at")
+    return [row[0] for row in rows]
+
+
+def by_batch(case: Case, table: str) -> dict[int, tuple[int, int | None]]:
+    """What a stream made, as the table tells it: by the batch, the snapshot and its parent."""
+    rows = case.driver.rows(f"SELECT snapshot_id, parent_id, summary FROM ice.{case.db}.{table}.snapshots")
+    wanted = str(query_id(case.checkpoint()))
+    return {int(row[2][_EPOCH]): (row[0], row[1]) for row in rows if row[2].get(_QUERY) == wanted}
+
+
+def stream(case: Case, **options: str) -> DataFrame:
+    return case.spark.readStream.format("iceberg").options(**options).load(f"ice.{case.db}.source")
+
+
+def copy(case: Case, **options: str) -> Start:
+    return lambda: case.writer(stream(case, **options)).format("iceberg").toTable(f"ice.{case.db}.sink")
+
+
+def feed(case: Case, number: int) -> None:
+    case.driver.run(f"INSERT INTO ice.{case.db}.source VALUES ({number}, 'b')")
+
+
+def ranges(found: list[Committed]) -> list[tuple[int | None, int | None]]:
+    read = [each.inputs[0] for each in found]
+    return [(each.since.snapshot if each.since else None, each.snapshot) for each in read]
+
+
+def made(found: list[Committed]) -> dict[int | None, tuple[int | None, int | None]]:
+    return {each.batch_id: (each.outputs[0].snapshot, each.outputs[0].parent) for each in found}
+
+
+def test_three_batches_and_a_restart(case: Case) -> None:
+    def fed() -> None:
+        with running(copy(case)) as query:
+            query.processAllAvailable()
+            for number in (2, 3):
+                feed(case, number)
+                query.processAllAvailable()
+
+    told = case.told_of(fed)
+    found = commits(told)
+    first, second, third = snapshots(case, "source")
+    assert ranges(found) == [(None, first), (first, second), (second, third)]
+    assert all(each.inputs[0].version is None for each in found)
+    assert {each.inputs[0].mode for each in found} == {ReadMode.CHANGES}
+    assert [each.barrier for each in found] == barriers(case.checkpoint(), [0, 1, 2])
+    started = the(JobStarted, told).starts_at[0]
+    assert (started.snapshot, started.reason) == (first, StartReason.EARLIEST)
+    feed(case, 4)
+    again = case.told(copy(case))
+    started = the(JobStarted, again).starts_at[0]
+    assert (started.snapshot, started.reason) == (third, StartReason.CHECKPOINT)
+    assert ranges(commits(again)) == [(third, snapshots(case, "source")[-1])]
+    assert made([*found, *commits(again)]) == by_batch(case, "sink")
+    assert statuses(again) == [JobStatus.RUNNING, JobStatus.FINISHED]
+    assert edges(case.driver.lineage(commits(again)[0])) == {"id <- source.id", "v <- source.v"}
+    assert of(Gap, told) == of(Gap, again) == []
+
+
+def test_a_batch_that_is_run_again_and_skipped_by_the_sink(case: Case) -> None:
+    case.told(copy(case))
+    feed(case, 2)
+    second = commits(case.told(copy(case)))
+    (case.checkpoint() / "commits" / "1").unlink()
+    (case.checkpoint() / "commits" / ".1.crc").unlink(missing_ok=True)
+    case.driver.run(f"INSERT INTO ice.{case.db}.sink VALUES (9, 'other')")
+    again = commits(case.told(copy(case)))
+    assert [each.barrier for each in again] == [each.barrier for each in second]
+    assert made(again) == made(second)
+    assert made(again)[1] == by_batch(case, "sink")[1]
+
+
+def test_others_commit_to_source_and_sink(case: Case) -> None:
+    def fed() -> None:
+        with running(copy(case)) as query:
+            query.processAllAvailable()
+            for number in range(2, 5):
+                case.driver.run(f"INSERT INTO ice.{case.db}.sink VALUES ({number}, 'foreign')")
+                feed(case, number)
+                feed(case, number)
+                query.processAllAvailable()
+
+    found = commits(case.told_of(fed))
+    reached = ranges(found)
+    assert [since for since, _ in reached[1:]] == [at for _, at in reached[:-1]]
+    assert reached[-1][1] == snapshots(case, "source")[-1]
+    assert made(found) == by_batch(case, "sink")
+
+
+def test_a_snapshot_that_is_read_in_pieces(case: Case) -> None:
+    case.driver.run(f"INSERT INTO ice.{case.db}.source SELECT id, 'x' FROM range(2, 4, 1, 2)")
+    first, second = snapshots(case, "source")
+    options = {"streaming-max-files-per-micro-batch": "1"}
+    found = commits(case.told(copy(case, **options)))
+    read = [each.inputs[0] for each in found]
+    assert [each.snapshot for each in read] == [first, second, second]
+    assert [each.version for each in read] == [None, f"{second}:1", None]
+    assert [each.since.snapshot if each.since else None for each in read] == [None, first, second]
+    assert read[2].since is not None
+    assert read[2].since.version == f"{second}:1"
+
+
+def test_a_function_that_writes_two_tables(case: Case) -> None:
+    case.driver.run(f"CREATE TABLE ice.{case.db}.second (id BIGINT) USING iceberg")
+
+    def both(frame: DataFrame, number: int) -> None:
+        frame.writeTo(f"ice.{case.db}.sink").append()
+        frame.select("id").writeTo(f"ice.{case.db}.second").append()
+
+    found = commits(case.told(lambda: case.writer(stream(case)).foreachBatch(both).start()))
+    told = [(o.table.table if o.table else None, o.snapshot, o.made_from) for o in found[0].outputs]
+    assert told == [
+        ("sink", snapshots(case, "sink")[0], (0,)),
+        ("second", snapshots(case, "second")[0], (0,)),
+    ]
+    assert ranges(found) == [(None, snapshots(case, "source")[0])]
+
+
+def test_by_path(case: Case) -> None:
+    location = case.driver.warehouse / "ice" / case.db / "sink"
+    start = lambda: case.writer(stream(case)).format("iceberg").option("path", str(location)).start()  # noqa: E731
+    found = commits(case.told(start))
+    assert found[0].outputs[0].dataset is not None
+    assert found[0].outputs[0].dataset.name == str(location)
+    assert made(found) == by_batch(case, "sink")

@@ -1,0 +1,119 @@
+"""Structured Streaming from and to Paimon: ranges by snapshots, and what each micro-batch made.
+
+Truth: the tables' own snapshots, and rows that name the batch which wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headwater.events import Committed, Gap, JobStarted, JobStatus, ReadMode, StartReason
+from tests.matrix.harness import PAIMON, Driver, driver_with, edges, of, the
+from tests.matrix.streams import Case, Start, barriers, commits, running, statuses
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Iterator[Driver]:
+    with driver_with(java_home, PAIMON, spark__sql__shuffle__partitions="2") as driver:
+        yield driver
+
+
+@pytest.fixture
+def case(driver: Driver) -> Generator[Case, None, None]:
+    case = Case(driver, "pai")
+    driver.run(
+        f"CREATE TABLE pai.{case.db}.source (id BIGINT, v STRING)",
+        f"CREATE TABLE pai.{case.db}.sink (id BIGINT, v STRING)",
+        f"INSERT INTO pai.{case.db}.source VALUES (1, 'a')",  # snapshot 1
+    )
+    yield case
+    for query in driver.spark.streams.active:
+        query.stop()
+
+
+def location(case: Case, table: str) -> str:
+    return f"file:{case.driver.warehouse}/pai/{case.db}.db/{table}"
+
+
+def stream(case: Case) -> DataFrame:
+    return case.spark.readStream.format("paimon").load(location(case, "source"))
+
+
+def copy(case: Case) -> Start:
+    return lambda: case.writer(stream(case)).format("paimon").start(location(case, "sink"))
+
+
+def feed(case: Case, number: int) -> None:
+    case.driver.run(f"INSERT INTO pai.{case.db}.source VALUES ({number}, 'b')")
+
+
+def ranges(found: list[Committed]) -> list[tuple[int | None, int | None]]:
+    read = [each.inputs[0] for each in found]
+    return [(each.since.snapshot if each.since else None, each.snapshot) for each in read]
+
+
+def rows_of(case: Case, snapshot: int) -> set[int]:
+    """What a snapshot added."""
+    frame = case.spark.read.format("paimon").option("incremental-between", f"{snapshot - 1},{snapshot}")
+    return {row["id"] for row in frame.load(location(case, "sink")).collect()}
+
+
+def test_three_batches_and_a_restart(case: Case) -> None:
+    def fed() -> None:
+        with running(copy(case)) as query:
+            query.processAllAvailable()
+            for number in (2, 3):
+                feed(case, number)
+                query.processAllAvailable()
+
+    told = case.told_of(fed)
+    found = commits(told)
+    assert ranges(found) == [(None, 1), (1, 2), (2, 3)]
+    assert [each.inputs[0].mode for each in found] == [ReadMode.STATE, ReadMode.CHANGES, ReadMode.CHANGES]
+    assert [each.outputs[0].snapshot for each in found] == [1, 2, 3]
+    assert [each.barrier for each in found] == barriers(case.checkpoint(), [0, 1, 2])
+    feed(case, 4)
+    again = case.told(copy(case))
+    started = the(JobStarted, again).starts_at[0]
+    assert (started.snapshot, started.reason) == (3, StartReason.CHECKPOINT)
+    assert ranges(commits(again)) == [(3, 4)]
+    assert [each.outputs[0].snapshot for each in commits(again)] == [4]
+    assert statuses(again) == [JobStatus.RUNNING, JobStatus.FINISHED]
+    assert edges(case.driver.lineage(found[0])) == {"id <- source.id", "v <- source.v"}
+    assert of(Gap, told) == of(Gap, again) == []
+
+
+def test_others_commit_to_the_sink(case: Case) -> None:
+    def fed() -> None:
+        with running(copy(case)) as query:
+            query.processAllAvailable()
+            for number in range(2, 5):
+                case.driver.run(f"INSERT INTO pai.{case.db}.sink VALUES ({number * 100}, 'foreign')")
+                feed(case, number)
+                query.processAllAvailable()
+
+    found = commits(case.told_of(fed))
+    assert ranges(found) == [(None, 1), (1, 2), (2, 3), (3, 4)]
+    assert [rows_of(case, each.outputs[0].snapshot or 0) for each in found] == [{1}, {2}, {3}, {4}]
+
+
+def test_a_function_that_writes_two_tables(case: Case) -> None:
+    case.driver.run(f"CREATE TABLE pai.{case.db}.second (id BIGINT)")
+
+    def both(frame: DataFrame, number: int) -> None:
+        frame.write.format("paimon").mode("append").save(location(case, "sink"))
+        frame.select("id").write.insertInto(f"pai.{case.db}.second")
+
+    found = commits(case.told(lambda: case.writer(stream(case)).foreachBatch(both).start()))
+    assert [(o.dataset and o.dataset.name.rpartition("/")[2], o.snapshot) for o in found[0].outputs] == [
+        ("sink", 1),
+        ("second", 1),
+    ]
+    assert ranges(found) == [(None, 1)]
