@@ -24,7 +24,8 @@ _QUERY: Final = "spark.sql.streaming.queryId"
 
 @pytest.fixture(scope="module")
 def driver(java_home: Path) -> Iterator[Driver]:
-    with driver_with(java_home, ICEBERG, spark__sql__shuffle__partitions="2") as driver:
+    conf = {"spark__sql__catalog__ice__cache-enabled": "false"}  # a query has a session of its own, and so has the case
+    with driver_with(java_home, ICEBERG, spark__sql__shuffle__partitions="2", **conf) as driver:
         yield driver
 
 
@@ -55,7 +56,7 @@ def by_batch(case: Case, table: str) -> dict[int, tuple[int, int | None]]:
 
 
 def stream(case: Case, **options: str) -> DataFrame:
-    return case.spark.readStream.format("iceberg").options(**options).load(f"ice.{case.db}.source")
+    return case.spark.readStream.options(**options).table(f"ice.{case.db}.source")
 
 
 def copy(case: Case, **options: str) -> Start:

@@ -7,6 +7,7 @@ snapshot came before, the table's metadata tells: the eye looks it up.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headwater.events import Since, StartReason
@@ -33,9 +34,11 @@ def versions_of(took: Took, facts: Facts) -> tuple[Version, ...]:
     if end is None:
         return (Version(why="the offset of this stream can't be read"),)
     known = facts.looked_up.get("iceberg", {}).get("streamed", {})
-    whole = known.get(str(end.snapshot), {}).get("added") == end.position
-    since = _since(_offset(took.start), known)
-    return (Version(end.snapshot, None if whole else end.text, since, changes=not end.is_state),)
+    since = _reached(_offset(took.start), known)
+    reached = _reached(end, known)
+    if reached is None:  # the checkpoint says where it goes on, and the table no longer tells what was before
+        return (Version(version=end.text, since=since, changes=True),)
+    return (Version(reached.snapshot, reached.version, since, changes=not end.is_state),)
 
 
 def beginning_of(node: Node, took: Took) -> Begins:
@@ -45,14 +48,15 @@ def beginning_of(node: Node, took: Took) -> Begins:
     return Begins(None if start is None or start.snapshot < 0 else start.snapshot, reason=reason)
 
 
-def _since(start: _Offset | None, known: dict[str, dict[str, int]]) -> Since | None:
-    """The last snapshot of which nothing is left; none before the first."""
-    if start is None or start.snapshot < 0:
+def _reached(offset: _Offset | None, known: Mapping[str, Mapping[str, int]]) -> Since | None:
+    """The last snapshot of which something was read, and where in it that ended; none before the first."""
+    if offset is None or offset.snapshot < 0:
         return None
-    told = known.get(str(start.snapshot), {})
-    if start.position == 0:
+    told = known.get(str(offset.snapshot), {})
+    if offset.position == 0:
         return Since(snapshot=told["parent"]) if "parent" in told else None
-    return Since(snapshot=start.snapshot, version=None if told.get("added") == start.position else start.text)
+    whole = told.get("added") == offset.position
+    return Since(snapshot=offset.snapshot, version=None if whole else offset.text)
 
 
 def _offset(text: str | None) -> _Offset | None:
