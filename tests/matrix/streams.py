@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +55,15 @@ def run(start: Start) -> None:
         query.processAllAvailable()
     finally:
         query.stop()
+
+
+def run_so_far(start: Start, batches: int, seconds: float = 60) -> None:
+    """A query that never comes to an end of what there is to read."""
+    deadline = time.monotonic() + seconds
+    with running(start) as query:
+        while (last := query.lastProgress) is None or last["batchId"] < batches:
+            assert time.monotonic() < deadline, "the query doesn't get on"
+            time.sleep(0.05)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from headwater.events import (
     StartReason,
 )
 from tests.matrix.harness import PLAIN, Driver, driver_with, edges, of, the
-from tests.matrix.streams import Case, barriers, commits, query_id, run, running, statuses
+from tests.matrix.streams import Case, barriers, commits, query_id, run, run_so_far, running, statuses
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -105,9 +105,9 @@ def test_a_table_of_the_catalog(case: Case) -> None:
 
 def test_rows_that_are_made_up(case: Case) -> None:
     frame = case.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", "5").load()
-    told = case.told(lambda: case.writer(frame).format("parquet").start(case.path("out")))
-    found = commits(told)
-    assert found
+    start = lambda: case.writer(frame).format("parquet").start(case.path("out"))  # noqa: E731
+    found = commits(case.told_of(lambda: run_so_far(start, 3)))
+    assert [each.batch_id for each in found[:3]] == [0, 1, 2]
     assert all(each.dataset is None and each.opaque for commit in found for each in commit.inputs)
 
 

@@ -33,11 +33,16 @@ def versions_of(node: Node, took: Took) -> tuple[Version, ...]:
     if end is None:
         return (Version(why="the offset of this stream can't be read"),)
     limited = any(key.startswith(_LIMITS) for key in stream_options(node))
-    since = None
-    if start is not None and start.snapshot > 0:
-        since = Since(snapshot=start.snapshot, version=f"{start.snapshot}:{start.index}" if limited else None)
+    since = None if start is None else _since(start, end, limited=limited)
     version = f"{end.snapshot}:{end.index}" if limited else None
     return (Version(end.snapshot, version, since, changes=not end.is_state),)
+
+
+def _since(start: _Offset, end: _Offset, *, limited: bool) -> Since | None:
+    """Before a snapshot's first split nothing of it was read, and snapshots are numbered one after the other."""
+    if start.index >= 0:
+        return Since(snapshot=start.snapshot, version=f"{start.snapshot}:{start.index}" if limited else None)
+    return None if end.is_state or start.snapshot <= 1 else Since(snapshot=start.snapshot - 1)
 
 
 def beginning_of(node: Node, took: Took) -> Begins:
