@@ -91,6 +91,7 @@ def test_a_schema_that_was_altered_is_what_paimon_has(driver: Driver) -> None:
     assert told.new_table is not None
     assert [column.name for column in told.new_table.columns] == [field["name"] for field in inside["fields"]]
     assert told.life == str(schema(driver, db, "a", 0)["timeMillis"])
+    assert told.schema_id == inside["id"] == 1
 
 
 def test_a_renamed_table_keeps_its_life(driver: Driver) -> None:

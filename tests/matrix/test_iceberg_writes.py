@@ -375,10 +375,10 @@ def test_a_write_that_merges_schemas(driver: Driver) -> None:
     assert truth is not None
     assert told.index(altered) < told.index(the(Committed, told))
     assert altered.cause is Cause.WRITE
-    assert [type(each) for each in altered.changes] == [RetypeColumn, AddColumn]
-    assert altered.changes[0] == RetypeColumn(path=("id",), type='"long"')
-    assert isinstance(altered.changes[1], AddColumn)
-    assert altered.changes[1].path == ("more",)
+    assert [type(each) for each in altered.changes] == [AddColumn, RetypeColumn]
+    assert isinstance(altered.changes[0], AddColumn)
+    assert altered.changes[0].path == ("more",)
+    assert altered.changes[1] == RetypeColumn(path=("id",), type='"long"')
     assert altered.new_table is not None
     fields = truth.content["schemas"][truth.content["current-schema-id"]]["fields"]
     assert [column.name for column in altered.new_table.columns] == [field["name"] for field in fields]

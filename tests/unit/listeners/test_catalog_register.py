@@ -10,14 +10,14 @@ import pytest
 
 from headwater.listeners.capture import catalog
 from headwater.listeners.capture.batch import spark
-from headwater.listeners.capture.formats import loads
+from headwater.listeners.capture.formats import files
 from tests.class_files import classes_in, descendants
 
 pytestmark = pytest.mark.slow
 
 _JARS: Final = ("spark-catalyst_*.jar", "spark-sql_*.jar", "spark-hive_*.jar", "spark-hive-thriftserver_*.jar")
 _COMMAND: Final = "org.apache.spark.sql.catalyst.plans.logical.Command"
-_KNOWN: Final = catalog.COMMANDS.keys() | spark.COMMANDS.keys() | loads.COMMANDS.keys()
+_KNOWN: Final = catalog.COMMANDS.keys() | spark.COMMANDS.keys() | files.COMMANDS.keys()
 NEW_IN_4: Final = frozenset(
     {
         "AlterColumns",

@@ -21,8 +21,8 @@ from headwater.events.apply import apply
 from headwater.events.tables import Column, Table
 from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture.formats.paimon import FORMAT
-from headwater.listeners.capture.formats.paimon.evolved import changes
 from headwater.listeners.capture.formats.protocol import Described, Outcome, Target, Version
+from headwater.listeners.capture.formats.schemas import Differences, fields_of
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.statements import Facts, Statement
 
@@ -168,11 +168,11 @@ def test_what_a_merged_schema_changed() -> None:
     inner = '{"name":"s","type":{"type":"struct","fields":[%s]},"nullable":true,"metadata":{}}'
     other = '{"name":"b","type":"string","nullable":true,"metadata":{}}'
     before, after = columns(f"{plain},{inner % plain}"), columns(f"{grown},{inner % f'{grown},{other}'},{other}")
-    found = list(changes(before, after))
+    found = list(Differences().of(fields_of(before), fields_of(after)))
     assert [(type(each), each.path) for each in found if isinstance(each, AddColumn | RetypeColumn)] == [
-        (RetypeColumn, ("a",)),
-        (RetypeColumn, ("s", "a")),
-        (AddColumn, ("s", "b")),
         (AddColumn, ("b",)),
+        (RetypeColumn, ("a",)),
+        (AddColumn, ("s", "b")),
+        (RetypeColumn, ("s", "a")),
     ]
     assert apply(found, Table(columns=before)).columns == after

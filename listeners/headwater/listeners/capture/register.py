@@ -11,7 +11,6 @@ from typing import Final
 from headwater.listeners.capture import formats
 from headwater.listeners.capture.batch import spark
 from headwater.listeners.capture.commands import Command
-from headwater.listeners.capture.formats import loads
 from headwater.listeners.capture.streaming import sinks
 
 _CATALOG: Final = "headwater.listeners.capture.catalog"
@@ -21,7 +20,7 @@ _CATALOG: Final = "headwater.listeners.capture.catalog"
 def register() -> Mapping[str, Command]:
     """By the class's simple name. Where two tell of one command, what each adds is put together."""
     found: dict[str, Command] = {}
-    for each in (spark.COMMANDS, loads.COMMANDS, sinks.COMMANDS, _of_catalogs(), *formats.commands().values()):
+    for each in (spark.COMMANDS, sinks.COMMANDS, _of_catalogs(), *formats.commands().values()):
         for name, command in each.items():
             found[name] = _merged(found[name], command) if name in found else command
     return MappingProxyType(found)

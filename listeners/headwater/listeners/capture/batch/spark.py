@@ -190,7 +190,7 @@ def _directory(node: Node, plan: Plan, scene: Scene) -> Write | None:
     query = node.plan_of("query")
     if location is None or query is None:
         return None
-    from headwater.listeners.capture.formats.files import format_of  # noqa: PLC0415 - both name each other's types
+    from headwater.listeners.capture.formats.files.places import format_of  # noqa: PLC0415 - both name each other's types
 
     sink = ShapedSink(
         dataset=dataset_of_path(location, scene.site),

@@ -20,6 +20,8 @@ from headwater.listeners.capture.formats.iceberg.tables import table_of as icebe
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.statements import Statement
 
+PAIMON: Final = "paimon"
+
 
 @dataclass(frozen=True)
 class Account:
@@ -103,9 +105,13 @@ def _id_of(metadata: Mapping[str, Any]) -> Life | None:
 
 
 def _paimon(named: Named, statement: Statement, scene: Scene) -> Account | None:
-    """By the time of the table's first schema, which is the life itself."""
+    """By the time of the table's first schema, which is the life itself; of one that was altered, by its newest."""
+    changed = statement.facts.looked_up.get(PAIMON, {}).get("altered")
+    if changed is not None:
+        alone = changed["schema"] == changed["before"] + 1 and during(statement, changed["at"])
+        return Account(schema_id=changed["schema"] if alone else None)
     for told in looked_up(statement).get("tables", ()):
-        own = told.get("paimon")
+        own = told.get(PAIMON)
         if own is not None and own.get("life"):
             made = during(statement, own["life"])
             return Account(did=made, existed=None if made is None else not made, schema_id=own.get("schema"))

@@ -10,11 +10,11 @@ from headwater.events import CreateTable, Event, Life, Table
 from headwater.events.tables import Column, TableKind
 from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture.catalog.accounts import NOTHING, Account, account_of
+from headwater.listeners.capture.catalog.columns import columns_asked, of_query
 from headwater.listeners.capture.catalog.described import Told, of_command, of_first_kind, of_second_kind
 from headwater.listeners.capture.catalog.evidence import EFFECTS, Occasion, during, happened, looked_up, same_moment
 from headwater.listeners.capture.catalog.places import Named, dataset_of, first_kind, second_kind
 from headwater.listeners.capture.commands import Command
-from headwater.listeners.capture.formats.relations import columns_of
 from headwater.listeners.capture.plan.tree import Node
 from headwater.listeners.capture.scene import KnownTable, Scene
 from headwater.listeners.capture.statements import Statement
@@ -46,7 +46,7 @@ def of_the_first_kind(node: Node, statement: Statement, scene: Scene) -> Iterato
     mode = node.args.get("mode")
     wanted = of_first_kind(told, statement.plan)
     if "query" in node.args:
-        wanted = replace(wanted, table=wanted.table.model_copy(update={"columns": _of_query(node, statement)}))
+        wanted = replace(wanted, table=wanted.table.model_copy(update={"columns": of_query(node, statement)}))
     asked = _Asked(
         first_kind(told, scene),
         wanted,
@@ -98,7 +98,7 @@ def of_the_second_kind(node: Node, statement: Statement, scene: Scene) -> Iterat
         return
     replaces = node.name.startswith("Replace")
     told = of_command(
-        node.args["tableSpec"], _columns(node, statement), node.args.get("partitioning", ()), named.catalog
+        node.args["tableSpec"], columns_asked(node, statement), node.args.get("partitioning", ()), named.catalog
     )
     asked = _Asked(
         named,
@@ -112,42 +112,6 @@ def of_the_second_kind(node: Node, statement: Statement, scene: Scene) -> Iterat
     found = account.after or _looked_up(named, statement)
     made = _made(asked, found, account, statement, scene)
     yield from _created(asked, _confirmed(asked.told, found), made, account, Occasion(statement, scene))
-
-
-def _columns(node: Node, statement: Statement) -> tuple[Column, ...]:
-    plan = statement.plan
-    if "query" in node.args:
-        return _of_query(node, statement)
-    if "tableSchema" in node.args:
-        return columns_from_schema_json(plan.types[node.args["tableSchema"]["schema"]])
-    return tuple(_defined(node, statement))
-
-
-def _of_query(node: Node, statement: Statement) -> tuple[Column, ...]:
-    """What a query's columns become: all of them may be null, whatever the query's are."""
-    plan = statement.plan
-    query = node.plan_of("query")
-    columns = () if query is None else columns_of(plan, plan.nodes[query].output)
-    names = node.args.get("outputColumnNames") or [column.name for column in columns]
-    return tuple(c.model_copy(update={"name": n, "nullable": True}) for c, n in zip(columns, names, strict=True))
-
-
-def _defined(node: Node, statement: Statement) -> Iterator[Column]:
-    """As Spark 4 has them: an expression each."""
-    plan = statement.plan
-    for reference in node.expressions_of("columns"):
-        args = plan.expressions[reference].details.get("args", {})
-        default: Mapping[str, Any] = args.get("defaultValue") or {}
-        text = plan.expressions[default["x"]].details.get("args", {}) if "x" in default else default
-        column = Column(
-            name=args["name"],
-            type=plan.types[args["dataType"]["type"]],
-            nullable=args.get("nullable", True),
-            comment=args.get("comment"),
-            default=text.get("originalSQL"),
-            generated=args.get("generationExpression"),
-        )
-        yield column
 
 
 def _made_in_session_catalog(asked: _Asked, statement: Statement, *, is_same: bool) -> bool | None:

@@ -2,6 +2,8 @@ package headwater.capture;
 
 import java.lang.reflect.Method;
 import java.util.List;
+import org.apache.paimon.schema.SchemaManager;
+import org.apache.paimon.schema.TableSchema;
 import org.apache.paimon.spark.SparkTable;
 import org.apache.paimon.spark.catalog.WithPaimonCatalog;
 import org.apache.paimon.spark.commands.DeleteFromPaimonTableCommand;
@@ -12,6 +14,7 @@ import org.apache.paimon.spark.procedure.Procedure;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.AlterTableCommand;
 import org.apache.spark.sql.catalyst.plans.logical.DropPartitions;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2CreateTableAsSelectPlan;
@@ -40,11 +43,25 @@ public final class PaimonCommands {
         LogicalPlan plan = statement.plan;
         if (plan instanceof PaimonCallCommand) {
             called(statement, (PaimonCallCommand) plan, hasWriter, json);
+        } else if (plan instanceof AlterTableCommand) {
+            altered(((AlterTableCommand) plan).table(), json);
         } else if (!hasWriter) {
             FileStoreTable table = table(plan);
             if (table != null) within(statement, table, plan instanceof PaimonAnalyzeTableColumnCommand ? "ANALYZE" : "OVERWRITE", json);
             if (plan instanceof PaimonTruncateTableCommand) json.entry("catalog", catalog(statement, table));
         }
+    }
+
+    /** The schema that the table had when the statement was analysed, and the newest one that it has now. */
+    private static void altered(LogicalPlan resolved, Json json) throws Exception {
+        Object spark = resolved instanceof ResolvedTable ? ((ResolvedTable) resolved).table() : null;
+        FileStoreTable table = spark instanceof SparkTable ? PaimonTables.data(((SparkTable) spark).getTable()) : null;
+        if (table == null) return;
+        java.util.Optional found = new SchemaManager(table.fileIO(), table.location(), PaimonTables.branch(table)).latest();
+        if (!found.isPresent()) return;
+        TableSchema newest = (TableSchema) found.get();
+        json.key("altered").open().entry("before", table.schema().id()).entry("schema", newest.id());
+        json.entry("at", newest.timeMillis()).close();
     }
 
     private static FileStoreTable table(LogicalPlan plan) throws Exception {

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from headwater.events import (
-    AddColumn,
     AddConstraint,
     AddPartitionField,
-    ChangeDefault,
-    ChangeNullability,
-    DropColumn,
     DropConstraint,
     DropPartitionField,
-    FieldPath,
-    MoveColumn,
     OtherChange,
-    Position,
-    RecommentColumn,
     RemoveProperty,
-    RenameColumn,
-    RetypeColumn,
     SetComment,
     SetProperty,
     TableChange,
@@ -37,14 +27,7 @@ from headwater.listeners.capture.formats.delta.metadata import (
     properties_of,
     table_of,
 )
-
-_INSIDE: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "array": (("elementType", "element"),),
-    "map": (("keyType", "key"), ("valueType", "value")),
-}
-"""Where types stand in a type, and what a path calls that."""
-
-Field = Mapping[str, Any]
+from headwater.listeners.capture.formats.schemas import Differences, Field, Fields, fields_in
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[TableChange, ...]:
@@ -56,7 +39,7 @@ def _columns(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Table
     old, new = columns_from_metadata(before), columns_from_metadata(after)
     if old == new:
         return ()
-    changes = tuple(_fields(_schema(before), _schema(after), ()))
+    changes = tuple(_DIFFERENCES.of(fields_in(before["schema"]), fields_in(after["schema"])))
     unbound = table_of({**before, "partitions": [], "configuration": {}}, "")
     try:
         if _shown(apply(changes, unbound, case_sensitive=True)) == _shown(unbound.model_copy(update={"columns": new})):
@@ -70,94 +53,17 @@ def _shown(table: Table) -> list[tuple[object, ...]]:
     return [(c.name, c.type, c.nullable, c.comment, c.default) for c in table.columns]
 
 
-def _schema(metadata: Mapping[str, Any]) -> list[Field]:
-    fields: list[Field] = json.loads(metadata["schema"])["fields"]
-    return fields
-
-
-def _fields(old: Sequence[Field], new: Sequence[Field], path: FieldPath) -> Iterator[TableChange]:
-    pairs = _paired(old, new)
-    kept = {before["name"]: after["name"] for before, after in pairs}
-    for field in old:
-        if field["name"] not in kept:
-            yield DropColumn(path=(*path, field["name"]))
-    for name, new_name in kept.items():
-        if name != new_name:
-            yield RenameColumn(path=(*path, name), new_name=new_name)
-    yield from _order([kept[f["name"]] for f in old if f["name"] in kept], new, path)
-    for before, after in pairs:
-        yield from _field(before, after, (*path, after["name"]))
-
-
-def _paired(old: Sequence[Field], new: Sequence[Field]) -> list[tuple[Field, Field]]:
+def _named_again(old: Fields, new: Fields) -> Callable[[Field], str]:
     """By the physical name, which a rename keeps, where the table has one for each column; else by name."""
     physical = all(PHYSICAL_NAME in field.get("metadata", {}) for field in (*old, *new))
-
-    def key(field: Field) -> str:
-        return str(field["metadata"][PHYSICAL_NAME] if physical else field["name"].lower())
-
-    there = {key(field): field for field in new}
-    return [(field, there[key(field)]) for field in old if key(field) in there]
-
-
-def _order(kept: list[str], new: Sequence[Field], path: FieldPath) -> Iterator[TableChange]:
-    """Moves what stands elsewhere, and adds what is new, from the first place to the last."""
-    order, names = list(kept), [field["name"] for field in new]
-    for place, field in enumerate(new):
-        name = field["name"]
-        position = Position(after=names[place - 1] if place else None)
-        if name not in kept:
-            yield _added(field, (*path, name), None if place == len(order) else position)
-            order.insert(place, name)
-        elif order[place] != name:
-            yield MoveColumn(path=(*path, name), position=position)
-            order.remove(name)
-            order.insert(place, name)
-
-
-def _added(field: Field, path: FieldPath, position: Position | None) -> AddColumn:
-    column = _column(field)
-    return AddColumn(
-        path=path,
-        type=column.type,
-        nullable=column.nullable,
-        comment=column.comment,
-        default=column.default,
-        generated=column.generated,
-        metadata=column.metadata,
-        position=position,
-    )
+    return lambda field: str(field["metadata"][PHYSICAL_NAME] if physical else field["name"].lower())
 
 
 def _column(field: Field) -> Column:
     return columns_from_metadata({"schema": json.dumps({"type": "struct", "fields": [field]})})[0]
 
 
-def _field(old: Field, new: Field, path: FieldPath) -> Iterator[TableChange]:
-    before, after = _column(old), _column({**new, "name": old["name"]})
-    if before.type != after.type:
-        yield from _type(old["type"], new["type"], path)
-    if before.nullable != after.nullable:
-        yield ChangeNullability(path=path, nullable=after.nullable)
-    if before.comment != after.comment:
-        yield RecommentColumn(path=path, comment=after.comment)
-    if before.default != after.default:
-        yield ChangeDefault(path=path, default=after.default)
-
-
-def _type(old: Any, new: Any, path: FieldPath) -> Iterator[TableChange]:
-    kinds = {each.get("type") if isinstance(each, dict) else None for each in (old, new)}
-    if kinds == {"struct"}:
-        yield from _fields(old["fields"], new["fields"], path)
-        return
-    inside = _INSIDE.get(next(iter(kinds)) or "", ()) if len(kinds) == 1 else ()
-    if inside:
-        for key, word in inside:
-            if old[key] != new[key]:
-                yield from _type(old[key], new[key], (*path, word))
-        return
-    written = _column({"name": "x", "type": new, "nullable": True, "metadata": {}})
-    yield RetypeColumn(path=path, type=written.type)
+_DIFFERENCES: Final = Differences(_column, _named_again)
 
 
 def _partitioning(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[TableChange]:

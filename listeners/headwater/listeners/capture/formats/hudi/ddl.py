@@ -22,8 +22,8 @@ from headwater.listeners.capture.commands import TellCatalog
 from headwater.listeners.capture.formats.hudi.places import placed, without_hudis
 from headwater.listeners.capture.formats.hudi.timelines import before, looked_up, noted, timeline
 from headwater.listeners.capture.formats.hudi.written import commits_to
-from headwater.listeners.capture.formats.paimon.evolved import changes
 from headwater.listeners.capture.formats.protocol import Target
+from headwater.listeners.capture.formats.schemas import Differences, fields_of
 from headwater.listeners.capture.plan.tree import Node
 from headwater.listeners.capture.scene import SESSION_CATALOG, Scene
 from headwater.listeners.capture.statements import Statement
@@ -110,7 +110,7 @@ def _evolved(told: Mapping[str, Any], target: Target, statement: Statement, scen
         format=target.sink.format,
         produced=commits[-1].number if commits else None,
         parent=before(commits[-1].number, line) if commits else None,
-        changes=tuple(changes(columns, new)),
+        changes=tuple(Differences().of(fields_of(columns), fields_of(new))),
         table=table,
         new_table=table.model_copy(update={"columns": new}),
     )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from headwater.events import AddColumn, AlterTable, CatalogContext, Cause, RetypeColumn, Table, TableName, Texts
-from headwater.events.changes import TableChange
-from headwater.events.tables import Column
-from headwater.events.types import Struct, column_of, parse_json
+from headwater.events import AlterTable, CatalogContext, Cause, Table, TableName, Texts
 from headwater.listeners.capture.formats.paimon.tables import columns_told, made
 from headwater.listeners.capture.formats.protocol import Target
+from headwater.listeners.capture.formats.schemas import Differences, fields_of
 from headwater.listeners.capture.statements import Statement
 
 _BY_PATH: Final = CatalogContext(name="paimon", class_name="org.apache.paimon.spark.SparkSource", factory="paimon")
@@ -45,30 +43,7 @@ def _altered(target: Target, writer: Mapping[str, Any], told: Mapping[str, Any])
         format=sink.format,
         on_branch=sink.branch,
         schema_id=told["schema"],
-        changes=tuple(changes(before, after)),
+        changes=tuple(Differences().of(fields_of(before), fields_of(after))),
         table=table,
         new_table=table.model_copy(update={"columns": after}),
     )
-
-
-def changes(before: tuple[Column, ...], after: tuple[Column, ...]) -> Iterator[TableChange]:
-    """What a merged schema can have: columns and fields that came, and types that grew."""
-    yield from _changes((), before, after)
-
-
-def _changes(path: tuple[str, ...], before: tuple[Column, ...], after: tuple[Column, ...]) -> Iterator[TableChange]:
-    known = {column.name: column for column in before}
-    for column in after:
-        here, old = (*path, column.name), known.get(column.name)
-        if old is None:
-            yield AddColumn(path=here, type=column.type, nullable=column.nullable, comment=column.comment)
-        elif old.type != column.type:
-            yield from _retyped(here, old, column)
-
-
-def _retyped(path: tuple[str, ...], old: Column, new: Column) -> Iterator[TableChange]:
-    before, after = parse_json(old.type), parse_json(new.type)
-    if isinstance(before, Struct) and isinstance(after, Struct):
-        yield from _changes(path, tuple(map(column_of, before.fields)), tuple(map(column_of, after.fields)))
-    else:
-        yield RetypeColumn(path=path, type=new.type)
