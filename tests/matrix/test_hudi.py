@@ -16,9 +16,11 @@ from headwater.events import CommitKind, Committed, Extent, Format, Gap, Input, 
 from headwater.listeners.capture.register import register
 from tests.matrix.harness import Driver, of, the
 from tests.matrix.hudi_place import Place, Step, hudi_driver, make_templates
+from tests.matrix.hudi_racer import WRITERS, make_tables, race, wrongs
 
 pytestmark = pytest.mark.spark3
 K, X = CommitKind, Extent
+ROUNDS, LONG_ROUNDS = 2, 25
 KEYED = {
     "hoodie.table.name": "w",
     "hoodie.datasource.write.recordkey.field": "id",
@@ -372,6 +374,26 @@ def _read(each: Input, place: Place) -> tuple[str, int | None]:
     assert each.format is Format.HUDI
     assert each.mode is ReadMode.STATE
     return place.name(each.dataset), each.snapshot
+
+
+def test_writers_at_once(place: Place) -> None:
+    make_tables(place)
+
+    told = race(place, ROUNDS)
+
+    assert len(told) == 2 * WRITERS * ROUNDS
+    assert not wrongs(place, told)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_writers_at_once_for_long(place: Place) -> None:
+    make_tables(place)
+
+    told = race(place, LONG_ROUNDS)
+
+    assert len(told) == 2 * WRITERS * LONG_ROUNDS
+    assert not wrongs(place, told)
 
 
 def test_every_command_of_the_jar_is_known(driver: Driver) -> None:

@@ -124,9 +124,12 @@ public final class HudiHook {
 
     static boolean isOwn(String path, String instant) {
         synchronized (OWN) {
-            return OWN.containsKey(path + "\n" + instant);
+            return OWN.containsKey(key(path, instant));
         }
     }
+
+    /** One path is written in several ways: with its scheme or without, with one slash or three. */
+    private static String key(String path, String instant) { return new org.apache.hadoop.fs.Path(path).toUri().getPath() + "\n" + instant; }
 
     /** On the committing thread, when the table services that come with the write have run too. */
     private static void committed(HoodieWriteConfig config, HoodieWriteCommitCallbackMessage message) {
@@ -134,7 +137,7 @@ public final class HudiHook {
             String path = message.getBasePath();
             if (!Facts.listening() || path.endsWith(METADATA)) return;
             synchronized (OWN) {
-                OWN.put(path + "\n" + message.getCommitTime(), Boolean.TRUE);
+                OWN.put(key(path, message.getCommitTime()), Boolean.TRUE);
             }
             PENDING.add(Facts.execution(), path);
             Json json = new Json().open().entry("hook", "hudi").entry("path", path).entry("table", message.getTableName());

@@ -74,6 +74,7 @@ final class HudiTimeline {
             HoodieInstant instant = (HoodieInstant) instants.get(i);
             long millis = millis(instant);
             json.open().entry("instant", instant.requestedTime()).entry("completed", millis).entry("action", instant.getAction());
+            json.entry("at", completed(instant));
             if (millis >= since && since >= 0 && read++ < MOST_READ) details(timeline, instant, json);
             json.close();
         }

@@ -7,12 +7,14 @@ for earlier and completed later is read in the next batch.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Final
 
 from headwater.events import Since
 from headwater.events.identity import Site
 from headwater.events.names import DatasetId
 from headwater.listeners.capture.formats.hudi.places import placed
+from headwater.listeners.capture.formats.hudi.timelines import COMMITS, Instant
 from headwater.listeners.capture.formats.protocol import Version
 
 _OFFSET: Final = "offsetCommitTime"
@@ -30,12 +32,22 @@ def offset_of(text: str | None) -> int | None:
     return None if found == _START or not found.isdecimal() or int(found) == 0 else int(found)
 
 
-def range_of(start: str | None, end: str) -> Version | None:
-    """What a batch between two offsets read; None where they are the same: nothing was."""
+def range_of(start: str | None, end: str, line: Sequence[Instant]) -> Version | None:
+    """What a batch between two offsets read, by the table's timeline; None where they are the same: nothing was."""
     first, last = offset_of(start), offset_of(end)
     if last is None or first == last:
         return None
-    return Version(version=str(last), since=None if first is None else Since(version=str(first)), changes=True)
+    commits = [each for each in line if each.action in COMMITS]
+    newest, oldest = _instant(last, commits), None if first is None else _instant(first, commits)
+    since = None if first is None else Since(snapshot=oldest, version=str(first))
+    why = "the timeline doesn't have the instant that this stream read last" if newest is None else None
+    return Version(newest, str(last), since, changes=True, why=why)
+
+
+def _instant(offset: int, commits: Sequence[Instant]) -> int | None:
+    """The instant that was completed then; older tables count by the time at which instants were asked for."""
+    found = [each.number for each in commits if each.at == offset]
+    return found[-1] if found else next((each.number for each in commits if each.number == offset), None)
 
 
 def dataset_in(description: str, site: Site) -> DatasetId | None:

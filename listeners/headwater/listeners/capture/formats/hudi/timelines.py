@@ -30,6 +30,8 @@ class Instant:
     operation: str | None = None
     undone: tuple[int, ...] = ()
     """What a rollback or restore took back."""
+    at: int = 0
+    """When it was completed, as Hudi writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +91,5 @@ def _instant(told: Mapping[str, Any]) -> Instant:
         action=told["action"],
         operation=told.get("operation"),
         undone=tuple(int(each) for each in told.get("undone", ())),
+        at=int(told["at"]),
     )
