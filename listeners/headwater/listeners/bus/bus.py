@@ -16,29 +16,28 @@ from headwater.events.envelope import Event
 from headwater.events.forks import watch
 from headwater.events.names import JobName
 from headwater.events.producer import Producer
-from headwater.events.redaction import Redactor
 from headwater.journal import Lost, StorageError
 from headwater.listeners.bus.calls import Stop
 from headwater.listeners.bus.dead import Shipper, Targets
 from headwater.listeners.bus.handing import Handing
-from headwater.listeners.bus.handover import hand_over
 from headwater.listeners.bus.holes import Holes
 from headwater.listeners.bus.lane import Lane, await_all, stop_all
+from headwater.listeners.bus.leaving import leave_spool
 from headwater.listeners.bus.making import Maker, Wanted, wanted_listeners
-from headwater.listeners.bus.news import News
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.passport import Passport
-from headwater.listeners.bus.report import BusReport, Meter, Progress, words_of
+from headwater.listeners.bus.report import BusReport, Meter, Progress
+from headwater.listeners.bus.secrets import redactor_of
 from headwater.listeners.bus.spool import Spool, open_spool, spool_places
 from headwater.listeners.bus.teller import Teller
 from headwater.listeners.bus.telling import Telling
 from headwater.listeners.misspelt import misspelt
 from headwater.listeners.settings import PREFIX, read_settings
+from headwater.listeners.threads import Rounds
 from headwater.spi import Application
 
 _LOG = logging.getLogger(__name__)
-_REGEX = "spark.redaction.regex"
-_CLOSE_SHARE, _LONGEST_CLOSE, _SHORTEST_CLOSE = 0.2, 0.5, 0.2
+_CLOSE_SHARE, _LONGEST_CLOSE = 0.2, 0.5
 _HANDOVER_SHARE = 0.4
 
 
@@ -60,11 +59,10 @@ class Bus:
         self._is_inert = False
         self._stopping = threading.Lock()
         self._is_stopped: bool | None = None
-        self._ended = threading.Event()
         self._teller = Teller(self.producer, self._open_spool(wanted), self._offer)
         self._lanes = [self._lane(Maker(each, configuration, application, self.producer.clock)) for each in wanted]
         self._shipper = self._make_shipper()
-        self._keeper = threading.Thread(target=self._keep, name="headwater-bus", daemon=True)
+        self._keeper = Rounds("headwater-bus", self._keep, options.keep_interval)
         watch(self)
 
     @classmethod
@@ -239,60 +237,21 @@ class Bus:
             spool.remove()
 
     def _keep(self) -> None:
-        news = News()
-        while not self._ended.wait(self._options.keep_interval):
-            try:
-                if (spool := self._teller.spool) is not None:
-                    spool.keep()
-            except Exception as e:  # noqa: BLE001, PERF203 - a round that fails must not be the last
-                if news.is_news(words_of(e)):
-                    _LOG.warning("keeping the spool's course failed: %s", words_of(e))
+        if (spool := self._teller.spool) is not None:
+            spool.keep()
 
     def _stop(self, deadline: float, timeout: float) -> bool:
-        self._ended.set()
         share = min(_LONGEST_CLOSE, _CLOSE_SHARE * timeout)
         if self._shared is not None:
             share += _HANDOVER_SHARE * timeout
         self._shipper.begin_stop(deadline - share)
-        if self._keeper.ident is not None:
-            self._keeper.join(share)
+        self._keeper.stop(share)
         came_back = stop_all(self._lanes, deadline - share)
         self._shipper.join(deadline - share - time.monotonic())
         for lane in self._lanes:
             lane.leave_spool()
-        is_done = self._give_up_spool(deadline) and came_back
+        is_done = leave_spool(self._teller.spool, self._shared, deadline) and came_back
         report = self.report()
         if not (is_done and report.is_delivered):
             _LOG.warning("not everything was delivered: %s", report)
         return is_done and report.is_delivered
-
-    def _give_up_spool(self, deadline: float) -> bool:
-        """Close the spool, and remove it or hand it over; whether everything in it is delivered."""
-        spool = self._teller.spool
-        if spool is None:
-            return True
-        try:
-            is_delivered = spool.is_delivered()
-            is_closed = spool.close(max(_SHORTEST_CLOSE, deadline - time.monotonic()))
-        except StorageError as e:
-            _LOG.warning("closing the spool failed: %s", e)
-            return False
-        if is_delivered and is_closed:
-            spool.remove()
-        elif is_closed and self._shared is not None:
-            hand_over(spool.directory, self._shared, deadline - time.monotonic())
-        return is_delivered
-
-
-def redactor_of(configuration: Mapping[str, str]) -> tuple[Redactor, tuple[ConfigurationError, ...]]:
-    """The redactor for what the application calls a secret. Where that can't be read, every option's value is one."""
-    try:
-        return Redactor(configuration.get(_REGEX)), ()
-    except ConfigurationError as e:
-        fault = ConfigurationError(f"{e}; until then the value of every option counts as a secret")
-        return _Hiding(), (fault,)
-
-
-class _Hiding(Redactor):
-    def is_secret(self, key: str) -> bool:
-        return True

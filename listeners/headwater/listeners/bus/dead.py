@@ -27,14 +27,16 @@ from headwater.journal import (
 from headwater.listeners.bus.calls import Stop
 from headwater.listeners.bus.course import GUARD
 from headwater.listeners.bus.ends import append_ends
-from headwater.listeners.bus.handing import Handing, OnLost
+from headwater.listeners.bus.handing import Handing
 from headwater.listeners.bus.handover import shared_spools
+from headwater.listeners.bus.intake import OnLost
 from headwater.listeners.bus.lane import Lane, stop_all
 from headwater.listeners.bus.left import kept_for, stranded_words
 from headwater.listeners.bus.making import Maker
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.passport import EVERYTHING, read_passport
 from headwater.listeners.bus.report import Meter, Progress
+from headwater.listeners.threads import Rounds
 
 _LOG = logging.getLogger(__name__)
 _STOP_SECONDS = 5.0
@@ -81,30 +83,27 @@ class Shipper:
         self._on_lost = on_lost
         self._on_gap = on_gap
         self._stranded: set[tuple[Path, str]] = set()
-        self._woken = threading.Event()
         self._is_stopping = False
         self._deadline = float("inf")
         self._progress = Progress()
-        self._thread = threading.Thread(target=self._run, name="headwater-dead-spools", daemon=True)
+        self._rounds = Rounds("headwater-dead-spools", self.look, options.look_interval, at_once=True)
 
     def start(self) -> None:
-        self._thread.start()
+        self._rounds.start()
 
     def wake(self) -> None:
         """There is a listener to ship to that wasn't there before."""
-        self._woken.set()
+        self._rounds.wake()
 
     def begin_stop(self, deadline: float) -> None:
         """Go on for a moment; a job doesn't end later because of what others left. The next driver does the rest."""
         self._deadline = min(deadline, time.monotonic() + _LAST_SECONDS)
         self._is_stopping = True
-        self._woken.set()
+        self._rounds.stop()
         self._progress.made()
 
     def join(self, timeout: float) -> bool:
-        if self._thread.ident is not None:
-            self._thread.join(max(0.0, timeout))
-        return not self._thread.is_alive()
+        return self._rounds.stop(timeout)
 
     def look(self) -> None:
         """Ship what there is, once."""
@@ -117,15 +116,6 @@ class Shipper:
         if targets.are_all:
             self._make_room()
             self.looked.set()
-
-    def _run(self) -> None:
-        while not self._is_stopping:
-            try:
-                self.look()
-            except Exception:  # noqa: BLE001 - logged; a round that fails must not be the last
-                _LOG.exception("looking for dead drivers' spools failed")
-            self._woken.wait(self._options.look_interval)
-            self._woken.clear()
 
     def _found(self) -> list[Path]:
         """The oldest first."""

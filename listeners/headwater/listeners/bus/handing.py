@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 
 from headwater.errors import TerminalError, TransientError
-from headwater.events.avro import Codec, DecodeError, SchemaMessage, UnknownEvent
-from headwater.events.avro.errors import Problem
 from headwater.events.clock import wall_micros
-from headwater.events.envelope import Event, Family
-from headwater.events.keys import FAMILY
-from headwater.journal import Cursor, Journal, Lost, StorageError
+from headwater.events.envelope import Family
+from headwater.journal import Cursor, Journal, StorageError
 from headwater.journal import Record as Kept
 from headwater.listeners.bus.calls import Caller, CallError, Ending, Stop
-from headwater.listeners.bus.holes import Holes
+from headwater.listeners.bus.intake import Intake, OnLost
 from headwater.listeners.bus.news import News
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.outstanding import BrokenWordError, Outstanding
 from headwater.listeners.bus.pauses import Pauses
 from headwater.listeners.bus.report import Meter, Progress, words_of
-from headwater.spi import Batch, DurableListener, Position, Record
+from headwater.spi import Batch, DurableListener, Position
 
 _LOG = logging.getLogger(__name__)
 _IDLE = 0.1
 _SMALL = 100
 _CLOSE_SECONDS = 5.0
 _MICROS = 1_000_000
-OnLost = Callable[[str, Holes, Lost], None]
-"""Takes a listener's name, what its lane knows of the spool before the hole, and the hole."""
 
 
 class Handing:
@@ -57,18 +51,15 @@ class Handing:
         self._name = name
         self._journal = journal
         self._cursor = cursor
-        self._passed_over = {each.value.encode() for each in Family if each not in families and each != Family.UNKNOWN}
         self._options = options
         self._meter = meter
         self._stop = stop
         self._call = Caller(meter, stop)
         self._progress = progress
-        self._on_lost = on_lost
         self._until = until
-        self._decode = _decoder()
         self._pauses = Pauses(options.first_pause, options.longest_pause)
         self._outstanding = Outstanding()
-        self._holes = Holes(journal.directory, begins=cursor.committed == 0)
+        self._intake = Intake(name, journal, cursor, families, options, on_lost=on_lost)
         self._reading, self._committing = News(), News()
         self._failures = 0
         self._nap = 0.0
@@ -140,30 +131,18 @@ class Handing:
         if not self._has_room():
             self._stop.pause(nap)
             return None
-        read = self._cursor.read(self._options.batch_count, self._options.batch_bytes, nap)
-        for lost in read.lost:
-            if self._holes.is_news(lost):
-                self._on_lost(self._name, self._holes, lost)
-        wanted = [each for each in read.records if each.offset >= self.dealt and self._is_wanted(each)]
-        self._holes.note(read.records)
+        wanted = self._intake.read(self.dealt, nap)
         if not wanted:
             self._settle()
             return None
         self._outstanding.hand(Position(wanted[-1].offset), wanted[0].time, len(wanted), _size(wanted))
         self.oldest = self._outstanding.oldest
         self._meter.handed += len(wanted)
-        return Batch([self._record(each) for each in wanted])
+        return self._intake.batch(wanted)
 
     def _has_room(self) -> bool:
         options, outstanding = self._options, self._outstanding
         return outstanding.count < options.outstanding_count and outstanding.size < options.outstanding_bytes
-
-    def _is_wanted(self, record: Kept) -> bool:
-        """By the header alone; a family that isn't known here may be anybody's."""
-        return not self._passed_over or dict(record.headers).get(FAMILY) not in self._passed_over
-
-    def _record(self, kept: Kept) -> Record:
-        return Record(Position(kept.offset), kept.value, kept.key or b"", kept.headers, self._decode)
 
     def _note(self, answer: Position | None) -> bool:
         try:
@@ -244,15 +223,3 @@ class Handing:
 
 def _size(records: list[Kept]) -> int:
     return sum(len(each.value) for each in records)
-
-
-def _decoder() -> Callable[[bytes], Event | UnknownEvent]:
-    codec = Codec()
-
-    def decode(data: bytes) -> Event | UnknownEvent:
-        decoded = codec.decode(data)
-        if isinstance(decoded, SchemaMessage):
-            raise DecodeError(Problem.MALFORMED, "it is a schema, and no event")
-        return decoded
-
-    return decode

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 
@@ -15,6 +14,7 @@ from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.pauses import Pauses
 from headwater.listeners.bus.report import ListenerReport, Meter, Progress, State, words_of
 from headwater.listeners.bus.telling import Telling
+from headwater.listeners.threads import Daemon
 from headwater.spi import DurableListener, Listener
 
 _LOG = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Lane:
         self._progress = progress
         self._on_known = on_known
         self._state = State.STARTING
-        self._thread = threading.Thread(target=self._run, name=f"headwater-{self.name}", daemon=True)
+        self._thread = Daemon(f"headwater-{self.name}", self._run)
 
     def start(self) -> None:
         self._thread.start()
@@ -89,9 +89,7 @@ class Lane:
 
     def join(self) -> bool:
         """Wait for the thread as long as it has time; where it hasn't come back by then it is given up."""
-        if self._thread.ident is not None:
-            self._thread.join(self._stop.left)
-        if not self._thread.is_alive():
+        if self._thread.join(self._stop.left):
             return True
         self._stop.give_up()
         self._state = State.GIVEN_UP

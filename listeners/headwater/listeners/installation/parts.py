@@ -11,7 +11,7 @@ from headwater.events.base import Counts
 from headwater.events.envelope import Event
 from headwater.events.names import JobName
 from headwater.listeners.bus import Bus, BusOptions
-from headwater.listeners.bus.bus import redactor_of
+from headwater.listeners.bus.secrets import redactor_of
 from headwater.listeners.capture import Capture
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.installation.site import site_of

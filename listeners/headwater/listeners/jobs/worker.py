@@ -9,6 +9,8 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Final
 
+from headwater.listeners.threads import Daemon
+
 _LOG = logging.getLogger(__name__)
 _LONG: Final = 3600.0
 
@@ -43,8 +45,7 @@ class Worker:
         self._tick = tick
         self._every = every
         self._queue: SimpleQueue[tuple[Callable[[], object], Done] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+        Daemon(name, self._run).start()
 
     def submit(self, work: Callable[[], object]) -> Done:
         """Have it done some time; never waits."""
