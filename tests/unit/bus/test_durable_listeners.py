@@ -249,7 +249,7 @@ def test_stop_waits_for_nobody_who_can_not_go_on(tmp_path: Path, where: str) -> 
         began = time.monotonic()
         stopping = threading.Thread(target=lambda: stopped.append(bus.stop(60)))
         stopping.start()
-        until(lambda: bus._lanes[0]._stop.is_begun)
+        until(lambda: bus.tell(DRAFTS[0]) == (), "stopping")
         goes_on.set()
         stopping.join(60)
         assert time.monotonic() - began < 30

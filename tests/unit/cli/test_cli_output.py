@@ -152,8 +152,9 @@ def test_a_wrong_variable_is_told(
     assert words in capsys.readouterr().err
 
 
-WORDS = [[], ["up"], ["events"], ["events", "cat"], ["events", "tail"], ["demo"], ["run"], ["spool"]]
-WORDS += [["spool", action] for action in ("list", "ship", "rename", "drop")]
+WORDS = [[], ["up"], ["events"], ["events", "cat"], ["events", "tail"], ["demo"], ["run"], ["spool"]] + [
+    ["spool", action] for action in ("list", "ship", "rename", "drop")
+]
 
 
 @pytest.mark.parametrize("words", WORDS, ids=" ".join)

@@ -48,9 +48,9 @@ def test_what_waits_for_a_name_that_was_put_right_is_told_once_with_what_to_do(
     with bus_of(spools, {"log": lambda _: Taking(), "another": lambda _: Taking()}) as bus:
         until(lambda: [each for each in caplog.messages if "could not be made" in each])
         until(lambda: bus.ship(0) is not None)
-        rounds = bus._shipper.looked
-        rounds.clear()
-        until(rounds.is_set, "another look")
+        looked = vars(bus)["_shipper"].looked
+        looked.clear()
+        until(looked.is_set, "another look")
     (line,) = [each for each in caplog.messages if "could not be made" in each]
     assert str(left) in line
     assert "the listener lgo" in line

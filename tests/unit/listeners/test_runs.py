@@ -97,7 +97,7 @@ def test_a_block_is_a_run_of_its_own(jobs: Jobs, told: Told) -> None:
 
 def test_what_becomes_of_the_lineage_is_told_with_the_end_and_the_blocks_own_word_goes_before(told: Told) -> None:
     facts = ApplicationFacts(id="app-1", name="orders", user="anna", spark=SPARK)
-    jobs = Jobs(facts, Settings(lineage_on_end=OnJobEnd.DELETE_TABLE), told.append)
+    jobs = Jobs(facts, Settings.model_validate({"lineage.on-job-end": "delete-table"}), told.append)
     jobs.begin()
     for name, on_end in (("as all", None), ("own", OnJobEnd.KEEP)):
         jobs.end_block(jobs.open_block(name, None, {}, on_end=on_end), FINISHED)
