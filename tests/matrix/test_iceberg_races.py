@@ -39,6 +39,7 @@ def test_threads_of_one_session(driver: Driver) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_many_commits_and_another_application(driver: Driver, java_home: Path) -> None:
     """Some hundreds of commits, while another application commits to the same tables."""
     db = tables_of(driver)

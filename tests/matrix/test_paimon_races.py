@@ -96,5 +96,6 @@ def test_each_tells_its_own(driver: Driver, java_home: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_each_tells_its_own_for_long(driver: Driver, java_home: Path) -> None:
     _check(driver, java_home, threads=4, commits=20)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+pytestmark = pytest.mark.spark3
+
+
 @pytest.fixture(scope="module")
 def driver(java_home: Path) -> Iterator[Driver]:
     with driver_with(java_home, PAIMON, spark__sql__shuffle__partitions="2") as driver:

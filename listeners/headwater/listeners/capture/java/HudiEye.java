@@ -27,6 +27,11 @@ public final class HudiEye implements Eye {
 
     /** A table as Hudi's commands hold it. */
     public boolean table(Object table, Json json) throws Exception {
+        if (table.getClass().getName().equals("org.apache.hudi.HoodieStreamingSink")) {
+            Object options = Lazily.field(table.getClass(), "options").get(table);
+            json.key("hudi").open().entry("path", (String) Options.get(((scala.collection.Map) options).get("path"))).close();
+            return true;
+        }
         if (!(table instanceof HoodieCatalogTable)) return false;
         HoodieCatalogTable hudi = (HoodieCatalogTable) table;
         json.key("hudi").open().entry("path", hudi.tableLocation());

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headwater.events import AlterTable, Format, ShapedSource
-from headwater.listeners.capture.formats.hudi import procedures
+from headwater.events import AlterTable, Format, ShapedSource, StartReason
+from headwater.listeners.capture.formats.hudi import procedures, streams
 from headwater.listeners.capture.formats.hudi.commands import COMMANDS
 from headwater.listeners.capture.formats.hudi.ddl import evolved
 from headwater.listeners.capture.formats.hudi.places import OF_HUDI, place_of, placed
 from headwater.listeners.capture.formats.hudi.reads import versions_of
 from headwater.listeners.capture.formats.hudi.sinks import sink_of
 from headwater.listeners.capture.formats.hudi.written import loose_commit, outcome_of
-from headwater.listeners.capture.formats.protocol import Described, Loose, Outcome, Target, Version
+from headwater.listeners.capture.formats.protocol import Begins, Described, Loose, Outcome, Target, Version
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, Statement
+from headwater.listeners.capture.statements import Facts, Statement, Took
 
 __all__ = ["COMMANDS", "FORMAT", "Hudi"]
 
@@ -43,7 +43,7 @@ class Hudi:
             "path": place.path,
             "changes": place.changes,
             "empty": place.empty,
-            "asked": node.args["relation"].get("options", {}).get(_AS_OF),
+            "asked": node.args.get("relation", {}).get("options", {}).get(_AS_OF),
             "site": scene.site,
         }
         return Described(node.index, source, versioned=True, hints=hints, hidden=OF_HUDI)
@@ -53,6 +53,13 @@ class Hudi:
 
     def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
         return versions_of(source, plan, facts)
+
+    def took(self, source: Described, node: Node, took: Took, facts: Facts) -> tuple[Version, ...]:
+        found = None if took.end is None else streams.range_of(took.start, took.end)
+        return () if found is None else (found,)
+
+    def begins(self, source: Described, node: Node, took: Took) -> Begins:
+        return Begins(reason=StartReason.EARLIEST)
 
     def written(self, target: Target, statement: Statement) -> Outcome:
         if "procedure" in target.hints:

@@ -10,10 +10,11 @@ from headwater.events import FieldPath, TableName, Transform
 from headwater.events.identity import IdentityError, Site, dataset_of_path
 from headwater.events.names import DatasetId
 from headwater.events.tables import Column
-from headwater.listeners.capture.formats.relations import KEPT_BESIDE, columns_of, table_name
+from headwater.listeners.capture.formats.relations import KEPT_BESIDE, columns_of, stream_of, table_name
 from headwater.listeners.capture.plan.tree import Node, Plan
 
 PROVIDER: Final = "hudi"
+_PROVIDERS: Final = frozenset({PROVIDER, "org.apache.hudi", "org.apache.hudi.defaultsource"})
 OF_HUDI: Final = KEPT_BESIDE[PROVIDER]
 
 
@@ -33,8 +34,11 @@ class Place:
 
 
 def place_of(node: Node, plan: Plan) -> Place | None:
-    """None where the node is no relation of Hudi's."""
-    relation = node.args.get("relation")
+    """None where the node is no relation of Hudi's, nor a stream from it or to it."""
+    streamed = stream_of(node)
+    if streamed is not None:
+        return _streamed(node, streamed, plan)
+    relation = node.args.get("relation") or node.args.get("sink")
     told = relation.get("hudi") if isinstance(relation, Mapping) else None
     if not isinstance(relation, Mapping) or not isinstance(told, Mapping):
         return None
@@ -48,6 +52,20 @@ def place_of(node: Node, plan: Plan) -> Place | None:
         primary_key=key_of(table.get("properties", {}).get("primaryKey")),
         changes=bool(told.get("changes")),
         empty=bool(told.get("empty")),
+    )
+
+
+def _streamed(node: Node, told: Mapping[str, Any], plan: Plan) -> Place | None:
+    """What a query reads as it comes."""
+    if str(told.get("className", "")).lower() not in _PROVIDERS:
+        return None
+    table: Mapping[str, Any] = told.get("catalogTable") or {}
+    return Place(
+        path=table.get("storage", {}).get("location") or (told.get("options") or {}).get("path"),
+        table=table_name(table or None),
+        columns=without_hudis(columns_of(plan, node.output)),
+        partitioning=partitioned_by(table.get("partitions", ())),
+        primary_key=key_of(table.get("properties", {}).get("primaryKey")),
     )
 
 
