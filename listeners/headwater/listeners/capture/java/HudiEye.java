@@ -28,8 +28,8 @@ public final class HudiEye implements Eye {
     /** A table as Hudi's commands hold it. */
     public boolean table(Object table, Json json) throws Exception {
         if (table.getClass().getName().equals("org.apache.hudi.HoodieStreamingSink")) {
-            Object options = Lazily.field(table.getClass(), "options").get(table);
-            json.key("hudi").open().entry("path", (String) Options.get(((scala.collection.Map) options).get("path"))).close();
+            Object path = Options.get(Lazily.field(table.getClass(), "tablePath").get(table));
+            json.key("hudi").open().entry("path", (String) path).close();
             return true;
         }
         if (!(table instanceof HoodieCatalogTable)) return false;
