@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.drivers import PYTHON, Ended, Event, Place
+from tests.integration.drivers import BIN, PYTHON, Ended, Event, Place
 from tests.integration.servers import Served, configure, serving, sessions
 from tests.matrix.harness import ICEBERG, SPARK4
 
@@ -143,6 +144,8 @@ def _fail(story: Story, anna: Client) -> None:
         answer = anna.run(sql)
         assert "error" in answer, answer
         story.failed[name] = answer["operations"][0]
+    assert "error" not in anna.run("CREATE TABLE spark_catalog.default.plain (id INT) USING parquet")
+    assert "error" in anna.run("UPDATE spark_catalog.default.plain SET id = 1"), "it fails in planning"
     anna.send(save="shop.t", column="nope")
     answer = anna.answer()
     assert "error" in answer, answer
@@ -174,13 +177,15 @@ def test_a_session_that_does_something_is_a_run(story: Story) -> None:
 
 
 def test_ddl_has_its_user_too(story: Story) -> None:
-    (made,) = story.of("CreateTable")
+    made = story.of("CreateTable")[0]
     assert (made["user"], made["operation"]) == ("anna", story.made)
 
 
 def test_what_fails_before_it_runs_is_told_if_it_would_have_written(story: Story) -> None:
-    failed = {event["operation"]: event for event in story.of("StatementFailed")}
-    assert len(failed) == len(story.of("StatementFailed")), "each once"
+    of_nobody = [event for event in story.of("StatementFailed") if "operation" not in event]
+    assert of_nobody == [], of_nobody
+    failed = {event["operation"]: event for event in story.of("StatementFailed") if event not in of_nobody}
+    assert len(failed) == len(story.of("StatementFailed")) - len(of_nobody), "each once"
     assert set(failed) == {op for name, op in story.failed.items() if name != "no column to read"}
     assert {event["user"] for event in failed.values()} == {"anna"}
     no_table = failed[story.failed["no table"]]
@@ -200,3 +205,31 @@ def test_a_server_that_is_stopped_was_killed_by_the_signal(story: Story) -> None
     assert story.told.kinds()[-1] == "Closed"
     assert story.of("Gap") == []
     assert "Traceback" not in story.told.err
+
+
+def test_a_server_that_cannot_be_had_is_one_clear_error(place: Place) -> None:
+    configure(place, CONNECT, {"spark.app.name": "server"})
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        local = ["--conf", "spark.connect.grpc.binding.address=127.0.0.1"]
+        ended = place.run(BIN / "headwater", "run", "--connect", "--port", port, *local)
+    assert ended.code == 78, ended.err
+    assert f"Spark Connect can't listen on 127.0.0.1:{port} (spark.connect.grpc.binding.port): " in ended.err
+    assert "Traceback" not in ended.err
+    assert ended.statuses() == ["server FAILED"]
+
+
+@pytest.mark.spark3
+def test_where_connect_is_not_on_the_class_path_it_is_told_how_it_gets_there(place: Place) -> None:
+    ended = place.run(BIN / "headwater", "run", "--connect")
+    assert ended.code == 78, ended.err
+    package = f"org.apache.spark:spark-connect_2.12:{version('pyspark')}"
+    assert f"Spark Connect isn't on the class path: add -- --packages {package}" in ended.err
+    assert ended.events == []
+
+
+@pytest.fixture
+def place(tmp_path: Path, java_home: Path) -> Place:
+    return Place(tmp_path, java_home, enabled=False)

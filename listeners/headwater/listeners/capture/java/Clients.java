@@ -11,6 +11,7 @@ import java.util.Properties;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.scheduler.SparkListenerJobStart;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 
 /**
@@ -112,10 +113,15 @@ final class Clients {
     private Operation thrifts(SparkListenerSQLExecutionStart start) throws Exception {
         java.lang.reflect.Field group = Lazily.field(start.getClass(), "jobGroupId");
         if (group != null) return (Operation) operations.get(Options.get(group.get(start)));
+        return saying(start.description());
+    }
+
+    /** The operation that runs and has this text, if it is the only one. */
+    private Operation saying(String text) {
         Operation found = null;
         for (Iterator i = operations.values().iterator(); i.hasNext();) {
             Operation each = (Operation) i.next();
-            if (each.statement == null || each.isOver || !each.statement.equals(start.description())) continue;
+            if (each.isOver || !each.says(text)) continue;
             if (found != null) return null;
             found = each;
         }
@@ -138,9 +144,16 @@ final class Clients {
         statement.client = operation.toString();
     }
 
-    /** A statement failed of which nobody knows whose it is: its operation needn't tell it again. */
-    void failedUnseen(String message) {
-        if (message != null && message.length() > 0) failures.put(message, Boolean.TRUE);
+    /** A statement that failed without a start, which would have said whose it is. Its operation needn't tell it again. */
+    void failing(Statement statement, SparkListenerSQLExecutionEnd end) {
+        Operation operation = saying((String) Options.get(end.qe().logical().origin().sqlText()));
+        String message = (String) Options.get(end.errorMessage());
+        if (operation != null) {
+            operation.isSeen = true;
+            statement.client = operation.toString();
+        } else if (message != null && message.length() > 0) {
+            failures.put(message, Boolean.TRUE);
+        }
     }
 
     private static String closed(Operation session) { return session.open("closed").close().toString(); }
@@ -190,6 +203,16 @@ final class Clients {
             this.session = session;
             this.user = user;
             this.id = id;
+        }
+
+        boolean says(String text) {
+            if (text == null) return false;
+            if (statement != null || request == null) return text.equals(statement);
+            try {
+                return text.equals(Intended.text(request));
+            } catch (Exception e) {
+                return false;
+            }
         }
 
         Json open(String what) { return new Json().open().entry("kind", "client").entry("what", what).key("client").raw(toString()); }

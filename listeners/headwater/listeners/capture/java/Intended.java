@@ -21,7 +21,7 @@ final class Intended {
         if (!Boolean.TRUE.equals(call(plan, "hasCommand"))) return false;
         Object command = call(plan, "getCommand");
         String kind = call(command, "getCommandTypeCase").toString();
-        if (kind.equals("SQL_COMMAND")) return inText(text(call(command, "getSqlCommand")), targets);
+        if (kind.equals("SQL_COMMAND")) return inText(sql(call(command, "getSqlCommand")), targets);
         if (kind.equals("WRITE_OPERATION_V2")) return named((String) call(call(command, "getWriteOperationV2"), "getTableName"), targets);
         if (!kind.equals("WRITE_OPERATION")) return false;
         Object write = call(command, "getWriteOperation");
@@ -29,8 +29,16 @@ final class Intended {
         return true;
     }
 
+    /** The SQL that a request of Connect holds, or null. */
+    static String text(Object request) throws Exception {
+        Object plan = call(request, "getPlan");
+        if (!Boolean.TRUE.equals(call(plan, "hasCommand"))) return null;
+        Object command = call(plan, "getCommand");
+        return call(command, "getCommandTypeCase").toString().equals("SQL_COMMAND") ? sql(call(command, "getSqlCommand")) : null;
+    }
+
     /** From Spark 4 on the text is a relation within the command. */
-    private static String text(Object command) throws Exception {
+    private static String sql(Object command) throws Exception {
         String sql = (String) call(command, "getSql");
         if (sql.length() > 0) return sql;
         return (String) call(call(call(command, "getInput"), "getSql"), "getQuery");

@@ -230,8 +230,8 @@ public final class Tap extends SparkListener {
         Open known = running.ended(end.executionId());
         if (known != null && end.qe() instanceof IncrementalExecution) announce(known.statement.stream, known.statement, end.qe());
         boolean isFailed = (known == null || !known.isBegun) && isFailedPlanning(end);
-        if (isFailed) clients.failedUnseen((String) Options.get(end.errorMessage()));
         if (known == null && isFailed) known = new Open(new Statement(end.executionId()), false);
+        if (isFailed && matters(end, known.statement)) clients.failing(known.statement, end);
         boolean isRoot = known == null || known.statement.id == end.executionId();
         if (known != null && known.batch != null) endedWithin(end, known);
         else if (known == null || isRoot && !known.isBegun && !isFailed) unknown(end, known);
