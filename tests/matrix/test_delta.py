@@ -648,6 +648,30 @@ def test_vacuum_by_the_api_is_told_without_a_statement(place: Place) -> None:
     assert [(o.snapshot, o.commit_kind) for o in outputs] == [(1, K.VACUUM), (2, K.VACUUM)]
 
 
+def test_what_the_api_converts_is_told_without_a_statement(place: Place) -> None:
+    directory = place.driver.warehouse / place.driver.name()
+    place.driver.spark.range(3).write.parquet(str(directory))
+    inside: Any = place.driver.spark
+
+    def convert(spark: Any, _: Place) -> object:
+        return inside._jvm.io.delta.tables.DeltaTable.convertToDelta(spark._jsparkSession, f"parquet.`{directory}`")
+
+    told = told_of(convert, place)
+
+    (output,) = [output for each in of(Committed, told) for output in each.outputs]
+    assert output.dataset == DatasetId(namespace=f"file://{HOST}", name=str(directory))
+    assert (output.snapshot, output.made_from, output.replaced) == (0, None, X.ALL)
+    assert not of(Gap, told)
+
+
+def test_what_the_api_alters_is_told(place: Place) -> None:
+    """Protocol features are in no table's metadata, but the version is there."""
+    told = told_of(lambda spark, place: delta_table(spark, place).addFeatureSupport("deletionVectors"), place)
+    altered = the(AlterTable, told)
+    assert (altered.produced, altered.parent, altered.dataset) == (1, 0, place.dataset("t"))
+    assert not of(Gap, told)
+
+
 @pytest.mark.parametrize(
     ("statement", "changes"),
     [

@@ -35,7 +35,7 @@ final class DeltaCommits {
     }
 
     /** The commit of a transaction: none before what it read, and none behind the first that isn't there. */
-    private static void byTransaction(DeltaLog log, long readVersion, String id, Json json) throws Exception {
+    static void byTransaction(DeltaLog log, long readVersion, String id, Json json) throws Exception {
         Configuration configuration = log.newDeltaHadoopConf();
         for (long version = readVersion + 1; version <= readVersion + MOST; version++) {
             String info = commitInfo(log, version, configuration);

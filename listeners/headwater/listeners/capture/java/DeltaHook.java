@@ -187,7 +187,9 @@ public final class DeltaHook {
                 if (version != null) json.entry("version", version);
                 else later(txn);
                 DeltaNotes.commitInfo(txn.commitInfo(), json);
-                Facts.note(json.close());
+                if (version == null && Facts.execution() == null)
+                    Facts.noteLoose(new DeltaLoose(json.toString(), txn.deltaLog(), txn.readVersion(), txn.txnId()));
+                else Facts.note(json.close());
             } catch (Throwable e) {
                 Facts.FAILED.incrementAndGet();
             }

@@ -66,7 +66,7 @@ def commits_of(facts: Facts) -> list[Commit]:
 
 
 def commit_of(note: Mapping[str, Any]) -> Commit:
-    return _commit(note, None)
+    return _commit(note, note.get("found"))
 
 
 def scanned(facts: Facts, path: str) -> list[Mapping[str, Any]]:
