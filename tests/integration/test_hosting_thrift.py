@@ -15,8 +15,9 @@ from tests.integration.servers import Served, configure, serving, sessions
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 BEELINE = "org.apache.hive.beeline.BeeLine"
 USERS = ("anna", "ben")
-SAME = "INSERT INTO both SELECT 7"
-"""Both say this, word for word, at about the same time."""
+SAME = "INSERT INTO mine SELECT 7"
+"""Both say this, word for word, at about the same time; each in a database of their own."""
+COUNT = "SELECT count(*) FROM (SELECT * FROM of_anna.mine UNION ALL SELECT * FROM of_ben.mine)"
 
 
 @pytest.fixture(scope="module")
@@ -29,24 +30,30 @@ def told(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Ended:
     configure(place, (), {**in_memory, "spark.app.name": "server"})
     with serving(place, "--thrift", ending=signal.SIGINT) as served:
         assert served.address == f"jdbc:hive2://127.0.0.1:{served.port}/"
-        _wait(_beeline(served, java_home, "anna", "CREATE TABLE both (n INT) USING parquet"))
+        made = [
+            statement
+            for user in USERS
+            for statement in (f"CREATE DATABASE of_{user}", f"CREATE TABLE of_{user}.mine (n INT) USING parquet")
+        ]
+        _wait(_beeline(served, java_home, "anna", *made))
         running = [
             _beeline(
                 served,
                 java_home,
                 user,
-                f"CREATE TABLE of_{user} (n INT) USING parquet",
+                f"USE of_{user}",
+                f"CREATE TABLE t_{user} (n INT) USING parquet",
                 f"SET spark.headwater.job.name = of {user}",
-                f"INSERT INTO of_{user} SELECT 1",
+                f"INSERT INTO t_{user} SELECT 1",
                 SAME,
-                f"INSERT INTO of_{user} SELECT nope FROM both",
-                "SELECT count(*) FROM both",
+                f"INSERT INTO t_{user} SELECT nope FROM mine",
+                COUNT,
             )
             for user in USERS
         ]
         for each in running:
             _wait(each)
-        counted = _wait(_beeline(served, java_home, "carol", "SELECT count(*) FROM both"))
+        counted = _wait(_beeline(served, java_home, "carol", COUNT))
         assert "| 2 " in counted.replace("\n", " "), "each statement ran once"
     assert served.ended is not None
     return served.ended
@@ -67,16 +74,17 @@ def _wait(process: subprocess.Popen[str]) -> str:
 
 
 def test_each_statement_is_told_once_and_is_its_users(told: Ended) -> None:
-    committed = [(e["user"], e["outputs"][0]["table"]["table"], e["job"]["name"]) for e in told.of("Committed")]
+    written = [(e["user"], e["job"]["name"], e["outputs"][0]["table"]) for e in told.of("Committed")]
+    committed = [(user, job, table["database"], table["table"]) for user, job, table in written]
     assert sorted(committed) == [
-        ("anna", "both", "of anna"),
-        ("anna", "of_anna", "of anna"),
-        ("ben", "both", "of ben"),
-        ("ben", "of_ben", "of ben"),
+        ("anna", "of anna", "of_anna", "mine"),
+        ("anna", "of anna", "of_anna", "t_anna"),
+        ("ben", "of ben", "of_ben", "mine"),
+        ("ben", "of ben", "of_ben", "t_ben"),
     ]
     assert len({e["operation"] for e in told.of("Committed")}) == len(committed)
     made = [(e["user"], e["identifier"]["table"]) for e in told.of("CreateTable")]
-    assert sorted(made) == [("anna", "both"), ("anna", "of_anna"), ("ben", "of_ben")]
+    assert sorted(made) == [("anna", "mine"), ("anna", "mine"), ("anna", "t_anna"), ("ben", "t_ben")]
     assert told.of("Gap") == []
 
 
@@ -99,7 +107,7 @@ def test_what_fails_before_it_runs_is_told(told: Ended) -> None:
     assert set(failed) == set(USERS)
     assert len(told.of("StatementFailed")) == len(USERS)
     for user, event in failed.items():
-        assert [sink["opaque"] for sink in event["outputs"]] == [f"of_{user}"]
+        assert [sink["opaque"] for sink in event["outputs"]] == [f"t_{user}"]
         assert event["error"]["condition"] == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
         assert "Relation" not in event["error"]["message"], "without the plan"
 
