@@ -73,7 +73,9 @@ def session(name: str, defaults: Mapping[str, str] | None = None) -> SparkSessio
         conf.setIfMissing(key, value)
     if conf.get("spark.app.name", _UNNAMED) == _UNNAMED:
         conf.setAppName(name)
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+    builder: Any = SparkSession.builder
+    made: SparkSession = builder.config(conf=conf).getOrCreate()
+    return made
 
 
 def has_class(jvm: Any, name: str) -> bool:

@@ -29,19 +29,24 @@ class Server(Protocol):
     @property
     def name(self) -> str:
         """Also the application's, where it has none."""
+        ...
 
     @property
     def defaults(self) -> Mapping[str, str]:
         """Its configuration where nobody says otherwise."""
+        ...
 
     def check(self, jvm: Any) -> None:
         """A HostingError if it can't be had here; before Spark is started."""
+        ...
 
     def start(self, spark: SparkSession) -> str:
         """Listen; the address that clients come to. A HostingError if that can't be."""
+        ...
 
     def stop(self) -> None:
         """Nobody is served any more."""
+        ...
 
 
 def serve(servers: Sequence[Server], launch: Launch, ready: Callable[[str, str], None]) -> NoReturn:
