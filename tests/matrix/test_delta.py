@@ -38,7 +38,7 @@ from headwater.events import (
 )
 from headwater.listeners.capture.register import register
 from tests.matrix.delta_racer import QUICK
-from tests.matrix.harness import DELTA, HOST, Driver, driver_with, of, the
+from tests.matrix.harness import DELTA, HOST, Driver, driver_with, edges, of, the
 
 K, X = CommitKind, Extent
 CHECK = ConstraintKind.CHECK
@@ -816,3 +816,28 @@ def commands_of_the_jar(driver: Driver) -> list[str]:
     kinds = [loader.loadClass(name) for name in likely]
     concrete = [kind for kind in kinds if command.isAssignableFrom(kind) and not kind.getModifiers() & 0x600]
     return [str(kind.getSimpleName()) for kind in concrete]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda spark, db: spark.sql(f"INSERT INTO {db}.t BY NAME SELECT v, id AS ID FROM {db}.s"),
+        lambda spark, db: spark.sql(f"INSERT OVERWRITE {db}.t BY NAME SELECT v, id FROM {db}.s"),
+        lambda spark, db: spark.sql(f"INSERT INTO {db}.t (v, id) SELECT v, id FROM {db}.s"),
+        lambda spark, db: spark.sql(f"SELECT v, id FROM {db}.s").writeTo(f"{db}.t").append(),
+        lambda spark, db: (
+            spark.sql(f"SELECT v, id FROM {db}.s").write.format("delta").mode("append").saveAsTable(f"{db}.t")
+        ),
+    ],
+    ids=["INSERT", "INSERT OVERWRITE", "column list", "writeTo", "saveAsTable"],
+)
+def test_columns_are_matched_by_name(place: Place, write: Callable[[Any, str], object]) -> None:
+    """Delta leaves the query's columns in their own order."""
+    told = place.driver.told(lambda spark: write(spark, place.db))
+    assert edges(place.driver.lineage(the(Committed, told))) == {"id <- s.id", "v <- s.v"}
+
+
+def test_a_column_list_may_leave_columns_out(place: Place) -> None:
+    told = place.driver.told(f"INSERT INTO {place.db}.t (v) SELECT v FROM {place.db}.s")
+    assert edges(place.driver.lineage(the(Committed, told))) == {"v <- s.v"}
+    assert not of(Gap, told)

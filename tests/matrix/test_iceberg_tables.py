@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,6 +19,7 @@ from headwater.events import (
     CommitKind,
     Committed,
     CreateBranch,
+    CreateTable,
     CreateTag,
     CreateView,
     DropBranch,
@@ -29,17 +31,19 @@ from headwater.events import (
     Extent,
     Gap,
     Input,
+    JobName,
     ReadMode,
     ReplacePartitionField,
     SetOrdering,
     SetPrimaryKey,
     SetProperty,
     SortField,
+    StatementFailed,
     TableChange,
     TableName,
     Transform,
 )
-from tests.matrix.harness import ICEBERG, SPARK4, Driver, Extensions, driver_with, of, the
+from tests.matrix.harness import ICEBERG, Driver, Extensions, driver_with, of, the
 from tests.matrix.iceberg_truth import Metadata, metadata_at
 
 if TYPE_CHECKING:
@@ -510,6 +514,17 @@ CALLS = (
         replaced=Extent.NOTHING,
         before=(ON_READ, "INSERT INTO {t} VALUES (7, 'z'), (8, 'z')", "DELETE FROM {t} WHERE id = 8"),
     ),
+    Called(
+        "publish",
+        "publish_changes('{db}.t', 'w')",
+        CommitKind.CHERRY_PICK,
+        before=(
+            "ALTER TABLE {t} SET TBLPROPERTIES ('write.wap.enabled' = 'true')",
+            "SET spark.wap.id = w",
+            "INSERT INTO {t} VALUES (9, 'w')",
+            "RESET spark.wap.id",
+        ),
+    ),
     Called("expiry", "expire_snapshots(table => '{db}.t', older_than => TIMESTAMP '2001-01-01 00:00:00')"),
     Called("orphans", "remove_orphan_files(table => '{db}.t')"),
     Called("ancestors", "ancestors_of('{db}.t')"),
@@ -525,11 +540,7 @@ CALLS = (
 def test_procedure(driver: Driver, called: Called) -> None:
     h = History(driver)
     driver.run(*map(h.fill, called.before))
-    before = h.ids
     told = driver.told(h.fill(f"CALL ice.system.{called.call}"))
-    if SPARK4:
-        _check_told_without_a_statement(told, [each for each in h.ids if each not in before])
-        return
     assert not of(Gap, told)
     assert [type(each) for each in of(CatalogModification, told)] == list(called.also)
     if called.kind is None:
@@ -546,8 +557,55 @@ def test_procedure(driver: Driver, called: Called) -> None:
     assert output.table == TableName(catalog="ice", database=h.db, table="t")
 
 
-def _check_told_without_a_statement(told: list[Event], made: list[int]) -> None:
-    """Spark 4 runs procedures while it analyses, outside of any execution: what they commit is all that is seen."""
-    assert [output.snapshot for committed in of(Committed, told) for output in committed.outputs] == made
-    assert {committed.statement for committed in of(Committed, told)} <= {None}
+def test_a_table_is_registered_under_another_name(driver: Driver) -> None:
+    db = driver.database("mem")
+    driver.run(f"CREATE TABLE mem.{db}.t USING iceberg AS SELECT 1 AS id")
+    *_, (file,) = driver.rows(
+        f"SELECT file FROM mem.{db}.t.metadata_log_entries ORDER BY timestamp, latest_snapshot_id"
+    )
+    made = the(CreateTable, driver.told(f"CALL mem.system.register_table('{db}.r', '{file}')"))
+    assert made.identifier == TableName(catalog="mem", database=db, table="r")
+    (table,) = driver.rows(f"DESCRIBE TABLE EXTENDED mem.{db}.r")[-1:]
+    assert made.table is not None
+    assert [column.name for column in made.table.columns] == ["id"], table
+
+
+def test_a_procedure_that_fails_is_told_once(driver: Driver) -> None:
+    h = History(driver)
+    told = driver.told_of_failure(f"CALL ice.system.rollback_to_snapshot('{h.db}.t', 1)")
+    failed = the(StatementFailed, told)
+    assert len(told) == 1
+    assert failed.error.type == "org.apache.iceberg.exceptions.ValidationException"
+    assert [output.table for output in failed.outputs] == [TableName(catalog="ice", database=h.db, table="t")]
+
+
+def test_a_procedure_is_of_the_job_and_the_database_of_its_session(driver: Driver) -> None:
+    h = History(driver)
+    driver.run(f"USE ice.{h.db}", "SET spark.headwater.job.name = nightly")
+    try:
+        told = driver.told(f"CALL ice.system.rollback_to_snapshot('t', {h.made[0]})", "USE spark_catalog.default")
+    finally:
+        driver.run("RESET spark.headwater.job.name", "USE spark_catalog.default")
+    committed = the(Committed, told)
+    assert committed.job == JobName(name="nightly")
+    assert [output.table for output in committed.outputs] == [TableName(catalog="ice", database=h.db, table="t")]
+
+
+def test_procedures_of_many_threads(driver: Driver) -> None:
+    """Each is told with what its own thread committed."""
+    histories = [History(driver) for _ in range(4)]
+
+    def compacted(h: History) -> None:
+        for number in (5, 6):
+            driver.spark.sql(f"INSERT INTO {h.table} VALUES ({number}, 'b')")
+            driver.spark.sql(h.fill(f"CALL ice.system.rewrite_data_files(table => '{{db}}.t', {MIN})"))
+
+    with ThreadPoolExecutor(len(histories)) as threads:
+        told = driver.told(lambda _: list(threads.map(compacted, histories)))
+    for h in histories:
+        mine = [c for c in of(Committed, told) for o in c.outputs if o.table and o.table.database == h.db]
+        replaced = [n for n in h.ids if h.truth.snapshots[n]["summary"]["operation"] == "replace"]
+        assert len(replaced) == 2
+        found = [c.outputs[0].snapshot for c in mine if c.outputs[0].commit_kind is CommitKind.COMPACT]
+        assert sorted(map(str, found)) == sorted(map(str, replaced))
     assert not of(Gap, told)

@@ -79,8 +79,8 @@ class MicroBatch:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    id: int
-    """Spark's id of the root execution."""
+    id: int | None
+    """Spark's id of the root execution; none where it was none, as procedures on Spark 4."""
     plan: Plan
     shape: str
     """The digest of the plan: statements of one shape have one plan."""
@@ -104,7 +104,7 @@ def statement_of(record: Mapping[str, Any], plan: Plan) -> Statement:
     failure = record.get("failure")
     started = record.get("started", -1)
     return Statement(
-        id=record["id"],
+        id=record.get("id"),
         plan=plan,
         shape=record["shape"],
         ended=record["ended"],

@@ -64,9 +64,8 @@ class Teller:
         if kind == "statement":
             yield from self._statement(record)
         elif kind == "unreadable":
-            yield self._gap(
-                record, GapReason.CAPTURE_FAILED, f"statement {record['id']} can't be told: {record['why']}"
-            )
+            what = f"statement {record['id']}" if "id" in record else "a procedure"
+            yield self._gap(record, GapReason.CAPTURE_FAILED, f"{what} can't be told: {record['why']}")
         elif kind == "dropped":
             detail = f"{record['count']} statements weren't read: the queue was full"
             yield self._gap(record, GapReason.QUEUE_OVERFLOW, detail, missed=record["count"])
@@ -76,6 +75,9 @@ class Teller:
             yield from client_events(record, self._jobs, self._scene)
         elif kind == "query":
             yield from self._queries.events(record)
+        elif kind == "called":
+            detail = f"CALL {record['procedure']} ran while Spark analysed it: what it did isn't shown"
+            yield self._gap(record, GapReason.NOT_SUPPORTED, detail)
 
     def _loose(self, record: Mapping[str, Any]) -> Iterator[Event]:
         """What was committed by calling a library, without a statement around it."""

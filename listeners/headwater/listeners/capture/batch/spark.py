@@ -59,12 +59,18 @@ def _v2(
         query = node.plan_of("query")
         if kind is CommitKind.DELETE:
             return Write((Part(target, row_level=True),))
-        if query is not None and found.hints.get("by_name"):
-            return Write((Part(target, query, own_names(plan, query)),))
+        if query is not None and (found.hints.get("by_name") or node.args.get("isByName")):
+            return Write((Part(target, query, _by_name(relation, query, plan)),))
         names = names_in(relation, query, plan)
         return Write((Part(target, query, names),))
 
     return read
+
+
+def _by_name(relation: Node, query: int, plan: Plan) -> tuple[FieldPath, ...]:
+    """The query's own names, as the relation spells them: analysis doesn't bring all formats' queries into order."""
+    spelled = {name.lower(): name for name in (plan.attribute(number).name for number in relation.output)}
+    return tuple((spelled.get(name.lower(), name),) for (name,) in own_names(plan, query))
 
 
 def names_in(relation: Node, query: int | None, plan: Plan) -> tuple[FieldPath, ...]:
@@ -167,7 +173,7 @@ def _into_source(node: Node, plan: Plan, scene: Scene) -> Write | None:
     return Write((Part(_with_columns(found, plan, query), query, own_names(plan, query)),))
 
 
-def own_names(plan: Plan, query: int) -> tuple[FieldPath, ...]:
+def own_names(plan: Plan, query: int) -> tuple[tuple[str], ...]:
     return tuple((plan.attribute(number).name,) for number in plan.nodes[query].output)
 
 

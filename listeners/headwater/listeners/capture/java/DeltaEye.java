@@ -78,9 +78,11 @@ public final class DeltaEye implements Eye {
             return true;
         }
         TahoeFileIndex index = index(relation);
-        if (!(index instanceof PreparedDeltaFileIndex)) return false;
+        if (index == null) return false;
         json.entry("path", index.deltaLog().dataPath().toString());
-        json.entry("version", ((PreparedDeltaFileIndex) index).preparedScan().version());
+        if (index instanceof PreparedDeltaFileIndex) json.entry("version", ((PreparedDeltaFileIndex) index).preparedScan().version());
+        else if (index instanceof TahoeLogFileIndex && ((TahoeLogFileIndex) index).isTimeTravelQuery())
+            json.entry("asked", ((TahoeLogFileIndex) index).snapshotAtAnalysis().version());
         return true;
     }
 

@@ -20,8 +20,12 @@ import org.apache.spark.SparkContext;
 public final class Facts {
     private static final int MOST = 20000;
     private static final AtomicReference CURRENT = new AtomicReference();
+    private static final AtomicReference TAP = new AtomicReference();
     private static final AtomicInteger HELD = new AtomicInteger();
     private static final ConcurrentHashMap BY_EXECUTION = new ConcurrentHashMap();
+    /** Threads that one starts while it is in a call are in it too. */
+    private static final InheritableThreadLocal CALL = new InheritableThreadLocal();
+    private static final AtomicLong CALLS = new AtomicLong(-1);
     /** Facts that found no room, and hooks that failed. */
     public static final AtomicLong DROPPED = new AtomicLong();
     public static final AtomicLong FAILED = new AtomicLong();
@@ -39,8 +43,37 @@ public final class Facts {
 
     public static boolean listening() { return CURRENT.get() != null; }
 
-    /** The innermost execution of this thread, or null. */
-    public static String execution() { return property("spark.sql.execution.id"); }
+    static SparkContext listeningTo() { return (SparkContext) CURRENT.get(); }
+
+    /** Whom calls that no execution is around are told to, as long as it is there. */
+    static void tell(Tap tap) { TAP.set(tap); }
+
+    static void post(Called called) throws Exception {
+        Tap tap = (Tap) TAP.get();
+        if (tap != null) tap.post(called);
+    }
+
+    /** The innermost execution of this thread, or a call that no execution is around, or null. */
+    public static String execution() {
+        String execution = property("spark.sql.execution.id");
+        Within call = (Within) CALL.get();
+        return call != null && call.isOpen && (execution == null || execution.equals(call.around)) ? Long.toString(call.id) : execution;
+    }
+
+    /**
+     * From now on this thread is in a call that is no execution, as Spark 4 makes those of procedures. Its number is
+     * below zero, where no execution's is.
+     */
+    static Within enter() {
+        Within call = new Within(CALLS.decrementAndGet(), property("spark.sql.execution.id"), (Within) CALL.get());
+        CALL.set(call);
+        return call;
+    }
+
+    static void leave(Within call) {
+        call.isOpen = false;
+        CALL.set(call.before);
+    }
 
     public static String property(String name) {
         SparkContext context = (SparkContext) CURRENT.get();
@@ -104,5 +137,20 @@ public final class Facts {
             }
         }
         return found;
+    }
+
+    /** A call that a thread is in; threads that outlive it hold no more than this of it. */
+    static final class Within {
+        final long id;
+        /** The execution that the call was made in. */
+        final String around;
+        private final Within before;
+        private volatile boolean isOpen = true;
+
+        private Within(long id, String around, Within before) {
+            this.id = id;
+            this.around = around;
+            this.before = before;
+        }
     }
 }

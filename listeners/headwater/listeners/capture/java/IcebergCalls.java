@@ -7,6 +7,7 @@ import java.util.Set;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.Spark3Util;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -19,27 +20,42 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class IcebergCalls {
     private IcebergCalls() { }
 
-    static boolean told(Statement statement, Object physical, List committed, Json json) throws Exception {
+    /** On Spark 3.5: a statement of its own. */
+    static boolean told(Statement statement, SparkPlan physical, List committed, Json json) throws Exception {
         Object procedure = Lazily.value(physical, "procedure");
-        Object catalog = procedure == null ? null : Lazily.value(procedure, "tableCatalog");
         InternalRow input = (InternalRow) Lazily.value(physical, "input");
-        if (!(catalog instanceof CatalogPlugin) || input == null || input.numFields() == 0) return false;
-        json.key("call").open().entry("procedure", procedure.getClass().getSimpleName());
-        place(statement, (CatalogPlugin) catalog, (SparkPlan) physical, input, committed, json);
+        if (procedure == null || input == null || !(catalog(procedure) instanceof CatalogPlugin)) return false;
+        Object result = Lazily.value(physical, "result");
+        List rows = result instanceof scala.collection.Iterable ? PlanWriter.list(result) : java.util.Collections.emptyList();
+        Called called = new Called(procedure, input, rows, physical.schema());
+        called.target = target(called, statement.session);
+        return told(statement, called, committed, json);
+    }
+
+    static boolean told(Statement statement, Called called, List committed, Json json) throws Exception {
+        if (called.input.numFields() == 0) return false;
+        json.key("call").open().entry("procedure", called.procedure.getClass().getSimpleName());
+        place(statement, called, committed, json);
         json.close();
         return true;
     }
 
-    private static void place(
-        Statement statement, CatalogPlugin catalog, SparkPlan physical, InternalRow input, List committed, Json json) throws Exception {
-        String name = table(physical, input);
-        if (name == null) return;
-        arguments(input, json);
-        Spark3Util.CatalogAndIdentifier found = Spark3Util.catalogAndIdentifier(statement.query.sparkSession(), name, catalog);
+    /** Whom a procedure is called for, by the name in its arguments; null where there is none. */
+    static Object target(Called called, SparkSession session) throws Exception {
+        String name = table(called);
+        return name == null ? null : Spark3Util.catalogAndIdentifier(session, name, (CatalogPlugin) catalog(called.procedure));
+    }
+
+    private static Object catalog(Object procedure) throws Exception { return Lazily.value(procedure, "tableCatalog"); }
+
+    private static void place(Statement statement, Called called, List committed, Json json) throws Exception {
+        Spark3Util.CatalogAndIdentifier found = (Spark3Util.CatalogAndIdentifier) called.target;
+        if (found == null) return;
+        arguments(called.input, json);
         Table table = IcebergCommands.load(found.catalog(), found.identifier(), statement);
         IcebergCommands.changed(statement, found.catalog(), found.identifier(), table, json);
         if (table == null) return;
-        Set ids = answered(physical);
+        Set ids = answered(called);
         ids.addAll(committed);
         json.key("snapshots").openList();
         for (Iterator i = ids.iterator(); i.hasNext();) {
@@ -53,9 +69,8 @@ final class IcebergCalls {
     }
 
     /** Procedures take the name of the table first; the one that makes a table from another takes it second. */
-    private static String table(SparkPlan physical, InternalRow input) throws Exception {
-        String procedure = Lazily.value(physical, "procedure").getClass().getSimpleName();
-        return text(input, procedure.equals("SnapshotTableProcedure") ? 1 : 0);
+    private static String table(Called called) {
+        return text(called.input, called.procedure.getClass().getSimpleName().equals("SnapshotTableProcedure") ? 1 : 0);
     }
 
     private static String text(InternalRow input, int place) {
@@ -70,14 +85,12 @@ final class IcebergCalls {
     }
 
     /** Whatever whole number the procedure answered: among them ids of snapshots. */
-    private static Set answered(SparkPlan physical) throws Exception {
+    private static Set answered(Called called) {
         Set ids = new LinkedHashSet();
-        Object rows = Lazily.value(physical, "result");
-        if (!(rows instanceof scala.collection.Iterable)) return ids;
-        StructField[] fields = physical.schema().fields();
-        List all = PlanWriter.list(rows);
-        for (int r = 0; r < all.size() && r < 100; r++) {
-            InternalRow row = (InternalRow) all.get(r);
+        if (called.schema == null) return ids;
+        StructField[] fields = called.schema.fields();
+        for (int r = 0; r < called.rows.size() && r < 100; r++) {
+            InternalRow row = (InternalRow) called.rows.get(r);
             for (int i = 0; i < fields.length; i++)
                 if (fields[i].dataType() instanceof LongType && !row.isNullAt(i)) ids.add(Long.valueOf(row.getLong(i)));
         }

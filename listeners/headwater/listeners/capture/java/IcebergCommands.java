@@ -15,10 +15,10 @@ import org.apache.iceberg.hadoop.HadoopTables;
 import org.apache.iceberg.spark.PathIdentifier;
 import org.apache.iceberg.spark.Spark3Util;
 import org.apache.iceberg.spark.source.HasIcebergCatalog;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.StructField;
 
@@ -33,7 +33,7 @@ final class IcebergCommands {
     static boolean told(Statement statement, List committed, Json json) throws Exception {
         Object physical = Lazily.value(statement.query, "executedPlan");
         if (physical == null || statement.started < 0) return false;
-        if (physical.getClass().getSimpleName().equals("CallExec")) return IcebergCalls.told(statement, physical, committed, json);
+        if (physical.getClass().getSimpleName().equals("CallExec")) return IcebergCalls.told(statement, (SparkPlan) physical, committed, json);
         if (!physical.getClass().getSimpleName().endsWith("Exec")) return false;
         Object catalog = Lazily.value(physical, "catalog");
         Object identifier = Lazily.value(physical, "ident");
@@ -58,8 +58,7 @@ final class IcebergCommands {
     static Table load(Object catalog, Identifier identifier, Statement statement) {
         try {
             if (identifier instanceof PathIdentifier) {
-                SparkSession session = statement.query.sparkSession();
-                return new HadoopTables(session.sessionState().newHadoopConf()).load(((PathIdentifier) identifier).location());
+                return new HadoopTables(statement.session.sessionState().newHadoopConf()).load(((PathIdentifier) identifier).location());
             }
             Catalog iceberg = ((HasIcebergCatalog) catalog).icebergCatalog();
             Object behind = iceberg instanceof CachingCatalog ? Lazily.value(iceberg, "catalog") : null;

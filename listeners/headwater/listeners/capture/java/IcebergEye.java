@@ -17,7 +17,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /** What is known of Iceberg's tables, and of what was read and committed of them. */
-public final class IcebergEye implements Eye, NestedEye {
+public final class IcebergEye implements Eye, NestedEye, CallEye {
     private static final String TABLES = "iceberg.tables";
     private static final String WRITES = "iceberg.writes";
 
@@ -103,6 +103,14 @@ public final class IcebergEye implements Eye, NestedEye {
         if (statement.stream != null && committed.isEmpty()) IcebergStreams.repeated(statement, tables.values(), json);
         if (!command) writes(statement, statement.query);
         IcebergSnapshots.told(statement, committed, tables, kept(statement, WRITES), json);
+    }
+
+    public boolean watches(org.apache.spark.sql.connector.catalog.CatalogPlugin catalog) {
+        return IcebergProcedures.areWatched() && catalog instanceof org.apache.iceberg.spark.source.HasIcebergCatalog;
+    }
+
+    public void called(Statement statement, Called called, Json json) throws Exception {
+        IcebergCalls.told(statement, called, IcebergHook.committed(statement.executions), json);
     }
 
     /** The tables that a command names, by their place: first the one that it writes. */

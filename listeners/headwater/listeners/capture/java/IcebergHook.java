@@ -39,11 +39,13 @@ public final class IcebergHook {
             registered = true;
         }
         active = true;
+        IcebergProcedures.install();
     }
 
-    public static synchronized void uninstall() {
+    public static synchronized void uninstall() throws Exception {
         active = false;
         PENDING.clear();
+        IcebergProcedures.uninstall();
     }
 
     /** Takes the ids of what these executions committed. */

@@ -123,6 +123,23 @@ public final class PlanWriter {
         return id;
     }
 
+    /** A call of a procedure as the one node that it is in a plan. */
+    public int call(Called called) throws Exception {
+        Object[] arguments = called.arguments;
+        Json references = new Json().openList();
+        for (int i = 0; i < arguments.length; i++) references.value(i);
+        for (int i = 0; i < arguments.length; i++) {
+            String text = arguments[i] == null ? null : values.shortened(arguments[i].toString());
+            expressions.openList().value("Literal").openList().closeList().open().key("value").value(text).close().closeList();
+        }
+        Json json = new Json().open().entry("c", "Call").key("in").openList().closeList().key("out").openList().closeList();
+        json.key("args").open().key("procedure");
+        values.write(called.procedure, this, json, 0);
+        json.key("args").open().key("x").raw(references.closeList().toString()).close().close().close();
+        nodes.raw(json.toString());
+        return 0;
+    }
+
     /** "out" stays away where it is the first child's, and is "*" where it is all children's. */
     private void output(QueryPlan plan, List children, Json json) throws Exception {
         List own;

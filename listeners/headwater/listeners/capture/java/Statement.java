@@ -4,10 +4,11 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.QueryExecution;
 
-/** One statement: a root execution, with what its nested ones have told so far. */
+/** One statement: a root execution, with what its nested ones have told so far; or a call, which has no query. */
 public final class Statement {
     public final long id;
     /** Milliseconds; -1 where its start wasn't seen, as of one that failed in planning. */
@@ -29,6 +30,7 @@ public final class Statement {
     /** By which an eye refers to a catalog. */
     public Catalogs catalogs;
     public Eye[] eyes;
+    public SparkSession session;
     public QueryExecution query;
     public LogicalPlan plan;
     /** Of a micro-batch: the query that it is of. */

@@ -6,10 +6,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.spark.scheduler.SparkListenerEvent;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
@@ -25,6 +28,7 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
  * One at a time, on the reader's thread.
  */
 public final class StatementWriter {
+    private static final String CALL = "Call";
     private final Catalogs catalogs = new Catalogs();
     private final Values values;
     private final StreamWriter streams;
@@ -66,6 +70,22 @@ public final class StatementWriter {
     private static boolean isRepeated(QueryExecution query) throws Exception {
         Object executed = Lazily.value(query, "commandExecuted");
         return executed != null && executed.getClass().getSimpleName().equals("CommandResult");
+    }
+
+    /** Whether this shows what a procedure answered that was called while Spark analysed: nothing else shows the call. */
+    private static boolean isCalled(QueryExecution query) throws Exception {
+        return query.logical().getClass().getSimpleName().equals(CALL) && !planOf(query).getClass().getSimpleName().equals(CALL);
+    }
+
+    /** Whose call a hook has seen, that is told already. */
+    private String called(Statement statement, SparkListenerSQLExecutionEnd end) throws Exception {
+        List name = PlanWriter.list(Lazily.value(end.qe().logical().children().head(), "nameParts"));
+        CatalogManager catalogs = end.qe().sparkSession().sessionState().catalogManager();
+        CatalogPlugin catalog = name.size() > 1 && catalogs.isCatalogRegistered((String) name.get(0))
+            ? catalogs.catalog((String) name.get(0)) : catalogs.currentCatalog();
+        for (int i = 0; i < eyes.length; i++) if (eyes[i] instanceof CallEye && ((CallEye) eyes[i]).watches(catalog)) return null;
+        Json json = begun("called", statement, "call").entry("procedure", String.join(".", (String[]) name.toArray(new String[0])));
+        return json.close().toString();
     }
 
     /** The text that was written last didn't arrive: what it told once is told again. */
@@ -124,6 +144,7 @@ public final class StatementWriter {
     public static boolean matters(SparkListenerSQLExecutionEnd end, Statement statement, boolean reads, Set ignored) {
         try {
             QueryExecution query = end.qe();
+            if (isCalled(query)) return !end.executionFailure().isDefined();
             if (query instanceof IncrementalExecution)
                 return StreamWriter.isBatch(planOf(query)) && (reads || statement.stream == null || !StreamWriter.isForLooking(statement.stream));
             if (Streams.describes(statement.description) && !isCommand(query)) return false;
@@ -142,13 +163,19 @@ public final class StatementWriter {
         if (query instanceof IncrementalExecution && statement.stream == null) return StreamWriter.unseen(statement, end);
         boolean keeps = keepsRows(end);
         LogicalPlan plan = statement.stream == null ? planOf(query) : streams.whole(statement.stream, planOf(query));
-        statement.query = query;
-        statement.plan = plan;
         statement.ended = end.time();
+        if (isCalled(query)) return called(statement, end);
+        statement.query = query;
+        statement.session = query.sparkSession();
+        statement.plan = plan;
         statement.catalogs = catalogs;
         statement.eyes = eyes;
-        catalogs.session(query.sparkSession());
-        Json json = begun(statement, end);
+        catalogs.session(statement.session);
+        Json json = begun("statement", statement, (String) Options.get(end.executionName()));
+        Throwable failure = (Throwable) Options.get(end.executionFailure());
+        String message = (String) Options.get(end.errorMessage());
+        if (failure != null) failure(failure, json);
+        else if (message != null && message.length() > 0) json.key("failure").open().entry("message", message).close();
         PlanWriter shape = statement.stream == null ? new PlanWriter(values, sql) : streams.shape(statement.stream, plan);
         String text = statement.stream == null ? shape.finish(shape.node(plan)) : statement.stream.text;
         boolean looks = statement.stream == null ? !isCommand(query) : StreamWriter.isForLooking(statement.stream);
@@ -160,6 +187,34 @@ public final class StatementWriter {
         facts(statement, shape, json);
         shape(text, json);
         if (sql && plan.origin() != null) json.entry("sql", (String) Options.get(plan.origin().sqlText()));
+        String news = catalogs.news();
+        if (news.length() > 0) json.key("catalogs").raw("[" + news + "]");
+        return json.close().toString();
+    }
+
+    /** The text of a call that no execution is around: what a procedure tells where it is a statement of its own. */
+    public String write(Statement statement, Called called) throws Exception {
+        statement.catalogs = catalogs;
+        statement.eyes = eyes;
+        catalogs.session(statement.session);
+        Json json = begun("statement", statement, "call");
+        if (called.failure != null) failure(called.failure, json);
+        noted(statement, json);
+        rows(called.rows, called.schema, json);
+        json.key("formats").open();
+        for (int i = 0; i < eyes.length; i++) {
+            if (!(eyes[i] instanceof CallEye)) continue;
+            Json told = new Json().open();
+            try {
+                ((CallEye) eyes[i]).called(statement, called, told);
+            } catch (Throwable e) {
+                told.entry("unreadable", e.toString());
+            }
+            json.key(eyes[i].format()).raw(told.close().toString());
+        }
+        json.close();
+        PlanWriter shape = new PlanWriter(values, sql);
+        shape(shape.finish(shape.call(called)), json);
         String news = catalogs.news();
         if (news.length() > 0) json.key("catalogs").raw("[" + news + "]");
         return json.close().toString();
@@ -178,15 +233,12 @@ public final class StatementWriter {
         return "localCheckpoint".equals(name) || "checkpoint".equals(name);
     }
 
-    private Json begun(Statement statement, SparkListenerSQLExecutionEnd end) {
-        Json json = new Json().open().entry("kind", "statement").entry("id", statement.id).entry("started", statement.started);
-        json.entry("ended", end.time()).entry("name", (String) Options.get(end.executionName()));
+    private static Json begun(String kind, Statement statement, String name) {
+        Json json = new Json().open().entry("kind", kind);
+        if (statement.id >= 0) json.entry("id", statement.id);
+        json.entry("started", statement.started).entry("ended", statement.ended).entry("name", name);
         if (statement.client != null) json.key("client").raw(statement.client);
         context(statement, json);
-        Throwable failure = (Throwable) Options.get(end.executionFailure());
-        String message = (String) Options.get(end.errorMessage());
-        if (failure != null) failure(failure, json);
-        else if (message != null && message.length() > 0) json.key("failure").open().entry("message", message).close();
         return json;
     }
 
@@ -220,10 +272,7 @@ public final class StatementWriter {
         list("reads", reads, json);
         list("nestedReads", statement.reads, json);
         list("hints", statement.hints, json);
-        List noted = new ArrayList();
-        for (int i = 0; i < statement.executions.size(); i++) noted.addAll(Facts.take(statement.executions.get(i).toString()));
-        list("noted", noted, json);
-        statement.noted = noted;
+        noted(statement, json);
         rows(statement.query, json);
         metrics(statement.query, json);
         json.key("formats").open();
@@ -238,6 +287,13 @@ public final class StatementWriter {
             if (text.length() > 2) json.key(eyes[i].format()).raw(text);
         }
         json.close();
+    }
+
+    private static void noted(Statement statement, Json json) {
+        List noted = new ArrayList();
+        for (int i = 0; i < statement.executions.size(); i++) noted.addAll(Facts.take(statement.executions.get(i).toString()));
+        list("noted", noted, json);
+        statement.noted = noted;
     }
 
     private static void list(String name, List objects, Json json) {
@@ -261,10 +317,13 @@ public final class StatementWriter {
         if (physical == null) return;
         Object result = Lazily.value(physical, physical.getClass().getSimpleName().equals("ExecutedCommandExec") ? "sideEffectResult" : "result");
         if (!(result instanceof scala.collection.Iterable)) return;
-        List rows = PlanWriter.list(result);
+        rows(PlanWriter.list(result), ((SparkPlan) physical).schema(), json);
+    }
+
+    private static void rows(List rows, org.apache.spark.sql.types.StructType schema, Json json) {
         if (rows.isEmpty() || rows.size() > 100) return;
         json.key("rows").openList();
-        for (int i = 0; i < rows.size(); i++) row(rows.get(i), ((SparkPlan) physical).schema(), json);
+        for (int i = 0; i < rows.size(); i++) row(rows.get(i), schema, json);
         json.closeList();
     }
 
@@ -324,10 +383,17 @@ public final class StatementWriter {
     }
 
     /** Told where a statement couldn't be read: that there was one, and why it can't be told. */
-    public static String unreadable(Statement statement, SparkListenerSQLExecutionEnd end, String why) {
-        Json json = new Json().open().entry("kind", "unreadable").entry("id", statement.id).entry("started", statement.started);
-        json.entry("ended", end.time()).entry("name", (String) Options.get(end.executionName())).entry("why", why);
+    public static String unreadable(Statement statement, SparkListenerEvent event, String why) {
+        Json json = new Json().open().entry("kind", "unreadable");
+        if (statement.id >= 0) json.entry("id", statement.id);
+        json.entry("started", statement.started);
+        if (event instanceof SparkListenerSQLExecutionEnd) {
+            SparkListenerSQLExecutionEnd end = (SparkListenerSQLExecutionEnd) event;
+            json.entry("ended", end.time()).entry("name", (String) Options.get(end.executionName()));
+        } else {
+            json.entry("ended", statement.ended);
+        }
         if (statement.client != null) json.key("client").raw(statement.client);
-        return json.close().toString();
+        return json.entry("why", why).close().toString();
     }
 }

@@ -77,10 +77,12 @@ public final class Tap extends SparkListener {
         reader = new Thread(null, new Runnable() { public void run() { readOn(); } }, "headwater-reader", 256L << 20);
         reader.setDaemon(true);
         reader.start();
+        Facts.tell(this);
     }
 
     public void stop() {
         stopped = true;
+        Facts.tell(null);
         if (reader != null) reader.interrupt();
         waiting.clear();
         texts.clear();
@@ -128,15 +130,25 @@ public final class Tap extends SparkListener {
         Object queue = ownQueue();
         if (queue == null) return offered.get();
         BlockingQueue events = events(queue);
-        java.lang.reflect.Method post = queue.getClass().getMethod("post", new Class[] {SparkListenerEvent.class});
-        post.setAccessible(true);
         while (events.remainingCapacity() < 10) {  // a mark that finds no room would count as an event that was lost
             if (System.nanoTime() > deadline) return -1;
             Thread.sleep(1);
         }
         Mark mark = new Mark();
-        post.invoke(queue, new Object[] {mark});
+        post(queue, mark);
         return mark.await(deadline);
+    }
+
+    /** What only we are told, behind all that was posted before. Never waits: what finds no room is counted by Spark. */
+    void post(SparkListenerEvent event) throws Exception {
+        Object queue = ownQueue();
+        if (queue != null) post(queue, event);
+    }
+
+    private static void post(Object queue, SparkListenerEvent event) throws Exception {
+        java.lang.reflect.Method post = queue.getClass().getMethod("post", new Class[] {SparkListenerEvent.class});
+        post.setAccessible(true);
+        post.invoke(queue, new Object[] {event});
     }
 
     /** Its name isn't the same in all versions of Scala. */
@@ -167,6 +179,7 @@ public final class Tap extends SparkListener {
         try {
             if (event instanceof SparkListenerSQLExecutionStart) started((SparkListenerSQLExecutionStart) event);
             else if (event instanceof SparkListenerSQLExecutionEnd) ended((SparkListenerSQLExecutionEnd) event);
+            else if (event instanceof Called) called((Called) event);
             else if (event instanceof Mark) ((Mark) event).arrived(offered.get());
             else if (event instanceof ExternalCatalogEvent && !CatalogHook.attached()) CatalogHook.heard((ExternalCatalogEvent) event, running.statements());
             else if (Clients.tell(event)) later(clients.heard(event));
@@ -219,6 +232,10 @@ public final class Tap extends SparkListener {
         } else {
             announce(streams.of(event), null, null);
         }
+    }
+
+    private void called(final Called called) {
+        later(new Runnable() { public void run() { finish(called); } });
     }
 
     private void later(Runnable task) {
@@ -342,6 +359,18 @@ public final class Tap extends SparkListener {
         String text = text(end, known.statement);
         running.close(known);
         if (text != null && !texts.add(text)) writer.forget();
+    }
+
+    private void finish(Called called) {
+        String text;
+        try {
+            text = writer.write(called.statement, called);
+        } catch (Throwable e) {
+            writer.forget();
+            text = StatementWriter.unreadable(called.statement, null, e.toString());
+        }
+        Facts.take(Long.toString(called.statement.id));
+        if (!texts.add(text)) writer.forget();
     }
 
     private String text(SparkListenerSQLExecutionEnd end, Statement statement) {

@@ -71,10 +71,9 @@ public final class Values {
         }
     }
 
-    public String literal(Literal literal) {
-        String text = literal.toString();
-        return text.length() > 4096 ? text.substring(0, 4096) : text;
-    }
+    public String literal(Literal literal) { return shortened(literal.toString()); }
+
+    public String shortened(String text) { return text.length() > 4096 ? text.substring(0, 4096) : text; }
 
     public void write(Object value, PlanWriter plan, Json json, int depth) throws Exception {
         if (value == null) json.nothing();

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from headwater.events import Since
@@ -28,13 +28,14 @@ def versions_of(source: Described, plan: Plan, facts: Facts) -> tuple[Version, .
         return _of_command(source.hints["command"], path, facts)
     if source.hints.get("target"):
         return _of_target(path, facts)
-    told = _leaves(source, plan, facts)
+    leaves = _leaves(source, plan, facts)
+    told = [each for each in leaves if "version" in each or each.get("changes")]
     if source.hints.get("changes"):
         return _unique(_changes(each, facts) for each in told) or (Version(changes=True, why=_unseen("change feed")),)
     if told:
         counted = scanned(facts, path) if told[0] in facts.nested_reads else []
         return _unique(Version(each["version"]) for each in (*told, *counted))
-    return _not_scanned(source, plan, facts)
+    return _not_scanned(source, plan, facts, leaves)
 
 
 def _leaves(source: Described, plan: Plan, facts: Facts) -> list[Mapping[str, Any]]:
@@ -53,15 +54,21 @@ def _leaves(source: Described, plan: Plan, facts: Facts) -> list[Mapping[str, An
     return matching or own
 
 
-def _not_scanned(source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
-    """Statistics in the log can answer a query; else it wasn't read at all."""
+def _not_scanned(
+    source: Described, plan: Plan, facts: Facts, leaves: Sequence[Mapping[str, Any]]
+) -> tuple[Version, ...]:
+    """Statistics in the log can answer a query. Where it is part of another format's write, Delta prepares no scan, and
+    looks for the newest version when the rows are read. Else it wasn't read at all."""
     path = source.hints["path"]
     notes = scanned(facts, path)
     if notes:
         return _unique(Version(note["version"]) for note in notes)
-    if not _may_be_counted(source.node, plan):
-        return ()
-    return _between(bounds(facts, path), "metadata")
+    asked = [each["asked"] for each in leaves if "asked" in each]
+    if asked:
+        return _unique(map(Version, asked))
+    if _may_be_counted(source.node, plan):
+        return _between(bounds(facts, path), "metadata")
+    return _between(bounds(facts, path), "table") if leaves else ()
 
 
 def _may_be_counted(index: int, plan: Plan) -> bool:
