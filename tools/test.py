@@ -24,7 +24,7 @@ def main() -> int:
         "pytest",
         "--no-skips",
         "-m",
-        "not long",
+        "not long and not spark4",
         *PARALLEL,
         *COVERAGE,
         *sys.argv[1:],

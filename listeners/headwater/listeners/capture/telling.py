@@ -16,10 +16,11 @@ from headwater.listeners.capture.batch.loose import loose
 from headwater.listeners.capture.batch.omitted import Omitting
 from headwater.listeners.capture.batch.rdds import HOOK as HOOK_OF_JOBS
 from headwater.listeners.capture.batch.rdds import Rdds
-from headwater.listeners.capture.batch.shapes import ShapeOfWrite, shape_of_reading
+from headwater.listeners.capture.batch.shapes import ShapeOfWrite, shape_of_reading, shape_of_refused
 from headwater.listeners.capture.batch.work import Work
 from headwater.listeners.capture.clients import asked, client_events
 from headwater.listeners.capture.commands import Command
+from headwater.listeners.capture.plan.tree import Plan
 from headwater.listeners.capture.plans import Known, Plans
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.statements import Statement, statement_of
@@ -75,6 +76,8 @@ class Teller:
             yield from client_events(record, self._jobs, self._scene)
         elif kind == "query":
             yield from self._queries.events(record)
+        elif kind == "refused":
+            yield from self._refused(record)
         elif kind == "called":
             detail = f"CALL {record['procedure']} ran while Spark analysed it: what it did isn't shown"
             yield self._gap(record, GapReason.NOT_SUPPORTED, detail)
@@ -217,6 +220,15 @@ class Teller:
             yield self._gap(record, GapReason.CAPTURE_FAILED, known.fault)
         elif known.shape is not None:
             yield from self._commits.events(statement, known.shape, self._by(statement, known.shape))
+
+    def _refused(self, record: Mapping[str, Any]) -> Iterator[Event]:
+        """A write that analysis refused: told as one that failed, with what is known of it."""
+        plan = Plan.parse(record["plan"])
+        statement = statement_of(record, plan)
+        known = shape_of_refused(record.get("target"), record["sources"], plan, self._scene)
+        shape = self._omitting.shown(known)
+        if shape is not None:
+            yield self._commits.failed(statement, shape, self._by(statement, shape))
 
     def _declared(self, statement: Statement, shape: ShapeOfWrite) -> Iterator[Event]:
         for draft in self._omitting.declared(shape):

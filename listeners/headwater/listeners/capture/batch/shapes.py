@@ -91,6 +91,22 @@ def shape_of_reading(plan: Plan, scene: Scene, root: int | None = None) -> Shape
     return shape_of(Write((), lineage_of(plan, plan.root if root is None else root).leaves), plan, scene)
 
 
+def shape_of_refused(target: int | None, sources: Iterable[int], plan: Plan, scene: Scene) -> ShapeOfWrite:
+    """What is known of a write that analysis refused: relations, and no columns."""
+    found, leaves = _sources([plan.nodes[index] for index in dict.fromkeys(sources)], plan, scene)
+    parts = () if target is None else (Reached(Part(_refused(plan.nodes[target], plan, scene)), None, ()),)
+    return ShapeOfWrite(found, leaves, parts, (), ())
+
+
+def _refused(node: Node, plan: Plan, scene: Scene) -> Target:
+    """A relation, or the name that a table was to be made under."""
+    if node.name == "ResolvedIdentifier" and node.args.get("catalog"):
+        catalog = scene.catalog(node.args["catalog"])
+        return Target(ShapedSink(dataset=None, table=v2_name(catalog.name, node.args["identifier"])), catalog)
+    source = describe(node, plan, scene)[0].source
+    return Target(ShapedSink(dataset=source.dataset, table=source.table, life=source.life, format=source.format))
+
+
 def fingerprinted(
     sources: Sequence[ShapedSource], sinks: Sequence[ShapedSink], columns: Iterable[ColumnLineage], redactor: Redactor
 ) -> bytes:

@@ -88,6 +88,19 @@ public final class StatementWriter {
         return json.close().toString();
     }
 
+    private String refused(Statement statement, SparkListenerSQLExecutionEnd end, LogicalPlan write) throws Exception {
+        catalogs.session(end.qe().sparkSession());
+        Json json = begun("refused", statement, (String) Options.get(end.executionName())).entry("shape", "");
+        failure((Throwable) Options.get(end.executionFailure()), json);
+        PlanWriter shape = new PlanWriter(values, sql);
+        Refused.told(write, end, shape, json);
+        json.key("plan").raw(shape.finish(0));
+        if (sql && write.origin() != null) json.entry("sql", (String) Options.get(write.origin().sqlText()));
+        String news = catalogs.news();
+        if (news.length() > 0) json.key("catalogs").raw("[" + news + "]");
+        return json.close().toString();
+    }
+
     /** The text that was written last didn't arrive: what it told once is told again. */
     public void forget() {
         told.clear();
@@ -145,6 +158,7 @@ public final class StatementWriter {
         try {
             QueryExecution query = end.qe();
             if (isCalled(query)) return !end.executionFailure().isDefined();
+            if (Refused.write(end) != null) return true;
             if (query instanceof IncrementalExecution)
                 return StreamWriter.isBatch(planOf(query)) && (reads || statement.stream == null || !StreamWriter.isForLooking(statement.stream));
             if (Streams.describes(statement.description) && !isCommand(query)) return false;
@@ -165,6 +179,8 @@ public final class StatementWriter {
         LogicalPlan plan = statement.stream == null ? planOf(query) : streams.whole(statement.stream, planOf(query));
         statement.ended = end.time();
         if (isCalled(query)) return called(statement, end);
+        LogicalPlan refused = Refused.write(end);
+        if (refused != null) return refused(statement, end, refused);
         statement.query = query;
         statement.session = query.sparkSession();
         statement.plan = plan;

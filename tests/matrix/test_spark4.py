@@ -1,0 +1,185 @@
+"""What only Spark 4 has: types, syntax, functions and scripts of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from headwater.events import Committed, CreateTable, CreateView, Gap, StatementFailed, TableName
+from tests.matrix.harness import PLAIN, Driver, driver_with, edges, of, the
+
+pytestmark = [pytest.mark.spark4, pytest.mark.smoke]
+
+
+@pytest.fixture(scope="module")
+def driver(java_home: Path) -> Generator[Driver, None, None]:
+    with driver_with(java_home, PLAIN, spark__sql__scripting__enabled="true") as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def db(driver: Driver) -> str:
+    """`p(id, s)` and `q(id, s)` of Parquet with a row each, and functions over them."""
+    db = driver.database()
+    driver.run(
+        f"CREATE TABLE {db}.p USING parquet AS SELECT 1 AS id, 'a' AS s",
+        f"CREATE TABLE {db}.q (id INT, s STRING) USING parquet",
+        f"CREATE FUNCTION {db}.twice(x INT) RETURNS INT RETURN x * 2",
+        f"CREATE FUNCTION {db}.named(x INT) RETURNS STRING RETURN (SELECT max(p.s) FROM {db}.p p WHERE p.id = x)",
+        f"CREATE TEMPORARY FUNCTION above(x INT) RETURNS TABLE(n INT, t STRING) RETURN SELECT id + x, s FROM {db}.p",
+        "DECLARE VARIABLE n INT DEFAULT 5",
+    )
+    return db
+
+
+@dataclass(frozen=True)
+class Write:
+    """A query that is written into q(id, s), and its columns' lineage."""
+
+    name: str
+    query: str
+    columns: frozenset[str]
+    by_name: bool = False
+
+
+def write(name: str, query: str, *columns: str, by_name: bool = False) -> Write:
+    return Write(name, query, frozenset(columns), by_name)
+
+
+PLAIN_COLUMNS = ("id <- p.id", "s <- p.s")
+WRITES = (
+    write("by name", "SELECT s, id FROM {db}.p", *PLAIN_COLUMNS, by_name=True),
+    write("pipes", "FROM {db}.p |> WHERE id > 0 |> SELECT id, s", *PLAIN_COLUMNS, "~FILTER p.id"),
+    write(
+        "pipes that extend",
+        "FROM {db}.p |> EXTEND id + 1 AS n |> SET s = upper(s) |> SELECT n, s",
+        "id <- TRANSFORMATION p.id",
+        "s <- TRANSFORMATION p.s",
+    ),
+    write(
+        "pipes that aggregate",
+        "FROM {db}.p |> AGGREGATE max(id) AS id GROUP BY s |> SELECT id, s |> ORDER BY id |> LIMIT 3",
+        "id <- AGGREGATION p.id",
+        "s <- p.s",
+        "~GROUP_BY p.s",
+        "~SORT p.id",
+    ),
+    write("a function", "SELECT {db}.twice(id), s FROM {db}.p", "id <- TRANSFORMATION p.id", "s <- p.s"),
+    write(
+        "a function that asks a table",
+        "SELECT id, {db}.named(id) FROM {db}.p",
+        "id <- p.id",
+        "s <- AGGREGATION p.s",
+        "s <- CONDITIONAL p.id",
+    ),
+    write("a table function", "SELECT * FROM above(3)", "id <- TRANSFORMATION p.id", "s <- p.s"),
+    write(
+        "a table function of each row",
+        "SELECT f.n, p.s FROM {db}.p p, LATERAL above(p.id) f",
+        "id <- TRANSFORMATION p.id",
+        "s <- p.s",
+    ),
+    write("a variable", "SELECT id + n, s FROM {db}.p", "id <- TRANSFORMATION p.id", "s <- p.s"),
+    write(
+        "a variant",
+        "SELECT variant_get(try_parse_json(s), '$.a', 'int'), s FROM {db}.p",
+        "id <- TRANSFORMATION p.s",
+        "s <- p.s",
+    ),
+    write("a collation", "SELECT id, s COLLATE UTF8_LCASE FROM {db}.p", "id <- p.id", "s <- TRANSFORMATION p.s"),
+)
+
+
+@pytest.mark.parametrize("case", WRITES, ids=lambda case: case.name)
+def test_columns(driver: Driver, db: str, case: Write) -> None:
+    told = driver.told(f"INSERT INTO {db}.q {'BY NAME ' if case.by_name else ''}{case.query.format(db=db)}")
+    committed = the(Committed, told)
+    assert {each.table for each in committed.inputs} == {TableName(catalog="spark_catalog", database=db, table="p")}
+    assert edges(driver.lineage(committed)) == case.columns
+    assert not of(Gap, told)
+
+
+def test_types_that_are_new(driver: Driver, db: str) -> None:
+    told = driver.told(
+        f"CREATE TABLE {db}.v (v VARIANT, c STRING COLLATE UTF8_LCASE, a ARRAY<STRING COLLATE UNICODE>) USING parquet"
+    )
+    made = the(CreateTable, told)
+    assert made.table is not None
+    assert [column.type for column in made.table.columns] == [
+        '"variant"',
+        '"string collate UTF8_LCASE"',
+        '{"type":"array","elementType":"string collate UNICODE","containsNull":true}',
+    ]
+    committed = the(Committed, driver.told(f"INSERT INTO {db}.v SELECT parse_json('1'), s, array(s) FROM {db}.p"))
+    sink = driver.lineage(committed).outputs[0]
+    assert sink.columns == made.table.columns
+
+
+def test_a_variable_is_nobodys_lineage(driver: Driver, db: str) -> None:
+    assert not driver.told("SET VAR n = 7", f"SET VAR n = (SELECT max(id) FROM {db}.p)")
+
+
+def test_a_statement_that_a_statement_runs(driver: Driver, db: str) -> None:
+    told = driver.told(f"EXECUTE IMMEDIATE 'INSERT INTO {db}.q SELECT id, s FROM {db}.p WHERE id = ?' USING 1")
+    assert edges(driver.lineage(the(Committed, told))) == {*PLAIN_COLUMNS, "~FILTER p.id"}
+
+
+def test_a_script_is_told_statement_by_statement(driver: Driver, db: str) -> None:
+    script = f"""
+        BEGIN
+          DECLARE x INT DEFAULT 0;
+          DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN INSERT INTO {db}.q VALUES (0, 'handled'); END;
+          WHILE x < 2 DO
+            INSERT INTO {db}.q SELECT x, s FROM {db}.p;
+            SET x = x + 1;
+          END WHILE;
+          INSERT INTO {db}.q SELECT raise_error('x'), s FROM {db}.p;
+        END"""
+    told = driver.told(script)
+    assert [each.kind for each in told if isinstance(each, Committed | StatementFailed)] == [
+        "Committed",
+        "Committed",
+        "StatementFailed",
+        "Committed",
+    ]
+
+
+def test_a_view_that_follows_its_tables(driver: Driver, db: str) -> None:
+    driver.run(f"CREATE TABLE {db}.grows USING parquet AS SELECT 1 AS id")
+    made = the(CreateView, driver.told(f"CREATE VIEW {db}.follows WITH SCHEMA EVOLUTION AS SELECT * FROM {db}.grows"))
+    assert [column.name for column in made.view.columns] == ["id"]
+    driver.run(f"ALTER TABLE {db}.grows ADD COLUMN s STRING")
+    told = driver.told(f"INSERT INTO {db}.q SELECT * FROM {db}.follows")
+    assert edges(driver.lineage(the(Committed, told))) == {"id <- grows.id", "s <- grows.s"}
+
+
+# Statements that analysis refuses
+
+
+@pytest.mark.parametrize(
+    ("statement", "written", "read"),
+    [
+        ("INSERT INTO {db}.q SELECT nothing FROM {db}.p", "q", "p"),
+        ("INSERT INTO {db}.nowhere SELECT id FROM {db}.p", None, "p"),
+        ("INSERT INTO {db}.q SELECT id FROM {db}.p", None, None),
+        ("CREATE TABLE {db}.z USING parquet AS SELECT nothing FROM {db}.p", None, "p"),
+    ],
+)
+def test_a_write_that_analysis_refuses_is_told_once(
+    driver: Driver, db: str, statement: str, written: str | None, read: str | None
+) -> None:
+    """With what was resolved by then, as far as the error shows it."""
+    told = driver.told_of_failure(statement.format(db=db))
+    failed = the(StatementFailed, told)
+    assert len(told) == 1
+    assert failed.error.condition is not None
+    names = {name: (TableName(catalog="spark_catalog", database=db, table=name),) for name in ("p", "q")}
+    assert tuple(each.table for each in failed.outputs) == names.get(written or "", ())
+    assert tuple(each.table for each in failed.inputs) == names.get(read or "", ())
+
+
+def test_a_query_that_analysis_refuses_is_nothing(driver: Driver, db: str) -> None:
+    assert not driver.told_of_failure(f"SELECT nothing FROM {db}.p")
