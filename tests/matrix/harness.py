@@ -27,6 +27,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import pytest
+
 from headwater.events import ColumnLineage, Committed, Event, Gap, JobLineage, SparkDetails
 from headwater.events.identity import Site
 from headwater.events.producer import Producer
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 E = TypeVar("E", bound=Event)
+C = TypeVar("C")
 SECONDS: Final = 60.0
 HOST: Final = socket.gethostname()
 
@@ -231,6 +234,14 @@ def attached(spark: SparkSession) -> Generator[tuple[Capture, TestBus], None, No
         yield capture, bus
     finally:
         capture.close(10)
+
+
+def smoking(cases: Iterable[C], name: Callable[[C], str], *names: str) -> list[Any]:
+    """The cases, of which those of these names are run on Spark 4 too, each time."""
+    cases = list(cases)
+    unknown = set(names) - set(map(name, cases))
+    assert not unknown, f"no case is called {unknown}"
+    return [pytest.param(c, marks=pytest.mark.smoke, id=name(c)) if name(c) in names else c for c in cases]
 
 
 def of(kind: type[E], events: Iterable[Event]) -> list[E]:

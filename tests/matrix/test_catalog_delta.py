@@ -11,7 +11,7 @@ import pytest
 
 from headwater.events import AlterTable, CreateTable, DropTable, Event, Format, Gap
 from tests.matrix.catalog_lines import lines
-from tests.matrix.harness import DELTA, Driver, driver_with, of, the
+from tests.matrix.harness import DELTA, Driver, driver_with, of, smoking, the
 
 A = "CREATE TABLE {db}.a (id BIGINT NOT NULL COMMENT 'the key', s STRING) USING delta"
 
@@ -56,7 +56,10 @@ def log(driver: Driver, db: str, table: str) -> tuple[int, str]:
     return int(files[-1].stem), last
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    smoking(CASES, str, "create", "or replace, there", "as select", "add", "rename", "drop if exists, not there"),
+)
 def test_ddl(driver: Driver, name: str) -> None:
     before, statement, truth = CASES[name]
     db = driver.database()

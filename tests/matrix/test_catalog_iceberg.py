@@ -25,7 +25,7 @@ from headwater.events import (
 )
 from headwater.events.types import parse_json, simple_string
 from tests.matrix.catalog_lines import lines, with_nobody_looking
-from tests.matrix.harness import HOST, ICEBERG, Driver, driver_with, of, the
+from tests.matrix.harness import HOST, ICEBERG, Driver, driver_with, of, smoking, the
 
 A = "CREATE TABLE ice.{db}.a (id BIGINT NOT NULL COMMENT 'the key', s STRING, n INT) USING iceberg"
 N = (
@@ -175,7 +175,19 @@ class Metadata:
         return [field["name"] for field in schema["fields"]]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    smoking(
+        CASES,
+        str,
+        "create with all it can have",
+        "or replace, there",
+        "replace as select",
+        "add in a struct",
+        "widen",
+        "drop if exists, there",
+    ),
+)
 def test_ddl(driver: Driver, name: str) -> None:
     before, statement, truth = CASES[name]
     db = driver.database("ice")

@@ -13,7 +13,7 @@ import pytest
 
 from headwater.events import AlterTable, Committed, CreateTable, DatasetId, DropTable, Event, Gap
 from tests.matrix.catalog_lines import REDACTED, Shown, agrees, lines, shown, with_nobody_looking
-from tests.matrix.harness import HOST, PLAIN, Driver, driver_with, of, the
+from tests.matrix.harness import HOST, PLAIN, Driver, driver_with, of, smoking, the
 
 A = "CREATE TABLE a (id INT, s STRING) USING parquet"
 """A plain table; P is partitioned, N has a struct and a default."""
@@ -238,8 +238,8 @@ def driver(java_home: Path) -> Generator[Driver, None, None]:
         yield driver
 
 
-def ids(cases: list[Case]) -> list[str]:
-    return [each.id for each in cases]
+def id_of(case: Case) -> str:
+    return case.id
 
 
 class Ran:
@@ -279,7 +279,7 @@ def check(ran: Ran) -> list[Event]:
     return ran.told
 
 
-@pytest.mark.parametrize("case", CREATE, ids=ids(CREATE))
+@pytest.mark.parametrize("case", smoking(CREATE, id_of, "all that a table has", "like", "options"), ids=id_of)
 def test_create(driver: Driver, case: Case) -> None:
     ran = Ran(driver, case)
     for created in of(CreateTable, check(ran)):
@@ -290,7 +290,7 @@ def test_create(driver: Driver, case: Case) -> None:
         assert created.identifier.database == ran.db
 
 
-@pytest.mark.parametrize("case", [*ALTER, *PARTITIONS], ids=ids([*ALTER, *PARTITIONS]))
+@pytest.mark.parametrize("case", smoking([*ALTER, *PARTITIONS], id_of, "add a struct", "rename"), ids=id_of)
 def test_alter(driver: Driver, case: Case) -> None:
     ran = Ran(driver, case)
     for altered in of(AlterTable, check(ran)):
@@ -301,7 +301,7 @@ def test_alter(driver: Driver, case: Case) -> None:
         agrees(altered.new_table, ran.after[renamed.pop() if renamed else altered.identifier.table])
 
 
-@pytest.mark.parametrize("case", DROP, ids=ids(DROP))
+@pytest.mark.parametrize("case", smoking(DROP, id_of, "drop", "drop twice"), ids=id_of)
 def test_drop(driver: Driver, case: Case) -> None:
     ran = Ran(driver, case)
     for dropped in of(DropTable, check(ran)):

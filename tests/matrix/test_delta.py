@@ -38,7 +38,7 @@ from headwater.events import (
 )
 from headwater.listeners.capture.register import register
 from tests.matrix.delta_racer import QUICK
-from tests.matrix.harness import DELTA, HOST, Driver, driver_with, edges, of, the
+from tests.matrix.harness import DELTA, HOST, Driver, driver_with, edges, of, smoking, the
 
 K, X = CommitKind, Extent
 CHECK = ConstraintKind.CHECK
@@ -576,7 +576,31 @@ def on_delta(places: tuple[Any, ...]) -> list[Any]:
     return [each for each in places if each.format is Format.DELTA]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+SMOKE = (
+    "insert select",
+    "insert by name",
+    "insert overwrite",
+    "insert overwrite partition",
+    "insert replace where",
+    "insert into a path",
+    "create as select",
+    "replace as select",
+    "save again",
+    "save as table, appending",
+    "write to, overwriting where",
+    "merge from a query",
+    "merge of itself",
+    "delete a partition",
+    "delete with deletion vectors",
+    "optimize",
+    "vacuum",
+    "restore",
+    "shallow clone",
+    "version as of",
+)
+
+
+@pytest.mark.parametrize("case", smoking(CASES, lambda case: case.name, *SMOKE), ids=lambda case: case.name)
 def test_commits(case: Case, place: Place) -> None:
     for step in case.given:
         do(step, place)
