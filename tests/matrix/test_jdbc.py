@@ -311,6 +311,24 @@ def test_a_query_under_a_name_in_sparks_catalog(driver: Driver, derby: Database)
 
 
 @pytest.mark.smoke
+def test_a_table_in_sparks_catalog_that_a_query_makes(driver: Driver, derby: Database) -> None:
+    db, name = driver.database(), driver.name()
+    options = ", ".join(f"{key} '{text}'" for key, text in derby.options.items())
+    told = driver.told(f"CREATE TABLE {db}.t USING jdbc OPTIONS ({options}, dbtable '{name}') AS {ROWS}")
+    assert outputs(told) == {derby.dataset(name): MADE}
+    assert the(CreateTable, told).dataset == derby.dataset(name)
+    assert the(Committed, told).outputs[0].table == TableName(catalog="spark_catalog", database=db, table="t")
+    given = {**derby.options, "dbtable": name}
+    for mode, done in (("append", ADDED), ("overwrite", MADE)):
+        told = driver.told(
+            lambda spark, mode=mode: (  # type: ignore[misc]
+                spark.sql(ROWS).write.format("jdbc").mode(mode).options(**given).saveAsTable(f"{db}.t")
+            )
+        )
+        assert outputs(told) == {derby.dataset(name): done}, mode
+
+
+@pytest.mark.smoke
 def test_a_temporary_view_is_the_table(driver: Driver, derby: Database) -> None:
     name, view = table(driver, derby), driver.name()
     options = ", ".join(f"{key} '{text}'" for key, text in derby.options.items())

@@ -365,6 +365,18 @@ def test_a_write_to_a_topic(place: Place) -> None:
     assert [column.name for column in lineage.outputs[0].columns] == ["key", "value", "headers"]
 
 
+def test_rows_that_are_added_under_a_name_in_sparks_catalog(place: Place) -> None:
+    db = place.driver.database()
+    where = {"kafka.bootstrap.servers": place.broker.servers, "subscribe": place.topic, "topic": place.topic}
+    options = ", ".join(f"{key} '{text}'" for key, text in where.items())
+    place.driver.run(f"CREATE TABLE {db}.t USING kafka OPTIONS ({options})")
+    frame = place.broker.read(place.driver.spark, subscribe=place.topic, **place.exact(end={"0": 1, "1": 1}))
+    told = place.driver.told(
+        lambda _: frame.write.format("kafka").mode("append").options(**where).saveAsTable(f"{db}.t")
+    )
+    assert outputs(told) == {topic(place.topic): ADDED}
+
+
 def test_the_option_goes_before_the_column(place: Place) -> None:
     frame = place.table("v as value", "'elsewhere' as topic")
     told = place.driver.told(lambda _: place.broker.write(frame, topic=place.topic))

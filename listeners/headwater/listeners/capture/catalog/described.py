@@ -12,9 +12,9 @@ from headwater.events.identity import IdentityError, delta_life, iceberg_life, p
 from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column, Database
 from headwater.events.types import columns_from_schema_json
-from headwater.listeners.capture.catalog.elsewhere import OPTION, system_of, told_options
+from headwater.listeners.capture.catalog.elsewhere import OPTION, told_options
 from headwater.listeners.capture.formats.files.places import format_of
-from headwater.listeners.capture.formats.relations import KEPT_BESIDE, columns_of
+from headwater.listeners.capture.formats.relations import KEPT_BESIDE, columns_of, system_of
 from headwater.listeners.capture.plan.tree import Plan
 from headwater.listeners.capture.scene import NamedCatalog
 

@@ -9,6 +9,7 @@ from headwater.events import DatasetId, Table
 from headwater.events.identity import IdentityError, Site, dataset_of_source
 from headwater.listeners.capture.formats.jdbc import places as jdbc
 from headwater.listeners.capture.formats.kafka import sources as kafka
+from headwater.listeners.capture.formats.relations import system_of
 
 OPTION: Final = "option."
 """As Spark puts options among the properties of a table of the first kind."""
@@ -16,19 +17,6 @@ _TOLD: Final[Mapping[str, Callable[[Mapping[str, str]], dict[str, str]]]] = {
     "jdbc": jdbc.told_of_table,
     "kafka": kafka.told_of_table,
 }
-_WORDS: Final = {
-    "org.apache.spark.sql.jdbc": "jdbc",
-    "org.apache.spark.sql.execution.datasources.jdbc": "jdbc",
-    "org.apache.spark.sql.execution.datasources.jdbc.jdbcrelationprovider": "jdbc",
-    "org.apache.spark.sql.kafka010.kafkasourceprovider": "kafka",
-}
-
-
-def system_of(provider: str | None) -> str | None:
-    """The word of the system; None where rows are where the catalog says."""
-    word = (provider or "").lower()
-    word = _WORDS.get(word, word)
-    return word if word in _TOLD else None
 
 
 def told_options(provider: str | None, options: Mapping[str, str]) -> Mapping[str, str]:

@@ -9,8 +9,8 @@ from typing import Any, Final
 from headwater.events import DatabaseName, DatasetId, Table, TableName
 from headwater.events.identity import Unknown
 from headwater.events.identity.text import joined
-from headwater.listeners.capture.catalog.elsewhere import dataset_elsewhere, system_of
-from headwater.listeners.capture.formats.relations import v2_name
+from headwater.listeners.capture.catalog.elsewhere import dataset_elsewhere
+from headwater.listeners.capture.formats.relations import system_of, v2_name
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import SESSION_CATALOG, NamedCatalog, Scene
 

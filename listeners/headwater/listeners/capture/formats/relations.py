@@ -79,3 +79,29 @@ def stream_options(node: Node) -> dict[str, str]:
     """What a query asked of the stream that it reads."""
     told = (stream_of(node) or {}).get("options") or node.args.get("extraOptions") or {}
     return {key.lower(): text for key, text in told.items() if isinstance(text, str)}
+
+
+_SYSTEMS: Final = {
+    "jdbc": "jdbc",
+    "kafka": "kafka",
+    "org.apache.spark.sql.jdbc": "jdbc",
+    "org.apache.spark.sql.execution.datasources.jdbc": "jdbc",
+    "org.apache.spark.sql.execution.datasources.jdbc.jdbcrelationprovider": "jdbc",
+    "org.apache.spark.sql.kafka010.kafkasourceprovider": "kafka",
+}
+
+
+def system_of(provider: str | None) -> str | None:
+    """The word of the system that has the rows of a table of Spark's catalog; None where its location has them."""
+    return _SYSTEMS.get((provider or "").lower())
+
+
+def options_elsewhere(node: Node, system: str) -> Mapping[str, str] | None:
+    """Of the table that a command of the first kind makes from a query, where its rows go into that system."""
+    table = node.args.get("table")
+    if node.name != "CreateDataSourceTableAsSelectCommand" or not isinstance(table, Mapping):
+        return None
+    if system_of(table.get("provider")) != system:
+        return None
+    found: Mapping[str, str] = table.get("storage", {}).get("options", {})
+    return found

@@ -28,7 +28,7 @@ def _done(target: Target, statement: Statement) -> tuple[CommitKind | None, Exte
     if target.replaced is Extent.ALL and session.get("dynamic"):
         return target.kind, Extent.PART
     mode = target.hints.get("mode")
-    made = _was_made(statement)
+    made = was_made(statement)
     wrote = any("command" in hint for hint in statement.facts.hints)
     if mode == "Ignore" and (made is False or (made is None and not wrote)):
         return None, Extent.NOTHING
@@ -37,7 +37,8 @@ def _done(target: Target, statement: Statement) -> tuple[CommitKind | None, Exte
     return (CommitKind.UNKNOWN, Extent.UNKNOWN) if made is None else (CommitKind.APPEND, Extent.NOTHING)
 
 
-def _was_made(statement: Statement) -> bool | None:
+def was_made(statement: Statement) -> bool | None:
+    """Whether a table was made in Spark's own catalog; None where nothing tells."""
     told = statement.facts.looked_up.get("session", {})
     events = (*statement.facts.noted, *told.get("heard", ()))
     if any(each.get("event") == "CreateTableEvent" for each in events):

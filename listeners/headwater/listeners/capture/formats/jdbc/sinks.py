@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from headwater.events import CommitKind, Extent, Format, Output, ShapedSink
 from headwater.events.base import Texts
+from headwater.listeners.capture.formats.files.written import was_made
 from headwater.listeners.capture.formats.jdbc.places import Place, place_of
 from headwater.listeners.capture.formats.jdbc.sources import is_in_catalog, options_of
 from headwater.listeners.capture.formats.protocol import Outcome, Target
-from headwater.listeners.capture.formats.relations import columns_of, table_name, v2_name
+from headwater.listeners.capture.formats.relations import columns_of, options_elsewhere, table_name, v2_name
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import Scene
 from headwater.listeners.capture.statements import Statement
@@ -30,6 +31,9 @@ def sink(node: Node, plan: Plan, scene: Scene) -> Target | None:
         return _saved(node, scene)
     if node.name == "InsertIntoDataSourceCommand":
         return _inserted(node, plan, scene)
+    options = options_elsewhere(node, _CATALOG)
+    if options is not None:
+        return _made_elsewhere(node, options, scene)
     if node.name in {"CreateTableAsSelect", "ReplaceTableAsSelect"}:
         return _to_be_made(node, plan, scene)
     return _in_catalog(node, node.args.get("identifier"), plan, scene) if is_in_catalog(node) else None
@@ -58,6 +62,15 @@ def _inserted(node: Node, plan: Plan, scene: Scene) -> Target | None:
     columns = columns_of(plan, relation.output)
     shaped = place.model_copy(update={"table": name, "opaque": opaque, "columns": columns})
     return Target(shaped, None if name is None else scene.session_catalog(), kind, replaced, node=index)
+
+
+def _made_elsewhere(node: Node, options: Mapping[str, str], scene: Scene) -> Target:
+    """A table of Spark's catalog that is made from a query, or `saveAsTable` adds to."""
+    place = _shaped(place_of(options, scene.site))
+    shaped = place.model_copy(update={"table": table_name(node.args["table"]), "opaque": None})
+    kind, replaced = _MODES["ErrorIfExists"]
+    hints = {"mode": node.args.get("mode"), "in catalog": True}
+    return Target(shaped, scene.session_catalog(), kind, replaced, hints=hints)
 
 
 def _shaped(place: Place) -> ShapedSink:
@@ -93,12 +106,23 @@ def written(target: Target, statement: Statement) -> Outcome:
     if target.hints.get("mode") == "Ignore" and not any("jdbc" in hint for hint in statement.facts.hints):
         return Outcome()  # the table was there
     sink = target.sink
+    kind, replaced = _done(target, statement)
     output = Output(
         dataset=sink.dataset,
         table=sink.table,
         opaque=sink.opaque,
         format=Format.JDBC,
-        commit_kind=target.kind,
-        replaced=target.replaced,
+        commit_kind=kind,
+        replaced=replaced,
     )
     return Outcome((output,))
+
+
+def _done(target: Target, statement: Statement) -> tuple[CommitKind, Extent]:
+    """`saveAsTable` adds to what is there; what its catalog hasn't, it makes anew in the database too."""
+    if not target.hints.get("in catalog") or target.hints.get("mode") != "Append":
+        return target.kind, target.replaced
+    made = was_made(statement)
+    if made is None:
+        return CommitKind.UNKNOWN, Extent.UNKNOWN
+    return (target.kind, target.replaced) if made else _MODES["Append"]

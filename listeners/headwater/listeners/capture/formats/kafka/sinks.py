@@ -13,7 +13,7 @@ from headwater.events.tables import Column
 from headwater.listeners.capture.commands import Part
 from headwater.listeners.capture.formats.kafka.sources import SERVERS, options_of, told
 from headwater.listeners.capture.formats.protocol import Outcome, Target
-from headwater.listeners.capture.formats.relations import columns_of
+from headwater.listeners.capture.formats.relations import columns_of, options_elsewhere
 from headwater.listeners.capture.plan.tree import Node, Plan
 from headwater.listeners.capture.scene import Scene
 
@@ -50,6 +50,9 @@ def _options(node: Node, plan: Plan) -> dict[str, str] | None:
     """Those of the write, over those of the relation that it writes."""
     if (node.args.get("dataSource") or {}).get("class") == _SOURCE:
         return lower_keys(node.args.get("options", {}))
+    in_catalog = options_elsewhere(node, "kafka")
+    if in_catalog is not None:
+        return lower_keys(in_catalog)
     table = node.plan_of("table")
     options = options_of(plan.nodes[table]) if table is not None else None
     if options is None and "kafka" in (node.args.get("table") or {}):
