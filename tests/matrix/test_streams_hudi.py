@@ -54,9 +54,11 @@ def test_three_batches(case: Case) -> None:
 
     told = case.told_of(fed)
     found = commits(told)
-    completed = [str(done.completed) for done in timeline_of(Path(case.path("source"))) if "commit" in done.action]
+    line = [done for done in timeline_of(Path(case.path("source"))) if "commit" in done.action]
+    completed = [str(done.completed) for done in line]
     made = [done.number for done in timeline_of(Path(case.path("sink"))) if "commit" in done.action]
     assert [each.outputs[0].snapshot for each in found] == made
+    assert [each.inputs[0].snapshot for each in found] == [done.number for done in line]
     assert [each.inputs[0].version for each in found] == completed
     assert [each.inputs[0].since.version if each.inputs[0].since else None for each in found] == [None, *completed[:2]]
     assert {each.inputs[0].mode for each in found} == {ReadMode.CHANGES}

@@ -27,9 +27,8 @@ public final class HudiEye implements Eye {
 
     /** A table as Hudi's commands hold it. */
     public boolean table(Object table, Json json) throws Exception {
-        if (table.getClass().getName().equals("org.apache.hudi.HoodieStreamingSink")) {
-            Object path = Options.get(Lazily.field(table.getClass(), "tablePath").get(table));
-            json.key("hudi").open().entry("path", (String) path).close();
+        if (HudiTargets.isSink(table)) {
+            json.key("hudi").open().entry("path", HudiTargets.path(table)).close();
             return true;
         }
         if (!(table instanceof HoodieCatalogTable)) return false;
@@ -145,6 +144,7 @@ public final class HudiEye implements Eye {
             if (name != null) json.key("table").open().entry("database", (String) Options.get(name.database())).entry("name", name.table()).close();
             if (!covered || !HudiTargets.callsBack(statement.plan)) paths.addAll(wanted);
         }
+        if (statement.stream != null) HudiTargets.streamed(statement.stream, session, paths, json);
         if (paths.isEmpty()) return;
         Json evolved = new Json().openList();
         json.key("timelines").open();

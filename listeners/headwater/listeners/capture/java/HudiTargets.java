@@ -11,8 +11,10 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.HoodieCatalogTable;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.DataSource;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand;
+import org.apache.spark.sql.execution.streaming.StreamingRelation;
 import org.apache.spark.sql.hudi.command.CallProcedureHoodieCommand;
 import org.apache.spark.sql.hudi.command.procedures.ProcedureArgs;
 import org.apache.spark.sql.hudi.command.procedures.ProcedureParameter;
@@ -36,6 +38,31 @@ final class HudiTargets {
         String name = plan.getClass().getSimpleName();
         for (int i = 0; i < WRITING.length; i++) if (name.startsWith(WRITING[i])) return true;
         return isSaved(plan);
+    }
+
+    static boolean isSink(Object sink) { return sink.getClass().getName().equals("org.apache.hudi.HoodieStreamingSink"); }
+
+    static String path(Object sink) throws Exception { return (String) Options.get(Lazily.field(sink.getClass(), "tablePath").get(sink)); }
+
+    /** The tables that a query reads and writes: where they are. */
+    static void streamed(Stream stream, SparkSession session, Set found, Json json) throws Exception {
+        Object sink = stream.execution.sink();
+        if (isSink(sink)) {
+            boolean covered = HudiHook.covers(session, new HashMap());
+            json.entry("covered", covered).entry("target", path(sink));
+            if (!covered) found.add(path(sink));
+        }
+        for (int i = 0; i < stream.took.size(); i++) {
+            Object leaf = ((Object[]) stream.took.get(i))[0];
+            if (leaf instanceof StreamingRelation) source(((StreamingRelation) leaf).dataSource(), found);
+        }
+    }
+
+    private static void source(DataSource source, Set found) {
+        if (!source.className().toLowerCase().contains("hudi")) return;
+        CatalogTable table = (CatalogTable) Options.get(source.catalogTable());
+        Object path = table == null ? Options.get(source.options().get("path")) : table.location();
+        if (path != null) found.add(path.toString());
     }
 
     static Map options(LogicalPlan plan) {

@@ -12,6 +12,7 @@ from headwater.listeners.capture.formats.hudi.ddl import evolved
 from headwater.listeners.capture.formats.hudi.places import OF_HUDI, place_of, placed
 from headwater.listeners.capture.formats.hudi.reads import versions_of
 from headwater.listeners.capture.formats.hudi.sinks import sink_of
+from headwater.listeners.capture.formats.hudi.timelines import timeline
 from headwater.listeners.capture.formats.hudi.written import loose_commit, outcome_of
 from headwater.listeners.capture.formats.protocol import Begins, Described, Loose, Outcome, Target, Version
 from headwater.listeners.capture.plan.tree import Node, Plan
@@ -55,7 +56,8 @@ class Hudi:
         return versions_of(source, plan, facts)
 
     def took(self, source: Described, node: Node, took: Took, facts: Facts) -> tuple[Version, ...]:
-        found = None if took.end is None else streams.range_of(took.start, took.end)
+        line = timeline(facts, source.hints["path"]) or ()
+        found = None if took.end is None else streams.range_of(took.start, took.end, line)
         return () if found is None else (found,)
 
     def begins(self, source: Described, node: Node, took: Took) -> Begins:
