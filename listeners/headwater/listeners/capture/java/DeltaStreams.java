@@ -41,7 +41,7 @@ final class DeltaStreams {
         Json found = new Json().openList();
         Object sink = statement.stream == null ? null : statement.stream.execution.sink();
         if (sink instanceof DeltaSink) {
-            DeltaCommits.byApplication(written((DeltaSink) sink), statement.stream.id, Streams.batchIn(statement.description), found);
+            DeltaCommits.byApplication(written((DeltaSink) sink), statement.stream.id, statement.batch, found);
         } else if (statement.isPart) {
             idempotent(statement.plan, statement.query, found);
         }

@@ -37,7 +37,7 @@ final class IcebergStreams {
      * names query and batch in each snapshot, so this is exact without the hook too.
      */
     static void repeated(Statement statement, Collection tables, Json json) {
-        String batch = Long.toString(Streams.batchIn(statement.description));
+        String batch = Long.toString(statement.batch);
         json.key("repeated").openList();
         for (Iterator i = tables.iterator(); i.hasNext();) {
             Table table = (Table) i.next();

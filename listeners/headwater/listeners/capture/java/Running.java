@@ -5,6 +5,9 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecution;
+import org.apache.spark.sql.execution.streaming.IncrementalExecution;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 
 /**
@@ -85,8 +88,16 @@ final class Running {
         statement.confs = Values.javaMap(start.modifiedConfigs());
         scala.collection.Iterator tags = start.jobTags().iterator();
         while (tags.hasNext()) statement.tags.add(tags.next());
-        if (begun.batch == null) statement.stream = streams.described(description);
+        if (begun.batch == null) adopt(statement, SQLExecution.getQueryExecution(start.executionId()));
         begun.isBegun = true;
+    }
+
+    /** What a micro-batch is of: its plan knows, whatever a source or sink calls what it does. */
+    void adopt(Statement statement, QueryExecution query) {
+        if (!(query instanceof IncrementalExecution) || statement.stream != null) return;
+        IncrementalExecution batch = (IncrementalExecution) query;
+        statement.stream = streams.at(batch.queryId(), batch.runId());
+        statement.batch = batch.currentBatchId();
     }
 
     /** Its end was lost, or takes longer than so many others. */

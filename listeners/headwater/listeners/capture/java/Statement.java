@@ -35,6 +35,8 @@ public final class Statement {
     public LogicalPlan plan;
     /** Of a micro-batch: the query that it is of. */
     public Stream stream;
+    /** Which of its micro-batches. */
+    public long batch = -1;
     /** Within a micro-batch that a user's function was given. */
     public boolean isPart;
     /** JSON objects: what hooks noted, once the statement has ended. */

@@ -52,7 +52,7 @@ final class StreamWriter {
     /** What is this batch's own, into the open object of its statement. */
     void batch(Statement statement, LogicalPlan plan, Json json) throws Exception {
         Stream stream = statement.stream;
-        long batch = Streams.batchIn(statement.description);
+        long batch = statement.batch;
         json.key("stream").open();
         about(stream, json);
         json.entry("batch", batch);
@@ -90,7 +90,7 @@ final class StreamWriter {
             about(stream, json);
             json.entry("checkpoint", stream.checkpoint()).entry("trigger", String.valueOf(stream.execution.trigger()));
             json.entry("continuous", stream.execution.getClass().getSimpleName().startsWith("Continuous"));
-            if (first != null) begins(stream, first, StatementWriter.planOf(query), json);
+            if (first != null) begins(stream, first, query == null ? null : StatementWriter.planOf(query), json);
         } catch (Throwable e) {
             json.entry("unreadable", e.toString());
         }
@@ -98,7 +98,7 @@ final class StreamWriter {
     }
 
     private void begins(Stream stream, Statement first, LogicalPlan plan, Json json) throws Exception {
-        long batch = Streams.batchIn(first.description);
+        long batch = first.batch;
         catalogs.session(stream.execution.sparkSession());
         PlanWriter shape = new PlanWriter(values, sql);
         String text = shape.finish(shape.node(stream.plan()));

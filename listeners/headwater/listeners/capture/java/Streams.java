@@ -3,7 +3,6 @@ package headwater.capture;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.UUID;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.streaming.StreamExecution;
@@ -13,24 +12,14 @@ import org.apache.spark.sql.streaming.StreamingQueryProgress;
 /** The streaming queries that run, by their runs. They are looked up when Spark first tells of them. */
 final class Streams {
     private static final Pattern DESCRIPTION =
-        Pattern.compile("(?s).*\\nid = ([0-9a-f-]{36})\\nrunId = ([0-9a-f-]{36})\\nbatch = ([0-9]+|init)");
+        Pattern.compile("(?s).*\\nid = [0-9a-f-]{36}\\nrunId = [0-9a-f-]{36}\\nbatch = (?:[0-9]+|init)");
 
     private final Map byRun = new HashMap();
-
-    /** The run that a description of Spark's for a micro-batch names; null where it is none, or isn't there any more. */
-    synchronized Stream described(String description) {
-        Matcher found = DESCRIPTION.matcher(description);
-        return found.matches() ? at(UUID.fromString(found.group(1)), UUID.fromString(found.group(2))) : null;
-    }
 
     /** Whether this describes what a query does, be it its batch, or what its sources do to find out what is new. */
     static boolean describes(String text) { return text != null && text.indexOf("\nrunId = ") >= 0 && DESCRIPTION.matcher(text).matches(); }
 
-    static long batchIn(String description) {
-        Matcher found = DESCRIPTION.matcher(description);
-        return found.matches() && !found.group(3).equals("init") ? Long.parseLong(found.group(3)) : -1;
-    }
-
+    /** The run, where it is known or still active; else null. */
     synchronized Stream at(UUID id, UUID run) {
         Stream known = (Stream) byRun.get(run);
         if (known != null) return known;

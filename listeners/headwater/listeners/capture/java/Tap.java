@@ -209,9 +209,7 @@ public final class Tap extends SparkListener {
         Open whole = running.started(start);
         if (whole.statement.id != start.executionId()) return;
         clients.begin(whole.statement, start);
-        if (whole.statement.stream == null) return;
-        QueryExecution query = SQLExecution.getQueryExecution(start.executionId());
-        if (query instanceof IncrementalExecution) announce(whole.statement.stream, whole.statement, query);
+        if (whole.statement.stream != null) announce(whole.statement.stream, whole.statement, SQLExecution.getQueryExecution(start.executionId()));
     }
 
     /** That a query runs is told with its first micro-batch, or when it is sure that none comes: that says where it starts. */
@@ -245,7 +243,10 @@ public final class Tap extends SparkListener {
 
     private void ended(SparkListenerSQLExecutionEnd end) {
         Open known = running.ended(end.executionId());
-        if (known != null && end.qe() instanceof IncrementalExecution) announce(known.statement.stream, known.statement, end.qe());
+        if (known != null && known.statement.id == end.executionId() && end.qe() instanceof IncrementalExecution) {
+            running.adopt(known.statement, end.qe());
+            announce(known.statement.stream, known.statement, end.qe());
+        }
         boolean isFailed = (known == null || !known.isBegun) && isFailedPlanning(end);
         if (known == null && isFailed) known = new Open(new Statement(end.executionId()), false);
         if (isFailed && matters(end, known.statement)) clients.failing(known.statement, end);
