@@ -14,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -131,7 +131,7 @@ def rss() -> int:
 
 
 @contextmanager
-def folder() -> Iterator[Path]:
+def folder() -> Generator[Path, None, None]:
     root = Path(tempfile.mkdtemp())
     try:
         yield root

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +67,7 @@ def run_so_far(start: Start, batches: int, seconds: float = 60) -> None:
 
 
 @contextmanager
-def running(start: Start) -> Iterator[StreamingQuery]:
+def running(start: Start) -> Generator[StreamingQuery, None, None]:
     """A query that is fed while it runs."""
     query = start()
     try:

@@ -66,7 +66,8 @@ def place(driver: Driver, templates: Path) -> Place:
 @pytest.fixture
 def unhooked(driver: Driver) -> Generator[None, None, None]:
     """As with capture.hooks=off, in the same driver."""
-    java: Any = driver.capture._tap._java
+    capture: Any = driver.capture
+    java = capture._tap._java
     java.call("HudiHook", "uninstall")
     yield
     java.call("HudiHook", "install")
