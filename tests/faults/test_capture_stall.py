@@ -39,6 +39,8 @@ TEXTS = 64 * MB
 @pytest.fixture(scope="module")
 def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[SparkSession, None, None]:
     with driver(java_home, tmp_path_factory.mktemp("stall")) as session:
+        for thread in range(THREADS):
+            session.sql(f"CREATE TABLE into_{thread} (id INT, s STRING) USING parquet")
         yield session
 
 
@@ -58,8 +60,6 @@ def insert(spark: SparkSession, count: int) -> float:
         for _ in range(count // THREADS):
             spark.sql(f"INSERT OVERWRITE into_{thread} SELECT * FROM a")
 
-    for thread in range(THREADS):
-        spark.sql(f"CREATE TABLE IF NOT EXISTS into_{thread} (id INT, s STRING) USING parquet")
     return in_threads(THREADS, work)
 
 
