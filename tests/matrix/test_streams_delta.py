@@ -78,6 +78,7 @@ def made(found: list[Committed]) -> list[int | None]:
     return [each.outputs[0].snapshot for each in found]
 
 
+@pytest.mark.smoke
 def test_three_batches_and_a_restart(case: Case) -> None:
     def fed() -> None:
         with running(copy(case)) as query:

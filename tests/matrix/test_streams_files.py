@@ -54,6 +54,7 @@ def names(places: object) -> list[str | None]:
     return [each.dataset.name if each.dataset else each.opaque for each in places]  # type: ignore[attr-defined]
 
 
+@pytest.mark.smoke
 def test_files_to_files(case: Case) -> None:
     def fed() -> None:
         with running(lambda: case.writer(stream(case)).format("parquet").start(case.path("out"))) as query:
@@ -83,6 +84,31 @@ def test_a_trigger_without_data_is_silent(case: Case) -> None:
     told = case.told(lambda: case.writer(stream(case)).format("parquet").start(case.path("out")))
     assert commits(told) == []
     assert statuses(told) == [JobStatus.RUNNING, JobStatus.FINISHED]
+
+
+def test_batches_without_data(case: Case) -> None:
+    """Of those that only the watermark's move makes, one writes what is complete by then, and one nothing."""
+    frame = (
+        stream(case)
+        .selectExpr("CAST(id * 1000 AS TIMESTAMP) AS at")
+        .withWatermark("at", "1 second")
+        .groupBy("at")
+        .count()
+        .selectExpr("at")
+    )
+
+    def fed() -> None:
+        with running(lambda: case.writer(frame).format("parquet").start(case.path("out"))) as query:
+            query.processAllAvailable()
+            feed(case)  # nothing that is later than what was there
+            query.processAllAvailable()
+
+    found = commits(case.told_of(fed))
+    log = Path(case.path("out"), "_spark_metadata")
+    wrote = {int(each.name) for each in log.iterdir() if each.name.isdigit() and len(each.read_text().splitlines()) > 1}
+    assert wrote
+    assert {each.batch_id for each in found} == wrote
+    assert {each.batch_id for each in found if not each.inputs} == wrote - {0, 2}
 
 
 def test_partitioned_files(case: Case) -> None:
@@ -128,6 +154,7 @@ def test_each_row_to_a_function(case: Case) -> None:
     assert names(found[0].inputs) == [case.path("in")]
 
 
+@pytest.mark.smoke
 def test_a_function_with_two_sinks_and_ddl(case: Case) -> None:
     def both(frame: DataFrame, number: int) -> None:
         session = frame.sparkSession

@@ -76,6 +76,7 @@ def made(found: list[Committed]) -> dict[int | None, tuple[int | None, int | Non
     return {each.batch_id: (each.outputs[0].snapshot, each.outputs[0].parent) for each in found}
 
 
+@pytest.mark.smoke
 def test_three_batches_and_a_restart(case: Case) -> None:
     def fed() -> None:
         with running(copy(case)) as query:

@@ -71,6 +71,13 @@ class MicroBatch:
     """By the leaf of the plan. A stream that a query reads twice gives the same twice. None where it isn't known."""
     why: str | None = None
     """Why something of it isn't known."""
+    files: int | None = None
+    """How many files its sink wrote, where that is one of files."""
+
+    @property
+    def gave_nothing(self) -> bool:
+        """No stream gave anything: only state, or time that went by, can have made something of it."""
+        return self.took is not None and all(took.is_empty for each in self.took.values() for took in each)
 
     @property
     def barrier(self) -> int | None:
@@ -129,6 +136,7 @@ def micro_batch(told: Mapping[str, Any]) -> MicroBatch:
         began=told.get("began"),
         took=_took(told["offsets"]) if "offsets" in told else None,
         why=told.get("lost") or told.get("unknown"),
+        files=told.get("files"),
     )
 
 

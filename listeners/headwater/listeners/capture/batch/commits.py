@@ -86,6 +86,8 @@ class Commits:
             if statement.failure is not None:
                 yield from self._evolved(statement, work, certain=False)
             return
+        if statement.stream is not None and _is_silent(statement.stream, outcomes):
+            return
         barrier = self._next_barrier() if statement.stream is None else statement.stream.barrier
         if barrier is None:
             yield self._without_barrier(statement, by)
@@ -270,6 +272,16 @@ def _outcome(reached: Reached, statement: Statement) -> Outcome:
     if reached.format is not None:
         return reached.format.written(target, statement)
     return Outcome((Output(**_place(target.sink), commit_kind=target.kind, replaced=target.replaced),))
+
+
+def _is_silent(stream: MicroBatch, outcomes: Iterable[Outcome]) -> bool:
+    """A micro-batch without data is nothing, unless something says that it made something all the same."""
+    return stream.gave_nothing and not stream.files and not any(map(_is_seen, outcomes))
+
+
+def _is_seen(outcome: Outcome) -> bool:
+    """Whether something says that it wrote, beyond that it ran."""
+    return any(o.snapshot is not None or o.version is not None or o.rows or o.candidates for o in outcome.outputs)
 
 
 def _of_stream(statement: Statement) -> dict[str, Any]:

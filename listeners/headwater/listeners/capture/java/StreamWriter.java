@@ -5,6 +5,8 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.streaming.FileStreamSink;
+import org.apache.spark.sql.execution.streaming.FileStreamSinkLog;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.streaming.StreamingQueryListener;
 
@@ -58,11 +60,22 @@ final class StreamWriter {
         json.entry("batch", batch);
         String offsets = offsets(stream, stream.shape, batch, plan, json);
         if (offsets != null) json.key("offsets").raw(offsets);
+        if (stream.execution.sink() instanceof FileStreamSink) json.entry("files", files((FileStreamSink) stream.execution.sink(), batch));
         json.close();
         if (!stream.isOfUsersFunction()) return;
         json.key("gives").openList();
         for (int i = 0; i < stream.output.size(); i++) json.value(((Attribute) stream.output.get(i)).exprId().id());
         json.closeList();
+    }
+
+    /** How many files the sink's own log has of this batch; null where it can't be read. */
+    private static Number files(FileStreamSink sink, long batch) {
+        try {
+            Object found = Options.get(((FileStreamSinkLog) Lazily.value(sink, "fileLog")).get(batch));
+            return Integer.valueOf(found == null ? 0 : java.lang.reflect.Array.getLength(found));
+        } catch (Throwable e) {
+            return null;
+        }
     }
 
     private static void about(Stream stream, Json json) {

@@ -25,7 +25,13 @@ def stream_target(node: Node, plan: Plan, scene: Scene) -> Target | None:
         format=format_of(told["fileFormat"]),
         partitioning=tuple(Transform(columns=((each,),)) for each in told.get("partitions", ())),
     )
-    return Target(sink, scene.session_catalog() if name else None, CommitKind.APPEND, Extent.NOTHING)
+    return Target(
+        sink,
+        scene.session_catalog() if name else None,
+        CommitKind.APPEND,
+        Extent.NOTHING,
+        hints={"stream": True},
+    )
 
 
 def files_target(node: Node, plan: Plan, scene: Scene) -> Target:

@@ -13,12 +13,18 @@ from headwater.listeners.capture.statements import Statement
 def outcome_of(target: Target, statement: Statement) -> Outcome:
     kind, replaced = _done(target, statement)
     rows, size = _counted(target, statement)
-    if kind is None or (rows == 0 and replaced is Extent.NOTHING):
+    if kind is None or (rows == 0 and replaced is Extent.NOTHING) or _is_empty(target, statement):
         return Outcome()
     sink = _found(target, statement)
     place = {name: getattr(sink, name) for name in ("dataset", "table", "life", "format", "branch", "main", "opaque")}
     output = Output(**place, commit_kind=kind, replaced=replaced, rows=rows, bytes=size)
     return Outcome((output,), sink=sink)
+
+
+def _is_empty(target: Target, statement: Statement) -> bool:
+    """A sink of files writes down which ones each micro-batch added."""
+    stream = statement.stream
+    return stream is not None and bool(target.hints.get("stream")) and stream.files == 0
 
 
 def _done(target: Target, statement: Statement) -> tuple[CommitKind | None, Extent]:
