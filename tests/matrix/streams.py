@@ -76,6 +76,21 @@ def running(start: Start) -> Generator[StreamingQuery, None, None]:
         query.stop()
 
 
+def run_fed(start: Start, *feeds: Callable[[], object]) -> None:
+    """A query that reads what is there, and then what each of these adds, one after the other."""
+    with running(start) as query:
+        query.processAllAvailable()
+        for feed in feeds:
+            feed()
+            query.processAllAvailable()
+
+
+def ranges(found: Iterable[Committed]) -> list[tuple[int | None, int | None]]:
+    """Of the first input of each: behind which version, up to which."""
+    read = [each.inputs[0] for each in found]
+    return [(each.since.snapshot if each.since else None, each.snapshot) for each in read]
+
+
 def query_id(checkpoint: Path) -> UUID:
     """As the checkpoint has it."""
     return UUID(json.loads((checkpoint / "metadata").read_text())["id"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +29,7 @@ from headwater.events import (
     StatementFailed,
 )
 from tests.matrix.harness import DELTA, Driver, driver_with, edges, of, the
-from tests.matrix.streams import Case, Start, barriers, commits, query_id, running, statuses
+from tests.matrix.streams import Case, Start, barriers, commits, query_id, ranges, run_fed, running, statuses
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,26 +69,13 @@ def feed(case: Case, number: int) -> None:
     case.driver.run(f"INSERT INTO {case.db}.source VALUES ({number}, 'b')")
 
 
-def ranges(found: list[Committed]) -> list[tuple[int | None, int | None]]:
-    """Of the first input of each: behind which version, up to which."""
-    read = [each.inputs[0] for each in found]
-    return [(each.since.snapshot if each.since else None, each.snapshot) for each in read]
-
-
 def made(found: list[Committed]) -> list[int | None]:
     return [each.outputs[0].snapshot for each in found]
 
 
 @pytest.mark.smoke
 def test_three_batches_and_a_restart(case: Case) -> None:
-    def fed() -> None:
-        with running(copy(case)) as query:
-            query.processAllAvailable()
-            for number in (2, 3):
-                feed(case, number)
-                query.processAllAvailable()
-
-    told = case.told_of(fed)
+    told = case.told_of(lambda: run_fed(copy(case), *(partial(feed, case, number) for number in (2, 3))))
     found, checkpoint = commits(told), case.checkpoint()
     assert [each.batch_id for each in found] == [0, 1, 2]
     assert [each.barrier for each in found] == barriers(checkpoint, [0, 1, 2])
@@ -137,16 +125,12 @@ def test_a_batch_that_is_run_again_and_skipped_by_the_sink(case: Case) -> None:
 
 
 def test_others_commit_to_source_and_sink(case: Case) -> None:
-    def fed() -> None:
-        with running(copy(case)) as query:
-            query.processAllAvailable()
-            for number in range(2, 5):
-                case.driver.run(f"INSERT INTO {case.db}.sink VALUES ({number}, 'foreign')")
-                feed(case, number)
-                feed(case, number)
-                query.processAllAvailable()
+    def both(number: int) -> None:
+        case.driver.run(f"INSERT INTO {case.db}.sink VALUES ({number}, 'foreign')")
+        feed(case, number)
+        feed(case, number)
 
-    found = commits(case.told_of(fed))
+    found = commits(case.told_of(lambda: run_fed(copy(case), *(partial(both, number) for number in range(2, 5)))))
     reached = ranges(found)
     assert reached[0] == (None, 1)
     assert [since for since, _ in reached[1:]] == [at for _, at in reached[:-1]]
@@ -306,13 +290,8 @@ def test_a_function_with_several_sinks(case: Case) -> None:
         frame.count()
         frame.unpersist()
 
-    def fed() -> None:
-        with running(lambda: case.writer(stream(case)).foreachBatch(both).start()) as query:
-            query.processAllAvailable()
-            feed(case, 2)
-            query.processAllAvailable()
-
-    told = case.told_of(fed)
+    start = lambda: case.writer(stream(case)).foreachBatch(both).start()  # noqa: E731
+    told = case.told_of(lambda: run_fed(start, partial(feed, case, 2)))
     found = commits(told)
     assert [each.barrier for each in found] == barriers(case.checkpoint(), [0, 1])
     first, second = found

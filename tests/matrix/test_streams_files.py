@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from headwater.events import (
     StartReason,
 )
 from tests.matrix.harness import PLAIN, Driver, driver_with, edges, of, the
-from tests.matrix.streams import Case, barriers, commits, query_id, run, run_so_far, running, statuses
+from tests.matrix.streams import Case, barriers, commits, query_id, run, run_fed, run_so_far, running, statuses
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -97,13 +98,8 @@ def test_batches_without_data(case: Case) -> None:
         .selectExpr("at")
     )
 
-    def fed() -> None:
-        with running(lambda: case.writer(frame).format("parquet").start(case.path("out"))) as query:
-            query.processAllAvailable()
-            feed(case)  # nothing that is later than what was there
-            query.processAllAvailable()
-
-    found = commits(case.told_of(fed))
+    start = lambda: case.writer(frame).format("parquet").start(case.path("out"))  # noqa: E731
+    found = commits(case.told_of(lambda: run_fed(start, partial(feed, case))))
     log = Path(case.path("out"), "_spark_metadata")
     wrote = {int(each.name) for each in log.iterdir() if each.name.isdigit() and len(each.read_text().splitlines()) > 1}
     assert wrote
@@ -163,13 +159,8 @@ def test_a_function_with_two_sinks_and_ddl(case: Case) -> None:
         session.sql(f"INSERT INTO {case.db}.log VALUES ({number})")
         frame.where("id > 0").write.mode("append").json(case.path("two"))
 
-    def fed() -> None:
-        with running(lambda: case.writer(stream(case)).foreachBatch(both).start()) as query:
-            query.processAllAvailable()
-            feed(case)
-            query.processAllAvailable()
-
-    found = commits(case.told_of(fed))
+    start = lambda: case.writer(stream(case)).foreachBatch(both).start()  # noqa: E731
+    found = commits(case.told_of(lambda: run_fed(start, partial(feed, case))))
     assert [each.batch_id for each in found] == [0, 1]
     for each in found:
         table = each.outputs[1].table

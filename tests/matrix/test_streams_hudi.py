@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from headwater.events import Gap, ReadMode
 from tests.matrix.harness import Driver, edges, of
 from tests.matrix.hudi_place import hudi_driver, timeline_of
-from tests.matrix.streams import Case, Start, barriers, commits, running
+from tests.matrix.streams import Case, Start, barriers, commits, run_fed
 
 pytestmark = pytest.mark.spark3
 _WRITTEN = {
@@ -45,14 +46,8 @@ def copy(case: Case) -> Start:
 
 
 def test_three_batches(case: Case) -> None:
-    def fed() -> None:
-        with running(copy(case)) as query:
-            query.processAllAvailable()
-            for number in (2, 3):
-                case.driver.run(f"INSERT INTO {case.db}.source VALUES ({number}, 1)")
-                query.processAllAvailable()
-
-    told = case.told_of(fed)
+    more = [f"INSERT INTO {case.db}.source VALUES ({number}, 1)" for number in (2, 3)]
+    told = case.told_of(lambda: run_fed(copy(case), *(partial(case.driver.run, each) for each in more)))
     found = commits(told)
     line = [done for done in timeline_of(Path(case.path("source"))) if "commit" in done.action]
     completed = [str(done.completed) for done in line]

@@ -6,6 +6,7 @@ Truth: the tables' own metadata, in which Iceberg names query and micro-batch of
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +14,7 @@ import pytest
 
 from headwater.events import Committed, Gap, JobStarted, JobStatus, ReadMode, StartReason
 from tests.matrix.harness import ICEBERG, Driver, driver_with, edges, of, the
-from tests.matrix.streams import Case, Start, barriers, commits, query_id, running, statuses
+from tests.matrix.streams import Case, Start, barriers, commits, query_id, ranges, run_fed, statuses
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -67,25 +68,13 @@ def feed(case: Case, number: int) -> None:
     case.driver.run(f"INSERT INTO ice.{case.db}.source VALUES ({number}, 'b')")
 
 
-def ranges(found: list[Committed]) -> list[tuple[int | None, int | None]]:
-    read = [each.inputs[0] for each in found]
-    return [(each.since.snapshot if each.since else None, each.snapshot) for each in read]
-
-
 def made(found: list[Committed]) -> dict[int | None, tuple[int | None, int | None]]:
     return {each.batch_id: (each.outputs[0].snapshot, each.outputs[0].parent) for each in found}
 
 
 @pytest.mark.smoke
 def test_three_batches_and_a_restart(case: Case) -> None:
-    def fed() -> None:
-        with running(copy(case)) as query:
-            query.processAllAvailable()
-            for number in (2, 3):
-                feed(case, number)
-                query.processAllAvailable()
-
-    told = case.told_of(fed)
+    told = case.told_of(lambda: run_fed(copy(case), *(partial(feed, case, number) for number in (2, 3))))
     found = commits(told)
     first, second, third = snapshots(case, "source")
     assert ranges(found) == [(None, first), (first, second), (second, third)]
@@ -119,16 +108,12 @@ def test_a_batch_that_is_run_again_and_skipped_by_the_sink(case: Case) -> None:
 
 
 def test_others_commit_to_source_and_sink(case: Case) -> None:
-    def fed() -> None:
-        with running(copy(case)) as query:
-            query.processAllAvailable()
-            for number in range(2, 5):
-                case.driver.run(f"INSERT INTO ice.{case.db}.sink VALUES ({number}, 'foreign')")
-                feed(case, number)
-                feed(case, number)
-                query.processAllAvailable()
+    def both(number: int) -> None:
+        case.driver.run(f"INSERT INTO ice.{case.db}.sink VALUES ({number}, 'foreign')")
+        feed(case, number)
+        feed(case, number)
 
-    found = commits(case.told_of(fed))
+    found = commits(case.told_of(lambda: run_fed(copy(case), *(partial(both, number) for number in range(2, 5)))))
     reached = ranges(found)
     assert [since for since, _ in reached[1:]] == [at for _, at in reached[:-1]]
     assert reached[-1][1] == snapshots(case, "source")[-1]

@@ -6,14 +6,15 @@ Truth: the tables' own snapshots, and rows that name the batch which wrote them.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from headwater.events import Committed, Gap, JobStarted, JobStatus, ReadMode, StartReason
+from headwater.events import Gap, JobStarted, JobStatus, ReadMode, StartReason
 from tests.matrix.harness import PAIMON, Driver, driver_with, edges, of, the
-from tests.matrix.streams import Case, Start, barriers, commits, running, statuses
+from tests.matrix.streams import Case, Start, barriers, commits, ranges, run_fed, statuses
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,11 +58,6 @@ def feed(case: Case, number: int) -> None:
     case.driver.run(f"INSERT INTO pai.{case.db}.source VALUES ({number}, 'b')")
 
 
-def ranges(found: list[Committed]) -> list[tuple[int | None, int | None]]:
-    read = [each.inputs[0] for each in found]
-    return [(each.since.snapshot if each.since else None, each.snapshot) for each in read]
-
-
 def rows_of(case: Case, snapshot: int) -> set[int]:
     """What a snapshot added."""
     frame = case.spark.read.format("paimon").option("incremental-between", f"{snapshot - 1},{snapshot}")
@@ -69,14 +65,7 @@ def rows_of(case: Case, snapshot: int) -> set[int]:
 
 
 def test_three_batches_and_a_restart(case: Case) -> None:
-    def fed() -> None:
-        with running(copy(case)) as query:
-            query.processAllAvailable()
-            for number in (2, 3):
-                feed(case, number)
-                query.processAllAvailable()
-
-    told = case.told_of(fed)
+    told = case.told_of(lambda: run_fed(copy(case), *(partial(feed, case, number) for number in (2, 3))))
     found = commits(told)
     assert ranges(found) == [(None, 1), (1, 2), (2, 3)]
     assert [each.inputs[0].mode for each in found] == [ReadMode.STATE, ReadMode.CHANGES, ReadMode.CHANGES]
@@ -95,15 +84,11 @@ def test_three_batches_and_a_restart(case: Case) -> None:
 
 
 def test_others_commit_to_the_sink(case: Case) -> None:
-    def fed() -> None:
-        with running(copy(case)) as query:
-            query.processAllAvailable()
-            for number in range(2, 5):
-                case.driver.run(f"INSERT INTO pai.{case.db}.sink VALUES ({number * 100}, 'foreign')")
-                feed(case, number)
-                query.processAllAvailable()
+    def both(number: int) -> None:
+        case.driver.run(f"INSERT INTO pai.{case.db}.sink VALUES ({number * 100}, 'foreign')")
+        feed(case, number)
 
-    found = commits(case.told_of(fed))
+    found = commits(case.told_of(lambda: run_fed(copy(case), *(partial(both, number) for number in range(2, 5)))))
     assert ranges(found) == [(None, 1), (1, 2), (2, 3), (3, 4)]
     assert [rows_of(case, each.outputs[0].snapshot or 0) for each in found] == [{1}, {2}, {3}, {4}]
 

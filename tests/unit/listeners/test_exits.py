@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+# Who starts the tests in the background may have them ignore a hang-up, and children inherit that.
 WATCH = """
 import atexit, functools, os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from headwater.listeners.installation.exits import Exits
 def say(what, ending): print([what, ending.status.value, ending.signal, ending.exit_code], flush=True)
 exits = Exits(lambda ending: say("killed", ending))
