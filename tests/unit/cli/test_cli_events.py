@@ -224,6 +224,7 @@ def lines_of(process: subprocess.Popen[str], count: int) -> list[int]:
     return sequences(process.stdout.readline() for _ in range(count))
 
 
+@pytest.mark.slow
 def test_tail_follows_also_what_is_new_and_ends_on_ctrl_c(log: Path) -> None:
     with tailing("--from", f"log:{log}", "--from-start") as process:
         assert lines_of(process, len(EXAMPLES)) == SEQUENCES

@@ -299,6 +299,7 @@ class TestLearnedSchemas:
         assert book.learn(first.text) == first
         assert [book.find(s.fingerprint) for s in (first, second, third, fourth)] == [first, second, None, fourth]
 
+    @pytest.mark.slow
     def test_a_flood_takes_bounded_memory_and_passes(self) -> None:
         book = SchemaBook()
         flood = [record(field(["int"] * 33_000, f"f{n}"), name="Heartbeat", version=n) for n in range(25)]

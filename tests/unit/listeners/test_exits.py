@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
 # Who starts the tests in the background may have them ignore a hang-up, and children inherit that.
 WATCH = """
 import atexit, functools, os, signal, sys

@@ -79,6 +79,7 @@ def test_what_a_dead_process_left_half_made_is_cleared(tmp_path: Path) -> None:
     assert not half.exists()
 
 
+@pytest.mark.slow
 def test_who_comes_second_waits_says_so_and_takes_what_the_first_has_made(tmp_path: Path) -> None:
     code = """
 import sys
