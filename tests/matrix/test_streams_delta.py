@@ -359,6 +359,23 @@ def test_a_function_that_fails_after_a_commit_and_runs_again(case: Case) -> None
     assert [o.snapshot for o in again[0].outputs] == [1, 0]
 
 
+def test_offsets_that_nobody_has_any_more(case: Case) -> None:
+    """A restarted query whose checkpoint loses them while its batch runs: a Gap, and no guess of a state."""
+    told = case.told(copy(case))
+    feed(case, 2)
+
+    def lose(frame: DataFrame, number: int) -> None:
+        for file in (case.checkpoint() / "offsets").iterdir():
+            file.unlink()
+        frame.write.insertInto(f"{case.db}.sink")
+
+    again = case.told(lambda: case.writer(stream(case)).foreachBatch(lose).start())
+    found = commits(again)
+    assert made(commits(told)) + made(found) == [1, 2]
+    known = [each.inputs[0].since for each in found if each.inputs[0].snapshot is not None]
+    assert known == [Since(snapshot=1)] or (known == [] and len(of(Gap, again)) == 1)
+
+
 def test_a_query_that_fails(case: Case) -> None:
     frame = stream(case).selectExpr("CAST(raise_error('broken row') AS BIGINT) AS id", "v")
 

@@ -74,6 +74,7 @@ final class Stream {
         Json json = new Json().openList();
         for (int i = 0; i < leaves.size(); i++) {
             Object[] range = i < running.size() ? (Object[]) asked.get(running.get(i)) : null;
+            if (range == null && (ends == null || batch > 0 && starts == null)) return null;  // not: it gave nothing, or all
             String end = ends == null ? json(range == null ? null : range[1]) : json(ends.offsets().apply(i));
             String start = starts == null ? json(range == null ? null : range[0]) : json(starts.offsets().apply(i));
             took.add(new Object[] {leaves.get(i), start, end});

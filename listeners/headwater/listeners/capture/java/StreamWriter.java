@@ -89,7 +89,9 @@ final class StreamWriter {
 
     private static String offsets(Stream stream, PlanWriter shape, long batch, LogicalPlan plan, Json json) {
         try {
-            return stream.offsets(shape, batch, plan);
+            String found = stream.offsets(shape, batch, plan);
+            if (found == null) json.entry("unknown", "the checkpoint doesn't have its offsets any more");
+            return found;
         } catch (Throwable e) {
             json.entry("unknown", e.toString());
             return null;
