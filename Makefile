@@ -1,6 +1,6 @@
 # Every target sets up what it needs: .venv in this checkout, from requirements/*.lock. Caches are outside of it.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-spark4 bench format lock schemas build clean base dev
+.PHONY: help demo check test test-spark4 bench format lock schemas migrations build clean base spark dev
 
 BIN := .venv/bin
 # Any Python 3 can start tools/bootstrap.py, which looks for one to build on: PYTHON if given, else the best it finds.
@@ -12,7 +12,7 @@ SETUP = @test -n "$(STARTER)" || { echo "no Python found: install Python 3.10, 3
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-20s%s\n", $$1, $$2}'
 
-demo: base ## See it work
+demo: spark ## See it work
 	@$(BIN)/headwater demo
 
 check: dev ## Format, lint, types, layers, fast tests; under a minute
@@ -37,6 +37,9 @@ lock: base ## Write requirements/*.lock anew from pyproject.toml; UPGRADE=1 take
 schemas: dev ## Write the Avro schemas anew from the event models
 	@$(BIN)/python -m tools.schemas
 
+migrations: dev ## Write the store's first migration anew from its tables, as long as no release has it
+	@$(BIN)/python -m tools.migrations
+
 build: dev ## Make dist/*.tar.gz and, from it, dist/*.whl
 	@rm -rf dist && $(BIN)/python -m build --no-isolation
 
@@ -46,6 +49,9 @@ clean: ## Remove whatever make has made in this checkout
 
 base:
 	$(SETUP) base
+
+spark:
+	$(SETUP) demo
 
 dev:
 	$(SETUP) dev

@@ -48,6 +48,24 @@ def mariadb() -> Iterator[Service]:
         yield service
 
 
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.database),
+        pytest.param("mariadb", marks=pytest.mark.database),
+    ]
+)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where a lineage store can be, on each kind of database: there is nothing in it yet."""
+    from tests.stores import own_database
+
+    if request.param == "sqlite":
+        yield str(tmp_path / "store.db")
+    else:
+        with own_database(request.getfixturevalue(request.param)) as url:
+            yield url
+
+
 @pytest.fixture(scope="session")
 def java_home() -> Path:
     """The home of a Java 17 or newer, for JAVA_HOME."""

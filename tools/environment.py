@@ -1,7 +1,8 @@
 """The checkout's own virtual environment, .venv: made once, brought up to the lock files, believed only when finished.
 
-Levels: `base` is what `make demo` needs, `dev` is everything that checks, tests and benchmarks need. A stamp written as
-the very last step says what is installed; while it is missing or says something else, make repairs or rebuilds.
+Levels: `base` is what headwater itself needs, `demo` also what `make demo` runs on, `dev` is everything that checks,
+tests and benchmarks need. A stamp written as the very last step says what is installed; while it is missing or says
+something else, make repairs or rebuilds.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PYTHON = VENV / "bin" / "python"
 STAMP = VENV / ".finished.json"
 UNFINISHED = VENV / ".unfinished"
 LOCKS = ROOT / "requirements"
-LEVELS = ("base", "dev")
+LEVELS = ("base", "demo", "dev")
 HINT = "packages come from the index that pip is configured for (pip config list): can this machine reach it?"
 OWN_VERSION = ".".join(map(str, sys.version_info[:2]))
 # The tables of pyproject.toml that say what an installation looks like.

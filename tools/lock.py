@@ -1,6 +1,7 @@
 """`make lock`: the exact pins of every environment, with hashes, from the ranges in pyproject.toml.
 
-dev.lock is the whole; base.lock is a part of it with the same versions. UPGRADE=1 takes the newest of everything.
+dev.lock is the whole; base.lock and demo.lock are parts of it with the same versions. UPGRADE=1 takes the newest of
+everything.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ PORTABLE = ["--no-emit-index-url", "--no-annotate", "--custom-compile-command", 
 LOCKS = {
     "dev": ["pyproject.toml", "--extra", "dev", "--constraints", PINS],
     "base": ["pyproject.toml", "--group", "editable", "--constraints", "requirements/dev.lock"],
+    "demo": ["pyproject.toml", "--extra", "demo", "--group", "editable", "--constraints", "requirements/dev.lock"],
     "build": ["requirements/build.txt"],
     "spark4": ["requirements/spark4.txt"],
     "installer": ["requirements/installer.txt"],

@@ -13,7 +13,7 @@ from tools import environment, spark4
 
 # A file stays in one worker, so that what its tests share, a Spark session say, starts once.
 PARALLEL = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
-COVERAGE = ["--cov", "--cov-branch", "--cov-report", "term"]
+COVERAGE = ["--cov", "--cov-branch", "--cov-report", "term", "-p", "tools.whole_coverage"]
 
 
 def main() -> int:

@@ -297,6 +297,39 @@ def _renamed(record: Record) -> Record:
 
 
 Case = Callable[[Any], None]
+
+
+class Simplifying(DurableMemoryListener):
+    """Leaves out what it doesn't need itself."""
+
+    def handle(self, batch: Batch) -> Position | None:
+        return super().handle(Batch([_changed(each, headers=each.headers[:-2] + each.headers[-1:]) for each in batch]))
+
+
+class Knowing(DurableMemoryListener):
+    """Puts its own word for what it doesn't know."""
+
+    def handle(self, batch: Batch) -> Position | None:
+        return super().handle(Batch([_changed(each, headers=tuple(map(_known, each.headers))) for each in batch]))
+
+
+class Narrow(DurableMemoryListener):
+    """Has room for so much."""
+
+    def handle(self, batch: Batch) -> Position | None:
+        return super().handle(Batch([_changed(each, data=each.data[:65_535]) for each in batch]))
+
+
+def _changed(record: Record, **changes: Any) -> Record:
+    kept: dict[str, Any] = {"data": record.data, "headers": record.headers, **changes}
+    return Record(record.position, kept["data"], record.key, kept["headers"], record.decode)
+
+
+def _known(header: tuple[str, bytes]) -> tuple[str, bytes]:
+    name, value = header
+    return (name, b"UNKNOWN") if name == "family" and value == b"LATER" else header
+
+
 PLAIN: list[tuple[type[Any], Case, str]] = [
     (Nothing, PlainSuite.test_it_is_a_listener, "is missing"),
     (Forgetful, PlainSuite.test_what_it_was_told_is_there_after_a_flush, "never arrived"),
@@ -334,6 +367,9 @@ DURABLE: list[tuple[type[Any], Case, str]] = [
     (AlwaysDoneDurable, DurableSuite.test_closing_keeps_to_its_time_when_nothing_answers, "never arrived"),
     (Choking, DurableSuite.test_an_event_of_a_later_version_stops_nothing, "what is this"),
     (PassingOver, DurableSuite.test_an_event_of_a_later_version_stops_nothing, "never arrived"),
+    (Simplifying, DurableSuite.test_events_arrive_as_they_were, "was changed on its way"),
+    (Knowing, DurableSuite.test_what_is_not_known_here_arrives_as_it_was, "was changed on its way"),
+    (Narrow, DurableSuite.test_a_large_event_arrives, "was changed on its way"),
 ]
 
 

@@ -15,6 +15,7 @@ from headwater.events.envelope import Event, EventId
 from headwater.spi import Batch, Position, Record
 from headwater.testing.listeners import BRIEF, DurableListenerContract, ListenerContract
 from headwater.testing.memory import DurableMemoryListener, MemoryListener, MemoryTarget
+from headwater.testing.publishers import PassedOn, PublisherContract
 
 
 class TestMemoryListener(ListenerContract):
@@ -38,7 +39,7 @@ class TestMemoryListener(ListenerContract):
         return self.target.stalling()
 
 
-class TestDurableMemoryListener(DurableListenerContract):
+class TestDurableMemoryListener(PublisherContract):
     @pytest.fixture(autouse=True)
     def _target(self) -> None:
         self.target: MemoryTarget[Record] = MemoryTarget()
@@ -46,8 +47,8 @@ class TestDurableMemoryListener(DurableListenerContract):
     def create(self) -> Any:
         return DurableMemoryListener(self.target)
 
-    def delivered(self, listener: Any) -> list[EventId]:
-        return [record.event_id for record in self.target.items]
+    def passed_on(self, listener: Any) -> list[PassedOn]:
+        return [PassedOn(record.key, dict(record.headers), record.data) for record in self.target.items]
 
     def refusing(self) -> AbstractContextManager[None]:
         return self.target.refusing()
@@ -139,9 +140,24 @@ class Transactional:
         return not self._has_given_up
 
 
-class TestTransactionalListener(TestDurableMemoryListener):
+class TestTransactionalListener(DurableListenerContract):
+    """A store: what it is told becomes something else there."""
+
     ordered = False
     passes_unknown_on = False
+
+    @pytest.fixture(autouse=True)
+    def _target(self) -> None:
+        self.target: MemoryTarget[Record] = MemoryTarget()
+
+    def delivered(self, listener: Any) -> list[EventId]:
+        return [record.event_id for record in self.target.items]
+
+    def refusing(self) -> AbstractContextManager[None]:
+        return self.target.refusing()
+
+    def stalling(self) -> AbstractContextManager[None]:
+        return self.target.stalling()
 
     def create(self) -> Transactional:
         return Transactional(self.target)

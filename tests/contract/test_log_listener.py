@@ -18,8 +18,8 @@ from typing_extensions import Buffer
 from headwater.events.envelope import EventId
 from headwater.journal import JournalReader, LocalLog, OsFiles, Record
 from headwater.publishers.log import LogFactory, LogListener
-from headwater.testing.listeners import DurableListenerContract
 from headwater.testing.memory import MemoryContext
+from headwater.testing.publishers import PassedOn, PublisherContract
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def id_of(record: Record) -> EventId:
     return EventId(UUID(headers["producer"].decode()), int(headers["sequence"]))
 
 
-class TestLogListener(DurableListenerContract):
+class TestLogListener(PublisherContract):
     configuration: ClassVar[dict[str, str]] = {}
 
     @pytest.fixture(autouse=True)
@@ -74,8 +74,8 @@ class TestLogListener(DurableListenerContract):
         keys = {"dir": str(self.directory), **self.configuration}
         return LogFactory(self.disk).create(MemoryContext("log", keys, self.executor))
 
-    def delivered(self, listener: Any) -> list[EventId]:
-        return [id_of(record) for record in records_of(self.directory)]
+    def passed_on(self, listener: Any) -> list[PassedOn]:
+        return [PassedOn(each.key or b"", dict(each.headers), each.value) for each in records_of(self.directory)]
 
     @contextmanager
     def refusing(self) -> Generator[None]:

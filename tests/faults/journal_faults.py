@@ -19,6 +19,7 @@ from typing import ParamSpec, TypeVar
 from typing_extensions import Buffer
 
 from headwater.journal import (
+    Compacted,
     Cursor,
     Entry,
     Fsync,
@@ -169,7 +170,7 @@ class Ledger:
 
 
 class Workload:
-    """Opens, appends one and many, rolls, reads, commits, trims, closes and opens again; tells the ledger each step.
+    """Opens, appends one and many, rolls, compacts, reads, commits, trims, closes, opens again; the ledger is told.
 
     What fails with a StorageError is gone past, as a program would; any other error is the journal's fault.
     """
@@ -179,10 +180,17 @@ class Workload:
         self._files = files
         self._ledger = ledger
         self._options = JournalOptions(
-            fsync=fsync, fsync_interval=60, segment_bytes=420, max_bytes=None, drop_consumed=True, reserve_bytes=4096
+            fsync=fsync,
+            fsync_interval=60,
+            segment_bytes=420,
+            max_bytes=None,
+            drop_consumed=True,
+            compact_after=0,
+            reserve_bytes=4096,
         )
         self._journal: Journal | None = None
         self._made = 0
+        self.compacted: list[Compacted] = []
         self.errors: list[StorageError] = []
         self.after_each: Callable[[], object] = list
 
@@ -190,8 +198,10 @@ class Workload:
         """The whole script."""
         self.one(3)
         self.many(7)
+        self.compact()
         self.consume(4)
         self.one(1)
+        self.compact()
         self.flush()
         self.close()
         self.one(2)
@@ -213,6 +223,11 @@ class Workload:
 
     def consume(self, count: int) -> None:
         self._attempt(lambda journal: self._consume(journal, count))
+
+    def compact(self) -> None:
+        """Not with every kind of fsync: it brings what it writes to the disk itself."""
+        if self._options.fsync is Fsync.NONE:
+            self._attempt(lambda journal: self.compacted.extend(iter(journal.compact, None)))
 
     def flush(self) -> None:
         self._attempt(lambda journal: journal.flush())

@@ -65,6 +65,7 @@ def ends(records: list[Record]) -> dict[EventId, JobStatusChanged]:
 
 
 @pytest.mark.parametrize(("delivered", "lines"), [(0, 60), (40, 150), (CUT, CUT)])
+@pytest.mark.slow
 def test_the_next_driver_delivers_what_a_killed_one_told(tmp_path: Path, delivered: int, lines: int) -> None:
     """After so many of them the spool has been cut: the runs' beginnings are no longer in it."""
     spools = tmp_path / "spools"
@@ -95,6 +96,7 @@ def test_the_next_driver_delivers_what_a_killed_one_told(tmp_path: Path, deliver
     assert made[0].records == [], "what a dead driver left has an instance of its own"
 
 
+@pytest.mark.slow
 def test_a_shipper_that_is_killed_too_changes_nothing(tmp_path: Path) -> None:
     """The first shipper tells the ends and delivers a part; the second makes the same events, and tells them once."""
     spools = tmp_path / "spools"
@@ -109,7 +111,7 @@ def test_a_shipper_that_is_killed_too_changes_nothing(tmp_path: Path) -> None:
     deliver: list[Callable[[], Any]] = [Taking, Stopping]
     with bus_of(spools, {"noting": lambda _: (deliver.pop(0) if deliver else Stopping)()}) as bus:
         until(lambda: ends(first.records))
-        assert bus.stop(2)
+        assert bus.stop(60)
     assert len([each for each in spools.iterdir() if each.is_dir()]) == 1
     instances = [Taking(), second]
     with bus_of(spools, {"noting": lambda _: instances.pop(0)}) as bus:
@@ -161,7 +163,7 @@ def test_what_nobody_ships_takes_bounded_room_and_its_going_is_told(tmp_path: Pa
             each.name.removeprefix("application_1-") for each in left[:2]
         ]
         assert [each.exists() for each in left] == [False, False, True]
-        assert bus.flush(5)
+        assert bus.flush(60)
 
 
 def test_a_shared_directory_takes_what_is_not_delivered(tmp_path: Path) -> None:

@@ -30,6 +30,12 @@ def open_descriptors() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
+@pytest.fixture(autouse=True)
+def _two_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the workload has few segments."""
+    monkeypatch.setattr("headwater.journal.compaction.MERGED_AT_ONCE", 2)
+
+
 def count_calls(directory: Path, fsync: Fsync) -> int:
     files, ledger = FaultyFiles(), Ledger()
     workload = Workload(directory, files, ledger, fsync)
@@ -37,6 +43,7 @@ def count_calls(directory: Path, fsync: Fsync) -> int:
     workload.close()
     assert not workload.errors
     assert len(ledger.acknowledged) == 17
+    assert fsync is Fsync.ALWAYS or {each.segments for each in workload.compacted} >= {1, 2}
     return files.calls
 
 
@@ -67,6 +74,7 @@ def run_with_fault(directory: Path, fsync: Fsync, files: FaultyFiles) -> None:
 
 
 @pytest.mark.parametrize(("fsync", "fault", "lasting"), CASES, ids=lambda each: getattr(each, "name", str(each)))
+@pytest.mark.slow
 def test_every_call_fails_once(tmp_path: Path, fsync: Fsync, fault: Fault, lasting: int) -> None:
     calls = count_calls(tmp_path / "sound", fsync)
     assert calls > 100

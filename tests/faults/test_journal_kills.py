@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from headwater.journal import Fsync, Journal, JournalOptions, JournalReader, Record, Why
-from tests.faults.journal_faults import Fault, Ledger, check_law, read_all
+from tests.faults.journal_faults import Fault, FaultyFiles, Ledger, check_law, read_all
 from tests.faults.journal_victim import read_ledger
 
-OPTIONS = JournalOptions(fsync=Fsync.NONE, segment_bytes=420, max_bytes=None, reserve_bytes=0)
+OPTIONS = JournalOptions(fsync=Fsync.NONE, segment_bytes=420, max_bytes=None, compact_after=0, reserve_bytes=0)
 QUICK = [(Fsync.NONE, Fault.KILL_WITHIN)]
 THOROUGH = [
     (fsync, fault)
@@ -37,10 +37,12 @@ def check_leftover(directory: Path, ledger: Ledger) -> None:
     """A reader that was there before the recovery, the journal opened by the next writer, and one after it."""
     with JournalReader.open(directory).tail(0) as live:
         seen, _ = read_all(live)
-        with Journal.open(directory, OPTIONS) as journal:
+        with Journal.open(directory, OPTIONS, files=FaultyFiles()) as journal:
             assert journal.recovered is None or journal.recovered.corrupt == 0
             ledger.attempt([b"next"])
             ledger.acknowledge(journal.append(b"next"), b"next")
+            while journal.compact() is not None:
+                pass
             with journal.cursor("reader") as cursor:
                 assert cursor.committed <= ledger.committed
                 rest, lost = read_all(cursor)
@@ -53,9 +55,11 @@ def check_leftover(directory: Path, ledger: Ledger) -> None:
     check_law(ledger, records, begin=ledger.committed)
     assert all(why is Why.DROPPED and following <= ledger.committed for _, following, why in lost), lost
     assert seen[len(seen) - len(records) :] == records
+    assert not list(directory.glob("*.new"))
 
 
 @pytest.mark.parametrize(("fsync", "fault"), CASES, ids=lambda each: each.name)
+@pytest.mark.slow
 def test_a_writer_killed_at_every_call(tmp_path: Path, fsync: Fsync, fault: Fault) -> None:
     calls = kill_at_every_call(tmp_path, fsync, fault)
     assert calls > 100

@@ -66,6 +66,7 @@ def write_and_die(directory: Path, fsync: Fsync, lines: int) -> int:
 
 
 @pytest.mark.parametrize("fsync", [Fsync.INTERVAL, Fsync.ALWAYS])
+@pytest.mark.slow
 def test_a_reader_beside_writers_that_are_killed(tmp_path: Path, fsync: Fsync) -> None:
     options = JournalOptions(fsync=Fsync.NONE, reserve_bytes=0)
     with JournalReader.open(tmp_path).tail(0) as tail:

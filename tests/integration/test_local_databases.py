@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -64,6 +65,19 @@ def test_killed_and_restarted_it_keeps_what_was_committed(server: Server) -> Non
         assert run(address, "SELECT count(*) FROM kept") == 2
         database.restart()  # also in order, while it runs
         assert run(address, "SELECT count(*) FROM kept") == 2
+
+
+def test_a_directory_given_keeps_the_port_unless_somebody_else_has_it(open_directory: Path) -> None:
+    with PostgresServer(directory=open_directory, durable=False) as database:
+        first = database.address
+    with PostgresServer(directory=open_directory, durable=False) as database:
+        assert database.address == first
+    with socket.create_server(("127.0.0.1", int(first.rpartition(":")[2].partition("/")[0]))):  # noqa: SIM117
+        with PostgresServer(directory=open_directory, durable=False) as database:
+            second = database.address
+    assert second != first
+    with PostgresServer(directory=open_directory, durable=False) as database:
+        assert database.address == second
 
 
 @BOTH

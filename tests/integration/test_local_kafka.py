@@ -76,7 +76,7 @@ def test_it_keeps_what_it_acknowledged_over_a_kill_and_over_another_start(tmp_pa
         assert broker.address == address
         assert broker.pid != first
         assert consume(config, "kept", 10_000) == numbered(10_000)
-    with KafkaServer(directory=tmp_path) as again:  # most likely on another port
+    with KafkaServer(directory=tmp_path) as again:  # on the same ports
         assert cluster_of(again) == cluster
         assert consume(again.client_config(), "kept", 10_000) == numbered(10_000)
 

@@ -663,7 +663,7 @@ def test_change_feed(place: Place, start: int, end: int | None, since: int | Non
 
 def test_vacuum_by_the_api_is_told_without_a_statement(place: Place) -> None:
     told = told_of(lambda spark, place: delta_table(spark, place).vacuum(), place)
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while not of(Committed, told) and time.monotonic() < until:
         told += place.driver.told()
 

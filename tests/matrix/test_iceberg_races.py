@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headwater.events import Gap
+from headwater.events import Committed, Gap
 from headwater.listeners.capture.telling import Teller
+from tests.faults.capture_kit import compiled
 from tests.matrix import iceberg_race
 from tests.matrix.harness import ICEBERG, Driver, driver_with, of
 from tests.matrix.iceberg_race import check, in_threads, made_in, race, tables_of, write
+from tests.matrix.iceberg_truth import metadata_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +38,47 @@ def test_threads_of_one_session(driver: Driver) -> None:
     check(driver, db, told, 4 * 5 * 2)
     assert not of(Gap, told)
     assert made_in(driver, db) == 4 * 5 * 2
+
+
+BETWEEN = """
+package headwatertest;
+
+public class Between implements org.apache.iceberg.events.Listener {
+    private org.apache.iceberg.Table table;
+    private boolean done;
+
+    public void of(Object session, String name) throws Exception {
+        table = org.apache.iceberg.spark.Spark3Util.loadIcebergTable((org.apache.spark.sql.SparkSession) session, name);
+        org.apache.iceberg.events.Listeners.register(this, org.apache.iceberg.events.ScanEvent.class);
+    }
+
+    /** Somebody commits: the same file once more. */
+    public void notify(Object event) {
+        if (done || !((org.apache.iceberg.events.ScanEvent) event).tableName().equals(table.name())) return;
+        done = true;
+        Object file = table.currentSnapshot().addedDataFiles(table.io()).iterator().next();
+        table.newAppend().appendFile((org.apache.iceberg.DataFile) file).commit();
+    }
+}
+"""
+
+
+def test_somebody_commits_while_a_scan_is_planned(driver: Driver) -> None:
+    """Iceberg asks for the table's snapshot to report it, and again to read it."""
+    db = tables_of(driver)
+    driver.run(f"INSERT INTO ice.{db}.r VALUES (1)")
+
+    def work(spark: SparkSession) -> None:
+        session: Any = spark
+        compiled(spark, BETWEEN).of(session._jsparkSession, f"ice.{db}.r")
+        spark.sql(f"INSERT INTO ice.{db}.w0 SELECT 'me', cast(count(n) AS INT) FROM ice.{db}.r WHERE n >= 0")
+
+    told = driver.told(work)
+    truth = metadata_at(driver.warehouse / "ice" / db / "r")
+    (committed,) = of(Committed, told)
+    (row,) = driver.rows(f"SELECT n FROM ice.{db}.w0")
+    assert row.n == 2, "what was committed in between is what was read"
+    assert [each.snapshot for each in committed.inputs] == [truth.ids[-1]]
 
 
 @pytest.mark.long

@@ -62,7 +62,8 @@ class Broker:
         self.servers = servers
         self.otherwise = servers.replace("127.0.0.1", "localhost")
         self._admin = AdminClient({"bootstrap.servers": servers})
-        self._producer = Producer({"bootstrap.servers": servers, "acks": "all"})
+        # Idempotent, else a retry can turn records round.
+        self._producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True})
 
     def topic(self, name: str, *partitions: Sequence[int]) -> str:
         """A topic with records at these times in each of its partitions."""

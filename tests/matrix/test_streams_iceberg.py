@@ -79,7 +79,7 @@ def test_three_batches_and_a_restart(case: Case) -> None:
     first, second, third = snapshots(case, "source")
     assert ranges(found) == [(None, first), (first, second), (second, third)]
     assert all(each.inputs[0].version is None for each in found)
-    assert {each.inputs[0].mode for each in found} == {ReadMode.CHANGES}
+    assert [each.inputs[0].mode for each in found] == [ReadMode.STATE, ReadMode.CHANGES, ReadMode.CHANGES]
     assert [each.barrier for each in found] == barriers(case.checkpoint(), [0, 1, 2])
     started = the(JobStarted, told).starts_at[0]
     assert (started.snapshot, started.reason) == (first, StartReason.EARLIEST)

@@ -91,7 +91,7 @@ def checkout(tmp_path: Path) -> Checkout:
     root = tmp_path / "small checkout"
     shutil.copytree(ROOT / "tools", root / "tools", ignore=shutil.ignore_patterns("__pycache__"))
     (root / "requirements").mkdir()
-    for name in ("base", "dev", "build", "virtualenv"):
+    for name in ("base", "demo", "dev", "build", "virtualenv"):
         (root / f"requirements/{name}.lock").write_text("# nothing\n")
     shutil.copy(ROOT / "requirements/installer.lock", root / "requirements")
     (root / "pyproject.toml").write_text(PYPROJECT)

@@ -31,6 +31,27 @@ def test_every_room_can_be_imported_without_an_extra(installed: Path, tmp_path: 
     run(installed, "-W", "error", "-c", imports, cwd=tmp_path)
 
 
+STORE = """
+from importlib.util import find_spec
+from headwater.errors import ConfigurationError
+from headwater.lineage.store import open_store
+
+assert find_spec("alembic") is None
+for _ in range(2):
+    open_store("store.db").close()
+try:
+    open_store("jdbc:postgresql://host/lineage")
+except ConfigurationError as e:
+    print(e)
+"""
+
+
+def test_a_store_is_made_without_an_extra(installed: Path, tmp_path: Path) -> None:
+    """And the one that is missing is named."""
+    assert "pip install 'headwater[postgres]'" in run(installed, "-W", "error", "-c", STORE, cwd=tmp_path)
+    assert (tmp_path / "store.db").stat().st_size > 0
+
+
 def test_an_installation_brings_no_pyspark_and_never_moves_one(installed: Path, uv: Path, wheel: Path) -> None:
     """On a cluster pyspark is already there, at a version that isn't ours to choose."""
     assert "pyspark" not in run(uv, "pip", "list", "--python", installed)

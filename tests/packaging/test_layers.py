@@ -91,6 +91,7 @@ def broken(report: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("folder", "imported", "contract"), FORBIDDEN)
+@pytest.mark.slow
 def test_a_forbidden_import_breaks_its_contract(copy: Path, folder: str, imported: str, contract: str) -> None:
     plant(copy, folder, imported)
     assert broken(lint(copy)) == {contract}

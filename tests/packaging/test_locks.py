@@ -42,7 +42,7 @@ def test_base_is_a_part_of_dev() -> None:
     assert {name for name, versions in base.items() if not versions <= dev.get(name, set())} == set()
 
 
-@pytest.mark.parametrize(("level", "extra"), [("base", ""), ("dev", "dev")])
+@pytest.mark.parametrize(("level", "extra"), [("base", ""), ("demo", "demo"), ("dev", "dev")])
 def test_whatever_we_require_is_locked_within_its_range(level: str, extra: str) -> None:
     locked = pins(ROOT / f"requirements/{level}.lock")
     required = [Requirement(text) for text in distribution("headwater").requires or []]

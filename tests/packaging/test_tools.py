@@ -6,11 +6,12 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.packaging.house import ROOT, run
-from tools import bench, check, progress
+from tools import bench, check, environment, progress
 
 
 def python(code: str) -> list[str]:
@@ -63,6 +64,29 @@ def test_check_passes_when_all_steps_do(monkeypatch: pytest.MonkeyPatch, capsys:
     assert "all passed (" in capsys.readouterr().out
 
 
+def test_check_imports_the_files_that_can_have_fast_tests_once(tmp_path: Path) -> None:
+    one, other = check.halves(check.fast_files())
+    assert sorted([*one, *other]) == check.fast_files()
+    assert Path(__file__).resolve() in {path.resolve() for path in [*one, *other]}
+    for name, marks in {
+        "quick": "",
+        "slow": "pytestmark = [pytest.mark.slow]",
+        "some": "    pytestmark = slow",
+    }.items():
+        (tmp_path / f"test_{name}.py").write_text(f"import pytest\n{marks}\n")
+    (tmp_path / "matrix").mkdir()
+    (tmp_path / "matrix" / "test_spark.py").touch()
+    assert [path.stem for path in check.fast_files(tmp_path)] == ["test_quick", "test_some"]
+
+
+@pytest.mark.slow
+def test_what_check_does_not_import_has_no_fast_tests() -> None:
+    left_out = {*(environment.ROOT / "tests").rglob("test_*.py")} - {*check.fast_files()}
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-m", check.FAST, *map(str, sorted(left_out))]
+    done = subprocess.run(command, cwd=environment.ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout[-2000:]
+
+
 def test_bench_takes_names_and_refuses_unknown_ones() -> None:
     assert [path.stem for path in bench.chosen(["imports"])] == ["imports"]
     every = [path.stem for path in bench.chosen([])]
@@ -76,7 +100,7 @@ def test_help_lists_every_command_there_is() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     phony = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[0].split()
     listed = re.findall(r"^  make ([\w-]+)", run("make"), re.MULTILINE)
-    assert set(phony) - set(listed) == {"base", "dev"}
+    assert set(phony) - set(listed) == {"base", "spark", "dev"}
     assert {"demo", "check", "test", "bench", "help"} <= set(listed)
 
 

@@ -16,7 +16,25 @@ from tests.packaging.house import ROOT, SOURCE_ROOTS, only
 
 pytestmark = pytest.mark.xdist_group("packaging")
 HOOK_SOURCE, HOOK_LINE = "headwater/listeners/hook.pth", "headwater.pth"  # see test_hook_line.py
-EXTRAS = {"spark", "registry", "postgres", "mysql", "datahub", "atlas", "openlineage", "web", "local", "testing", "dev"}
+EXTRAS = {
+    *(
+        "spark",
+        "registry",
+        "postgres",
+        "mysql",
+        "store",
+        "datahub",
+        "atlas",
+        "openlineage",
+        "web",
+        "graph",
+        "metrics",
+        "local",
+        "demo",
+        "testing",
+    ),
+    "dev",
+}
 
 
 def tree_files() -> set[str]:

@@ -473,6 +473,7 @@ class TestStability:
         assert [value.hex() for value in PINNED.values()] == list(PINNED)
 
     @pytest.mark.parametrize("seed", ["0", "4711"])
+    @pytest.mark.slow
     def test_it_is_the_same_in_every_process(self, seed: str) -> None:
         code = "from tests.property.test_fingerprints import PINNED; print(*[v.hex() for v in PINNED.values()])"
         environment = {**os.environ, "PYTHONHASHSEED": seed}

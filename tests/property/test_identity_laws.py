@@ -355,6 +355,7 @@ LONG = [
 @pytest.mark.parametrize(
     "name", [*DIALECTS, "p6spy", "newdb", "mysql:/", "oracle:thin:@", "redshift:iam:/", "path", "table"]
 )
+@pytest.mark.slow
 def test_a_long_text_takes_no_long_time(name: str) -> None:
     for text in LONG:
         forms = {"path": f"s3://b/{text}", "table": "jdbc:postgresql://h/db"}

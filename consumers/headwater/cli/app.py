@@ -47,7 +47,8 @@ def run(name: str, arguments: Sequence[str], output: Output) -> int:
 
 def build_parser() -> Flags:
     """The flags that stand before the command."""
-    commands = [f"  {name:<10}{command.summary}" for name, command in COMMANDS.items()]
+    width = max(map(len, COMMANDS)) + 2
+    commands = [f"  {name:<{width}}{command.summary}" for name, command in COMMANDS.items()]
     codes = [f"  {code.value:<10}{meaning}" for code, meaning in MEANINGS.items()]
     epilog = "\n".join(["commands:", *commands, "", "exit codes:", *codes])
     parser = Flags("headwater", "Snapshot-exact lineage for Apache Spark.", epilog)

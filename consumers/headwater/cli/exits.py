@@ -13,6 +13,7 @@ class Exit(enum.IntEnum):
     DONE = 0
     FAILED = 1
     USAGE = 2
+    NOT_DRAINED = 3
     TRY_AGAIN = 75
     CONFIGURATION = 78
     INTERRUPTED = 130
@@ -23,6 +24,7 @@ MEANINGS = {
     Exit.DONE: "done",
     Exit.FAILED: "failed; trying the same again can't help",
     Exit.USAGE: "wrong usage",
+    Exit.NOT_DRAINED: "told to stop, and not done in time; what wasn't done yet comes again",
     Exit.TRY_AGAIN: "failed for now; trying again later may help",
     Exit.CONFIGURATION: "something in the configuration is wrong",
     Exit.INTERRUPTED: "interrupted",

@@ -28,25 +28,35 @@ class Flags(argparse.ArgumentParser):
         self, name: str, convert: Callable[[str], T], default: str | None, text: str, metavar: str | None = None
     ) -> None:
         """Add `--name`; `convert` raises ValueError with what is wrong, for a flag and a variable alike."""
-        variable = variable_of(name)
-        value = os.environ.get(variable, default)
+        variable, found = self.variable(name), self.found(name)
+        value = default if found is None else found
         shown = _shown(f"{text} [{variable}{'' if default is None else f', default {default}'}]")
-        self.add_argument(f"--{name}", type=_converter(name, convert), default=value, help=shown, metavar=metavar)
+        converter = _converter(name, variable, convert)
+        self.add_argument(f"--{name}", type=converter, default=value, help=shown, metavar=metavar)
 
     def flags(self, name: str, convert: Callable[[str], T], text: str, metavar: str) -> None:
         """Add `--name` that can be given several times; in the variable each value is a line."""
-        variable, converter = variable_of(name), _converter(name, convert)
+        variable = self.variable(name)
+        converter = _converter(name, variable, convert)
         self._many[name.replace("-", "_")] = _Many(variable, converter)
         shown = _shown(f"{text}; can be given several times [{variable}, a line for each]")
         self.add_argument(f"--{name}", type=converter, action="append", help=shown, metavar=metavar)
 
     def switch(self, name: str, text: str) -> None:
         """Add `--name` that takes no value; its variable is true or false."""
-        variable = variable_of(name)
-        value = os.environ.get(variable, "false").strip().lower()
+        variable = self.variable(name)
+        value = (self.found(name) or "false").strip().lower()
         if value not in _TRUE | _FALSE:
             self.error(f"{variable} is neither true nor false")
         self.add_argument(f"--{name}", action="store_true", default=value in _TRUE, help=_shown(f"{text} [{variable}]"))
+
+    def variable(self, name: str) -> str:
+        """The environment variable that help names."""
+        return variable_of(name)
+
+    def found(self, name: str) -> str | None:
+        """What is to hold where the flag isn't given."""
+        return os.environ.get(variable_of(name))
 
     def action(self, actions: Mapping[str, str], text: str) -> None:
         """Add the positional `action`, one of these, and what it is given."""
@@ -62,12 +72,12 @@ class Flags(argparse.ArgumentParser):
             self.error(self._too_much(unknown[0]))
         for name, many in self._many.items():
             if getattr(parsed, name) is None:
-                setattr(parsed, name, self._from_variable(many))
+                setattr(parsed, name, self._from_variable(name.replace("_", "-"), many))
         return parsed
 
-    def _from_variable(self, many: _Many) -> list[Any]:
+    def _from_variable(self, name: str, many: _Many) -> list[Any]:
         try:
-            return [many.convert(line) for line in os.environ.get(many.variable, "").splitlines() if line.strip()]
+            return [many.convert(line) for line in (self.found(name) or "").splitlines() if line.strip()]
         except argparse.ArgumentTypeError as error:
             self.error(str(error))
 
@@ -110,8 +120,8 @@ def pair(text: str) -> tuple[str, str]:
     return key.strip(), value
 
 
-def _converter(name: str, convert: Callable[[str], T]) -> Callable[[str], T]:
-    return _argument(convert, f" (given as --{name} or {variable_of(name)})")
+def _converter(name: str, variable: str, convert: Callable[[str], T]) -> Callable[[str], T]:
+    return _argument(convert, f" (given as --{name} or {variable})")
 
 
 def _argument(convert: Callable[[str], T], how: str = "") -> Callable[[str], T]:

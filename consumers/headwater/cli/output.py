@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, TextIO
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Protocol, TextIO
+
+if TYPE_CHECKING:  # not for commands that examine nothing
+    from headwater.spi import Finding
+
+_WIDTH: Final = 100
 
 
 class Output(Protocol):
@@ -19,6 +25,10 @@ class Output(Protocol):
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Give many things of one kind; every row has a value for every column."""
+
+    def findings(self, title: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """Give what an examination finds, each as it is found; what was given is yielded."""
+        ...
 
     def error(self, error: BaseException) -> None:
         """Tell why the command failed, on standard error."""
@@ -50,6 +60,12 @@ class TextOutput:
             aligned = [f"{c:>{w}}" if n else f"{c:<{w}}" for c, w, n in zip(row, widths, numeric, strict=True)]
             print(f"  {'  '.join(aligned)}".rstrip(), file=self._out)
 
+    def findings(self, title: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+        print(title, file=self._out)
+        for each in findings:
+            print(_laid_out(each), file=self._out, flush=True)
+            yield each
+
     def error(self, error: BaseException) -> None:
         print(f"headwater: {error}", file=self._err)
 
@@ -70,6 +86,12 @@ class JsonOutput:
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         self._give({"title": title, "rows": [dict(zip(columns, row, strict=True)) for row in rows]})
 
+    def findings(self, title: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+        for each in findings:
+            fields = {"step": each.step, "state": each.state.value, "words": each.words, "advice": each.advice or None}
+            self._give({"title": title, "finding": fields})
+            yield each
+
     def error(self, error: BaseException) -> None:
         print(json.dumps({"error": type(error).__name__, "message": str(error)}), file=self._err)
 
@@ -86,3 +108,12 @@ def _shown(value: object) -> str:
 
 def _is_numeric(column: Iterable[object]) -> bool:
     return all(isinstance(value, int | float) for value in column if value is not None)
+
+
+def _laid_out(finding: Finding) -> str:
+    """State and step, the words beside them, and below them what to do: on one line, so that it can be copied."""
+    head, indent = f"  {finding.state.value:<9} {finding.step:<14} ", " " * 27
+    lines = textwrap.wrap(
+        head + finding.words, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join([*lines, *([f"{indent}-> {finding.advice}"] if finding.advice else [])])

@@ -111,7 +111,7 @@ class KafkaServer(LocalServer):
         self._classpath = [str(java().executable), *self._jvm_options, "-cp", classpath]
         identity = self._workspace.path / "cluster.id"
         if not identity.exists():
-            cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            cluster = new_cluster()
             tool = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._write_settings((1, 2)))]
             run_tool(self._launch_as([*self._classpath, *tool, *self._format_arguments]))
             identity.write_text(cluster)
@@ -137,6 +137,14 @@ class KafkaServer(LocalServer):
 
     def _answer(self) -> str | None:
         return metadata_fault(self.client_config(), node=_NODE, cluster=self._cluster)
+
+
+def new_cluster() -> str:
+    """As Kafka makes them: one that began with a dash would be read as a flag."""
+    while True:
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not cluster.startswith("-"):
+            return cluster
 
 
 def metadata_fault(config: Mapping[str, Any], *, node: int | None = None, cluster: str | None = None) -> str | None:

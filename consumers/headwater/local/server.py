@@ -26,7 +26,8 @@ _PORT_TAKEN = "Address already in use"
 class LocalServer(ABC):
     """A real server as a child process of ours, on 127.0.0.1 only.
 
-    Without a `directory` its data live in a temporary one and go with it; with one, they are there again next time.
+    Without a `directory` its data live in a temporary one and go with it; with one, they are there again next time, on
+    the same ports unless somebody else has one of them by then.
     """
 
     name: str
@@ -94,6 +95,16 @@ class LocalServer(ABC):
             atexit.unregister(self.stop)
         self._process, self._place, self._ports = None, None, ()
 
+    @property
+    def log(self) -> Path:
+        """Where it writes its log."""
+        return self._workspace.log
+
+    @property
+    def gentle(self) -> signal.Signals:
+        """What stops it in order."""
+        return self._gentle
+
     def log_tail(self, lines: int = 40) -> str:
         """See Service."""
         return "" if self._place is None else tail(self._place.log, lines)
@@ -145,14 +156,17 @@ class LocalServer(ABC):
         if self._ports:  # a restart: the address was promised to stay
             self._launch()
             return
+        before = self._workspace.ports(self._ports_needed)
         for remaining in reversed(range(_PORT_TRIES)):
-            self._ports = free_ports(self._ports_needed)
+            self._ports = before or free_ports(self._ports_needed)
+            before = ()
             try:
                 self._launch()
             except PortTakenError:
                 if not remaining:
                     raise
             else:
+                self._workspace.keep_ports(self._ports)
                 return
 
     def _launch(self) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from headwater.local.account import Account, give, require_way_to
 
+_PORTS = "ports"
+
 
 class Workspace:
     """A directory given by the user, and then kept; or one made for this start, and then removed with the server."""
@@ -53,6 +55,17 @@ class Workspace:
             place.touch(mode=0o600)
             place.write_text(secrets.token_urlsafe(18))
         return place.read_text()
+
+    def ports(self, count: int) -> tuple[int, ...]:
+        """Return those of the last time, where so many are known: who was told an address can go on using it."""
+        place = self.path / _PORTS
+        told = place.read_text().split() if place.exists() else []
+        return tuple(map(int, told)) if len(told) == count and all(map(str.isdecimal, told)) else ()
+
+    def keep_ports(self, ports: tuple[int, ...]) -> None:
+        """Note them for the next time."""
+        if self.kept:
+            (self.path / _PORTS).write_text(" ".join(map(str, ports)))
 
     def remove(self) -> None:
         """Remove the directory unless it is to be kept."""

@@ -26,7 +26,7 @@ from headwater.events.keys import headers_of, key_of
 from headwater.spi import CALL_SECONDS, Batch, DurableListener, Listener, Position, Record
 from headwater.testing.examples import EXAMPLES
 
-PATIENCE = 30.0
+PATIENCE = 100.0
 """Seconds that a contract waits for what must come."""
 BRIEF = 0.2
 """Seconds that it gives where nothing can come."""
@@ -58,8 +58,10 @@ class _Contract(Generic[L]):
 
     ordered: ClassVar[bool] = True
     """Whether the target knows an order: then events of one key (`headwater.events.keys.key_of`) arrive in theirs."""
-    grace: ClassVar[float] = 2.0
-    """Seconds by which a call may overstay its time: machines that run tests are busy."""
+    grace: ClassVar[float] = 15.0
+    """Seconds by which a call may overstay its time: on a busy machine a thread that is awake waits for a processor,
+    for several seconds where disks stall too. So give your listener limits of its own (for connecting, say) that are
+    well above: one that waits for those instead of keeping to its time is found by that."""
 
     def create(self) -> L:
         """A new listener on the same target as the ones before it in the same test."""
@@ -283,7 +285,11 @@ class DurableListenerContract(_Contract[DurableListener]):
 
     def spool(self, events: Iterable[Event]) -> Handing:
         """A spool with these events, and a listener of its own to hand them to."""
-        return Handing(self, self.create(), batch(events).records)
+        return self.handing(batch(events).records)
+
+    def handing(self, records: Iterable[Record]) -> Handing:
+        """The same of records."""
+        return Handing(self, self.create(), tuple(records))
 
     def _after_a_restart(self, first: Handing, *, is_done: bool) -> None:
         """The next instance gets what is above the last answer, and then all is there."""

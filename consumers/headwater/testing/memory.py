@@ -205,10 +205,15 @@ class MemoryContext:
     executor: Executor
     application: Application = _APPLICATION
     clock: MemoryClock = field(default_factory=MemoryClock)
+    troubles: list[tuple[str, str]] = field(default_factory=list)
+    """What `trouble` was told: cause and detail."""
 
     @property
     def prefix(self) -> str:
         return f"spark.headwater.{self.name}."
+
+    def trouble(self, cause: str, detail: str) -> None:
+        self.troubles.append((cause, detail))
 
 
 def _brought(target: MemoryTarget[T], waiting: list[T], timeout: float) -> list[T]:

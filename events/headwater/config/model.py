@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from headwater.config.words import unknown
 from headwater.errors import ConfigurationError
 
+_MISSING: Final = "isn't there, and has to be"
 _LISTS: Final = (list, tuple, AbstractSet)
 _UNIONS: Final = (Union, UnionType)
 
@@ -102,7 +103,8 @@ def _validated(config: type[C], content: Mapping[str, Any], keys: Keys, before: 
         for fault in e.errors(include_url=False, include_input=False):  # the input may be a secret
             head, *rest = map(str, fault["loc"]) if fault["loc"] else ("",)
             where = before + ".".join([names.get(head, head), *rest])
-            faults.append(f"{where.rstrip('.') or 'the configuration'}: {fault['msg'].removeprefix('Value error, ')}")
+            words = _MISSING if fault["type"] == "missing" else fault["msg"].removeprefix("Value error, ")
+            faults.append(f"{where.rstrip('.') or 'the configuration'}: {words}")
     if made is None or faults:
         raise ConfigurationError("; ".join(faults))
     return made

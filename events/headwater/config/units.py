@@ -42,7 +42,8 @@ def _bytes(value: object) -> int:
     return int(number)
 
 
-def _seconds(value: object) -> float:
+def seconds_of(value: object) -> float:
+    """A ValueError that says how a duration is written, for what is none."""
     number = _number(value, _DURATIONS)
     if number is None:
         raise PydanticCustomError("duration", _DURATION_WORDS)
@@ -63,5 +64,5 @@ def _number(value: object, units: Mapping[str, Decimal]) -> Decimal | None:
 Bytes: TypeAlias = Annotated[int, BeforeValidator(_bytes)]
 """A size: `1048576`, `512m`, `1 GiB`. As in Spark's own settings, k, kb and KiB are all 1024."""
 
-Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds)]
+Seconds: TypeAlias = Annotated[float, BeforeValidator(seconds_of)]
 """A duration: `30` and `30s` are seconds; `100 ms`, `5 min`, `1 h`, `7 days`. As in Spark's settings, m is minutes."""

@@ -49,8 +49,8 @@ def headers_of(event: Event, schema: bytes) -> Headers:
         (KIND, event.kind.encode()),
         (FAMILY, event.family.value.encode()),
         (PRODUCER, str(event.producer).encode()),
-        (SEQUENCE, str(event.sequence).encode()),
         (SCHEMA, schema.hex().encode()),
+        (SEQUENCE, str(event.sequence).encode()),  # last, being what differs: journals make use of that
     )
 
 

@@ -6,6 +6,7 @@ writers and consumer groups. What is promised, and the format, is in docs/decisi
 
 from __future__ import annotations
 
+from headwater.journal.compaction import Compacted
 from headwater.journal.cursor import Cursor, JournalReader, Start
 from headwater.journal.errors import (
     ClosedError,
@@ -21,8 +22,9 @@ from headwater.journal.errors import (
 )
 from headwater.journal.files import Files, OsFiles
 from headwater.journal.groups import GroupBatch, GroupMember, PartitionLost, PartitionRecord
+from headwater.journal.inspection import Inspection
 from headwater.journal.leftovers import find_abandoned, remove_journal
-from headwater.journal.log import LocalLog
+from headwater.journal.log import LocalLog, Tended
 from headwater.journal.options import Fsync, JournalOptions
 from headwater.journal.reader import Batch, Lost, Tail, Why
 from headwater.journal.record import Entry, Record
@@ -32,6 +34,7 @@ from headwater.journal.writer import Journal
 __all__ = [
     "Batch",
     "ClosedError",
+    "Compacted",
     "Cursor",
     "CursorError",
     "Entry",
@@ -40,6 +43,7 @@ __all__ = [
     "Fsync",
     "GroupBatch",
     "GroupMember",
+    "Inspection",
     "Journal",
     "JournalError",
     "JournalOptions",
@@ -59,6 +63,7 @@ __all__ = [
     "StorageFullError",
     "SyncFailedError",
     "Tail",
+    "Tended",
     "Why",
     "find_abandoned",
     "remove_journal",

@@ -162,7 +162,10 @@ class JournalReader:
         """Read from an offset on, keeping no place."""
         return Tail(self._files, self.directory, position)
 
-    def cursor(self, name: str, *, start: Start = Start.EARLIEST, fsync: Fsync = Fsync.INTERVAL) -> Cursor:
-        """A durable reader; a LockedError where another one has the name."""
-        begin = self.first_offset() if start is Start.EARLIEST else self.next_offset()
+    def cursor(self, name: str, *, start: Start | int = Start.EARLIEST, fsync: Fsync = Fsync.INTERVAL) -> Cursor:
+        """A durable reader, which begins at an offset if it never committed; a LockedError where another one has the
+        name."""
+        begin = start
+        if isinstance(begin, Start):
+            begin = self.first_offset() if begin is Start.EARLIEST else self.next_offset()
         return Cursor(self._files, self.directory, name, start=begin, durable=fsync is not Fsync.NONE)

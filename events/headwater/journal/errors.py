@@ -10,6 +10,11 @@ from contextlib import contextmanager
 from headwater.errors import HeadwaterError, TerminalError, TransientError
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+_ADVICE = {
+    **dict.fromkeys(NO_ROOM, "make room on the device"),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "let it open more files (ulimit -n): a reader needs two a partition"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "give this user the right to it"),
+}
 
 
 class JournalError(HeadwaterError):
@@ -75,7 +80,7 @@ def storage_error(
     """The typed error for what the kernel said while `doing` something to `path`."""
     full = cause.errno in NO_ROOM
     kind = StorageFullError if full else StorageFailedError
-    advice = "make room on the device" if full else "check the device and the kernel's log"
+    advice = _ADVICE.get(cause.errno or 0, "check the device and the kernel's log")
     state = "what is in is unknown; " if unknown else f"{appended} records of this call are in; " if appended else ""
     message = f"{doing} {os.fspath(path)}: {cause.strerror or cause}; {state}{advice}"
     return kind(message, appended=appended, unknown=unknown)

@@ -8,20 +8,23 @@ leaves, also by dying. There is no rebalancing: on one machine members stand by 
 from __future__ import annotations
 
 import contextlib
+import heapq
+import sys
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from headwater.journal.closing import Closing
 from headwater.journal.cursor import Cursor, JournalReader, Start
-from headwater.journal.errors import CursorError, LockedError
+from headwater.journal.errors import CursorError, JournalError, LockedError
 from headwater.journal.options import Fsync
 from headwater.journal.reader import Lost
 from headwater.journal.record import Record
 
 _LOOK_AGAIN = 0.5  # seconds between looks for partitions that are new or were left
+_AHEAD, _LEAST_AHEAD = 16 << 20, 64 << 10  # bytes read before they are given out, of all partitions and of each
 _SHORTEST_NAP, _LONGEST_NAP = 0.001, 0.05
 
 
@@ -59,6 +62,7 @@ class Partitions(Protocol):
 
     def partitions(self) -> list[str]: ...
     def reader(self, partition: str) -> JournalReader: ...
+    def has_group(self, name: str) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -75,9 +79,12 @@ class GroupMember(Closing):
     def __init__(self, log: Partitions, name: str, start: Start, fsync: Fsync) -> None:
         self.name = name
         self._log = log
-        self._start = start
         self._fsync = fsync
         self._sources: dict[str, _Source] = {}
+        self._start: Start | int = start
+        self._has_begun = False
+        self._known: set[str] = set()
+        """All partitions that were there at the last look."""
         self._looked = float("-inf")
 
     @property
@@ -85,13 +92,18 @@ class GroupMember(Closing):
         """The partitions this member reads."""
         return sorted(self._sources)
 
-    def poll(self, max_records: int = 1000, timeout: float = 0.0) -> GroupBatch:
-        """The next records of all partitions; waits for the first up to `timeout` seconds."""
+    @property
+    def committed(self) -> dict[str, int]:
+        """What of them is done with."""
+        return {name: source.cursor.committed for name, source in self._sources.items()}
+
+    def poll(self, max_records: int = 1000, timeout: float = 0.0, max_bytes: int | None = None) -> GroupBatch:
+        """The next records of all partitions; waits for the first up to `timeout` seconds. The last one may go beyond
+        `max_bytes` of values."""
         deadline = time.monotonic() + timeout
         nap = _SHORTEST_NAP
         while True:
-            self._claim()
-            batch = self._merge(max_records)
+            batch = _Merge(self._sources, self._claim, max_records, max_bytes).run()
             left = deadline - time.monotonic()
             if batch or left <= 0:
                 return batch
@@ -112,43 +124,89 @@ class GroupMember(Closing):
             source.cursor.close()
         self._sources.clear()
 
+    def _begin(self) -> None:
+        """What comes into being once there is a group is its own from the first record on, whatever went since."""
+        if not self._has_begun:
+            if self._log.has_group(self.name):
+                self._start = 0
+            self._has_begun = True
+
     def _claim(self) -> None:
+        """Take what is new at once, and now and then what others may have left."""
         now = time.monotonic()
-        if now - self._looked < _LOOK_AGAIN:
-            return
-        self._looked = now
-        for partition in self._log.partitions():
-            if partition not in self._sources:
-                with contextlib.suppress(LockedError):
-                    reader = self._log.reader(partition)
-                    cursor = reader.cursor(self.name, start=self._start, fsync=self._fsync)
-                    self._sources[partition] = _Source(cursor)
+        again = now - self._looked >= _LOOK_AGAIN
+        self._begin()
+        there = self._log.partitions()
+        wanted = [name for name in there if name not in self._sources and (again or name not in self._known)]
+        if again:
+            self._looked = now
+        self._known.update(there)
+        start, self._start = self._start, 0
+        for partition in wanted:
+            with contextlib.suppress(LockedError):
+                reader = self._log.reader(partition)
+                self._sources[partition] = _Source(reader.cursor(self.name, start=start, fsync=self._fsync))
 
-    def _merge(self, max_records: int) -> GroupBatch:
-        records: list[PartitionRecord] = []
-        lost: list[PartitionLost] = []
-        positions: dict[str, int] = {}
-        for partition, source in self._sources.items():
-            self._fill(partition, source, max_records, lost, positions)
-        while len(records) < max_records and (oldest := self._oldest()) is not None:
-            source = self._sources[oldest]
-            record = source.ahead.popleft()
-            records.append(PartitionRecord(oldest, record))
-            positions[oldest] = record.offset + 1
-            self._fill(oldest, source, max_records, lost, positions)
-        return GroupBatch(tuple(records), tuple(lost), positions)
 
-    def _oldest(self) -> str | None:
-        times = [(each.ahead[0].time, partition) for partition, each in self._sources.items() if each.ahead]
-        return min(times)[1] if times else None
+class _Merge:
+    """The work of one poll: records of all sources, the oldest first.
 
-    def _fill(
-        self, partition: str, source: _Source, count: int, lost: list[PartitionLost], positions: dict[str, int]
+    What was in the log before a record was appended, by whomever, is given before it, if the clock didn't go back in
+    between. So none is given before all other sources were looked at after it was read, and the log for new ones.
+    """
+
+    def __init__(
+        self, sources: Mapping[str, _Source], claim: Callable[[], None], count: int, size: int | None = None
     ) -> None:
-        if source.ahead:
-            return
-        batch = source.cursor.read(count)
+        self._sources = sources
+        self._claim = claim
+        self._count = count
+        self._left = sys.maxsize if size is None else size
+        self._records: list[PartitionRecord] = []
+        self._lost: list[PartitionLost] = []
+        self._positions: dict[str, int] = {}
+
+    def run(self) -> GroupBatch:
+        try:
+            self._take()
+        except JournalError:
+            if not self._records and not self._lost:
+                raise  # else the next poll comes upon it; what is taken here would be gone with it
+        return GroupBatch(tuple(self._records), tuple(self._lost), self._positions)
+
+    def _take(self) -> None:
+        heads = self._look()
+        while heads and len(self._records) < self._count and self._left > 0:
+            partition = heads[0][1]
+            source = self._sources[partition]
+            self._give(partition, source.ahead.popleft())
+            if source.ahead:
+                heapq.heapreplace(heads, (source.ahead[0].time, partition))
+            elif self._fill(partition, source):
+                heads = self._look()
+            else:
+                heapq.heappop(heads)
+
+    def _give(self, partition: str, record: Record) -> None:
+        self._records.append(PartitionRecord(partition, record))
+        self._left -= len(record.value)
+        self._positions[partition] = record.offset + 1
+
+    def _look(self) -> list[tuple[int, str]]:
+        """Read where nothing is ahead, until nothing new is found; a heap of the next record of each."""
+        found = True
+        while found:
+            self._claim()
+            empty = [(partition, source) for partition, source in self._sources.items() if not source.ahead]
+            found = sum(self._fill(partition, source) for partition, source in empty) > 0
+        heads = [(source.ahead[0].time, partition) for partition, source in self._sources.items() if source.ahead]
+        heapq.heapify(heads)
+        return heads
+
+    def _fill(self, partition: str, source: _Source) -> bool:
+        batch = source.cursor.read(self._count, max(_LEAST_AHEAD, _AHEAD // len(self._sources)))
         source.ahead.extend(batch.records)
-        lost.extend(PartitionLost(partition, each) for each in batch.lost)
+        self._lost.extend(PartitionLost(partition, each) for each in batch.lost)
         if batch.lost:
-            positions[partition] = batch.records[0].offset if batch.records else batch.position
+            self._positions[partition] = batch.records[0].offset if batch.records else batch.position
+        return bool(batch.records)

@@ -9,7 +9,7 @@ from headwater.journal.errors import LockedError, typed
 from headwater.journal.files import OS_FILES
 from headwater.journal.lock import FileLock, is_locked
 from headwater.journal.position import cursors_directory
-from headwater.journal.segment import list_bases
+from headwater.journal.segment import list_bases, segment_path
 from headwater.journal.writer import LOCK_NAME
 
 
@@ -28,7 +28,8 @@ def find_abandoned(parent: Path | str) -> list[Path]:
 def remove_journal(directory: Path | str) -> None:
     """Remove a journal with its cursors; a LockedError while somebody writes to it or reads with a cursor.
 
-    The lock goes last and is held until then, so a crash in between leaves what the next call removes.
+    Segments go first, the oldest before the others, and cursors after them: what a crash in between leaves is a journal
+    that has been read as far as it had been, or none. The lock goes last and is held until then.
     """
     path = Path(directory)
     with typed("removing", path):
@@ -43,9 +44,11 @@ def _remove(path: Path) -> None:
     for held in cursors_directory(path).glob("*.lock"):
         if is_locked(held):
             raise LockedError(f"cursor {held.stem!r} of {path} is being read with: close it first")
-    shutil.rmtree(cursors_directory(path), ignore_errors=True)
+    for base in list_bases(OS_FILES, path):
+        segment_path(path, base).unlink()
     for child in path.iterdir():
-        if child.name != LOCK_NAME:
+        if child.name != LOCK_NAME and child.is_file():
             child.unlink()
+    shutil.rmtree(cursors_directory(path), ignore_errors=True)
     (path / LOCK_NAME).unlink()
     path.rmdir()

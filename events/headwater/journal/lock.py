@@ -103,6 +103,13 @@ def describe_holder(path: Path) -> str:
     return "another process"
 
 
+def pid_of_holder(path: Path) -> int | None:
+    """The process that locked the file last, on whatever host; None where it didn't sign."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        return int(json.loads(path.read_bytes())["pid"])
+    return None
+
+
 def _sign(descriptor: int) -> None:
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     text = json.dumps({"pid": os.getpid(), "host": os.uname().nodename, "since": since})

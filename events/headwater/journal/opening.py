@@ -6,12 +6,13 @@ import contextlib
 from pathlib import Path
 
 from headwater.journal.appender import Appender
+from headwater.journal.compaction import remove_merged
 from headwater.journal.errors import StorageError
-from headwater.journal.files import WRITE, Files, read_file
+from headwater.journal.files import WRITE, Files
 from headwater.journal.options import JournalOptions
 from headwater.journal.position import committed_positions
 from headwater.journal.recovery import Recovered, recover_segment
-from headwater.journal.segment import HEADER_SIZE, Segment, list_bases, segment_path, unpack_header
+from headwater.journal.segment import UNFINISHED, Segment, list_bases, read_header, segment_path
 
 
 def open_end(files: Files, directory: Path, options: JournalOptions) -> tuple[Appender, Recovered | None]:
@@ -21,7 +22,7 @@ def open_end(files: Files, directory: Path, options: JournalOptions) -> tuple[Ap
     would pass over its successor.
     """
     _remove_unfinished(files, directory)
-    bases = list_bases(files, directory)
+    bases = remove_merged(files, directory, list_bases(files, directory))
     furthest = max(committed_positions(files, directory).values(), default=0)
     if not bases:
         appender = Appender(files, directory, options, [])
@@ -33,7 +34,7 @@ def open_end(files: Files, directory: Path, options: JournalOptions) -> tuple[Ap
     appender.last_time = found.newest
     appender.next_offset = max(found.offset, furthest)
     appender.continues = None if found.continues is None else max(found.continues, furthest)
-    if found.corrupt or furthest > found.offset:
+    if found.corrupt or furthest > found.offset or appender.segments[-1].compacted:
         with contextlib.suppress(StorageError):  # the first append tries again
             appender.roll()
     else:
@@ -43,21 +44,25 @@ def open_end(files: Files, directory: Path, options: JournalOptions) -> tuple[Ap
 
 def _remove_unfinished(files: Files, directory: Path) -> None:
     for name in files.names(directory):
-        if name.endswith(".new"):
+        if name.endswith(UNFINISHED):
             files.remove(directory / name)
 
 
 def _inventory(files: Files, directory: Path, bases: list[int], found: Recovered) -> list[Segment]:
     """All segments; the newest record of one is no newer than the making of the next."""
     last = Segment(bases[-1], found.path, found.size + found.corrupt, found.newest)
-    segments, newest = [last], _created(files, last.path, found.newest)
+    segments, newest = [last], _note_header(files, last)
     for base in reversed(bases[:-1]):
         path = segment_path(directory, base)
         segments.append(Segment(base, path, path.stat().st_size, newest))
-        newest = _created(files, path, newest)
+        newest = _note_header(files, segments[-1])
     return segments[::-1]
 
 
-def _created(files: Files, path: Path, otherwise: int) -> int:
-    header = unpack_header(read_file(files, path, HEADER_SIZE) or b"", path)
-    return otherwise if header is None else header.created
+def _note_header(files: Files, segment: Segment) -> int:
+    """When the segment was begun, as near as can be told."""
+    header = read_header(files, segment.path)
+    if header is None:
+        return segment.newest
+    segment.compacted = header.following is not None
+    return header.created

@@ -83,6 +83,16 @@ def committed_positions(files: Files, journal: Path) -> dict[str, int]:
     return {cursor: offset for cursor, (_, offset) in found.items()}
 
 
+def damaged_positions(files: Files, journal: Path) -> list[Path]:
+    """The position files of a journal that can't be read: a torn one is not looked at any more, its twin holds."""
+    try:
+        names = files.names(journal / _DIRECTORY)
+    except FileNotFoundError:
+        return []
+    paths = [journal / _DIRECTORY / name for name in sorted(names) if name.endswith(_SUFFIXES)]
+    return [path for path in paths if path.exists() and _load(files, path) is None]
+
+
 def _load(files: Files, path: Path) -> tuple[int, int] | None:
     data = read_file(files, path, _SIZE) or b""
     if len(data) != _SIZE:

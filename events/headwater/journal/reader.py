@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -18,8 +19,8 @@ from headwater.journal.closing import Closing
 from headwater.journal.errors import ClosedError, storage_error
 from headwater.journal.files import Files
 from headwater.journal.record import Record
-from headwater.journal.scan import CHUNK, SegmentScanner
-from headwater.journal.segment import HEADER_SIZE, list_bases, segment_path
+from headwater.journal.scan import SegmentScanner
+from headwater.journal.segment import HEADER_SIZE, SegmentHeader, list_bases, segment_path
 
 _LONGEST_WAIT = 0.1  # so that `close` is noticed
 Wait = Callable[[int, float], None]
@@ -75,9 +76,15 @@ class Tail(Closing):
         self._following: int | None = None
         """The segment after the current one, once there is one: then the current one grows no more."""
         self._lost: list[Lost] = []
+        self._passed = 0
         self._busy = threading.Lock()
         self._closed = threading.Event()
         self._wait = wait or _Poll(self._closed)
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of the segments has been read, over all of them."""
+        return self._passed + (0 if self._scanner is None else self._scanner.position)
 
     def close(self) -> None:
         """Give up the descriptor; a `read` that is waiting in another thread ends with a ClosedError soon after."""
@@ -130,8 +137,7 @@ class Tail(Closing):
         """Whole records from the position on; those before it in the segment are passed over."""
         scanner = self._here()
         while scanner.offset < self.position:
-            behind = self.position - scanner.offset
-            if not scanner.read(min(behind, 4096), CHUNK):
+            if not scanner.pass_over(self.position):
                 return []
         return scanner.read(max_records, max_bytes)
 
@@ -173,16 +179,36 @@ class Tail(Closing):
         except FileNotFoundError:
             return False
         try:
-            self._arrive(scanner, left)
+            header = scanner.header()
+            continues = base if header is None else header.continues
+            merged = self._merged(left) if left is not None and self.position < continues else None
+            if merged is None:
+                self._arrive(scanner, header, left)
         except BaseException:
             scanner.close()
             raise
         self._leave_segment()
-        self._scanner = scanner
+        if merged is not None:
+            scanner.close()
+        self._scanner = merged or scanner
         return True
 
-    def _arrive(self, scanner: SegmentScanner, left: SegmentScanner | None) -> None:
-        base, header = scanner.base, scanner.header()
+    def _merged(self, left: SegmentScanner) -> SegmentScanner | None:
+        """What comes next may have been compacted together with what comes before it, while this reader was in one of
+        the segments that went into it: the one that has both."""
+        base = max((each for each in list_bases(self._files, self._directory) if each <= self.position), default=None)
+        if base is None:
+            return None
+        with ExitStack() as unless_kept, suppress(FileNotFoundError):  # dropped in this moment
+            scanner = SegmentScanner(self._files, segment_path(self._directory, base), base)
+            unless_kept.callback(scanner.close)
+            if max(self.position, _following(left)) < _following(scanner):
+                unless_kept.pop_all()
+                return scanner
+        return None
+
+    def _arrive(self, scanner: SegmentScanner, header: SegmentHeader | None, left: SegmentScanner | None) -> None:
+        base = scanner.base
         damaged = header is None and scanner.size() >= HEADER_SIZE
         continues = base if header is None else header.continues
         if self.position < continues:
@@ -207,8 +233,15 @@ class Tail(Closing):
     def _leave_segment(self) -> None:
         self._following = None
         if self._scanner is not None:
+            self._passed += self._scanner.position
             self._scanner.close()
             self._scanner = None
+
+
+def _following(scanner: SegmentScanner) -> int:
+    """The offset behind what a compacted segment was made of; 0 for any other."""
+    header = scanner.header()
+    return 0 if header is None or header.following is None else header.following
 
 
 class _Poll:

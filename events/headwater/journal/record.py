@@ -16,6 +16,9 @@ from zlib import crc32
 from headwater.journal.errors import RecordTooLargeError
 
 MARK = b"\xf5\xc1HW"  # bytes 0xF5 and 0xC1 occur in no UTF-8 text
+BLOCK_MARK = b"\xf5\xc1HB"
+"""Of a frame that holds many records (`block`)."""
+MARK_START = MARK[:3]
 WORD = 0xFFFFFFFF
 LARGEST_BODY = 64 * 1024 * 1024
 NO_KEY = 0xFFFF
@@ -25,6 +28,19 @@ _PREFIX = Struct("<4sI")
 _BODY = Struct("<IIQqHH")
 _HEAD = Struct("<4sIIIQqHH")
 _HEADER = Struct("<HI")
+_HEADER_SIZE = _HEADER.size
+_ENCODED: dict[str, bytes] = {}
+_DECODED: dict[bytes, str] = {}
+"""The same few names stand in every record."""
+_MOST_NAMES = 1000
+_RECENT: dict[bytes, tuple[bytes, tuple[tuple[str, bytes], ...]]] = {}
+"""By how they begin, which tells kinds of records apart: packed headers without the last, and what they are."""
+_NOTHING: tuple[bytes, tuple[tuple[str, bytes], ...]] = (b"", ())
+_BEGIN = 32
+_MOST_RECENT = 256
+_LONGEST_NAME = 100
+_LONGEST_CHARACTER = 4
+"""Bytes of UTF-8."""
 HEAD_SIZE = _HEAD.size
 _CRC_END = _PREFIX.size
 
@@ -59,6 +75,16 @@ class Head(NamedTuple):
     time: int
     key_size: int
     headers_size: int
+    is_block: bool
+
+    @property
+    def held(self) -> int:
+        return self.key_size if self.is_block else 1
+
+    @property
+    def following(self) -> int:
+        """The offset behind it."""
+        return self.offset + self.held
 
 
 def encode_plain(value: bytes, offset: int, time: int, seed: int) -> bytes:
@@ -73,9 +99,13 @@ def encode(value: bytes, key: bytes | None, headers: Headers, *, offset: int, ti
     packed = pack_headers(headers)
     key_size = NO_KEY if key is None else len(key)
     rest = (key or b"") + packed + value
+    return pack_frame(MARK, rest, offset=offset, time=time, sizes=(key_size, len(packed)), seed=seed)
+
+
+def pack_frame(mark: bytes, rest: bytes, *, offset: int, time: int, sizes: tuple[int, int], seed: int) -> bytes:
     length = len(rest)
-    body = _BODY.pack(length, length ^ WORD, offset, time, key_size, len(packed)) + rest
-    return _PREFIX.pack(MARK, crc32(body, seed & WORD)) + body
+    body = _BODY.pack(length, length ^ WORD, offset, time, *sizes) + rest
+    return _PREFIX.pack(mark, crc32(body, seed & WORD)) + body
 
 
 def encode_batch(entries: Iterable[bytes | Entry], offset: int, time: int, seed: int, room: int) -> list[bytes]:
@@ -106,8 +136,8 @@ def encode_batch(entries: Iterable[bytes | Entry], offset: int, time: int, seed:
 def pack_headers(headers: Headers) -> bytes:
     parts: list[bytes] = []
     for name, value in headers:
-        encoded = name.encode()
-        if len(encoded) > LARGEST_FIELD or len(value) > LARGEST_FIELD:
+        encoded = _ENCODED.get(name) or _encoded(name)
+        if len(value) > LARGEST_FIELD or len(encoded) > LARGEST_FIELD:
             raise RecordTooLargeError(f"header {name[:40]!r} is over {LARGEST_FIELD} bytes; put it into the value")
         parts += (_HEADER.pack(len(encoded), len(value)), encoded, value)
     packed = b"".join(parts)
@@ -117,21 +147,54 @@ def pack_headers(headers: Headers) -> bytes:
 
 
 def unpack_headers(packed: bytes) -> tuple[tuple[str, bytes], ...]:
-    found: list[tuple[str, bytes]] = []
-    at = 0
-    while at < len(packed):
+    """In records behind each other all headers but the last are mostly the same, byte for byte, as once before."""
+    begin = packed[:_BEGIN]
+    common, known = _RECENT.get(begin, _NOTHING)
+    at, end = (len(common), len(packed)) if packed.startswith(common) else (0, len(packed))
+    found = [*known] if at else []
+    last = at
+    while at < end:
+        last = at
         name_size, value_size = _HEADER.unpack_from(packed, at)
-        name_end = at + _HEADER.size + name_size
-        at = name_end + value_size
-        found.append((packed[name_end - name_size : name_end].decode(), packed[name_end:at]))
-    return tuple(found)
+        start = at + _HEADER_SIZE
+        middle = start + name_size
+        at = middle + value_size
+        encoded = packed[start:middle]
+        found.append((_DECODED.get(encoded) or _decoded(encoded), packed[middle:at]))
+    headers = tuple(found)
+    if last > len(common):
+        _remember(begin, packed[:last], headers[:-1])
+    return headers
+
+
+def _remember(begin: bytes, common: bytes, known: tuple[tuple[str, bytes], ...]) -> None:
+    if len(_RECENT) >= _MOST_RECENT:
+        _RECENT.clear()
+    _RECENT[begin] = (common, known)
+
+
+def _encoded(name: str) -> bytes:
+    encoded = name.encode()
+    if len(_ENCODED) < _MOST_NAMES and len(name) < _LONGEST_NAME:
+        _ENCODED[name] = encoded
+        _DECODED[encoded] = name
+    return encoded
+
+
+def _decoded(encoded: bytes) -> str:
+    name = encoded.decode()
+    _encoded(name)
+    return name
 
 
 def check_sizes(value: bytes, key: bytes | None, headers: Headers, limit: int) -> None:
     """Refuse what the format or the journal's limit can't take, before anything is written."""
     if key is not None and len(key) > LARGEST_FIELD:
         raise RecordTooLargeError(f"the key is {len(key)} bytes, over {LARGEST_FIELD}")
-    size = len(value) + len(key or b"") + len(pack_headers(headers))
+    beside = sum(_HEADER_SIZE + len(name) + len(each) for name, each in headers)
+    if beside > LARGEST_FIELD // _LONGEST_CHARACTER:  # small ones aren't packed twice
+        beside = len(pack_headers(headers))
+    size = len(value) + len(key or b"") + beside
     if size > limit:
         raise RecordTooLargeError(f"the record is {size} bytes, over max_record_bytes ({limit}): cut it into parts")
 
@@ -148,9 +211,10 @@ def check_batch(entries: Sequence[bytes | Entry], limit: int) -> None:
 def read_head(data: bytes, at: int) -> Head | None:
     """The head at `at`, or None where there is none that makes sense; its CRC isn't looked at."""
     mark, crc, length, complement, offset, time, key_size, headers_size = _HEAD.unpack_from(data, at)
-    if mark != MARK or length ^ complement != WORD or length > LARGEST_BODY:
+    is_block = mark == BLOCK_MARK
+    if not (is_block or mark == MARK) or length ^ complement != WORD or length > LARGEST_BODY:
         return None
-    return Head(crc, HEAD_SIZE + length, offset, time, key_size, headers_size)
+    return Head(crc, HEAD_SIZE + length, offset, time, key_size, headers_size, is_block)
 
 
 def body_matches(frame: bytes | memoryview, head: Head, seed: int) -> bool:

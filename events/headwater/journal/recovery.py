@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headwater.journal.files import WRITE, Files, opened, write_all
@@ -44,22 +44,33 @@ def recover_segment(files: Files, path: Path, base: int) -> Recovered:
     """Look through a journal's last segment and cut off its torn end."""
     with SegmentScanner(files, path, base) as scanner:
         header = scanner.header()
-        _run_through(scanner)
+        for damage in scanner.run_through():
+            _LOG.warning("%s: bytes %d to %d are corrupt", path, damage.start, damage.end)
         rest = scanner.size() - scanner.position
         newest = scanner.last_time if scanner.last_time is not None else (header.created if header else 0)
         found = Recovered(path, scanner.offset, scanner.position, newest)
+        if header is not None and header.following is not None:
+            return _compacted(found, header.following, max(0, rest))
         if rest <= 0:
             torn_creation = header is None and scanner.offset == base
             if torn_creation:
                 _write_header(files, path, SegmentHeader(base, base, newest))
             return found
-        if _is_torn(scanner):
+        if is_torn(scanner):
             cut_tail(files, path, scanner.position)
             _LOG.info("%s: cut a torn record of %d bytes at %d", path, rest, scanner.position)
             return Recovered(path, found.offset, found.size, newest, torn=rest)
         _LOG.warning("%s: bytes %d to %d are corrupt", path, scanner.position, scanner.position + rest)
-        lost, most = _count_marks(scanner), rest // HEAD_SIZE + 1
+        lost, most = lost_at_end(scanner), rest // HEAD_SIZE + 1
         return Recovered(path, found.offset + most, found.size, newest, corrupt=rest, continues=found.offset + lost)
+
+
+def _compacted(found: Recovered, following: int, rest: int) -> Recovered:
+    """A compacted segment was on the disk before it had its name: nothing of it is a torn end, and it gets no more."""
+    if found.offset >= following and not rest:
+        return found
+    _LOG.warning("%s: %d to %d, and %d bytes, are corrupt", found.path, found.offset, following - 1, rest)
+    return replace(found, offset=max(found.offset, following), continues=following, corrupt=rest)
 
 
 def whole_records(files: Files, path: Path, base: int, position: int, offset: int) -> tuple[int, int]:
@@ -77,19 +88,7 @@ def cut_tail(files: Files, path: Path, size: int) -> None:
         files.sync(descriptor)
 
 
-def _run_through(scanner: SegmentScanner) -> None:
-    """To behind the last whole record, over whatever damage lies between."""
-    while True:
-        while scanner.read(_EVERYTHING, CHUNK):
-            pass
-        damage = scanner.find_damage()
-        if damage is None:
-            return
-        _LOG.warning("%s: bytes %d to %d are corrupt", scanner.path, damage.start, damage.end)
-        scanner.skip(damage)
-
-
-def _is_torn(scanner: SegmentScanner) -> bool:
+def is_torn(scanner: SegmentScanner) -> bool:
     """Whether the end looks like a record of which a part was written, or like blocks a power cut left empty."""
     position, rest = scanner.position, scanner.size() - scanner.position
     data = scanner.bytes_at(position, HEAD_SIZE)
@@ -101,7 +100,7 @@ def _is_torn(scanner: SegmentScanner) -> bool:
     return all(not any(chunk) for chunk in _chunks(scanner))
 
 
-def _count_marks(scanner: SegmentScanner) -> int:
+def lost_at_end(scanner: SegmentScanner) -> int:
     """How many records a corrupt end held, as near as can be told."""
     return max(1, sum(chunk.count(MARK) for chunk in _chunks(scanner)))
 

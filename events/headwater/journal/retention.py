@@ -54,11 +54,12 @@ class Retention:
         self._appender = appender
         self._mutex = mutex
         self._options = options
-        self._busy = threading.Lock()
+        self.busy = threading.Lock()
+        """Held by whoever takes segments away."""
 
     def enforce(self) -> int:
         """Drop what may go, leaving room for the segment to come; the number of segments dropped."""
-        with self._busy:
+        with self.busy:
             self._retire_old_segment()
             with self._mutex:
                 segments = list(self._appender.segments)
@@ -67,7 +68,7 @@ class Retention:
     def must_run(self) -> bool:
         """Whether the size limit is passed, because the background is late; asked under the mutex."""
         limit = self._options.max_bytes
-        return limit is not None and not self._busy.locked() and over_size(self._appender.segments, limit) > 0
+        return limit is not None and not self.busy.locked() and over_size(self._appender.segments, limit) > 0
 
     def _count(self, segments: Sequence[Segment]) -> int:
         options = self._options

@@ -9,12 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from headwater.journal.block import MOST_RECORDS, unpack_block
 from headwater.journal.closing import Closing
 from headwater.journal.files import READ, Files, close_quietly
-from headwater.journal.record import HEAD_SIZE, MARK, Head, Record, body_matches, decode_body, read_head
+from headwater.journal.record import (
+    HEAD_SIZE,
+    MARK,
+    MARK_START,
+    Head,
+    Record,
+    body_matches,
+    decode_body,
+    read_head,
+)
 from headwater.journal.segment import HEADER_SIZE, SegmentHeader, seed_of, unpack_header
 
 CHUNK = 64 * 1024
+_EVERYTHING = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +45,12 @@ class SegmentScanner(Closing):
         self.base = base
         self.position = HEADER_SIZE
         self.offset = base
-        """The offset of the record at `position`."""
+        """The offset of the next record: the one at `position`, if no block was unpacked that holds it."""
         self.last_time: int | None = None
         self._files = files
         self._seed = seed_of(base)
+        self._ahead: list[Record] = []
+        """What is left of the block before `position`, the next one last."""
         self._descriptor = files.open(path, READ)
 
     def close(self) -> None:
@@ -62,12 +75,24 @@ class SegmentScanner(Closing):
         """
         records: list[Record] = []
         want = CHUNK
-        while True:
+        while not self._ahead:
             data = self._read(want, self.position)
             missing = self._decode(data, records, max_records, max_bytes)
-            if records or missing <= len(data) or self.position + missing > self.size():
-                return records
+            if records or self._ahead:
+                break
+            if missing <= len(data) or self.position + missing > self.size():
+                break
             want = missing
+        return records or self._unpacked(max_records, max_bytes)
+
+    def pass_over(self, offset: int) -> bool:
+        """Go towards an offset, over records that nobody wants; False where nothing whole is left before it."""
+        head = None if self._ahead else self._frame_at(self.position)
+        if head is not None and head.is_block and head.following <= offset:
+            self.position += head.size
+            self.offset, self.last_time = head.following, head.time
+            return True
+        return bool(self.read(min(offset - self.offset, 4096), CHUNK))
 
     def _decode(self, data: bytes, records: list[Record], max_records: int, max_bytes: int) -> int:
         """Append the whole records at the start of `data`; answers how many bytes the first one left needs."""
@@ -83,6 +108,10 @@ class SegmentScanner(Closing):
                 return head.size
             if not body_matches(view[at : at + head.size], head, self._seed + self.position):
                 return 0
+            if head.is_block:
+                if not records:
+                    self._unpack(view[at + HEAD_SIZE : at + head.size], head)
+                return 0
             records.append(decode_body(data, at, head))
             at += head.size
             taken += head.size
@@ -90,6 +119,25 @@ class SegmentScanner(Closing):
             self.offset += 1
             self.last_time = head.time
         return 0
+
+    def _unpack(self, body: memoryview, head: Head) -> None:
+        """What isn't a block in spite of its checksum stays where it is: damage, if something follows."""
+        records = unpack_block(body, head)
+        if records:
+            self.position += head.size
+            self._ahead = records[::-1]
+
+    def _unpacked(self, max_records: int, max_bytes: int) -> list[Record]:
+        """The next records of the block that was unpacked."""
+        records: list[Record] = []
+        taken = 0
+        while self._ahead and len(records) < max_records and taken < max_bytes:
+            record = self._ahead.pop()
+            taken += HEAD_SIZE + len(record.key or b"") + len(record.value)
+            records.append(record)
+            self.offset = record.offset + 1
+            self.last_time = record.time
+        return records
 
     def find_damage(self) -> Damage | None:
         """What lies between here and the next whole record, or None where none follows (yet).
@@ -106,15 +154,27 @@ class SegmentScanner(Closing):
         self.position = damage.end
         self.offset = damage.following
 
+    def run_through(self) -> list[Damage]:
+        """To behind the last whole record, over whatever damage lies between: that is told."""
+        found: list[Damage] = []
+        while True:
+            while self.read(_EVERYTHING, CHUNK):
+                pass
+            damage = self.find_damage()
+            if damage is None:
+                return found
+            found.append(damage)
+            self.skip(damage)
+
     def _find_frame(self, start: int) -> tuple[int, Head] | None:
         at = start
         while len(data := self._read(CHUNK, at)) >= len(MARK):
-            hit = data.find(MARK)
+            hit = data.find(MARK_START)
             while hit >= 0:
                 head = self._frame_at(at + hit)
                 if head is not None:
                     return at + hit, head
-                hit = data.find(MARK, hit + 1)
+                hit = data.find(MARK_START, hit + 1)
             at += len(data) - len(MARK) + 1
         return None
 
@@ -122,12 +182,17 @@ class SegmentScanner(Closing):
         """The whole frame at a position, if its offset is one that records in between leave room for."""
         data = self._read(HEAD_SIZE, position)
         head = read_head(data, 0) if len(data) == HEAD_SIZE else None
-        if head is None or not 0 <= head.offset - self.offset <= (position - self.position) // HEAD_SIZE:
+        if head is None or not 0 <= head.offset - self.offset <= self._most_between(position, head):
             return None
         if position + head.size > self.size():
             return None
         frame = self._read(head.size, position)
         return head if len(frame) == head.size and body_matches(frame, head, self._seed + position) else None
+
+    def _most_between(self, position: int, head: Head) -> int:
+        """How many records can lie between here and a frame; where there are blocks each may hold many."""
+        frames = (position - self.position) // HEAD_SIZE
+        return frames * MOST_RECORDS if head.is_block else frames
 
     def _read(self, count: int, position: int) -> bytes:
         return self._files.read(self._descriptor, count, position)

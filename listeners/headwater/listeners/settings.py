@@ -8,6 +8,7 @@ Nothing is raised: what is wrong is told, its default holds, and the job goes on
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from itertools import combinations
@@ -29,6 +30,7 @@ PREFIX: Final = "spark.headwater."
 _LISTS: Final = ("listeners", "catalog.listeners", "job.listeners")
 _SMALLEST_SPOOL: Final = 64 * 1024
 _CLOSE: Final = 0.6
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 DEFAULT_LISTENER: Final = "log"
 """Who is told where nobody is named: a local log, which a new user can read at once. An empty `listeners` is nobody."""
 
@@ -83,8 +85,11 @@ class Settings(Config):
     spool_fsync: Fsync = Fsync.INTERVAL
     spool_fsync_interval: Annotated[Seconds, Field(gt=0)] = 1.0
     spool_max_bytes: Annotated[Bytes, Field(ge=_SMALLEST_SPOOL)] = 1 << 30
-    spool_handover: Path | None = None
-    """A directory on a shared file system that takes, at stop, what isn't delivered: for disks that go with the pod."""
+    spool_handover: Text | None = None
+    """A directory on a shared file system, or a URI that Hadoop knows, that takes at stop what isn't delivered: for
+    disks that go with the pod."""
+    spool_handover_timeout: Annotated[Seconds, Field(gt=0)] = 10.0
+    """An end may take so much longer where there is something to hand over."""
 
     capture_reads: bool = False
     """Whether statements that only read are told too."""
@@ -95,6 +100,13 @@ class Settings(Config):
     capture_queue_count: Annotated[int, Field(gt=0)] = 20_000
     """How many texts out of Spark may wait to be looked at; what is above it is dropped, and told as a Gap."""
     capture_queue_bytes: Annotated[Bytes, Field(gt=0)] = 64 << 20
+
+    metrics_port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    """Where metrics are served for Prometheus; 0 is any port that is free, None is not at all."""
+    metrics_host: Text = "127.0.0.1"
+    metrics_file: Path | None = None
+    """A file that metrics are written to for node_exporter's textfile collector, or a directory for one."""
+    metrics_file_interval: Annotated[Seconds, Field(ge=1)] = 10.0
 
     lineage_repeat: Annotated[Seconds, Field(gt=0)] = 3600.0
     """After how long the shape of a write is told again."""
@@ -113,6 +125,16 @@ class Settings(Config):
     parent_root_namespace: Text | None = None
     parent_root_name: Text | None = None
     parent_root_run: Text | None = None
+
+    @property
+    def handover_path(self) -> Path | None:
+        """`spool.handover` where it is a path of this machine."""
+        return None if self.spool_handover is None or self.handover_uri else Path(self.spool_handover).absolute()
+
+    @property
+    def handover_uri(self) -> str | None:
+        """`spool.handover` where Hadoop has to be asked: `hdfs://…`, `s3a://…`, `file:/…`."""
+        return self.spool_handover if _URI.match(self.spool_handover or "") else None
 
     @property
     def listener_names(self) -> tuple[str, ...]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from typing import Literal, TextIO
 
 from headwater.config import Config, read_config
 from headwater.events.envelope import Event
 from headwater.events.presentation import as_shown, event_object, json_line, line_of
 from headwater.publishers.streams import StreamWriter
-from headwater.spi import ListenerContext
+from headwater.spi import Finding, ListenerContext
 
 
 class ConsoleConfig(Config):
@@ -32,6 +33,13 @@ class ConsoleFactory:
 
     def create(self, context: ListenerContext) -> ConsoleListener:
         return ConsoleListener(read_config(ConsoleConfig, context.configuration, shown=context.prefix))
+
+    def examine(self, context: ListenerContext) -> Iterator[Finding]:
+        """For `headwater doctor`."""
+        from headwater.publishers.examining import examine_console  # noqa: PLC0415 - no driver needs it
+
+        config = read_config(ConsoleConfig, context.configuration, shown=context.prefix)
+        return examine_console(_stream_of(config), config.stream)
 
 
 class ConsoleListener:
@@ -55,7 +63,7 @@ class ConsoleListener:
 
     def _stream(self) -> TextIO | None:
         """Whatever it is at this moment: notebooks and tests put their own there."""
-        return sys.stdout if self._config.stream == "stdout" else sys.stderr
+        return _stream_of(self._config)
 
     def _line(self, event: Event) -> str:
         if self._config.format == "json":
@@ -75,3 +83,7 @@ class ConsoleListener:
             return stream is not None and stream.isatty() and not os.environ.get("NO_COLOR")
         except ValueError:  # closed
             return False
+
+
+def _stream_of(config: ConsoleConfig) -> TextIO | None:
+    return sys.stdout if config.stream == "stdout" else sys.stderr

@@ -7,10 +7,11 @@ are in the kernel, and survive the process only. Each spool's listener writes to
 from __future__ import annotations
 
 import errno
+import functools
 import logging
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -29,7 +30,9 @@ from headwater.journal import (
     StorageError,
     SyncFailedError,
 )
-from headwater.spi import Batch, ListenerContext, Position
+from headwater.journal.filesystem import kind_of
+from headwater.publishers.upkeep import Upkeep
+from headwater.spi import Batch, Finding, ListenerContext, Position
 
 _LOG = logging.getLogger(__name__)
 _SYNC_SECONDS: Final = 1.0
@@ -56,7 +59,7 @@ def data_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 class LogConfig(Config):
     """What stands under `spark.headwater.log.`. The limits hold for each partition: one for each driver at one time.
-    Each driver also holds its own limits in the partitions that nobody writes to when it begins."""
+    Each driver also holds its own limits in the partitions that nobody writes to, when it begins and each hour."""
 
     dir: Path = Field(default_factory=data_directory)
     """On a local disk. `$HEADWATER_DATA/log`, `$XDG_DATA_HOME/headwater/log` or `~/.local/share/headwater/log`."""
@@ -67,6 +70,11 @@ class LogConfig(Config):
     """Above it the oldest segment goes, and who hasn't read it is told what was lost."""
     max_age: Annotated[Seconds, Field(gt=0)] | None = None
     """Segments whose newest record is older go; without it age doesn't matter."""
+    compact: bool = True
+    """Segments that are full are rewritten smaller, with every record in them. Who reads the log has to be of a
+    version that knows such segments; an older one says that it doesn't."""
+    compact_after: Annotated[Seconds, Field(ge=0)] = 3600.0
+    """When their newest record is older than this."""
 
     def journal_options(self) -> JournalOptions:
         """With `always` it is the listener that waits for the disk, because it can give up waiting."""
@@ -75,6 +83,7 @@ class LogConfig(Config):
             fsync_interval=self.fsync_interval,
             max_bytes=self.max_bytes,
             max_age=self.max_age,
+            compact_after=self.compact_after if self.compact else None,
             max_record_bytes=_LARGEST_RECORD,
         )
 
@@ -88,7 +97,16 @@ class LogFactory:
     def create(self, context: ListenerContext) -> LogListener:
         config = read_config(LogConfig, context.configuration, shown=context.prefix)
         directory = _usable(config.dir, f"{context.prefix}dir")
+        _warn_of_place(directory, f"{context.prefix}dir")
         return LogListener(directory, config, context, self._files)
+
+    def examine(self, context: ListenerContext) -> Iterator[Finding]:
+        """For `headwater doctor`."""
+        from headwater.publishers.examining import examine_log  # noqa: PLC0415 - no driver needs it
+
+        config = read_config(LogConfig, context.configuration, shown=context.prefix)
+        directory = _usable(config.dir, f"{context.prefix}dir")
+        return examine_log(directory, config, context, self._files)
 
 
 class LogListener:
@@ -102,6 +120,7 @@ class LogListener:
         self._executor = context.executor
         self._files = files
         self._journal: Journal | None = None
+        self._upkeep: Upkeep | None = None
         self._handed: Position | None = None
         self._appended: Position | None = None
         """Up to here everything is in the journal; what is handed over again is known by it."""
@@ -114,6 +133,8 @@ class LogListener:
         journal = self._open()
         self._append(journal, batch)
         self._clock.observe(journal.last_time)
+        if self._upkeep is not None:
+            self._upkeep.look(journal)
         if self._config.fsync is Fsync.NONE:
             self._answer = self._appended
         elif self._config.fsync is Fsync.ALWAYS or time.monotonic() - self._synced >= self._config.fsync_interval:
@@ -128,6 +149,7 @@ class LogListener:
     def close(self, timeout: float) -> bool:
         deadline = time.monotonic() + timeout
         journal, is_synced = self._journal, True
+        self._end_upkeep()
         if journal is not None:
             try:
                 self.flush(timeout)
@@ -139,6 +161,7 @@ class LogListener:
     def _open(self) -> Journal:
         """The partition; a new one where somebody removed the log under it, and what isn't answered goes there."""
         if self._journal is not None and not self._is_there(self._journal):
+            self._end_upkeep()
             self._journal.close(0)
             self._journal = None
             if self._appended != self._answer:
@@ -150,12 +173,15 @@ class LogListener:
             try:
                 log = LocalLog.open(self._directory, self._config.journal_options(), files=self._files)
                 self._journal = log.writer()
-                if log.partitions() != [self._journal.directory.name]:
-                    self._executor.submit(_trim, log)
+                self._upkeep = Upkeep(log, self._executor)
                 self._inode = self._journal.directory.stat().st_ino
             except StorageError as e:
                 raise _of_place(e, self._directory, _CANNOT_BE_MADE) from e
         return self._journal
+
+    def _end_upkeep(self) -> None:
+        if self._upkeep is not None:
+            self._upkeep.stop()
 
     def _is_there(self, journal: Journal) -> bool:
         try:
@@ -183,13 +209,11 @@ class LogListener:
             raise
 
 
-def _trim(log: LocalLog) -> None:
-    """Hold the limits in partitions that nobody writes to just now: who left them does it no more."""
-    try:
-        if dropped := log.trim():
-            _LOG.info("%s segments of %s were beyond its limits, and are dropped", dropped, log.directory)
-    except (HeadwaterError, OSError) as e:
-        _LOG.info("the limits of %s can't be held now: %s", log.directory, e)
+@functools.cache
+def _warn_of_place(directory: Path, key: str) -> None:
+    """Once for each place, however many listeners write to it."""
+    if doubts := kind_of(directory).doubts:
+        _LOG.warning("%s: %s is no good place for a log: %s", key, directory, doubts)
 
 
 def _usable(directory: Path, key: str) -> Path:

@@ -12,7 +12,9 @@ from headwater.events.envelope import Event, EventId
 from headwater.listeners.bus import Bus, BusOptions
 from headwater.spi import Application, Batch, ListenerContext, Position, Record
 
-PATIENCE: Final = 20.0
+PATIENCE: Final = 60.0
+"""Seconds for what must come, and for a call that must come back before something that never comes: a busy machine can
+keep a thread waiting for several."""
 QUICK: Final = BusOptions(
     first_pause=0.005,
     longest_pause=0.02,

@@ -26,18 +26,18 @@ from headwater.events.names import JobName
 from headwater.listeners.bus import State
 from headwater.spi import Batch, ListenerContext, Position
 from headwater.testing.examples import DRAFTS, RUN
-from tests.unit.bus.kit import QUICK, Hearing, Taking, bus_of, ids, tell_all, until
+from tests.unit.bus.kit import QUICK, SCRIPTS, Hearing, Taking, bus_of, ids, tell_all, until
 
 
 def test_every_listener_gets_every_event_in_order_and_nothing_is_left(tmp_path: Path) -> None:
     durable, plain = Taking(), Hearing()
     with bus_of(tmp_path, {"durable": lambda _: durable, "plain": lambda _: plain}) as bus:
         told = tell_all(bus, DRAFTS)
-        assert bus.flush(5)
+        assert bus.flush(60)
         assert ids(durable.records) == ids(told)
         assert plain.events == told
         assert [event.sequence for event in told] == list(range(1, len(DRAFTS) + 1))
-        assert bus.stop(5)
+        assert bus.stop(60)
     assert len(durable.closes) == len(plain.closes) == 1
     assert list(tmp_path.iterdir()) == []
     assert not plain.missed
@@ -55,8 +55,8 @@ def test_a_family_listener_is_told_its_family_only(tmp_path: Path) -> None:
     scripts = {"every": lambda _: every, "changes": lambda _: catalog, "jobs": lambda _: job}
     with bus_of(tmp_path, scripts, lists) as bus:
         told = tell_all(bus, DRAFTS)
-        assert bus.flush(5)
-        assert bus.stop(5), "what is passed over is dealt with too"
+        assert bus.flush(60)
+        assert bus.stop(60), "what is passed over is dealt with too"
     assert ids(every.records) == ids(told)
     assert ids(catalog.records) == ids(event for event in told if event.family in {Family.CATALOG, Family.ADMIN})
     assert ids(job.events) == ids(event for event in told if event.family in {Family.JOB, Family.ADMIN})
@@ -69,7 +69,7 @@ def test_passing_over_decodes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     with bus_of(tmp_path, {"changes": lambda _: catalog}, lists) as bus:
         monkeypatch.setattr("headwater.events.avro.Codec.decode", _must_not_be_called)
         told = tell_all(bus, DRAFTS)
-        assert bus.flush(5)
+        assert bus.flush(60)
     assert 0 < len(catalog.records) < len(told)
 
 
@@ -95,7 +95,7 @@ def test_all_calls_to_a_listener_come_on_one_thread_of_its_own(tmp_path: Path) -
 
     with bus_of(tmp_path, {"durable": noting("durable", Taking), "plain": noting("plain", Hearing)}) as bus:
         tell_all(bus, DRAFTS)
-        assert bus.flush(5)
+        assert bus.flush(60)
     assert [len(each) for each in threads.values()] == [1, 1]
     assert len(threads["durable"] | threads["plain"] | {threading.get_ident()}) == 3
 
@@ -115,7 +115,7 @@ def test_a_listener_finds_what_it_needs_in_its_context(tmp_path: Path) -> None:
         assert context.prefix == "spark.headwater.mine."
         assert context.configuration == {"bootstrap.servers": "a,b"}
         assert context.application.id == "application_1"
-        assert context.executor.submit(lambda: 7).result(5) == 7
+        assert context.executor.submit(lambda: 7).result(60) == 7
         context.clock.observe(5_000_000_000_000_000)
         (event,) = bus.tell(Heartbeat())
         assert event.time.year > 2100
@@ -177,7 +177,7 @@ def test_a_factory_that_fails_otherwise_is_asked_again(tmp_path: Path) -> None:
 
     with bus_of(tmp_path, {"late": late}) as bus:
         told = tell_all(bus, DRAFTS)
-        assert bus.flush(5)
+        assert bus.flush(60)
         assert ids(listener.records) == ids(told)
     assert len(tries) == 4
 
@@ -189,15 +189,15 @@ def test_plain_listeners_alone_need_no_spool(tmp_path: Path) -> None:
         until(lambda: bus.spool is None)
         until(lambda: not list(tmp_path.iterdir()))
         told += tell_all(bus, DRAFTS)
-        assert bus.flush(5)
+        assert bus.flush(60)
         assert plain.events == told
 
 
 def test_no_listener_is_said_and_harms_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with bus_of(tmp_path, {}) as bus:
         assert bus.tell(Heartbeat())
-        assert bus.flush(1)
-        assert bus.stop(1)
+        assert bus.flush(60)
+        assert bus.stop(60)
     assert "names no listener" in caplog.text
     assert list(tmp_path.iterdir()) == []
 
@@ -214,7 +214,7 @@ def test_where_the_spool_cannot_be_it_is_in_a_temporary_directory(
         assert bus.spool.parent.parent == temporary
         assert bus.spool.parent.stat().st_mode & 0o077 == 0
         told = tell_all(bus, DRAFTS)
-        assert bus.flush(5)
+        assert bus.flush(60)
         assert ids(listener.records) == ids(told)
     assert "make it writable, or name another" in caplog.text
 
@@ -240,7 +240,7 @@ def test_no_temporary_directory_is_made_where_none_is_needed(tmp_path: Path, mon
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     with bus_of(tmp_path / "spools", {"mine": lambda _: Taking()}) as bus:
         tell_all(bus, DRAFTS)
-        assert bus.stop(5)
+        assert bus.stop(60)
     assert list(temporary.iterdir()) == []
 
 
@@ -272,7 +272,7 @@ def test_a_draft_that_no_event_can_be_made_of_is_a_gap(tmp_path: Path) -> None:
     draft = JobStatusChanged(status=JobStatus.RUNNING).model_copy(update={"status": "no such word", "run": RUN})
     with bus_of(tmp_path, {"mine": lambda _: listener}) as bus:
         assert bus.tell(draft) == ()
-        assert bus.flush(5)
+        assert bus.flush(60)
         (record,) = listener.records
         gap = record.event
         assert isinstance(gap, Gap)
@@ -284,8 +284,8 @@ def test_nothing_is_told_after_stop(tmp_path: Path) -> None:
     listener = Taking()
     with bus_of(tmp_path, {"mine": lambda _: listener}) as bus:
         told = tell_all(bus, DRAFTS)
-        assert bus.stop(5)
-        assert bus.stop(5)
+        assert bus.stop(60)
+        assert bus.stop(60)
         assert bus.tell(Heartbeat()) == ()
     assert ids(listener.records) == ids(told)
 
@@ -294,13 +294,13 @@ def test_stop_delivers_what_was_told_before_the_listener_was_made(tmp_path: Path
     listener, may_begin = Taking(), threading.Event()
 
     def slow(_: ListenerContext) -> Taking:
-        may_begin.wait(10)
+        may_begin.wait(60)
         return listener
 
     with bus_of(tmp_path, {"mine": slow}) as bus:
         told = tell_all(bus, DRAFTS)
         threading.Timer(0.2, may_begin.set).start()
-        assert bus.stop(10)
+        assert bus.stop(60)
     assert ids(listener.records) == ids(told)
 
 
@@ -309,7 +309,7 @@ def test_events_told_from_many_threads_keep_the_order_of_their_sequences(tmp_pat
     with bus_of(tmp_path, {"durable": lambda _: durable, "plain": lambda _: plain}) as bus:
         with ThreadPoolExecutor(8) as pool:
             told = [event for events in pool.map(lambda _: bus.tell(Heartbeat()), range(400)) for event in events]
-        assert bus.flush(10)
+        assert bus.flush(60)
         assert [each.event_id.sequence for each in durable.records] == list(range(1, 401))
         assert [each.sequence for each in plain.events] == list(range(1, 401))
         assert len(told) == 400
@@ -325,7 +325,7 @@ def test_a_forked_child_disturbs_nothing(tmp_path: Path) -> None:
             os._exit(0 if is_inert else 1)
         assert os.waitpid(child, 0)[1] == 0
         told += tell_all(bus, DRAFTS[5:])
-        assert bus.flush(5)
+        assert bus.flush(60)
         assert ids(listener.records) == ids(told)
 
 
@@ -346,7 +346,7 @@ def test_own_gaps_are_about_the_application(tmp_path: Path) -> None:
     with bus_of(tmp_path, {"mine": lambda _: listener}) as bus:
         bus.attribute(job, RUN)
         bus.tell(Heartbeat().model_copy(update={"interval": "soon"}))
-        assert bus.flush(5)
+        assert bus.flush(60)
         event = listener.records[0].event
         assert isinstance(event, Event)
         assert (event.job, event.run) == (job, RUN)
@@ -355,11 +355,16 @@ def test_own_gaps_are_about_the_application(tmp_path: Path) -> None:
 def test_a_long_import_of_a_plug_in_does_not_hold_up_who_opens_the_bus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "slow_plug_in.py").write_text("import time; time.sleep(0.4)\nfrom tests.unit.bus.kit import *")
+    (tmp_path / "slow_plug_in.py").write_text(
+        "from tests.unit.bus import kit\nkit.SCRIPTS['gate']()\nfrom tests.unit.bus.kit import *"
+    )
+    may_go_on = threading.Event()
+    monkeypatch.setitem(SCRIPTS, "gate", lambda *_: may_go_on.wait(60))
     monkeypatch.syspath_prepend(tmp_path)
     keys = {"listeners": "slow=slow_plug_in:ScriptFactory"}
     with bus_of(tmp_path / "spools", {"slow": lambda _: Taking()}, keys) as bus:
         assert "slow_plug_in" not in sys.modules or not hasattr(sys.modules["slow_plug_in"], "ScriptFactory")
+        may_go_on.set()
         until(lambda: bus.report().listeners[0].state is State.RUNNING)
         assert hasattr(sys.modules["slow_plug_in"], "ScriptFactory")
 

@@ -17,19 +17,19 @@ from headwater.events.health import Heartbeat
 from headwater.listeners.bus import State
 from headwater.spi import Batch, Position
 from headwater.testing.examples import DRAFTS
-from tests.unit.bus.kit import QUICK, Taking, bus_of, firsts, ids, tell_all, until
+from tests.unit.bus.kit import PATIENCE, QUICK, Taking, bus_of, firsts, ids, tell_all, until
 
 
 def test_batches_are_bounded_by_count_and_by_bytes(tmp_path: Path) -> None:
     by_count, by_bytes = Taking(), Taking()
     with bus_of(tmp_path / "1", {"a": lambda _: by_count}, options=replace(QUICK, batch_count=3)) as bus:
         told = tell_all(bus, DRAFTS * 3)
-        assert bus.flush(5)
+        assert bus.flush(60)
     assert ids(by_count.records) == ids(told)
     assert max(map(len, by_count.batches)) <= 3
     with bus_of(tmp_path / "2", {"b": lambda _: by_bytes}, options=replace(QUICK, batch_bytes=2_000)) as bus:
         told = tell_all(bus, DRAFTS * 3)
-        assert bus.flush(5)
+        assert bus.flush(60)
     assert ids(by_bytes.records) == ids(told)
     sizes = {record.position: len(record.data) for record in by_bytes.records}
     assert all(len(batch) == 1 or sum(sizes[each] for each in batch[:-1]) <= 2_000 for batch in by_bytes.batches)
@@ -78,9 +78,9 @@ def test_late_answers_move_the_cursor(tmp_path: Path) -> None:
     late = Late()
     with bus_of(tmp_path, {"late": lambda _: late}) as bus:
         told = tell_all(bus, DRAFTS)
-        assert bus.flush(5)
+        assert bus.flush(60)
         assert len(late.flushes) >= len(told)
-        assert bus.stop(5)
+        assert bus.stop(60)
     assert ids(late.records) == ids(told)
 
 
@@ -104,7 +104,7 @@ def test_a_transient_error_brings_all_above_the_answer_again_to_the_same_instanc
     options = replace(QUICK, batch_count=4, commit_interval=60)
     with bus_of(tmp_path, {"away": make}, options=options) as bus:
         told = tell_all(bus, DRAFTS)
-        assert bus.flush(10)
+        assert bus.flush(60)
     (away,) = made
     assert away.raised == 7, "more often than any other error would be borne"
     assert firsts(away.records) == ids(told)
@@ -132,7 +132,7 @@ def test_what_flush_raises_brings_it_all_again(tmp_path: Path) -> None:
     failing = Failing()
     with bus_of(tmp_path, {"failing": lambda _: failing}) as bus:
         told = tell_all(bus, DRAFTS)
-        assert bus.flush(5)
+        assert bus.flush(60)
     assert firsts(failing.records) == ids(told)
     assert len(failing.records) > len(told)
 
@@ -150,13 +150,13 @@ def test_after_a_partial_answer_only_the_rest_comes_again(tmp_path: Path) -> Non
     partial, may_begin = Partial(), threading.Event()
 
     def make(_: object) -> Partial:
-        may_begin.wait(10)
+        may_begin.wait(60)
         return partial
 
     with bus_of(tmp_path, {"partial": make}, options=replace(QUICK, batch_count=10)) as bus:
         tell_all(bus, DRAFTS[:20])
         may_begin.set()
-        assert bus.flush(5)
+        assert bus.flush(60)
     first, second, *rest = partial.batches
     assert (len(first), len(second)) == (10, 10)
     assert [each for batch in rest for each in batch] == [*first[4:], *second]
@@ -217,8 +217,8 @@ def test_set_aside_is_closed_told_once_made_anew_and_goes_on_at_the_cursor(
     with bus_of(tmp_path, {"mine": making}, options=replace(QUICK, batch_count=5)) as bus:
         told = tell_all(bus, DRAFTS)
         until(lambda: len(making.made) == 2)
-        assert bus.flush(5)
-        assert bus.stop(5)
+        assert bus.flush(60)
+        assert bus.stop(60)
     first, second = making.made
     assert len(first.batches) == calls
     assert len(first.closes) == len(second.closes) == 1
@@ -234,7 +234,7 @@ def test_stop_waits_for_nobody_who_can_not_go_on(tmp_path: Path, where: str) -> 
 
     def fail() -> NoReturn:
         is_called.set()
-        goes_on.wait(20)
+        goes_on.wait(60)
         raise TerminalError("no right")
 
     class Failing(Taking):
@@ -245,7 +245,7 @@ def test_stop_waits_for_nobody_who_can_not_go_on(tmp_path: Path, where: str) -> 
     scripts = {"mine": lambda _: fail() if where == "making" else Failing()}
     with bus_of(tmp_path, scripts, options=replace(QUICK, aside=120)) as bus:
         tell_all(bus, DRAFTS[:1])
-        assert is_called.wait(20)
+        assert is_called.wait(60)
         began = time.monotonic()
         stopping = threading.Thread(target=lambda: stopped.append(bus.stop(60)))
         stopping.start()
@@ -262,7 +262,7 @@ def test_what_a_broken_one_says_at_its_close_is_not_believed(tmp_path: Path) -> 
         told = tell_all(bus, DRAFTS)
         assert not bus.flush(0.01) or len(making.made) == 2
         until(lambda: len(making.made) == 2)
-        assert bus.flush(5)
+        assert bus.flush(60)
     assert ids(making.made[1].records) == ids(told)
 
 
@@ -282,7 +282,7 @@ def test_errors_that_come_between_answers_are_borne(tmp_path: Path) -> None:
 
     with bus_of(tmp_path, {"mine": make}, options=replace(QUICK, batch_count=2)) as bus:
         told = tell_all(bus, DRAFTS)
-        assert bus.flush(10)
+        assert bus.flush(60)
         assert bus.report().listeners[0].failures > QUICK.attempts
     assert len(making) == 1
     assert firsts(making[0].records) == ids(told)
@@ -302,7 +302,7 @@ def test_one_that_hangs_is_given_up_at_stop_and_the_others_have_all(tmp_path: Pa
         until(lambda: len(other.records) == len(told))
         began = time.monotonic()
         assert not bus.stop(0.4)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < PATIENCE
         assert [each.state for each in bus.report().listeners] == [State.GIVEN_UP, State.CLOSED]
     never.set()
     until(lambda: hanging.batches)
@@ -313,7 +313,12 @@ def test_one_that_hangs_is_given_up_at_stop_and_the_others_have_all(tmp_path: Pa
         until(lambda: [each.name for each in tmp_path.iterdir()] == [bus.spool.name if bus.spool else ""])
 
 
-def test_a_close_that_says_all_is_dealt_with_moves_the_cursor(tmp_path: Path) -> None:
+def test_a_close_that_says_all_is_dealt_with_moves_the_cursor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of the time at the end is for closing here: with the usual share a thread that waits half a second for a
+    processor has none left."""
+    monkeypatch.setattr("headwater.listeners.bus.calls._CLOSE_SHARE", 0.99)
+    monkeypatch.setattr("headwater.listeners.bus.calls._LONGEST_CLOSE", PATIENCE)
+
     class Buffering(Taking):
         def handle(self, batch: Batch) -> Position | None:
             super().handle(batch)
@@ -328,7 +333,7 @@ def test_a_close_that_says_all_is_dealt_with_moves_the_cursor(tmp_path: Path) ->
     with bus_of(tmp_path, {"mine": lambda _: buffering}) as bus:
         told = tell_all(bus, DRAFTS)
         until(lambda: len(buffering.records) == len(told))
-        assert bus.stop(0.5)
+        assert bus.stop(PATIENCE)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -350,7 +355,7 @@ def test_new_events_are_handed_over_while_older_ones_wait_for_an_answer(tmp_path
             _until_handed(slow, told)
         assert not bus.flush(0.05)
         slow.may_answer = True
-        assert bus.flush(5)
+        assert bus.flush(60)
 
 
 def _until_handed(listener: Taking, told: Sequence[Event]) -> None:
@@ -389,7 +394,7 @@ def test_stop_keeps_its_time_wherever_a_listener_hangs(tmp_path: Path, where: st
         until(lambda: ids(other.records) == ids(told))
         began = time.monotonic()
         bus.stop(0.4)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < PATIENCE
         assert len(other.closes) == 1
     never.set()
 
@@ -409,7 +414,7 @@ def test_one_that_allocates_without_end_gets_bounded_batches_and_harms_nobody(tm
         assert max(map(len, swelling.batches)) <= 10
         began = time.monotonic()
         assert not bus.stop(0.4)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < PATIENCE
 
 
 def test_stop_keeps_its_time_while_a_dead_drivers_spool_is_shipped(tmp_path: Path) -> None:
@@ -426,10 +431,10 @@ def test_stop_keeps_its_time_while_a_dead_drivers_spool_is_shipped(tmp_path: Pat
         bus.tell(Heartbeat())
         assert not bus.stop(0.2)
     with bus_of(tmp_path, {"mine": lambda _: instances.pop(0)}) as bus:
-        assert handed.wait(10)
+        assert handed.wait(60)
         began = time.monotonic()
         assert bus.stop(0.4), "nothing of its own is left"
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < PATIENCE
     assert len(list(tmp_path.iterdir())) == 1
     never.set()
 
@@ -442,8 +447,8 @@ def test_nobody_waits_at_stop_for_what_others_left(tmp_path: Path) -> None:
     with bus_of(tmp_path, {"mine": lambda _: instances.pop(0)}) as bus:
         until(lambda: raising.batches)
         began = time.monotonic()
-        assert bus.stop(20)
-        assert time.monotonic() - began < 4
+        assert bus.stop(3 * PATIENCE)
+        assert time.monotonic() - began < PATIENCE
 
 
 def _raising_always() -> Taking:

@@ -15,7 +15,7 @@ from headwater.events.envelope import Event
 from headwater.events.health import Heartbeat
 from headwater.listeners.bus import State
 from headwater.testing.examples import DRAFTS
-from tests.unit.bus.kit import QUICK, Hearing, Taking, bus_of, ids, tell_all, until
+from tests.unit.bus.kit import PATIENCE, QUICK, Hearing, Taking, bus_of, ids, tell_all, until
 
 
 class Held(Hearing):
@@ -42,7 +42,7 @@ def test_what_does_not_fit_is_missed_and_told_before_the_next_event(tmp_path: Pa
         held.may_go_on.set()
         until(lambda: len(held.events) == 5)
         bus.tell(Heartbeat())
-        assert bus.flush(5)
+        assert bus.flush(60)
         assert [event.sequence for event in held.events] == [1, 2, 3, 4, 5, 12]
         assert order == [("missed", 6, 5)]
 
@@ -79,7 +79,7 @@ def test_an_error_costs_one_event_and_is_counted(tmp_path: Path) -> None:
     stumbling = Stumbling()
     with bus_of(tmp_path, {"mine": lambda _: stumbling}) as bus:
         told = tell_all(bus, DRAFTS)
-        assert bus.flush(5)
+        assert bus.flush(60)
         assert stumbling.events == [event for event in told if event.sequence % 3]
         assert bus.report().listeners[0].failures == len(DRAFTS) // 3
 
@@ -107,7 +107,7 @@ def test_set_aside_the_next_one_is_told_how_many_came_in_between(tmp_path: Path,
         tell_all(bus, [Heartbeat()] * 4)
         until(lambda: bus.report().listeners[0].state is State.RUNNING)
         (last,) = bus.tell(Heartbeat())
-        assert bus.flush(5)
+        assert bus.flush(60)
         assert (failing.calls, len(failing.closes)) == (calls, 1)
         assert next_one.missed == [3 + 4]
         assert next_one.events == [last]
@@ -121,7 +121,7 @@ def test_one_that_hangs_harms_nobody(tmp_path: Path) -> None:
         until(lambda: len(plain.events) == len(durable.records) == len(told))
         began = time.monotonic()
         assert not bus.stop(0.4)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < PATIENCE
     assert ids(durable.records) == ids(told)
     assert (held.closes, len(plain.closes)) == ([], 1)
     held.may_go_on.set()
@@ -139,7 +139,7 @@ def test_a_flush_reaches_the_listener_even_while_events_go_on_coming(tmp_path: P
         thread.start()
         try:
             until(lambda: plain.events)
-            assert bus.flush(10)
+            assert bus.flush(60)
         finally:
             ended.set()
             thread.join()

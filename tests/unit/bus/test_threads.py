@@ -40,7 +40,7 @@ def test_a_round_that_fails_is_told_once_in_each_way_and_is_not_the_last(caplog:
 
     rounds = Rounds("rounds", fail, 0.001)
     rounds.start()
-    assert is_over.wait(20)
+    assert is_over.wait(60)
     assert rounds.stop(20)
     told = [each for each in caplog.messages if "IndexError" not in each]  # of a round more
     assert told == ["rounds: ValueError: a", "rounds: ValueError: b", "rounds: ValueError: b"]
@@ -53,8 +53,8 @@ def test_whoever_was_never_started_or_does_not_end_is_not_waited_for() -> None:
     hangs.start()
     assert not hangs.join(0.01)
     goes_on.set()
-    assert hangs.join(20)
+    assert hangs.join(60)
 
 
 def _wait(event: threading.Event) -> None:
-    event.wait(20)
+    event.wait(60)

@@ -65,7 +65,9 @@ def test_without_a_command_the_help_is_shown_and_the_usage_is_wrong(capsys: pyte
     assert "commands:" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("typed", "said"), [("demmo", "did you mean 'demo'?"), ("zzz", "there are: events, demo")])
+@pytest.mark.parametrize(
+    ("typed", "said"), [("demmo", "did you mean 'demo'?"), ("zzz", "there are: datasets, dead-letters")]
+)
 def test_an_unknown_command_names_the_nearest(typed: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([typed])

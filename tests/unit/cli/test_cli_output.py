@@ -153,7 +153,7 @@ def test_a_wrong_variable_is_told(
 
 
 WORDS = [[], ["up"], ["events"], ["events", "cat"], ["events", "tail"], ["demo"], ["run"], ["spool"]] + [
-    ["spool", action] for action in ("list", "ship", "rename", "drop")
+    ["spool", action] for action in ("status", "verify", "ship", "rename", "drop")
 ]
 
 

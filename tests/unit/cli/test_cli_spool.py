@@ -69,16 +69,10 @@ def test_nobody_is_told_to_rename_what_is_still_configured(spools: Path, caplog:
 
 def test_a_renamed_listener_gets_all_of_it(spools: Path, capsys: pytest.CaptureFixture[str]) -> None:
     left = left_by_a_mistyped_name(spools)
-    assert spool("list", spools) == Exit.DONE
-    (row,) = printed(capsys)
-    assert row == {
-        "spool": str(left),
-        "application": "application_1",
-        "driver": "left",
-        "listener": "lgo",
-        "waiting": 3,
-        "note": "could not be made",
-    }
+    assert spool("status", spools) == Exit.DONE
+    (row,) = [each for each in printed(capsys) if "listener" in each]
+    assert (row["spool"], row["listener"], row["waiting"]) == (str(left), "lgo", 3)
+    assert row["note"] == "could not be made"
     assert spool("rename", spools, "lgo", "mine") == Exit.DONE
     assert [row["what became of it"] for row in printed(capsys)] == ["what lgo hadn't got is mine's now"]
     instances = [Taking(), second := Taking()]
@@ -120,8 +114,8 @@ def test_dropping_removes_what_is_kept_for_nobody_else(spools: Path, capsys: pyt
         str(both): "not kept for lgo any more",
     }
     assert [one.exists(), both.exists()] == [False, True]
-    assert spool("list", spools) == Exit.DONE
-    assert [row["listener"] for row in printed(capsys)] == ["another"]
+    assert spool("status", spools) == Exit.DONE
+    assert [row["listener"] for row in printed(capsys) if "listener" in row] == ["another"]
 
 
 def test_a_driver_that_runs_is_left_alone(spools: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +123,7 @@ def test_a_driver_that_runs_is_left_alone(spools: Path, capsys: pytest.CaptureFi
         bus.tell(Heartbeat())
         assert spool("drop", spools, "mine") == Exit.TRY_AGAIN
         assert [row["what became of it"] for row in printed(capsys)] == ["left as it is, because its driver runs"]
-        assert bus.flush(5)
+        assert bus.flush(60)
 
 
 @pytest.mark.parametrize("arguments", [("rename", "nobody", "log"), ("drop", "nobody")])
@@ -138,7 +132,7 @@ def test_a_name_that_nothing_is_kept_for_is_said(
 ) -> None:
     action, *rest = arguments
     assert spool(action, spools, *rest) == Exit.FAILED
-    assert "no spool is kept for nobody: `headwater spool list` shows" in capsys.readouterr().err
+    assert "no spool is kept for nobody: `headwater spool status` shows" in capsys.readouterr().err
 
 
 def test_shipping_to_a_listener_that_cannot_be_made_says_why(spools: Path, capsys: pytest.CaptureFixture[str]) -> None:

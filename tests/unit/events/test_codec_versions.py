@@ -159,6 +159,7 @@ def test_fields_in_blocks_that_tell_their_size_are_passed_over() -> None:
     assert found.known == HEARTBEAT
 
 
+@pytest.mark.slow
 def test_resolving_is_what_fastavro_makes_of_the_same() -> None:
     """Of well-formed bytes, which it passes over safely."""
     rng = random.Random(4)

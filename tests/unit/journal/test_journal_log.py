@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,9 @@ from headwater.journal import (
     JournalOptions,
     LocalLog,
     LockedError,
+    OsFiles,
     Start,
+    StorageError,
     Why,
     find_abandoned,
     remove_journal,
@@ -102,6 +107,84 @@ def test_a_group_is_told_what_it_lost(tmp_path: Path) -> None:
         assert batch.positions == {"partition-0000": lost.following + 1}
 
 
+class Watched(OsFiles):
+    """Has something happen before a call."""
+
+    def __init__(self) -> None:
+        self.before_read: Callable[[int], None] = lambda _: None
+
+    def read(self, descriptor: int, count: int, position: int) -> bytes:
+        self.before_read(descriptor)
+        return super().read(descriptor, count, position)
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["known", "new"])
+def test_what_was_there_before_a_record_comes_before_it(tmp_path: Path, is_new: bool) -> None:
+    """A reader is held up between its looks at two partitions, and both are written to meanwhile, one after the other:
+    by a driver that dies and the next one that delivers what it left, say."""
+    files = Watched()
+    log = LocalLog.open(tmp_path, PLAIN)
+    with ExitStack() as opened, LocalLog.open(tmp_path, PLAIN, files=files).group("g") as member:
+        writers = [opened.enter_context(log.writer()) for _ in range(1 if is_new else 2)]
+        for writer in writers:
+            writer.append(b"before")
+        while batch := member.poll():
+            member.commit(batch.positions)
+        looked: set[int] = set()
+
+        def write(descriptor: int) -> None:
+            looked.add(descriptor)
+            if len(looked) == len(writers) and writers[-1].next_offset == 1:
+                first = opened.enter_context(log.writer()) if is_new else writers[0]
+                first.append(b"a")
+                writers[-1].append(b"b")
+
+        files.before_read = write
+        batch = member.poll()
+        assert [each.record.value for each in batch.records] == [b"a", b"b"]
+
+
+def test_an_error_takes_nothing_along(tmp_path: Path) -> None:
+    """What a poll had in its hands when the disk failed comes with it or with the next one."""
+    files = Watched()
+    log = LocalLog.open(tmp_path, PLAIN)
+    with log.writer() as first, log.writer() as second:
+        for number in range(500):
+            (first if number % 3 else second).append(b"%d" % number)
+    calls, errors, values = 0, 0, list[bytes]()
+
+    def fail_at_times(_: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls % 3 == 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with LocalLog.open(tmp_path, PLAIN, files=files).group("g") as member:
+        files.before_read = fail_at_times
+        while len(values) < 500:
+            try:
+                values += [each.record.value for each in member.poll(40).records]
+            except StorageError:  # noqa: PERF203 - it is what happens here
+                errors += 1
+    assert values == [b"%d" % number for number in range(500)]
+    assert errors
+
+
+def test_a_reader_that_may_open_no_more_files_is_told_so(tmp_path: Path) -> None:
+    class Few(OsFiles):
+        def open(self, path: Path, flags: int) -> int:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    log = LocalLog.open(tmp_path, PLAIN)
+    with log.writer() as writer:
+        writer.append(b"a")
+    with (
+        LocalLog.open(tmp_path, PLAIN, files=Few()).group("g") as member,
+        pytest.raises(StorageError, match="ulimit -n"),
+    ):
+        member.poll()
+
+
 def test_limits_hold_without_a_writer(tmp_path: Path) -> None:
     now = 0
     options = JournalOptions(fsync=Fsync.NONE, reserve_bytes=0, segment_bytes=500, max_age=5, clock=lambda: now)
@@ -156,6 +239,37 @@ def test_what_a_dead_driver_left_is_found_shipped_and_removed(tmp_path: Path) ->
     assert find_abandoned(tmp_path / "nowhere") == []
 
 
+def test_a_removal_that_is_cut_short_leaves_nothing_to_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is killed while it removes a journal that was read to its end: the next one has nothing to read, and
+    nothing seems to be lost."""
+    unlink, left, was_found = Path.unlink, 0, 0
+
+    def give_out(path: Path, missing_ok: bool = False) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        unlink(path, missing_ok=missing_ok)
+
+    for steps in range(30):
+        path = tmp_path / str(steps) / "j"
+        with Journal.open(path, JournalOptions(fsync=Fsync.NONE, segment_bytes=500, drop_consumed=True)) as journal:
+            journal.append_many([b"%099d" % number for number in range(20)])
+            with journal.cursor("c") as cursor:
+                while batch := cursor.read():
+                    cursor.commit(batch.position)
+        left = steps
+        with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+            patched.setattr(Path, "unlink", give_out)
+            remove_journal(path)
+        for found in find_abandoned(path.parent):
+            was_found += 1
+            with Journal.open(found, PLAIN) as journal, journal.cursor("c") as cursor:
+                assert not cursor.read()
+        assert path.exists() == (left < 0)
+    assert was_found, "it was removed at once, and this shows nothing"
+
+
 def test_a_journal_that_is_read_is_not_removed(tmp_path: Path) -> None:
     with Journal.open(tmp_path / "j", PLAIN) as journal:
         journal.append(b"a")
@@ -164,3 +278,23 @@ def test_a_journal_that_is_read_is_not_removed(tmp_path: Path) -> None:
         remove_journal(tmp_path / "j")
     remove_journal(tmp_path / "j")
     assert not (tmp_path / "j").exists()
+
+
+def test_drivers_that_come_one_after_another_leave_one_partition(tmp_path: Path) -> None:
+    """Of three at a time there are three, in whatever order they end: it doesn't matter how many there were."""
+    log = LocalLog.open(tmp_path, PLAIN)
+    for number in range(100):
+        with log.writer() as journal:
+            assert journal.append(b"%d" % number) == number
+    assert log.partitions() == ["partition-0000"]
+    assert len(list(tmp_path.rglob("*.segment"))) == 1
+    at_work = [log.writer() for _ in range(3)]
+    for number in range(60):
+        at_work.pop(number * 7 % 3).close()
+        at_work.append(log.writer())
+        at_work[-1].append(b"%d" % number)
+    for journal in at_work:
+        journal.close()
+    assert len(log.partitions()) == 3
+    with log.group("g") as member:
+        assert sorted(member.poll(1000).positions) == log.partitions()

@@ -516,13 +516,13 @@ def test_a_newer_format_is_left_alone(tmp_path: Path) -> None:
         journal.append(b"a")
     (segment,) = tmp_path.glob("*.segment")
     data = bytearray(segment.read_bytes())
-    data[8] = 2
+    data[8] = 3
     data[36:40] = crc32(data[:36]).to_bytes(4, "little")
     segment.write_bytes(data)
-    with pytest.raises(FormatError, match="format 2"):
+    with pytest.raises(FormatError, match="format 3"):
         Journal.open(tmp_path, PLAIN)
     assert segment.read_bytes() == bytes(data)
-    with JournalReader.open(tmp_path).tail(0) as tail, pytest.raises(FormatError, match="format 2"):
+    with JournalReader.open(tmp_path).tail(0) as tail, pytest.raises(FormatError, match="format 3"):
         tail.read()
 
 

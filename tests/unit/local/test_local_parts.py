@@ -15,7 +15,7 @@ from headwater.local import FetchError, MissingRequirementError, StartError
 from headwater.local import fetch as fetching
 from headwater.local.account import Account, barrier, reachable, require_way_to
 from headwater.local.fetch import Artifact, Ivy, Maven, fetcher, ivy_jar
-from headwater.local.kafka import properties_text
+from headwater.local.kafka import new_cluster, properties_text
 from headwater.local.mariadb_programs import require_libraries, system_installation
 from headwater.local.process import Launch, ServerProcess, exit_text, free_ports, run_tool, tail
 from headwater.local.progress import announced
@@ -202,3 +202,9 @@ def test_a_program_that_is_not_there_is_told_in_the_log(tmp_path: Path) -> None:
 def test_exit_codes_in_words() -> None:
     assert exit_text(-9) == "killed by SIGKILL"
     assert exit_text(3) == "exit code 3"
+
+
+def test_no_cluster_is_named_like_a_flag() -> None:
+    names = [new_cluster() for _ in range(2_000)]
+    assert all(len(name) == 22 for name in names)
+    assert not any(name.startswith("-") for name in names), "one in 64 would begin with a dash"

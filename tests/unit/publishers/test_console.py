@@ -41,7 +41,7 @@ def shown(stream: TextIO, monkeypatch: pytest.MonkeyPatch, config: ConsoleConfig
 def test_a_line_of_text_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     listener = ConsoleListener()
     listener.on_event(COMMIT)
-    assert listener.close(5.0)
+    assert listener.close(60)
     out, err = capsys.readouterr()
     assert out == ""
     assert err == (
@@ -55,7 +55,7 @@ def test_json_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     listener = ConsoleListener(ConsoleConfig(stream="stdout", format="json"))
     listener.on_event(COMMIT)
     listener.on_missed(3)
-    assert listener.close(5.0)
+    assert listener.close(60)
     out, err = capsys.readouterr()
     told, missed = map(json.loads, out.splitlines())
     assert (told["kind"], told["outputs"][0]["snapshot"]) == ("Committed", "5179299526185056830")
@@ -138,7 +138,7 @@ def test_what_could_not_be_written_is_told_when_it_can_be() -> None:
     writer = StreamWriter(lambda: None if broken[0] else stream, lambda count: f"missed {count}")
     for line in ("one", "two"):
         writer.tell(line)
-    assert writer.flush(5.0)
+    assert writer.flush(60)
     broken[0] = False
     writer.tell("three")
     assert not writer.close(5.0)
@@ -161,7 +161,7 @@ def test_a_line_that_was_cut_off_is_not_continued_by_the_next(tmp_path: Path, mo
         writer = StreamWriter(lambda: stream, lambda count: f"missed {count}")
         writer.tell("a line that is cut off")
         writer.tell("another")
-        assert writer.flush(5.0)
+        assert writer.flush(60)
         room[0] = 1000
         writer.tell("next")
         assert not writer.close(5.0)

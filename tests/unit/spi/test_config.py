@@ -57,7 +57,7 @@ def test_other_prefixes_are_none_of_its_business() -> None:
             r"spark\.headwater\.spool\.max\.bytes: Input should be greater than or equal to 0",
         ),
         ({"dir": "/s", "max_bytes": "much"}, r"spark\.headwater\.spool\.max\.bytes: Input should be a valid integer"),
-        ({}, r"spark\.headwater\.spool\.dir: Field required"),
+        ({}, r"spark\.headwater\.spool\.dir: isn't there, and has to be"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_full_key(values: dict[str, str], words: str) -> None:
@@ -68,7 +68,7 @@ def test_what_is_wrong_is_told_with_its_full_key(values: dict[str, str], words: 
 def test_all_faults_are_told_at_once() -> None:
     with pytest.raises(ConfigurationError) as caught:
         read(max_bytes="much", fsnyc="always")
-    assert [word in str(caught.value) for word in ("max.bytes", "fsnyc", "spool.dir: Field required")] == [True] * 3
+    assert [word in str(caught.value) for word in ("max.bytes", "fsnyc", "spool.dir: isn't there")] == [True] * 3
 
 
 def test_a_value_is_never_told_because_it_may_be_a_secret() -> None:
@@ -114,6 +114,7 @@ def test_the_longest_section_wins_and_a_key_beats_them_all() -> None:
     assert made.tuned_limit == 4
 
 
+@pytest.mark.slow
 def test_the_winner_does_not_depend_on_hashes() -> None:
     code = (
         "from headwater.config import Config, read_config\n"

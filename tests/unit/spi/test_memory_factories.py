@@ -49,3 +49,9 @@ def test_waiting_ends_with_what_there_was() -> None:
     with pytest.raises(TimeoutError, match="only: CreateDatabase"):
         await_arrival("waited", lambda events: len(events) > 1, timeout=0.02)
     forget("waited")
+
+
+def test_a_context_keeps_what_it_was_told() -> None:
+    told = context("kafka")
+    told.trouble("transport", "the broker is away")
+    assert told.troubles == [("transport", "the broker is away")]

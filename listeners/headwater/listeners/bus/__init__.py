@@ -9,6 +9,6 @@ from __future__ import annotations
 
 from headwater.listeners.bus.bus import Bus
 from headwater.listeners.bus.options import BusOptions
-from headwater.listeners.bus.report import BusReport, ListenerReport, State
+from headwater.listeners.bus.report import BusReport, ListenerReport, Shipping, State
 
-__all__ = ["Bus", "BusOptions", "BusReport", "ListenerReport", "State"]
+__all__ = ["Bus", "BusOptions", "BusReport", "ListenerReport", "Shipping", "State"]

@@ -6,31 +6,38 @@ import contextlib
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
 from headwater.errors import ConfigurationError, PluginError
 from headwater.events.base import Counts
+from headwater.events.clock import moment_of, wall_micros
 from headwater.events.envelope import Event
 from headwater.events.forks import watch
 from headwater.events.names import JobName
 from headwater.events.producer import Producer
-from headwater.journal import Lost, StorageError
+from headwater.journal import StorageError
+from headwater.listeners.bus.ages import Ages
 from headwater.listeners.bus.calls import Stop
 from headwater.listeners.bus.dead import Shipper, Targets
+from headwater.listeners.bus.handed import Handed
 from headwater.listeners.bus.handing import Handing
-from headwater.listeners.bus.holes import Holes
+from headwater.listeners.bus.holes import Hole, Holes
 from headwater.listeners.bus.lane import Lane, await_all, stop_all
 from headwater.listeners.bus.leaving import leave_spool
 from headwater.listeners.bus.making import Maker, Wanted, wanted_listeners
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.passport import Passport
-from headwater.listeners.bus.report import BusReport, Meter, Progress
+from headwater.listeners.bus.report import BusReport, ListenerReport, Meter, Progress, Shipping
 from headwater.listeners.bus.secrets import redactor_of
+from headwater.listeners.bus.sharing import Sharing
 from headwater.listeners.bus.spool import Spool, open_spool, spool_places
 from headwater.listeners.bus.teller import Teller
 from headwater.listeners.bus.telling import Telling
+from headwater.listeners.metrics.exposing import Exposure
 from headwater.listeners.misspelt import misspelt
 from headwater.listeners.settings import PREFIX, read_settings
 from headwater.listeners.threads import Rounds
@@ -38,7 +45,7 @@ from headwater.spi import Application
 
 _LOG = logging.getLogger(__name__)
 _CLOSE_SHARE, _LONGEST_CLOSE = 0.2, 0.5
-_HANDOVER_SHARE = 0.4
+_SHORTEST_CLOSE = 0.1
 
 
 class Bus:
@@ -54,14 +61,19 @@ class Bus:
         self._faults: tuple[ConfigurationError, ...] = (*faults, *strays, *more, *bad_regex)
         self.producer = Producer(application.id, redactor=redactor, capture_sql=self.settings.capture_sql)
         self._options = options
-        self._shared = self.settings.spool_handover and self.settings.spool_handover.absolute()
+        self._sharing = Sharing(self.settings, options.connect)
         self._progress = Progress()
         self._is_inert = False
+        self._ages = Ages()
+        self._lost: Counter[str] = Counter()
+        self._spool_bytes = 0
         self._stopping = threading.Lock()
         self._is_stopped: bool | None = None
         self._teller = Teller(self.producer, self._open_spool(wanted), self._offer)
         self._lanes = [self._lane(Maker(each, configuration, application, self.producer.clock)) for each in wanted]
         self._shipper = self._make_shipper()
+        self._look_at_spool()
+        self._exposure = Exposure(self.settings, application, self.report)
         self._keeper = Rounds("headwater-bus", self._keep, options.keep_interval)
         watch(self)
 
@@ -78,6 +90,7 @@ class Bus:
         return bus
 
     def _start(self) -> None:
+        self._exposure.start()
         if not self._lanes:
             _LOG.warning("%slisteners names no listener: whatever is captured is told to nobody", PREFIX)
             return
@@ -96,6 +109,11 @@ class Bus:
         """Where this driver's spool is, if it has one."""
         spool = self._teller.spool
         return None if spool is None else spool.directory
+
+    @property
+    def metrics_url(self) -> str | None:
+        """Where metrics are served, if they are."""
+        return self._exposure.url
 
     def attribute(self, job: JobName | None, run: UUID | None) -> None:
         """The job and run of the application: Gaps that the bus tells itself are about them."""
@@ -119,13 +137,30 @@ class Bus:
 
     def report(self) -> BusReport:
         """How the bus and each of its listeners are doing."""
-        listeners = tuple(lane.report() for lane in self._lanes)
-        return BusReport(self._teller.told, self._teller.refused.total, self.spool, listeners)
+        teller, shipper = self._teller, self._shipper
+        listeners = tuple(self._with_dead(lane.report()) for lane in self._lanes)
+        intake = teller.report(self._spool_bytes)
+        return BusReport(teller.told, teller.refused.total, self.spool, listeners, intake, shipper.shipped)
 
     def ship(self, timeout: float) -> int | None:
         """Wait until what dead drivers left is shipped, as far as its listeners are here and take it; how many spools
         went. None if that takes longer. Nobody has to ask: it is what the bus does anyway."""
         return self._shipper.shipped if self._shipper.looked.wait(timeout) else None
+
+    @property
+    def handed(self) -> tuple[Handed, ...]:
+        """What is in the shared directory, where that is no path of this machine, and hasn't been taken up."""
+        return self._shipper.handed
+
+    @property
+    def taking_trouble(self) -> str:
+        """Why what is there can't be taken up now."""
+        return self._shipper.trouble
+
+    @property
+    def shipping(self) -> Shipping | None:
+        """The spool of a dead driver that is being delivered right now."""
+        return self._shipper.shipping
 
     def flush(self, timeout: float) -> bool:
         """Wait until every listener has dealt with what was told so far; False if one hasn't. Then it is left in the
@@ -136,7 +171,7 @@ class Bus:
 
     def stop(self, timeout: float) -> bool:
         """Deliver what can be delivered in that many seconds, and end. True if nothing is left: else the next driver on
-        this host, or whoever looks into the shared directory, delivers the rest."""
+        this host, or whoever looks into the shared directory, delivers the rest. Handing over has time of its own."""
         if self._is_inert:
             return True
         with self._stopping:
@@ -149,6 +184,11 @@ class Bus:
         """A forked child has none of the threads, and no business with the spool."""
         self._is_inert = True
 
+    def _with_dead(self, one: ListenerReport) -> ListenerReport:
+        """With what it was handed of dead drivers' spools, and what it lost of any."""
+        acknowledged = one.acknowledged + self._shipper.acknowledged[one.name]
+        return replace(one, acknowledged=acknowledged, lost=self._lost[one.name])
+
     def _offer(self, event: Event, size: int) -> None:
         for lane in self._lanes:
             if (telling := lane.telling) is not None and event.family in lane.families:
@@ -158,10 +198,13 @@ class Bus:
         if not wanted:
             return None
         families = {each.name: each.families for each in wanted}
-        return open_spool(self.settings, Passport(self.application, self.producer.id, families), self._options)
+        since = moment_of(self.producer.clock.now()).isoformat(timespec="seconds")
+        passport = Passport(self.application, self.producer.id, families, since=since)
+        return open_spool(self.settings, passport, self._options)
 
     def _lane(self, maker: Maker) -> Lane:
-        name, meter, stop = maker.wanted.name, Meter(), Stop()
+        name = maker.wanted.name
+        meter, stop = Meter(maker.errors), Stop()
         return Lane(
             maker,
             self._options,
@@ -192,6 +235,7 @@ class Bus:
             stop=stop,
             progress=self._progress,
             on_lost=self._on_lost,
+            ages=self._ages,
         )
 
     def _make_shipper(self) -> Shipper:
@@ -200,9 +244,10 @@ class Bus:
             lambda: tuple(spool_places(settings)),
             self._targets,
             self._options,
-            shared=self._shared,
+            shared=self._sharing.path,
+            taker=self._sharing.taker,
             fsync=settings.spool_fsync,
-            limit=self._options.dead_spools * settings.spool_max_bytes,
+            limit=None if self._options.dead_spools is None else self._options.dead_spools * settings.spool_max_bytes,
             on_lost=self._on_lost,
             on_gap=self._teller.tell_own,
         )
@@ -213,10 +258,10 @@ class Bus:
         are_all = all(lane.is_known for lane in self._lanes)
         return Targets(durable, plain, are_all=are_all, configured=frozenset(lane.name for lane in self._lanes))
 
-    def _on_lost(self, listener: str, holes: Holes, lost: Lost) -> None:
+    def _on_lost(self, listener: str, holes: Holes, hole: Hole) -> None:
         """Called on a listener's thread."""
-        families = next(lane.families for lane in self._lanes if lane.name == listener)
-        if (gap := holes.gap(listener, families, lost)) is not None:
+        if (gap := holes.gap(listener, hole)) is not None:
+            self._lost[listener] += gap.missed or 0
             _LOG.warning("listener %s missed up to %s events: %s", listener, gap.missed, gap.detail)
             self._teller.tell_own(gap)
 
@@ -237,21 +282,36 @@ class Bus:
             spool.remove()
 
     def _keep(self) -> None:
+        self._look_at_spool()
         if (spool := self._teller.spool) is not None:
+            spool.note_refused(self._teller.refused.total)
             spool.keep()
+
+    def _look_at_spool(self) -> None:
+        """On behalf of whoever asks for a report, which must not wait for a disk."""
+        spool = self._teller.spool
+        self._spool_bytes = 0 if spool is None else spool.journal.size
+        if spool is not None:
+            self._ages.note(spool.journal.next_offset, wall_micros())
 
     def _stop(self, deadline: float, timeout: float) -> bool:
         share = min(_LONGEST_CLOSE, _CLOSE_SHARE * timeout)
-        if self._shared is not None:
-            share += _HANDOVER_SHARE * timeout
+        if self._exposure.is_wanted:
+            share += min(_LONGEST_CLOSE, _CLOSE_SHARE * timeout)
         self._shipper.begin_stop(deadline - share)
         self._keeper.stop(share)
+        if (spool := self._teller.spool) is not None:
+            spool.note_refused(self._teller.refused.total)
         came_back = stop_all(self._lanes, deadline - share)
         self._shipper.join(deadline - share - time.monotonic())
         for lane in self._lanes:
             lane.leave_spool()
-        is_done = leave_spool(self._teller.spool, self._shared, deadline) and came_back
+        self._sharing.begin_stop()
+        is_done = leave_spool(self._teller.spool, self._sharing.hand_over, deadline) and came_back
+        self._shipper.give_back()
+        self._sharing.close()
         report = self.report()
         if not (is_done and report.is_delivered):
             _LOG.warning("not everything was delivered: %s", report)
+        self._exposure.stop(max(_SHORTEST_CLOSE, deadline - time.monotonic()))
         return is_done and report.is_delivered

@@ -121,5 +121,10 @@ def read_course(files: Files, directory: Path) -> Course | None:
         return None
 
 
+def is_course_damaged(files: Files, directory: Path) -> bool:
+    """Whether a course was noted there and can't be read: of its runs nobody can say then that they were killed."""
+    return (directory / _FILE).exists() and read_course(files, directory) is None
+
+
 def _job(told: dict[str, str | None]) -> JobName | None:
     return JobName(namespace=told["namespace"], name=told["job"]) if told["job"] else None

@@ -10,13 +10,16 @@ from headwater.events.clock import wall_micros
 from headwater.events.envelope import Family
 from headwater.journal import Cursor, Journal, StorageError
 from headwater.journal import Record as Kept
+from headwater.listeners.bus.ages import Ages
 from headwater.listeners.bus.calls import Caller, CallError, Ending, Stop
+from headwater.listeners.bus.durations import Passage
+from headwater.listeners.bus.errors import words_of
 from headwater.listeners.bus.intake import Intake, OnLost
 from headwater.listeners.bus.news import News
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.outstanding import BrokenWordError, Outstanding
 from headwater.listeners.bus.pauses import Pauses
-from headwater.listeners.bus.report import Meter, Progress, words_of
+from headwater.listeners.bus.report import Meter, Progress
 from headwater.spi import Batch, DurableListener, Position
 
 _LOG = logging.getLogger(__name__)
@@ -42,12 +45,14 @@ class Handing:
         progress: Progress,
         on_lost: OnLost,
         until: int | None = None,
+        ages: Ages | None = None,
     ) -> None:
         self.dealt = cursor.committed
         """The offset before which every record is dealt with, or none of this listener's business."""
         self.oldest: int | None = None
         """When the oldest record was appended that was handed over and isn't answered for, in microseconds."""
         self.is_pausing = False
+        self.passage = Passage(meter.handed_after, meter.acknowledged_after)
         self._name = name
         self._journal = journal
         self._cursor = cursor
@@ -57,6 +62,7 @@ class Handing:
         self._call = Caller(meter, stop)
         self._progress = progress
         self._until = until
+        self._ages = ages or Ages()
         self._pauses = Pauses(options.first_pause, options.longest_pause)
         self._outstanding = Outstanding()
         self._intake = Intake(name, journal, cursor, families, options, on_lost=on_lost)
@@ -77,12 +83,16 @@ class Handing:
 
     @property
     def lag_seconds(self) -> float:
+        """How old the oldest of those is: to a second or so, where it wasn't handed over yet."""
         oldest = self.oldest
-        return 0.0 if oldest is None else max(0.0, (wall_micros() - oldest) / _MICROS)
+        if oldest is not None:
+            return max(0.0, (wall_micros() - oldest) / _MICROS)
+        return self._ages.of(self.dealt) if self.lag else 0.0
 
     def serve(self, listener: DurableListener) -> Ending:
         """Hand over until the bus stops, the end of a dead driver's spool is reached, or the listener is set aside."""
         self._outstanding = Outstanding()
+        self.passage.give_up()
         self._cursor.rewind()
         self._failures = 0
         while not self._is_over():
@@ -111,12 +121,17 @@ class Handing:
         batch = self._next_batch()
         if batch is not None:
             self._note(self._call(lambda: listener.handle(batch)))
-            if len(batch) < _SMALL and not self._stop.is_begun:
+            if len(batch) < _SMALL and self._is_at_end and not self._stop.is_begun:
                 self._stop.pause(self._options.linger)
         elif self._outstanding:
             self._flush(listener)
         if time.monotonic() >= self._commit_at:
             self._commit()
+
+    @property
+    def _is_at_end(self) -> bool:
+        """Whether a batch is small because there is no more, and not because of how the journal is read."""
+        return self._cursor.position >= self._journal.next_offset
 
     def _flush(self, listener: DurableListener) -> None:
         seconds = self._stop.left_to_drain if self._stop.is_begun else self._options.flush_slice
@@ -138,6 +153,7 @@ class Handing:
         self._outstanding.hand(Position(wanted[-1].offset), wanted[0].time, len(wanted), _size(wanted))
         self.oldest = self._outstanding.oldest
         self._meter.handed += len(wanted)
+        self.passage.hand(wanted)
         return self._intake.batch(wanted)
 
     def _has_room(self) -> bool:
@@ -151,12 +167,13 @@ class Handing:
             self._meter.failed(e)
             raise CallError(e) from e
         if moved and answer is not None:
-            if self._failures or self.is_pausing:
+            if self._meter.errors.over() or self._failures or self.is_pausing:
                 _LOG.info("listener %s goes on", self._name)
             self._pauses.reset()
             self._failures = 0
             self.is_pausing = False
             self.dealt = max(self.dealt, answer + 1)
+            self.passage.answered(answer)
             self.oldest = self._outstanding.oldest
         self._settle()
         return moved
@@ -165,11 +182,14 @@ class Handing:
         """Where all that was read is answered for, or passed over, it is dealt with."""
         if not self._outstanding:
             self.dealt = max(self.dealt, self._cursor.position)
+        self._intake.dealt(self.dealt)
         self._progress.made()
 
     def _goes_on(self, cause: BaseException) -> bool:
         """The listener raised: whether it is tried again, after a pause, with all that is above its last answer."""
         self._outstanding.give_up()
+        self.passage.give_up()
+        self._intake.give_up()
         self._cursor.rewind()
         if isinstance(cause, TransientError):
             self._pause(cause)
@@ -190,7 +210,7 @@ class Handing:
 
     def _hold(self, error: StorageError) -> None:
         """The spool can't be read just now: nobody's fault here."""
-        self._meter.last_error = words_of(error)
+        self._meter.errors.raised(error)
         if self._reading.is_news(str(error)):
             _LOG.warning("listener %s waits for its spool: %s", self._name, error)
         self._stop.pause(self._pauses.next())
@@ -205,6 +225,7 @@ class Handing:
             is_done = False
         if is_done is True:
             self._outstanding.give_up()
+            self.passage.answered()
             self._settle()
         self._commit()
 

@@ -14,7 +14,7 @@ from headwater.journal import find_abandoned
 from headwater.journal.files import OS_FILES, sync_path
 
 _LOG = logging.getLogger(__name__)
-_INCOMING: Final = ".incoming"
+INCOMING: Final = ".incoming"
 """Under the shared directory: what isn't whole yet is one level deeper than where spools are looked for."""
 _CHUNK: Final = 1 << 20
 _LOCAL: Final = frozenset({"lock", "reserve"})
@@ -29,7 +29,7 @@ def hand_over(spool: Path, shared: Path, timeout: float) -> bool:
 
     The one it was copied from is removed after that: a crash in between leaves two, and events come twice.
     """
-    incoming, target = shared / _INCOMING / spool.name, shared / spool.name
+    incoming, target = shared / INCOMING / spool.name, shared / spool.name
     deadline = time.monotonic() + timeout
     try:
         shutil.rmtree(incoming, ignore_errors=True)
@@ -45,12 +45,22 @@ def hand_over(spool: Path, shared: Path, timeout: float) -> bool:
     return True
 
 
+def is_incoming(path: Path) -> bool:
+    """Whether it is where spools are copied to that aren't whole yet."""
+    return path.name == INCOMING
+
+
+def is_of_one_host(path: Path) -> bool:
+    """Whether a file of a spool means nothing elsewhere."""
+    return path.name in _LOCAL or path.suffix == ".lock"
+
+
 def shared_spools(shared: Path | None) -> list[Path]:
     """Whole spools that nobody ships right now."""
     if shared is None:
         return []
     with contextlib.suppress(OSError):
-        return [path for path in find_abandoned(shared) if path.name != _INCOMING]
+        return [path for path in find_abandoned(shared) if not is_incoming(path)]
     return []
 
 
@@ -59,7 +69,7 @@ def _copy(source: Path, target: Path, deadline: float) -> None:
     for each in sorted(source.iterdir()):
         if each.is_dir():
             _copy(each, target / each.name, deadline)
-        elif each.name not in _LOCAL and each.suffix != ".lock":
+        elif not is_of_one_host(each):
             _copy_file(each, target / each.name, deadline)
     sync_path(OS_FILES, target)
 

@@ -1,12 +1,13 @@
 """What a listener didn't get, because its spool lost it: told as a Gap, with every number that can be known.
 
 Holes are rare, so only the last record of each family is remembered on the way, and the numbers are read out of the
-records on both sides when there is a hole.
+records on both sides of a hole, when it is met.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -38,21 +39,35 @@ class _Missing(NamedTuple):
         return None if self.first is None or self.last is None else self.last - self.first + 1
 
 
-class Holes:
-    """What one lane read of a spool before a hole. `begins` says that it read the spool from its very beginning."""
+class Hole(NamedTuple):
+    """What is lost, and of what follows it, as far as it was looked at, the first record and the first of each family.
 
-    def __init__(self, directory: Path, *, begins: bool) -> None:
+    They are seen when the hole is met: by the time it is told, what came behind it and was handed over may be dropped
+    too, and whoever looked only then would take that for missing.
+    """
+
+    lost: Lost
+    after: tuple[Record, ...]
+
+
+class Holes:
+    """What one lane has dealt with of a spool before a hole. `begins` says: from its very beginning on. `families` are
+    those that its listener is told of."""
+
+    def __init__(self, directory: Path, families: frozenset[Family], *, begins: bool) -> None:
         self._directory = directory
+        self._families = tuple(each for each in _FAMILIES if each in families)
         self._begins = begins
         self._told = 0
         self._last: Record | None = None
-        self._of_family: dict[str, Record] = {}
+        self._of_family: dict[bytes, Record] = {}
 
     def note(self, records: Iterable[Record]) -> None:
-        """These were read, in order; some of them perhaps again."""
+        """These are dealt with, in order; some of them perhaps were before."""
+        last = -1 if self._last is None else self._last.offset
         for record in records:
-            if self._last is None or record.offset > self._last.offset:
-                self._last = self._of_family[_header(record, FAMILY)] = record
+            if record.offset > last:
+                self._last = self._of_family[_family(record)] = record
 
     def is_news(self, lost: Lost) -> bool:
         """Whether records are missing that weren't told as missing before."""
@@ -60,12 +75,20 @@ class Holes:
         self._told = max(self._told, lost.following)
         return is_news
 
-    def gap(self, listener: str, families: frozenset[Family], lost: Lost) -> Gap | None:
+    def met(self, lost: Lost, records: Sequence[Record]) -> Hole:
+        """The hole before these records, which were just read. Others are looked at where a family isn't among them."""
+        after = _Firsts(self._families)
+        after.see(records)
+        if after.wanted:
+            self._look_ahead(records[-1].offset + 1 if records else lost.following, after)
+        return Hole(lost, tuple(after.records))
+
+    def gap(self, listener: str, hole: Hole) -> Gap | None:
         """What the listener has to be told to have missed; None where none of it is a family of its own. One hole is
         one Gap: the numbers of a family stand in it where only that family lost something."""
-        after = self._after(lost, families)
+        lost, after = hole
         before = self._last
-        missing = [each for each in self._missing(families, after) if each.may_be_some]
+        missing = [each for each in self._missing(after) if each.may_be_some]
         if not missing:
             return None
         one = missing[0] if len(missing) == 1 else None
@@ -83,30 +106,40 @@ class Holes:
             last_family_sequence=one.last if one else None,
         )
 
-    def _missing(self, families: frozenset[Family], after: list[Record]) -> Iterator[_Missing]:
-        for family in _FAMILIES:
-            if family in families:
-                yield _Missing(family, self._first_missed(family), _family_before(family, after))
+    def _missing(self, after: Sequence[Record]) -> Iterator[_Missing]:
+        for family in self._families:
+            yield _Missing(family, self._first_missed(family), _family_before(family, after))
 
     def _first_missed(self, family: Family) -> int | None:
-        record = self._of_family.get(family.value)
+        record = self._of_family.get(family.value.encode())
         if record is not None:
             event = _decoded(record)
             return None if event is None else event.family_sequence + 1
         return 1 if self._begins else None
 
-    def _after(self, lost: Lost, families: frozenset[Family]) -> list[Record]:
-        """Records behind the hole, as many as it takes to see one of each family, if they come soon."""
-        found: list[Record] = []
-        wanted = {each.value for each in _FAMILIES if each in families}
-        try:
-            with JournalReader.open(self._directory).tail(lost.following) as tail:
-                while wanted and len(found) < _LOOK_AHEAD and (batch := tail.read(500)).records:
-                    found += batch.records
-                    wanted -= {_header(each, FAMILY) for each in batch.records}
-        except HeadwaterError:
-            return found
-        return found
+    def _look_ahead(self, position: int, after: _Firsts) -> None:
+        """As many records as it takes to see one of each family, if they come soon. It ends at the next hole: what is
+        missing there is told with that one."""
+        seen = 0
+        with suppress(HeadwaterError), JournalReader.open(self._directory).tail(position) as tail:
+            while after.wanted and seen < _LOOK_AHEAD and (batch := tail.read(500)) and not batch.lost:
+                after.see(batch.records)
+                seen += len(batch.records)
+
+
+class _Firsts:
+    """The first record that is seen, and the first of each family."""
+
+    def __init__(self, families: Iterable[Family]) -> None:
+        self.wanted = {each.value for each in families}
+        self.records: list[Record] = []
+
+    def see(self, records: Iterable[Record]) -> None:
+        for record in records:
+            family = _header(record, FAMILY)
+            if family in self.wanted or not self.records:
+                self.wanted.discard(family)
+                self.records.append(record)
 
 
 def _detail(lost: Lost, directory: Path) -> str:
@@ -116,7 +149,7 @@ def _detail(lost: Lost, directory: Path) -> str:
     return f"the spool is damaged{where} ({lost.why.value})"
 
 
-def _family_before(family: Family, after: list[Record]) -> int | None:
+def _family_before(family: Family, after: Sequence[Record]) -> int | None:
     """The number in its family of the last event that can be missing."""
     record = next((each for each in after if _header(each, FAMILY) == family.value), None)
     event = None if record is None else _decoded(record)
@@ -139,6 +172,13 @@ def _producer(record: Record | None) -> UUID | None:
         return None if record is None else UUID(_header(record, PRODUCER))
     except ValueError:
         return None
+
+
+def _family(record: Record) -> bytes:
+    for name, value in record.headers:
+        if name == FAMILY:
+            return value
+    return b""
 
 
 def _header(record: Record, name: str) -> str:

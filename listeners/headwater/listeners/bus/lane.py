@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 from headwater.errors import ConfigurationError, PluginError, TerminalError
 from headwater.listeners.bus.calls import Ending, GivenUpError, Stop
+from headwater.listeners.bus.errors import words_of
 from headwater.listeners.bus.handing import Handing
 from headwater.listeners.bus.making import Made, Maker
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.pauses import Pauses
-from headwater.listeners.bus.report import ListenerReport, Meter, Progress, State, words_of
+from headwater.listeners.bus.report import ListenerReport, Meter, Progress, State
 from headwater.listeners.bus.telling import Telling
 from headwater.listeners.threads import Daemon
 from headwater.spi import DurableListener, Listener
@@ -61,8 +62,9 @@ class Lane:
     @property
     def state(self) -> State:
         handing = self.handing
-        is_pausing = self._state is State.RUNNING and handing is not None and handing.is_pausing
-        return State.PAUSING if is_pausing else self._state
+        is_tried = handing is not None and handing.is_pausing
+        is_held_up = self._meter.errors.is_present and self.lag > 0
+        return State.PAUSING if self._state is State.RUNNING and (is_tried or is_held_up) else self._state
 
     @property
     def is_known(self) -> bool:
@@ -76,6 +78,18 @@ class Lane:
         if self.durable is not False and handing is not None:
             return handing.lag
         return 0 if telling is None else telling.lag
+
+    @property
+    def acknowledged(self) -> int:
+        return self._meter.acknowledged_after.so_far.count
+
+    @property
+    def lag_seconds(self) -> float:
+        """How old the oldest of those is."""
+        handing, telling = self.handing, self.telling
+        if self.durable is not False and handing is not None:
+            return handing.lag_seconds
+        return 0.0 if telling is None else telling.lag_seconds
 
     @property
     def missed(self) -> int:
@@ -102,20 +116,25 @@ class Lane:
             handing.end()
 
     def report(self) -> ListenerReport:
-        meter, handing = self._meter, self.handing
+        meter = self._meter
         return ListenerReport(
             name=self.name,
             durable=self.durable,
             state=self.state,
             handed=meter.handed,
+            acknowledged=self.acknowledged,
             lag=self.lag,
-            lag_seconds=0.0 if handing is None else handing.lag_seconds,
+            lag_seconds=self.lag_seconds,
             missed=self.missed,
+            lost=0,
+            handed_after=meter.handed_after.so_far,
+            acknowledged_after=meter.acknowledged_after.so_far,
             failures=meter.failures,
+            errors=meter.errors.counts,
             calls=meter.calls,
             seconds=meter.seconds,
             longest_call=meter.longest,
-            last_error=meter.last_error,
+            last_error=meter.errors.last,
         )
 
     def _run(self) -> None:
@@ -187,7 +206,7 @@ class Lane:
             "listener %s is set aside for %g s, and then made anew: %s",
             self.name,
             self._options.aside,
-            self._meter.last_error,
+            self._meter.errors.last,
         )
         while self._lies_aside():
             try:
@@ -207,7 +226,7 @@ class Lane:
 
     def _could_not_make(self, error: BaseException) -> None:
         self._stop.check()
-        if words_of(error) != self._meter.last_error:
+        if words_of(error) != self._meter.errors.last:
             _LOG.warning("listener %s can't be made now, and is tried again: %s", self.name, words_of(error))
         self._meter.failed(error)
 

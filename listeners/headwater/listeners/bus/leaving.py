@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from headwater.journal import StorageError
-from headwater.listeners.bus.handover import hand_over
 from headwater.listeners.bus.spool import Spool
 
 _LOG = logging.getLogger(__name__)
 _SHORTEST_CLOSE: Final = 0.2
 
 
-def leave_spool(spool: Spool | None, shared: Path | None, deadline: float) -> bool:
+def leave_spool(spool: Spool | None, hand_over: Callable[[Path], object], deadline: float) -> bool:
     """Close the spool, and remove it or hand it over; whether everything in it is delivered."""
     if spool is None:
         return True
@@ -27,6 +27,6 @@ def leave_spool(spool: Spool | None, shared: Path | None, deadline: float) -> bo
         return False
     if is_delivered and is_closed:
         spool.remove()
-    elif is_closed and shared is not None:
-        hand_over(spool.directory, shared, deadline - time.monotonic())
+    elif is_closed:
+        hand_over(spool.directory)
     return is_delivered

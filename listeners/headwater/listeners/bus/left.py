@@ -1,40 +1,18 @@
-"""What lies in spools, for people who look: whose it is, who hasn't got it, and what is to become of it."""
+"""Whom a spool is kept for, and how somebody who knows better changes that."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 from difflib import get_close_matches
 from pathlib import Path
 
 from headwater.errors import TerminalError
-from headwater.journal import Files, Journal, JournalOptions, JournalReader, LockedError, find_abandoned, remove_journal
+from headwater.journal import Files, Journal, JournalOptions, LockedError, remove_journal
 from headwater.journal.cursor import forget_position, move_position
 from headwater.journal.files import OS_FILES
 from headwater.journal.position import committed_positions
-from headwater.journal.segment import list_bases
 from headwater.listeners.bus.course import GUARD
 from headwater.listeners.bus.passport import move_listener, read_passport
-
-
-@dataclass(frozen=True)
-class Left:
-    """A spool that there is."""
-
-    directory: Path
-    application: str
-    is_live: bool
-    """Its driver runs, or somebody ships it just now."""
-    waiting: Mapping[str, int]
-    """How many records are there at most that a listener hasn't dealt with, by its name."""
-    unmade: frozenset[str]
-    """The listeners among those that its driver couldn't make."""
-
-
-def left_in(places: Collection[Path]) -> list[Left]:
-    """All spools under these directories, by what they are called."""
-    spools = [spool for place in dict.fromkeys(places) if place.is_dir() for spool in place.iterdir() if spool.is_dir()]
-    return [_left(spool) for spool in sorted(spools) if list_bases(OS_FILES, spool)]
 
 
 def rename_listener(spool: Path, old: str, new: str) -> None:
@@ -69,16 +47,6 @@ def stranded_words(spool: Path, name: str, configured: Collection[str]) -> str:
         f"(there is {', '.join(sorted(configured)) or 'none'}): `headwater spool rename {name} {other}` gives it to "
         f"another one, `headwater spool drop {name}` lets it go; until then it stays, as long as there is room"
     )
-
-
-def _left(spool: Path) -> Left:
-    passport = read_passport(OS_FILES, spool)
-    reader = JournalReader.open(spool)
-    first, end = reader.first_offset(), reader.next_offset()
-    positions = committed_positions(OS_FILES, spool)
-    waiting = {name: end - max(first, positions.get(name, first)) for name in sorted(kept_for(spool))}
-    is_live = spool not in find_abandoned(spool.parent)
-    return Left(spool, passport.application.id, is_live, waiting, passport.unmade)
 
 
 def _held(spool: Path) -> Journal:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from headwater.errors import ConfigurationError, PluginError
 from headwater.events.envelope import Family
+from headwater.listeners.bus.errors import Errors
 from headwater.listeners.bus.executor import DaemonExecutor
 from headwater.listeners.bus.passport import EVERYTHING
 from headwater.listeners.settings import PREFIX, Settings
@@ -24,6 +25,9 @@ from headwater.spi import (
 
 _CATALOG = frozenset({Family.CATALOG, Family.ADMIN})
 _JOB = frozenset({Family.JOB, Family.ADMIN})
+
+OnTrouble = Callable[[str, str], None]
+"""Takes the cause and the detail of what `ListenerContext.trouble` was told. Doesn't raise."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +50,24 @@ class Context:
     executor: Executor
     application: Application
     clock: Clock
+    on_trouble: OnTrouble = field(repr=False)
 
     @property
     def prefix(self) -> str:
         return f"{PREFIX}{self.name}."
 
+    def trouble(self, cause: str, detail: str) -> None:
+        self.on_trouble(cause, detail)
+
 
 class Maker:
-    """Makes the instances of one listener."""
+    """Makes the instances of one listener, and has what goes wrong with any of them."""
 
     def __init__(
         self, wanted: Wanted, configuration: Mapping[str, str], application: Application, clock: Clock
     ) -> None:
         self.wanted = wanted
+        self.errors = Errors(wanted.name)
         prefix = f"{PREFIX}{wanted.name}."
         self._own = {key[len(prefix) :]: value for key, value in configuration.items() if key.startswith(prefix)}
         self._application = application
@@ -68,7 +77,8 @@ class Maker:
     def make(self) -> Made:
         """An instance. A ConfigurationError or PluginError if that makes no sense with this configuration."""
         executor = DaemonExecutor(self.wanted.name)
-        context: ListenerContext = Context(self.wanted.name, self._own, executor, self._application, self._clock)
+        name, application = self.wanted.name, self._application
+        context: ListenerContext = Context(name, self._own, executor, application, self._clock, self.errors.told)
         try:
             listener = self._checked(self._found().create(context))
         except BaseException:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from headwater.journal import Files
 from headwater.journal.files import OS_FILES
+from headwater.listeners.bus.remote import Connect
+
+DEAD_SPOOLS: Final = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +43,13 @@ class BusOptions:
     """Between two looks for what dead drivers left."""
     patience: float = 60.0
     """A dead driver's spool that gets no further for so long is put back, and the next one is tried."""
-    dead_spools: int = 4
-    """What dead drivers left may take so many times `spool.max.bytes`; above it the oldest goes."""
+    dead_spools: int | None = DEAD_SPOOLS
+    """What dead drivers left may take so many times `spool.max.bytes`; above it the oldest goes. None: whatever it
+    takes."""
+    is_meant: Callable[[Path], bool] = lambda _: True
+    """Whether a spool of a dead driver is any business of this bus."""
     files: Files = OS_FILES
+    connect: Connect | None = None
+    """Opens a URI of Hadoop's that `spool.handover` names, by whatever JVM there is."""
     enter: Callable[[], object] = lambda: None
     """Called on each listener's thread before it does anything else."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from headwater.events.envelope import Family
@@ -31,6 +31,13 @@ class Passport:
     """What each listener is told; one that isn't there is told everything."""
     unmade: frozenset[str] = frozenset()
     """Those that could not be made, as somebody else has to mend: perhaps nobody was ever meant by such a name."""
+    since: str = field(default="", compare=False)
+    """When the spool was begun."""
+    refused: int = 0
+    """So many events the spool didn't take; Gaps tell them."""
+    host: str = field(default="", compare=False)
+    pid: int = field(default=0, compare=False)
+    """Where its driver runs, or ran; for people."""
 
     @property
     def directory(self) -> str:
@@ -43,6 +50,8 @@ class Passport:
             "producer": str(self.producer),
             "host": os.uname().nodename,
             "pid": os.getpid(),
+            "since": self.since,
+            "refused": self.refused,
             "listeners": {name: sorted(each.value for each in told) for name, told in self.families.items()},
             "unmade": sorted(self.unmade),
         }
@@ -52,13 +61,22 @@ class Passport:
 def read_passport(files: Files, spool: Path) -> Passport:
     """As far as it can be read: the records of a spool say themselves what they are."""
     try:
-        told = json.loads(read_file(files, spool / _FILE, _LARGEST) or b"")
-        application = Application(str(told["application"]["id"]), str(told["application"]["name"]))
-        families = {str(name): _families(words) for name, words in told["listeners"].items()}
-        unmade = frozenset(str(name) for name in told.get("unmade", ()))
-        return Passport(application, UUID(told["producer"]), families, unmade)
+        return _passport(json.loads(read_file(files, spool / _FILE, _LARGEST) or b""))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Passport(Application("", ""), None)
+
+
+def _passport(told: Any) -> Passport:
+    return Passport(
+        Application(str(told["application"]["id"]), str(told["application"]["name"])),
+        UUID(told["producer"]),
+        {str(name): _families(words) for name, words in told["listeners"].items()},
+        frozenset(str(name) for name in told.get("unmade", ())),
+        str(told.get("since", "")),
+        int(told.get("refused", 0)),
+        str(told.get("host", "")),
+        int(told.get("pid", 0)),
+    )
 
 
 def move_listener(files: Files, spool: Path, old: str, new: str | None) -> None:

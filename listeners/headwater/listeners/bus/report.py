@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TypeVar
+
+from headwater.listeners.bus.durations import JOURNEYS, Durations, Stopwatch
+from headwater.listeners.bus.errors import Errors
 
 T = TypeVar("T")
 
@@ -19,7 +22,7 @@ class State(str, Enum):
     STARTING = "starting"
     RUNNING = "running"
     PAUSING = "pausing"
-    """It failed, and is tried again soon."""
+    """It failed and is tried again soon, or it told of trouble that it goes on after by itself, and hasn't yet."""
     ASIDE = "set aside"
     FAILED = "failed"
     """It can't be made, and isn't tried again."""
@@ -43,13 +46,24 @@ class ListenerReport:
     state: State
     handed: int
     """Events that it was handed or told, counted again where they were handed over again."""
+    acknowledged: int
+    """Events that it answered for, each once, or that it was told and didn't fail at; those too of dead drivers."""
     lag: int
     """Events that it hasn't dealt with."""
     lag_seconds: float
-    """How old the oldest of those is that it was handed and hasn't answered for."""
+    """How old the oldest of those is."""
     missed: int
     """By a plain one, because it was too slow or set aside."""
+    lost: int
+    """By a durable one, at most, because the spool reached its limit or is damaged."""
+    handed_after: Durations
+    """How long events took until it was handed them for the first time, those of this driver."""
+    acknowledged_after: Durations
+    """How long they took until it answered for them."""
     failures: int
+    """How often it raised."""
+    errors: Mapping[str, int]
+    """What it raised, by type, and the trouble that it told of, by cause."""
     calls: int
     seconds: float
     """In all calls together."""
@@ -60,8 +74,37 @@ class ListenerReport:
         words = [f"{self.name} ({self.state.value}): {self.handed} handed over, {self.lag} not dealt with"]
         words += [f"the oldest {self.lag_seconds:.1f} s old"] if self.lag and self.lag_seconds else []
         words += [f"{self.missed} missed"] if self.missed else []
-        words += [f"{self.failures} failures, the last: {self.last_error}"] if self.failures else []
+        causes = ", ".join(f"{count} {cause}" for cause, count in sorted(self.errors.items()))
+        words += [f"errors: {causes}, the last: {self.last_error}"] if self.errors else []
         return ", ".join(words)
+
+
+@dataclass(frozen=True)
+class IntakeReport:
+    """What came in, so far."""
+
+    told: Mapping[str, int]
+    """Events by family."""
+    broken: Mapping[str, int]
+    """What no event could be made of, by kind."""
+    gaps: Mapping[str, int]
+    """Gaps told, by reason."""
+    missed: Mapping[str, int]
+    """How many events those say are missing, where they know, by reason."""
+    spool_bytes: int
+    """About how much the spool holds."""
+    append: Durations
+    """Writing to the spool, one for each event in it."""
+    tell: Durations
+    """All of telling, on the thread that tells."""
+
+
+@dataclass(frozen=True)
+class Shipping:
+    """A dead driver's spool on its way to its listeners."""
+
+    spool: Path
+    listeners: tuple[ListenerReport, ...]
 
 
 @dataclass(frozen=True)
@@ -73,6 +116,9 @@ class BusReport:
     """Events that the spool didn't take."""
     spool: Path | None
     listeners: tuple[ListenerReport, ...]
+    intake: IntakeReport
+    shipped: int
+    """Spools of dead drivers that were delivered, and are gone."""
 
     @property
     def is_delivered(self) -> bool:
@@ -86,15 +132,16 @@ class BusReport:
 
 
 class Meter:
-    """Counts what happens to one listener; written by its thread alone."""
+    """Counts what happens to one listener; written by its thread alone, but for `errors`."""
 
-    def __init__(self) -> None:
+    def __init__(self, errors: Errors) -> None:
+        self.errors = errors
         self.handed = 0
         self.failures = 0
         self.calls = 0
         self.seconds = 0.0
         self.longest = 0.0
-        self.last_error = ""
+        self.handed_after, self.acknowledged_after = Stopwatch(JOURNEYS), Stopwatch(JOURNEYS)
 
     def timed(self, call: Callable[[], T]) -> T:
         began = time.monotonic()
@@ -108,7 +155,7 @@ class Meter:
 
     def failed(self, error: BaseException) -> None:
         self.failures += 1
-        self.last_error = words_of(error)
+        self.errors.raised(error)
 
 
 class Progress:
@@ -136,8 +183,3 @@ class Progress:
                 return True
             finally:
                 self._waiting -= 1
-
-
-def words_of(error: BaseException) -> str:
-    """One line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:500]

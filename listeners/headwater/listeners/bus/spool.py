@@ -28,6 +28,8 @@ from headwater.journal import (
     SyncFailedError,
     remove_journal,
 )
+from headwater.journal.files import OS_FILES
+from headwater.journal.segment import list_bases
 from headwater.listeners.bus.course import GUARD, Course, write_course
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.passport import Passport
@@ -49,7 +51,7 @@ class Spool:
         self.unsynced = 0
         """Records that are in, and may not survive the machine though `fsync=always` asks for it."""
         self._files = options.files
-        self._lock = threading.Lock()
+        self._lock, self._describing = threading.Lock(), threading.Lock()
         self._course = Course()
         self._kept = 0
         self._guard: Cursor | None = None
@@ -108,8 +110,17 @@ class Spool:
 
     def note_unmade(self, name: str) -> None:
         """A listener could not be made: whoever finds this spool when nobody is called so any more is to say it."""
-        passport = replace(self.passport, unmade=self.passport.unmade | {name})
-        with self._lock, contextlib.suppress(OSError):
+        with self._describing:
+            self._rewrite(replace(self.passport, unmade=self.passport.unmade | {name}))
+
+    def note_refused(self, count: int) -> None:
+        """So many events were refused so far: for people who look, the Gaps tell it too."""
+        with self._describing:
+            if count != self.passport.refused:
+                self._rewrite(replace(self.passport, refused=count))
+
+    def _rewrite(self, passport: Passport) -> None:
+        with contextlib.suppress(OSError):
             passport.write(self._files, self.directory)
             self.passport = passport
 
@@ -137,6 +148,7 @@ def open_spool(settings: Settings, passport: Passport, options: BusOptions) -> S
         try:
             return _opened(place / passport.directory, settings, passport, options)
         except (HeadwaterError, OSError) as e:  # noqa: PERF203 - twice at most
+            _remove_beginnings(place / passport.directory)
             _LOG.warning(
                 "spark.headwater.spool.dir: %s can't be used (%s): make it writable, or name another; "
                 "another place is tried",
@@ -145,6 +157,13 @@ def open_spool(settings: Settings, passport: Passport, options: BusOptions) -> S
             )
     _LOG.warning("no place for a spool was found: events go to plain listeners only, and durable ones get nothing")
     return None
+
+
+def _remove_beginnings(directory: Path) -> None:
+    """Of a spool that couldn't be begun: nobody looks for one without records."""
+    with contextlib.suppress(HeadwaterError, OSError):
+        if directory.is_dir() and not list_bases(OS_FILES, directory):
+            remove_journal(directory)
 
 
 def spool_places(settings: Settings, *, make: bool = False) -> Iterator[Path]:

@@ -11,9 +11,10 @@ from typing import NamedTuple
 from headwater.errors import TerminalError
 from headwater.events.envelope import Event
 from headwater.listeners.bus.calls import Caller, CallError, Ending, Stop
+from headwater.listeners.bus.errors import words_of
 from headwater.listeners.bus.news import News
 from headwater.listeners.bus.options import BusOptions
-from headwater.listeners.bus.report import Meter, Progress, words_of
+from headwater.listeners.bus.report import Meter, Progress
 from headwater.spi import Listener
 
 _LOG = logging.getLogger(__name__)
@@ -26,6 +27,8 @@ class _Waiting(NamedTuple):
     """How many were dropped right before it."""
     event: Event
     size: int
+    offered: float
+    """When, by the clock that is never set."""
 
 
 class Telling:
@@ -41,6 +44,7 @@ class Telling:
         self._progress = progress
         self._changed = threading.Condition()
         self._queue: deque[_Waiting] = deque()
+        self._in_hand: _Waiting | None = None
         self._size = 0
         self._untold = 0
         self._is_deaf = False
@@ -59,7 +63,7 @@ class Telling:
                 self._untold += 1
                 self.missed += 1
                 return
-            self._queue.append(_Waiting(self._untold, event, size))
+            self._queue.append(_Waiting(self._untold, event, size, time.monotonic()))
             self._untold = 0
             self._size += size
             self._offered += 1
@@ -68,6 +72,13 @@ class Telling:
     @property
     def lag(self) -> int:
         return self._offered - self._done
+
+    @property
+    def lag_seconds(self) -> float:
+        """How long the oldest has waited that isn't dealt with."""
+        with self._changed:
+            waiting = self._in_hand or (self._queue[0] if self._queue else None)
+        return 0.0 if waiting is None else time.monotonic() - waiting.offered
 
     def ask_to_flush(self, timeout: float) -> int:
         """Have everything flushed that was offered so far; `is_flushed` of the answer tells when that is done."""
@@ -115,14 +126,19 @@ class Telling:
 
     def _tell(self, listener: Listener, waiting: _Waiting) -> None:
         self._meter.handed += 1
+        self._meter.handed_after.note(time.monotonic() - waiting.offered)
         try:
             if waiting.missed:
                 self._call(lambda: listener.on_missed(waiting.missed))
             self._call(lambda: listener.on_event(waiting.event))
         finally:
+            self._in_hand = None
             self._done += 1
             self._progress.made()
+        self._meter.acknowledged_after.note(time.monotonic() - waiting.offered)
         self._failures = 0
+        if self._meter.errors.over():
+            _LOG.info("listener %s goes on", self._name)
 
     def _flush_if_asked(self, listener: Listener) -> None:
         mark = self._flush_to
@@ -141,7 +157,7 @@ class Telling:
                 self._changed.wait(_IDLE)
             if not self._queue:
                 return None
-            waiting = self._queue.popleft()
+            waiting = self._in_hand = self._queue.popleft()
             self._size -= waiting.size
             return waiting
 

@@ -8,8 +8,9 @@ import time
 from typing import Any, Final
 
 from headwater.events.health import Gap, GapReason
-from headwater.listeners.bus import BusOptions
+from headwater.listeners.bus import BusOptions, BusReport
 from headwater.listeners.capture.tap import disown
+from headwater.listeners.hadoop import of_context
 from headwater.listeners.installation.parts import BusPart, CapturePart, Parts
 from headwater.listeners.jobs import Ending, Jobs, application_facts, blocks
 from headwater.listeners.jobs.desk import Desk
@@ -42,6 +43,8 @@ class Installation:
         self._is_wanted = True
         self._is_resting = False
         self._is_over = False
+        self._extra = 0.0
+        """An end takes so much longer where there is something to hand over."""
         self._worker = Worker("headwater")
 
     @property
@@ -53,6 +56,15 @@ class Installation:
     def jobs(self) -> Jobs | None:
         """The application's jobs and runs; None where it could not be started."""
         return self._jobs
+
+    @property
+    def metrics_url(self) -> str | None:
+        """Where this driver's metrics are served for Prometheus, if they are."""
+        return None if self._bus is None else self._bus.metrics_url
+
+    def report(self) -> BusReport | None:
+        """How the spool and each listener are doing; None where it could not be started. Waits for nothing."""
+        return None if self._bus is None else self._bus.report()
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Have all told that happened so far, and dealt with by every listener; False if it isn't by then."""
@@ -86,7 +98,7 @@ class Installation:
         """Tell how the run ended, and let go of everything. Whoever comes second waits for the first."""
         self._leave()
         deadline = time.monotonic() + timeout - _RESERVE
-        self._worker.call(lambda: self._end(ending, deadline), timeout)
+        self._worker.call(lambda: self._end(ending, deadline), timeout + self._extra)
 
     def _leave(self) -> None:
         self._is_wanted = False
@@ -98,7 +110,9 @@ class Installation:
         configuration = dict(self.context._conf.getAll())
         settings, _ = read_settings(configuration)  # the bus tells the faults
         facts = application_facts(self.context, configuration, dict(os.environ))
-        options = BusOptions(enter=lambda: disown(self.context))
+        connect = of_context(self.context) if settings.handover_uri else None
+        self._extra = settings.spool_handover_timeout if settings.spool_handover else 0.0
+        options = BusOptions(enter=lambda: disown(self.context), connect=connect)
         bus = self._bus = self._parts.open_bus(configuration, Application(facts.id, facts.name), options=options)
         jobs = self._jobs = Jobs(facts, settings, bus.tell)
         bus.attribute(jobs.application_job, jobs.application_run)

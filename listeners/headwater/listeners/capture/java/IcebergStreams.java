@@ -11,7 +11,7 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
 
-/** Looks up the snapshots that a micro-batch's offsets name: how many files they added, and what they were made on. */
+/** Looks up the snapshots that a micro-batch's offsets name: how many files they added, what they were made on, and whether that was a table's first. */
 final class IcebergStreams {
     private static final Pattern SNAPSHOT = Pattern.compile("\"snapshot_id\":(-?[0-9]+)");
 
@@ -61,6 +61,8 @@ final class IcebergStreams {
         if (snapshot == null) return;
         Object added = snapshot.summary().get("added-data-files");
         json.key(found.group(1)).open().entry("added", added == null ? 0L : Long.parseLong(added.toString()));
-        json.entry("parent", snapshot.parentId()).close();
+        Snapshot parent = snapshot.parentId() == null ? null : table.snapshot(snapshot.parentId().longValue());
+        json.entry("parent", snapshot.parentId());
+        json.entry("second", parent != null && parent.parentId() == null).close();
     }
 }

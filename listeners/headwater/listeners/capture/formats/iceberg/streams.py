@@ -38,7 +38,8 @@ def versions_of(took: Took, facts: Facts) -> tuple[Version, ...]:
     reached = _reached(end, known)
     if reached is None:  # the checkpoint says where it goes on, and the table no longer tells what was before
         return (Version(version=end.text, since=since, changes=True),)
-    return (Version(reached.snapshot, reached.version, since, changes=not end.is_state),)
+    is_state = end.is_state or (since is None and _is_first(reached, end, known))
+    return (Version(reached.snapshot, reached.version, since, changes=not is_state),)
 
 
 def beginning_of(node: Node, took: Took) -> Begins:
@@ -57,6 +58,14 @@ def _reached(offset: _Offset | None, known: Mapping[str, Mapping[str, int]]) -> 
         return Since(snapshot=told["parent"]) if "parent" in told else None
     whole = told.get("added") == offset.position
     return Since(snapshot=offset.snapshot, version=None if whole else offset.text)
+
+
+def _is_first(reached: Since, end: _Offset, known: Mapping[str, Mapping[str, int]]) -> bool:
+    """Whether it is all of a table's first snapshot: what that added is all that there is."""
+    told = known.get(str(end.snapshot), {})
+    if reached.version is not None or not told:
+        return False
+    return "parent" not in told if reached.snapshot == end.snapshot else bool(told.get("second"))
 
 
 def _offset(text: str | None) -> _Offset | None:

@@ -1,0 +1,77 @@
+"""Whether drivers find headwater: the line in site-packages that brings it in, and the versions beside it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from headwater.spi import Finding
+
+_OLDEST, _FIRST_AFTER = (3, 5), (4, 1)
+_PATIENCE: Final = 20.0
+_VERSION: Final = re.compile(r"__version__[^=]*=\s*[\"'](\d+)\.(\d+)([^\"']*)")
+_ASK: Final = "import sys; sys.exit('headwater.listeners.hook' not in sys.modules)"
+_INSTALL: Final = "install headwater into the Python that drivers run"
+
+
+def look_at_installation(conf: Mapping[str, str]) -> Iterator[Finding]:
+    yield Finding.fine("headwater", f"{version('headwater')}, for {sys.executable} ({sys.version.split()[0]})")
+    yield _hook()
+    yield _pyspark()
+    yield from _other_python(conf)
+
+
+def _hook() -> Finding:
+    """Asked of an interpreter that starts as a driver does."""
+    try:
+        done = subprocess.run([sys.executable, "-c", _ASK], timeout=_PATIENCE, check=False, capture_output=True)  # noqa: S603 - ourselves
+    except (OSError, subprocess.TimeoutExpired) as e:
+        return Finding.wrong("hook", f"{sys.executable} can't be started: {e}", "see to this Python")
+    if done.returncode == 0:
+        return Finding.fine("hook", "drivers of this Python find headwater at their start (headwater.pth)")
+    words = (
+        "this Python doesn't bring headwater in at its start: headwater.pth isn't in its site-packages, or it is told "
+        "to read no such files (-S, -I)"
+    )
+    return Finding.wrong("hook", words, f"{_INSTALL}: {sys.executable} -m pip install headwater")
+
+
+def _pyspark() -> Finding:
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        words = "there is no pyspark in this Python, so no driver runs in it as it is"
+        return Finding.doubtful("pyspark", words, "run the doctor with the Python and the PYTHONPATH of a driver")
+    found = _VERSION.search(Path(spec.origin).with_name("version.py").read_text("utf-8"))
+    if found is None:
+        return Finding.doubtful("pyspark", f"the version of {spec.origin} can't be read")
+    words = f"{found[1]}.{found[2]}{found[3]}"
+    if _OLDEST <= (int(found[1]), int(found[2])) < _FIRST_AFTER:
+        return Finding.fine("pyspark", words)
+    return Finding.doubtful("pyspark", f"{words} isn't among those that headwater is tried with", "use 3.5 or 4.0")
+
+
+def _other_python(conf: Mapping[str, str]) -> Iterator[Finding]:
+    """Spark lets users say which Python a driver runs; that has to be this one."""
+    said = {
+        "spark.pyspark.driver.python": conf.get("spark.pyspark.driver.python"),
+        "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON"),
+        "spark.pyspark.python": conf.get("spark.pyspark.python"),
+        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON"),
+    }
+    key, python = next(((key, each) for key, each in said.items() if each), ("", None))
+    if python is None or python in {"jupyter", "ipython"}:
+        return
+    found = shutil.which(python)
+    if found is None:
+        yield Finding.doubtful("python", f"{key} is {python}, which isn't there on this machine", _INSTALL)
+    elif Path(found).absolute() != Path(sys.executable).absolute():
+        words = f"drivers are run by {found} ({key}), and the doctor by {sys.executable}"
+        yield Finding.doubtful("python", words, f"ask that one: {found} -m headwater.cli doctor")

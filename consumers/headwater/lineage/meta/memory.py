@@ -1,0 +1,100 @@
+"""Rows in memory: for tests, and to hold databases to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from headwater.events.clock import moment_of
+from headwater.lineage.api import LineageMetaContext
+from headwater.lineage.entities import DataLineage, TableLineage
+from headwater.lineage.law import State
+from headwater.lineage.law.catalogs import Catalogs
+from headwater.lineage.law.commits import COMPACTED, SOURCE
+from headwater.lineage.law.telling import job_text
+from headwater.lineage.law.visible import DATA, TABLES_OF, Tombstones, subject_of
+from headwater.lineage.meta.evented import EventedLineageMeta
+from headwater.lineage.predicates import Predicate
+from headwater.lineage.rows import Row
+from headwater.lineage.rows import tables as t
+
+
+class MemoryLineageMetaFactory:
+    """The entry point `memory`."""
+
+    def identifier(self) -> str:
+        return "memory"
+
+    def create(self, context: LineageMetaContext) -> MemoryLineageMeta:  # noqa: ARG002 - it needs no options
+        return MemoryLineageMeta()
+
+
+class MemoryLineageMeta(EventedLineageMeta):
+    """For any thread."""
+
+    def __init__(self, catalog: str = "") -> None:
+        super().__init__(catalog)
+        self._state = State()
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def _merge(self, rows: Iterable[Row]) -> None:
+        with self._lock:
+            self._state.merge(rows)
+
+    def _tables(self, side: str, predicate: Predicate | None) -> Iterator[TableLineage]:
+        with self._lock:
+            entities = list(self._table_entities(side))
+        return (each for each in entities if predicate is None or predicate.holds(each))
+
+    def _data(self, side: str, predicate: Predicate | None) -> Iterator[DataLineage]:
+        with self._lock:
+            entities = list(self._data_entities(side))
+        return (each for each in entities if predicate is None or predicate.holds(each))
+
+    def _table_entities(self, side: str) -> Iterator[TableLineage]:
+        firsts: dict[tuple[Any, Any, Any], int] = {}
+        stones, catalogs = self._deletions()
+        for row in self._state.rows(t.TABLE_LINEAGE):
+            values = row.named
+            if values["side"] != side or values["table_name"] is None or values["job"] is None:
+                continue
+            if row.is_visible and not stones.hide(subject_of(row, TABLES_OF[side]), catalogs):
+                key = (_job(values), values["database_name"], values["table_name"])
+                firsts[key] = min(firsts.get(key, row.span.first), row.span.first)
+        for (job, database, table), first in firsts.items():
+            yield TableLineage(job=job, database=database, table=table, create_time=moment_of(first))
+
+    def _data_entities(self, side: str) -> Iterator[DataLineage]:
+        """One for each job, barrier and table: data before what was only compacted, then what was told last."""
+        best: dict[tuple[Any, ...], tuple[tuple[Any, ...], Row]] = {}
+        stones, catalogs = self._deletions()
+        commits = {row.id: row.named for row in self._state.rows(t.COMMIT)}
+        for row in self._state.rows(t.READ if side == SOURCE else t.WRITE):
+            values = row.named
+            commit = commits[bytes(values["commit_id"])]  # type: ignore[arg-type]  # each comes with its commit
+            if values["table_name"] is None or values["snapshot"] is None or commit["job"] is None:
+                continue
+            if not values["main"] or not row.is_visible or stones.hide(subject_of(row, DATA, commit), catalogs):
+                continue
+            key = (_job(commit), commit["barrier"], values["database_name"], values["table_name"])
+            rank = (values.get("commit_kind") != COMPACTED, row.span.last, values["snapshot"], row.id)
+            if key not in best or rank > best[key][0]:
+                best[key] = (rank, row)
+        for (job, barrier, database, table), (rank, row) in best.items():
+            first = moment_of(row.span.first)
+            yield DataLineage(
+                job=job, barrier_id=barrier, database=database, table=table, snapshot_id=rank[2], create_time=first
+            )
+
+    def _deletions(self) -> tuple[Tombstones, Catalogs]:
+        datasets = {row.id: row for row in self._state.rows(t.DATASET)}
+        names = self._state.rows(t.CATALOG_NAME)
+        return Tombstones(self._state.rows(t.TOMBSTONE)), Catalogs(self._state.rows(t.CATALOG), names, datasets)
+
+
+def _job(values: dict[str, Any]) -> str:
+    return job_text(values["job_namespace"], values["job"])

@@ -1,0 +1,63 @@
+"""Datasets as a person knows them: where they are, and the names that catalogs have or had for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.among import among
+from headwater.lineage.sql.tables import table_of
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A physical table, topic or path."""
+
+    key: bytes = field(repr=False)
+    namespace: str = ""
+    name: str = ""
+    known_as: tuple[str, ...] = ()
+    """Names in catalogs: those that hold before those that held once, the newest first."""
+
+    @property
+    def label(self) -> str:
+        """What a person calls it."""
+        return self.known_as[0] if self.known_as else self.place
+
+    @property
+    def place(self) -> str:
+        return f"{self.namespace}/{self.name.lstrip('/')}" if self.namespace else self.name or self.key.hex()
+
+    def __str__(self) -> str:
+        return self.label
+
+
+def described(connection: Connection, keys: Collection[bytes]) -> dict[bytes, Dataset]:
+    """All of these; one that nobody told of is known by its hash alone."""
+    place, name = table_of(t.DATASET), table_of(t.ALIAS)
+    names = (name.c.catalog, name.c.database_name, name.c.table_name, name.c.last, name.c.deleted)
+    wanted = select(place.c.id, place.c.namespace, place.c.name.label("path"), *names).outerjoin(
+        name, name.c.dataset == place.c.id
+    )
+    found: dict[bytes, list[Any]] = {}
+    for each in among(connection, wanted, place.c.id, keys):
+        found.setdefault(bytes(each.id), []).append(each)
+    return {key: _dataset(key, found.get(key, ())) for key in keys}
+
+
+def _dataset(key: bytes, rows: Collection[Any]) -> Dataset:
+    """Names in catalogs: those that hold before those that held once, the newest first."""
+    if not rows:
+        return Dataset(key)
+    told = sorted(
+        (each for each in rows if each.last is not None), key=lambda each: (each.last <= each.deleted, -each.last)
+    )
+    names = dict.fromkeys(
+        ".".join(part for part in (each.catalog, each.database_name, each.table_name) if part) for each in told
+    )
+    first = next(iter(rows))
+    return Dataset(key, first.namespace, first.path, tuple(names))

@@ -1,0 +1,165 @@
+"""What a person types: `TABLE[@SNAPSHOT][.COLUMN]`, and which dataset that is.
+
+A table is `catalog.database.table`, `database.table` or `table`, a path or URI as it stands, or `namespace|name`. Parts
+that hold a dot stand in backticks. A snapshot is a number or the name of a tag. Behind `@SNAPSHOT.` comes the column;
+without a snapshot the longest name that there is a table of is the table, and what is left is the column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, and_, or_, select, true
+
+from headwater.errors import TerminalError
+from headwater.lineage.questions.datasets import Dataset, described
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.tables import table_of
+
+_AT: Final = re.compile(r"@(?P<snapshot>-?\d+|[A-Za-z_][\w\-]*)(?:\.(?P<column>.+))?$")
+_PART: Final = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
+_URI: Final = re.compile(r"(?P<space>[A-Za-z][\w+.\-]*://[^/]*)/?(?P<name>.*)")
+_NEAR: Final = 10_000
+"""So many names are compared with one that there isn't."""
+
+
+class UnknownNameError(TerminalError):
+    """There is nothing of this name."""
+
+
+class AmbiguousNameError(TerminalError):
+    """There are several things of this name."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """What was typed, and what it is."""
+
+    dataset: Dataset
+    snapshot: int | None = None
+    tag: str | None = None
+    column: tuple[str, ...] | None = None
+
+
+def find(connection: Connection, text: str) -> Named:
+    """Raises where there is nothing, or more than one thing, of this name; the error lists them."""
+    at = None if _is_place(text) and "@" not in text.rpartition("/")[2] else _AT.search(text)
+    if at is not None:
+        dataset = find_dataset(connection, text[: at.start()])
+        column = None if at["column"] is None else parts_of(at["column"])
+        number = at["snapshot"]
+        if number.lstrip("-").isdigit():
+            return Named(dataset, int(number), None, column)
+        return Named(dataset, _tagged(connection, dataset, number), number, column)
+    if _is_place(text):
+        return Named(find_dataset(connection, text))
+    parts = parts_of(text)
+    for length in range(len(parts), 0, -1):
+        found = _by_name(connection, parts[:length])
+        if found:
+            return Named(_only(connection, text, found), column=parts[length:] or None)
+    raise _nothing(connection, text)
+
+
+def find_dataset(connection: Connection, text: str) -> Dataset:
+    """A table alone, without snapshot and column."""
+    found = _by_place(connection, text) if _is_place(text) else _by_name(connection, parts_of(text))
+    if not found:
+        raise _nothing(connection, text)
+    return _only(connection, text, found)
+
+
+def parts_of(text: str) -> tuple[str, ...]:
+    """`a.b.c` in its parts; those in backticks may hold dots."""
+    parts: list[str] = []
+    position = 0
+    while position < len(text):
+        match = _PART.match(text, position)
+        if match is None:
+            break
+        parts.append(match[1].replace("``", "`") if match[1] is not None else match[2])
+        position = match.end()
+        if position < len(text) and text[position] == ".":
+            position += 1
+    if position < len(text) or not parts:
+        raise UnknownNameError(f"{text!r} is no name: write catalog.database.table, database.table, a path or a URI")
+    return tuple(parts)
+
+
+def _is_place(text: str) -> bool:
+    return "/" in text or "|" in text
+
+
+def _by_place(connection: Connection, text: str) -> list[bytes]:
+    namespace, bar, name = text.partition("|")
+    row = table_of(t.DATASET).c
+    if bar:
+        return list(connection.scalars(select(row.id).where(row.namespace == namespace, row.name == name)))
+    uri = _URI.fullmatch(text)
+    if uri is None:
+        return list(connection.scalars(select(row.id).where(row.name.in_({text, text.rstrip("/"), text.strip("/")}))))
+    names = {uri["name"], uri["name"].rstrip("/")}
+    spelled = {spelling for each in names for spelling in (each, f"/{each}", each or "/")}
+    return list(connection.scalars(select(row.id).where(row.namespace == uri["space"], row.name.in_(spelled))))
+
+
+def _by_name(connection: Connection, parts: Sequence[str]) -> list[bytes]:
+    """Those that are called so; where none is any more, those that were."""
+    row = table_of(t.ALIAS).c
+    wanted = or_(*_meant(row, parts))
+    found = list(connection.execute(select(row.dataset, row.last, row.deleted).where(wanted)))
+    now = {bytes(each.dataset) for each in found if each.last > each.deleted}
+    return sorted(now or {bytes(each.dataset) for each in found})
+
+
+def _meant(row: Any, parts: Sequence[str]) -> Iterator[ColumnElement[bool]]:
+    """Nested namespaces are one name with dots in it."""
+    yield and_(row.table_name == parts[-1], row.database_name == ".".join(parts[:-1]) if parts[:-1] else true())
+    if len(parts) > 2:
+        database = ".".join(parts[1:-1])
+        yield and_(row.table_name == parts[-1], row.database_name == database, row.catalog == parts[0])
+
+
+def _only(connection: Connection, text: str, found: Sequence[bytes]) -> Dataset:
+    several = described(connection, found)
+    if len(several) == 1:
+        return several[found[0]]
+    listed = ", ".join(sorted(f"{each.label} ({each.namespace}|{each.name})" for each in several.values()))
+    raise AmbiguousNameError(f"{text!r} is the name of several tables: {listed}; name the one that is meant in full")
+
+
+def _nothing(connection: Connection, text: str) -> UnknownNameError:
+    near = list(_near(connection, text))
+    hint = f"did you mean {' or '.join(near)}?" if near else "nothing of a like name is there either"
+    return UnknownNameError(f"the store knows no table {text!r}; {hint}")
+
+
+def _near(connection: Connection, text: str) -> Iterator[str]:
+    row, place = table_of(t.ALIAS).c, table_of(t.DATASET).c
+    if _is_place(text):
+        known = {
+            f"{each[0]}/{each[1].lstrip('/')}"
+            for each in connection.execute(select(place.namespace, place.name).limit(_NEAR))
+        }
+        yield from get_close_matches(text, known, 3)
+        return
+    names = select(row.catalog, row.database_name, row.table_name).where(row.last > row.deleted).limit(_NEAR)
+    full = {".".join(filter(None, each)) for each in connection.execute(names)}
+    short = {name.split(".", 1)[-1]: name for name in full}
+    last = {name.rpartition(".")[2]: name for name in full}
+    spelled = {**last, **short, **{name: name for name in full}}
+    yield from dict.fromkeys(spelled[each] for each in get_close_matches(text, spelled, 5, 0.7))
+
+
+def _tagged(connection: Connection, dataset: Dataset, tag: str) -> int:
+    row = table_of(t.TAG).c
+    wanted = select(row.tag, row.snapshot, row.last, row.deleted).where(row.dataset == dataset.key)
+    there = {each.tag: each.snapshot for each in connection.execute(wanted) if each.last > each.deleted}
+    if there.get(tag) is None:
+        known = f"it has the tags {', '.join(sorted(there))}" if there else "no tag of it is known"
+        raise UnknownNameError(f"{dataset.label} has no snapshot by the name of {tag!r}: {known}")
+    return int(there[tag])

@@ -1,0 +1,112 @@
+"""How much a store holds: rows, bytes and times of each table, counted, not guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, null, select, text
+from sqlalchemy.exc import OperationalError
+
+from headwater.events.clock import moment_of
+from headwater.lineage.rows.kinds import NEVER, NOT_YET
+from headwater.lineage.store.tables import METADATA
+
+_POSTGRESQL: Final = """
+SELECT c.relname, CASE c.relkind WHEN 'r' THEN pg_total_relation_size(c.oid)
+  ELSE (SELECT sum(pg_total_relation_size(t.relid)) FROM pg_partition_tree(c.oid) t) END
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p')
+"""
+_MYSQL: Final = """
+SELECT table_name, data_length + index_length FROM information_schema.tables
+WHERE table_schema = database() AND table_type = 'BASE TABLE'
+"""
+_SQLITE: Final = """
+SELECT m.tbl_name, sum(d.pgsize) FROM sqlite_master m JOIN dbstat d ON d.name = m.name WHERE d.aggregate = 1
+GROUP BY 1
+"""
+
+
+@dataclass(frozen=True)
+class TableSize:
+    table: str
+    rows: int
+    bytes: int | None
+    """With its indexes and partitions; on MySQL as the database estimates it, None where a SQLite can't say it."""
+    oldest: datetime | None
+    newest: datetime | None
+    """When what is in it was told first and last."""
+
+
+@dataclass(frozen=True)
+class StoreSize:
+    tables: tuple[TableSize, ...]
+    bytes: int | None
+    """Of all tables; of SQLite's file with its journal."""
+
+    @property
+    def rows(self) -> int:
+        return sum(each.rows for each in self.tables)
+
+    @property
+    def oldest(self) -> datetime | None:
+        return min((each.oldest for each in self.tables if each.oldest is not None), default=None)
+
+    @property
+    def newest(self) -> datetime | None:
+        return max((each.newest for each in self.tables if each.newest is not None), default=None)
+
+
+def size_of(connection: Connection) -> StoreSize:
+    """Every row is counted, so a large store takes seconds."""
+    by_table = _bytes(connection)
+    tables = tuple(_sizes(connection, by_table))
+    if connection.dialect.name == "sqlite":
+        return StoreSize(tables, _file_bytes(connection))
+    return StoreSize(tables, sum(each.bytes or 0 for each in tables))
+
+
+def _sizes(connection: Connection, by_table: Mapping[str, int]) -> Iterator[TableSize]:
+    for name, table in sorted(METADATA.tables.items()):
+        counted: Any = connection.execute(_counted(table)).one()
+        times = (_moment(counted.oldest), _moment(counted.newest))
+        yield TableSize(name, counted.number, by_table.get(name), *times)
+
+
+def _counted(table: Table) -> Select[Any]:
+    columns = table.c
+    times: tuple[ColumnElement[Any], ColumnElement[Any]] = (null(), null())
+    if "first" in columns:
+        told = case((columns.first != NOT_YET, columns.first))
+        times = (func.min(told), func.max(columns.last))
+    elif "time" in columns:
+        times = (func.min(columns.time), func.max(columns.time))
+    oldest, newest = times
+    counted = select(func.count().label("number"), oldest.label("oldest"), newest.label("newest"))
+    return cast("Select[Any]", counted.select_from(table))
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None or micros in {NEVER, NOT_YET} else moment_of(micros)
+
+
+def _bytes(connection: Connection) -> dict[str, int]:
+    asked = {"postgresql": _POSTGRESQL, "sqlite": _SQLITE}.get(connection.dialect.name, _MYSQL)
+    try:
+        return {name: int(number) for name, number in connection.execute(text(asked))}
+    except OperationalError:
+        if connection.dialect.name != "sqlite":
+            raise
+        return {}  # a SQLite that was built without that table
+
+
+def _file_bytes(connection: Connection) -> int | None:
+    path = connection.exec_driver_sql("SELECT file FROM pragma_database_list WHERE name = 'main'").scalar()
+    if not path:
+        return None
+    files = (Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm"))
+    return sum(each.stat().st_size for each in files if each.exists())

@@ -1,0 +1,169 @@
+"""The bus's report as metrics. It is made when somebody asks: telling an event costs no more than its counters."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from prometheus_client.registry import Collector
+
+from headwater.events.envelope import Family
+from headwater.listeners.bus.durations import Durations
+from headwater.listeners.bus.report import BusReport, IntakeReport, ListenerReport, State
+
+Report: TypeAlias = Callable[[], "BusReport | None"]
+_FAMILIES: Final = tuple(family.value for family in Family if family is not Family.UNKNOWN)
+
+
+class BusCollector(Collector):
+    """Yields what a bus reports when it is asked; nothing where there is no bus."""
+
+    def __init__(
+        self, report: Report, *, info: Mapping[str, str] | None = None, labels: Mapping[str, str] | None = None
+    ) -> None:
+        """`info` is told once, as labels of `headwater_info`; `labels` stand on every sample."""
+        self._report = report
+        self._info = dict(info or {})
+        self._labels = dict(labels or {})
+
+    def collect(self) -> Iterator[Metric]:
+        report = self._report()
+        if report is None:
+            return
+        if self._info:
+            yield InfoMetricFamily("headwater", "The driver that these are the metrics of.", value=self._info)
+        for metric in itertools.chain(
+            _intake(report.intake, report), _listeners(report.listeners), _histograms(report.listeners)
+        ):
+            yield self._labelled(metric)
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing is asked of the bus to register this."""
+        return iter(())
+
+    def _labelled(self, metric: Metric) -> Metric:
+        if self._labels:
+            metric.samples = [each._replace(labels={**self._labels, **each.labels}) for each in metric.samples]
+        return metric
+
+
+def _intake(intake: IntakeReport, report: BusReport) -> Iterator[Metric]:
+    told = {**dict.fromkeys(_FAMILIES, 0), **intake.told}
+    yield _by("headwater_events_told", "Events that were told to the bus and stamped.", "family", told)
+    yield CounterMetricFamily("headwater_events_spooled", "Events appended to the spool.", intake.append.count)
+    words = "Events that the spool didn't take: its disk is full, or fails. A Gap tells them."
+    yield CounterMetricFamily("headwater_events_refused", words, report.refused)
+    words = "What no event could be made of: a fault of headwater. A Gap tells it."
+    yield _by("headwater_events_broken", words, "kind", intake.broken)
+    yield _by("headwater_gaps_told", "Gaps that were told: something may be missing.", "reason", intake.gaps)
+    words = (
+        "Events that Gaps say are missing, as far as they know how many: what capture's queues and the spool dropped."
+    )
+    yield _by("headwater_gap_missed_events", words, "reason", intake.missed)
+    yield GaugeMetricFamily("headwater_spool_bytes", "Size of this driver's spool.", intake.spool_bytes)
+    words = "Spools of dead drivers that this one delivered."
+    yield CounterMetricFamily("headwater_dead_spools_shipped", words, report.shipped)
+    words = "Telling one event, on the thread that tells it: redaction, encoding and the append."
+    yield _histogram("headwater_tell_seconds", words, {(): intake.tell})
+    words = "Writing one event to the spool, on the thread that tells it."
+    yield _histogram("headwater_append_seconds", words, {(): intake.append})
+
+
+def _listeners(listeners: tuple[ListenerReport, ...]) -> Iterator[Metric]:
+    words = "1 for the state that the listener is in."
+    state = GaugeMetricFamily("headwater_listener_state", words, labels=("listener", "state"))
+    words = "What the listener raised, by type, and the trouble that it told of, by cause."
+    errors = CounterMetricFamily("headwater_listener_errors", words, labels=("listener", "cause"))
+    calls = SummaryMetricFamily("headwater_listener_call_seconds", "Calls of the listener.", labels=("listener",))
+    for one in listeners:
+        for each in State:
+            state.add_metric((one.name, each.value), float(one.state is each))
+        for cause, count in one.errors.items():
+            errors.add_metric((one.name, cause), count)
+        calls.add_metric((one.name,), one.calls, one.seconds)
+    yield from (state, errors, calls)
+    yield from _counters(listeners)
+    yield from _gauges(listeners)
+
+
+def _counters(listeners: tuple[ListenerReport, ...]) -> Iterator[Metric]:
+    for name, words, value in _COUNTERS:
+        counter = CounterMetricFamily(f"headwater_listener_{name}", words, labels=("listener",))
+        for one in listeners:
+            counter.add_metric((one.name,), value(one))
+        yield counter
+
+
+def _gauges(listeners: tuple[ListenerReport, ...]) -> Iterator[Metric]:
+    for name, words, value in _GAUGES:
+        gauge = GaugeMetricFamily(f"headwater_listener_{name}", words, labels=("listener",))
+        for one in listeners:
+            gauge.add_metric((one.name,), value(one))
+        yield gauge
+
+
+_Numbers: TypeAlias = "tuple[tuple[str, str, Callable[[ListenerReport], float]], ...]"
+_COUNTERS: Final[_Numbers] = (
+    ("handed_events", "Events handed to the listener, again where they were handed again.", lambda one: one.handed),
+    (
+        "acknowledged_events",
+        "Events that the listener answered for, or was told without failing; those of dead drivers too.",
+        lambda one: one.acknowledged,
+    ),
+    (
+        "missed_events",
+        "Events that a plain listener wasn't told, because it was too slow or set aside.",
+        lambda one: one.missed,
+    ),
+    (
+        "lost_events",
+        "Events, at most, that a durable listener lost: the spool reached its limit, or is damaged.",
+        lambda one: one.lost,
+    ),
+)
+_GAUGES: Final[_Numbers] = (
+    ("lag_events", "Events that the listener hasn't dealt with.", lambda one: one.lag),
+    ("lag_seconds", "Age of the oldest event that the listener hasn't dealt with.", lambda one: one.lag_seconds),
+)
+
+
+def _histograms(listeners: tuple[ListenerReport, ...]) -> Iterator[Metric]:
+    yield _histogram(
+        "headwater_listener_hand_off_seconds",
+        "From the append of an event to its being handed to the listener for the first time.",
+        {(one.name,): one.handed_after for one in listeners},
+        ("listener",),
+    )
+    yield _histogram(
+        "headwater_listener_acknowledge_seconds",
+        "From the append of an event until the listener answered for it.",
+        {(one.name,): one.acknowledged_after for one in listeners},
+        ("listener",),
+    )
+
+
+def _by(name: str, words: str, label: str, counts: Mapping[str, float]) -> Metric:
+    counter = CounterMetricFamily(name, words, labels=(label,))
+    for value, count in counts.items():
+        counter.add_metric((value,), count)
+    return counter
+
+
+def _histogram(
+    name: str, words: str, values: Mapping[tuple[str, ...], Durations], labels: tuple[str, ...] = ()
+) -> Metric:
+    histogram = HistogramMetricFamily(name, words, labels=labels)
+    for label_values, each in values.items():
+        bounds = [*map(repr, each.bounds), "+Inf"]
+        buckets = list(zip(bounds, map(float, itertools.accumulate(each.counts)), strict=True))
+        histogram.add_metric(label_values, buckets, each.seconds)
+    return histogram

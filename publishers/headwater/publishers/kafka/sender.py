@@ -1,0 +1,226 @@
+"""One librdkafka producer, from its beginning to its first failure.
+
+Up to then what it sent is in each partition in the order in which it was sent, without a gap: it is idempotent, never
+gives a record up by itself, and stops for good where one is refused (`enable.gapless.guarantee`). After that whatever
+isn't acknowledged is sent again by another one. So each sender leaves a beginning of the same sequence in a partition,
+and whatever way those of several mix there, the first copies of all records are in order.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+from zlib import crc32
+
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException, Message, Producer
+
+from headwater.errors import TransientError
+from headwater.events.keys import Headers
+from headwater.publishers.kafka.cluster import Topic, oauth
+from headwater.publishers.kafka.config import KafkaConfig
+from headwater.publishers.kafka.pending import Pending
+from headwater.publishers.kafka.schemas import Schemas
+from headwater.publishers.kafka.troubles import Troubles
+from headwater.publishers.kafka.words import CLUSTER, SILENCE, TOPIC, Trouble, is_cause, trouble_of
+from headwater.spi import Position, Record
+
+_ROOM_SECONDS: Final = 1.0
+_CLUSTER_SECONDS: Final = 1.0
+_SILENT_SECONDS: Final = 10.0
+_CAUSE_SECONDS: Final = 0.5
+_SLICE: Final = 0.05
+
+
+class StoppedError(TransientError):
+    """Nothing can be sent any more; `Sender.failure` has why, once it was served."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a sender stopped, and where."""
+
+    trouble: Trouble
+    position: Position | None = None
+    """Of the record that was refused; None where it was none of them."""
+    size: int = 0
+    """Of that record, in bytes."""
+    is_cause: bool = True
+    """Whether it tells why, and not only that something else failed."""
+
+
+class Sender:
+    """For one thread."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        topic: Topic,
+        schemas: Schemas,
+        troubles: Troubles,
+        *,
+        answer: Position | None,
+        observe: Callable[[int], None],
+        one_by_one: bool,
+    ) -> None:
+        self.failure: Failure | None = None
+        self.topic = topic
+        self.answer = answer
+        """Up to here everything is in that cluster."""
+        settings: dict[str, Any] = dict(config.sender(topic.longest, one_by_one=one_by_one))
+        self._producer = Producer({**settings, **oauth(config), **troubles.callbacks()})
+        self._schemas = schemas
+        self._troubles = troubles
+        self._losses_seen = troubles.losses
+        self._pending = Pending(answer)
+        self._observe = observe
+        self._acknowledged: Message | None = None
+        self._heard = time.monotonic()
+        self._offsets: dict[int, int] = {}
+        """The last that was acknowledged, by partition."""
+
+    @property
+    def is_through(self) -> bool:
+        """Whether all that was sent is acknowledged."""
+        return self._pending.is_over and self.answer == self._pending.answer
+
+    def send(self, record: Record) -> None:
+        """A HeadwaterError where it can't be sent now; it is not sent then."""
+        where = crc32(record.key) % self.topic.partitions
+        data = self._schemas.framed(record)
+        schema = self._schemas.before(record, where)
+        position = record.position
+        try:
+            if schema is not None:
+                self._produce(schema.data, b"", schema.headers, where, self._schema_delivered)
+            if self._pending.is_over:
+                self._heard = time.monotonic()
+            self._pending.sent(position)
+            self._produce(data, record.key, record.headers, where, partial(self._delivered, position))
+        except KafkaException as e:
+            error: KafkaError = e.args[0]
+            self._fail(error, position if is_cause(error) else None, len(data))
+            raise StoppedError(trouble_of(error).words) from e
+
+    def serve(self, seconds: float) -> None:
+        """Take in what was acknowledged; wait for all of it, so long."""
+        deadline = time.monotonic() + seconds
+        self._poll(0)
+        while self.failure is None and not self._pending.is_over and (left := deadline - time.monotonic()) > 0:
+            self._poll(min(left, _SLICE))
+        if self.failure is not None:
+            self._hear_the_cause()
+        self._observe_time()
+        self._confirm()
+        self._notice_silence()
+
+    def drop(self) -> None:
+        """Send nothing any more. What is on its way may still arrive; nobody waits for it."""
+        if hasattr(self, "_producer"):
+            del self._producer  # the callbacks in it lead back here: it would live on until that is noticed
+
+    def _produce(self, data: bytes, key: bytes, headers: Headers, where: int, done: Any) -> None:
+        try:
+            self._producer.produce(self.topic.name, data, key, where, done, None, 0, [*headers])
+        except BufferError:
+            self._await_room()
+            self._produce(data, key, headers, where, done)
+
+    def _await_room(self) -> None:
+        full, deadline = len(self._producer), time.monotonic() + _ROOM_SECONDS
+        while len(self._producer) >= full:
+            if time.monotonic() > deadline:
+                raise TransientError(self._troubles.explain("librdkafka has no room for more"))
+            self._poll(_SLICE)
+
+    def _poll(self, seconds: float) -> None:
+        """What stops a producer for good comes as an exception, and not always as the right one."""
+        try:
+            self._producer.poll(seconds)
+        except KafkaException as e:
+            self._fail(e.args[0])
+        except SystemError as e:
+            if not isinstance(e.__cause__, KafkaException):
+                raise
+            self._fail(e.__cause__.args[0])
+
+    def _hear_the_cause(self) -> None:
+        """The reports of all that wasn't sent come behind the news that nothing will be; one of them says why."""
+        deadline = time.monotonic() + _CAUSE_SECONDS
+        while len(self._producer) and time.monotonic() < deadline:
+            self._poll(_SLICE)
+
+    def _delivered(self, position: Position, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._fail(error, position, len(message.value() or b""))
+        elif self._is_newer(message):
+            self._pending.acknowledged(position)
+            self._acknowledged = message
+
+    def _is_newer(self, message: Message) -> bool:
+        """Offsets only grow in a topic: where they don't it was made anew, and there are no schemas in it."""
+        partition, offset = message.partition(), message.offset()
+        if offset is None or partition is None:  # a retry that turned out to be in already
+            return True
+        if offset > self._offsets.get(partition, -1):
+            self._offsets[partition] = offset
+            return True
+        if self.failure is None:
+            self.failure = Failure(Trouble(TOPIC, "it was deleted and made again"))
+        return False
+
+    def _schema_delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._fail(error, None, len(message.value() or b""))
+
+    def _fail(self, error: KafkaError, position: Position | None = None, size: int = 0) -> None:
+        """Of all that fail together one record is the cause, or several: the first of them is told."""
+        known = self.failure
+        if known is None or (is_cause(error) and (not known.is_cause or _is_before(position, known.position))):
+            self.failure = Failure(trouble_of(error), position, size, is_cause=is_cause(error))
+
+    def _observe_time(self) -> None:
+        """The brokers' clock, where the topic's times are the brokers'."""
+        message, self._acknowledged = self._acknowledged, None
+        if message is None:
+            return
+        self._heard = time.monotonic()
+        self._troubles.clear()
+        kind, millis = message.timestamp()
+        if kind == TIMESTAMP_LOG_APPEND_TIME:
+            self._observe(millis * 1000)
+
+    def _confirm(self) -> None:
+        """What was acknowledged counts, unless connections were lost meanwhile and somebody else may have taken them:
+        then it counts once the same cluster answers again."""
+        if self.answer == self._pending.answer:
+            return
+        seen = self._troubles.losses
+        if seen != self._losses_seen:
+            cluster = self._cluster()
+            if cluster is None:
+                return
+            if cluster != self.topic.cluster:
+                words = f"cluster {self.topic.cluster} was written to, and now {cluster} answers there"
+                self.failure = Failure(Trouble(CLUSTER, words))
+                return
+            self._losses_seen = seen
+        self.answer = self._pending.answer
+
+    def _cluster(self) -> str | None:
+        try:
+            return str(self._producer.list_topics(self.topic.name, timeout=_CLUSTER_SECONDS).cluster_id)
+        except KafkaException:
+            return None
+
+    def _notice_silence(self) -> None:
+        silent = time.monotonic() - self._heard
+        if not self._pending.is_over and silent > _SILENT_SECONDS:
+            self._heard = time.monotonic()
+            self._troubles.note(Trouble(SILENCE, self._troubles.explain(f"no answer for {silent:.0f} s")))
+
+
+def _is_before(position: Position | None, other: Position | None) -> bool:
+    return position is not None and (other is None or position < other)

@@ -1,0 +1,28 @@
+"""A database that is away while events arrive: a writer's memory meanwhile, and how soon all is stored when it is back.
+
+.venv/bin/python -m tests.benchmarks.backlog [events]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from headwater import local
+from headwater.local import PostgresServer
+from tests.faults.backlog import run_backlog
+
+EVENTS = 200_000
+MOST_MORE = 160 << 20
+
+
+def main(count: int) -> int:
+    with tempfile.TemporaryDirectory() as place, local.kafka() as kafka, PostgresServer(durable=False) as server:
+        found = run_backlog(Path(place), {"bootstrap.servers": kafka.address}, server, count)
+    print(found)
+    return 0 if found.peak - found.before < MOST_MORE else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS))

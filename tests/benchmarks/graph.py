@@ -1,0 +1,259 @@
+"""A generated store: jobs, tables and commits as a large warehouse has them; the same for the same size.
+
+Tables stand in five layers. A commit makes the next snapshot of its table out of the newest snapshots of the table's
+sources. A few tables are written very often and a few are read by very many, as it is in warehouses.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Final
+
+from sqlalchemy import Engine, text
+
+from headwater.lineage.rows import Kind
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql import table_of
+from headwater.lineage.sql.tables import stamp_name
+
+BEGAN: Final = 1_767_225_600_000_000
+MINUTE: Final = 60_000_000
+_LAYERS: Final = (0.40, 0.30, 0.20, 0.08, 0.02)
+_PORTION: Final = 20_000
+_ABSENT: Final = {"deleted": -(2**63)}
+Values = dict[str, Any]
+
+
+def key_of(what: str, number: int) -> bytes:
+    return blake2b(f"{what}{number}".encode(), digest_size=16).digest()
+
+
+@dataclass(frozen=True)
+class Size:
+    tables: int
+    jobs: int
+    edges: int
+    """Reads of snapshots, at least."""
+
+
+@dataclass
+class Graph:
+    """What was generated, as far as questions need it."""
+
+    size: Size
+    sources: list[tuple[int, ...]] = field(default_factory=list)
+    snapshots: list[int] = field(default_factory=list)
+    """The newest of each table."""
+    commits: int = 0
+    edges: int = 0
+
+
+def generated(size: Size) -> Generator[tuple[Kind, Values], None, Graph]:
+    """All rows; the graph is what the last one returns."""
+    chance = random.Random(size.edges)
+    graph = Graph(size)
+    graph.sources = list(_sources(size, chance))
+    graph.snapshots = [0] * size.tables
+    yield from _names(graph)
+    yield from _commits(graph, chance)
+    return graph
+
+
+def _sources(size: Size, chance: random.Random) -> Iterator[tuple[int, ...]]:
+    """Of each table. Those of the first layer have none; fan-in is 2 to 40, mostly few; some tables are read by very
+    many."""
+    ends: list[int] = []
+    for share in _LAYERS:
+        ends.append((ends[-1] if ends else 0) + round(size.tables * share))
+    ends[-1] = size.tables
+    for number in range(size.tables):
+        layer = next(n for n, end in enumerate(ends) if number < end)
+        if layer == 0:
+            yield ()
+            continue
+        low, high = (ends[layer - 2] if layer > 1 else 0), ends[layer - 1]
+        count = min(40, 2 + int(chance.expovariate(1 / 8)))
+        yield tuple({low + int((high - low) * chance.random() ** 3) for _ in range(count)})
+
+
+def _names(graph: Graph) -> Iterator[tuple[Kind, Values]]:
+    told = {"first": BEGAN, "last": BEGAN, "deleted": -(2**63)}
+    for number in range(graph.size.tables):
+        key = key_of("dataset", number)
+        yield t.DATASET, {"id": key, "namespace": "s3://lake", "name": f"warehouse/db{number % 100}/t{number}"}
+        name = {"catalog": "lake", "database_name": f"db{number % 100}", "table_name": f"t{number}"}
+        yield t.ALIAS, {"id": key_of("alias", number), "dataset": key, **name, **told}
+        yield t.LIFE, {"id": key_of("life", number), "dataset": key, "life": "1", "format": "DELTA", **told}
+        for source in graph.sources[number]:
+            edge = {"target": key, "source": key_of("dataset", source), "fingerprint": key_of("shape", number)}
+            job = {"job_namespace": "default", "job": f"job{number % graph.size.jobs}.lake.t{number}"}
+            job |= {"parent_namespace": "default", "parent_job": f"job{number % graph.size.jobs}"}
+            yield (
+                t.TABLE_EDGE,
+                {"id": key_of(f"edge{number}.", source), **edge, **job, "certainty": "EXACT", **told},
+            )
+
+
+def _commits(graph: Graph, chance: random.Random) -> Iterator[tuple[Kind, Values]]:
+    """Each table is written in turn at first, and then those that are written often."""
+    while graph.edges < graph.size.edges:
+        n = graph.commits
+        table = n if n < graph.size.tables else int(graph.size.tables * chance.random() ** 1.5)
+        yield from _commit(graph, table, n)
+        graph.commits += 1
+
+
+def _commit(graph: Graph, table: int, n: int) -> Iterator[tuple[Kind, Values]]:
+    at = BEGAN + n * 1_000_000
+    barrier, commit, run = (at // 1000) << 20, key_of("commit", n), key_of("run", n)
+    told = {"first": at, "last": at, "deleted": -(2**63)}
+    job = f"job{table % graph.size.jobs}"
+    facts = {"parent_namespace": "default", "parent_job": job, "run": run, "fingerprint": key_of("shape", table)}
+    named = {"job_namespace": "default", "job": f"{job}.lake.t{table}", "incarnation": run, "barrier": barrier}
+    yield t.COMMIT, {"id": commit, **named, **facts, "statement": 1, "at": at, "application": job, **told}
+    for place, source in enumerate(graph.sources[table]):
+        read = {"mode": "STATE", "snapshot": graph.snapshots[source], "main": 1, "row_count": 1000, **told}
+        yield t.READ, {"id": key_of(f"read{n}.", place), **_place(commit, barrier, source), **read}
+        graph.edges += 1
+    graph.snapshots[table] += 1
+    number = graph.snapshots[table]
+    made = {"commit_kind": "APPEND", "replaced": "NOTHING", "made_from": "ALL", "main": 1, "row_count": 1000, **told}
+    made |= {"snapshot": number, "parent_snapshot": number - 1 if number > 1 else None}
+    if number % 20 == 0:
+        made |= {"commit_kind": "OVERWRITE", "replaced": "ALL"}
+    yield t.WRITE, {"id": key_of("write", n), **_place(commit, barrier, table), **made}
+    block = {"producer": run, "family": "JOB", "block": 0, "bits": 7, "first": at, "last": at + MINUTE}
+    yield t.RECEIVED, {"id": key_of("received", n), **block}
+    beat = {"producer": run, "application": job, "sequence": 3, "closed_at": at + MINUTE, "complete": 1}
+    yield t.PRODUCER, {"id": key_of("producer", n), **beat, **told}
+    start = {"run": run, "job_namespace": "default", "job": job, "application": job, "scope": "APPLICATION"}
+    yield t.RUN, {"id": key_of("runs", n), **start, "status": "FINISHED", "started_at": at, **told}
+
+
+def _place(commit: bytes, barrier: int, table: int) -> Values:
+    name = {"catalog": "lake", "database_name": f"db{table % 100}", "table_name": f"t{table}"}
+    return {
+        "commit_id": commit,
+        "barrier": barrier,
+        "dataset": key_of("dataset", table),
+        **name,
+        "life": "1",
+        "format": "DELTA",
+    }
+
+
+class Loading:
+    """Rows into a database, portion by portion of each kind."""
+
+    def __init__(self, put: Callable[[Kind, list[tuple[Any, ...]]], None]) -> None:
+        self._put = put
+        self._waiting: dict[Kind, list[tuple[Any, ...]]] = {}
+        self._defaults: dict[Kind, list[tuple[str, Any]]] = {}
+
+    def load(self, rows: Generator[tuple[Kind, Values], None, Graph]) -> Graph:
+        while True:
+            try:
+                kind, values = next(rows)
+            except StopIteration as end:
+                graph: Graph = end.value
+                break
+            waiting = self._waiting.setdefault(kind, [])
+            waiting.append(tuple([values.get(name, default) for name, default in self._columns(kind)]))
+            if len(waiting) >= _PORTION:
+                self._put(kind, waiting)
+                waiting.clear()
+        for kind, waiting in self._waiting.items():
+            self._put(kind, waiting)
+        return graph
+
+    def _columns(self, kind: Kind) -> list[tuple[str, Any]]:
+        known = self._defaults.get(kind)
+        if known is None:
+            stamps = {stamp_name(group.name) for group in kind.groups}
+            names = [column.name for column in table_of(kind).c]
+            known = self._defaults[kind] = [
+                (name, bytes(33) if name in stamps else _ABSENT.get(name)) for name in names
+            ]
+        return known
+
+
+def load_postgres(engine: Engine, size: Size) -> Graph:
+    """By COPY into tables without indexes, which are made afterwards."""
+    kinds = (t.DATASET, t.ALIAS, t.LIFE, t.TABLE_EDGE, t.COMMIT, t.READ, t.WRITE, t.RECEIVED, t.PRODUCER, t.RUN)
+    dropped = list(_dropped(engine, kinds))
+    raw = engine.raw_connection()
+    driver: Any = raw.driver_connection
+
+    def put(kind: Kind, rows: list[tuple[Any, ...]]) -> None:
+        names = ", ".join(f'"{column.name}"' for column in table_of(kind).c)
+        with driver.cursor() as cursor, cursor.copy(f"COPY {kind.name} ({names}) FROM STDIN") as copy:
+            copy.write("".join(map(_line, rows)))
+
+    try:
+        graph = Loading(put).load(generated(size))
+        driver.commit()
+    finally:
+        raw.close()
+    with engine.begin() as connection:
+        connection.execute(text("SET maintenance_work_mem = '1GB'"))
+        for statement in dropped:
+            connection.execute(text(statement))
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("VACUUM ANALYZE"))
+    return graph
+
+
+def _dropped(engine: Engine, kinds: Iterable[Kind]) -> Iterator[str]:
+    """Drops the indexes of these tables; the statements make them again."""
+    names = [kind.name for kind in kinds]
+    wanted = text(
+        "SELECT c.conname, c.conrelid::regclass::text, pg_get_constraintdef(c.oid) FROM pg_constraint c "
+        "JOIN pg_class r ON r.oid = c.conrelid "
+        "WHERE c.contype = 'p' AND r.relname = ANY(:names) AND NOT r.relispartition"
+    )
+    others = text(
+        "SELECT i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid) FROM pg_index i JOIN pg_class r "
+        "ON r.oid = i.indrelid WHERE r.relname = ANY(:names) AND NOT i.indisprimary AND NOT r.relispartition"
+    )
+    with engine.begin() as connection:
+        keys = connection.execute(wanted, {"names": names}).all()
+        indexes = connection.execute(others, {"names": names}).all()
+        for name, table, _ in keys:
+            connection.execute(text(f"ALTER TABLE {table} DROP CONSTRAINT {name}"))
+        for name, _ in indexes:
+            connection.execute(text(f"DROP INDEX {name}"))
+    for name, table, definition in keys:
+        yield f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}"
+    for _, definition in indexes:
+        yield definition.replace(" ON ONLY ", " ON ")
+
+
+def load_sqlite(engine: Engine, size: Size) -> Graph:
+    raw = engine.raw_connection()
+    driver: Any = raw.driver_connection
+
+    def put(kind: Kind, rows: list[tuple[Any, ...]]) -> None:
+        marks = ", ".join("?" * len(table_of(kind).c))
+        driver.executemany(f"INSERT INTO {kind.name} VALUES ({marks})", rows)
+
+    try:
+        graph = Loading(put).load(generated(size))
+        driver.commit()
+        driver.execute("ANALYZE")
+        driver.commit()
+    finally:
+        raw.close()
+    return graph
+
+
+def _line(row: tuple[Any, ...]) -> str:
+    return "\t".join([_text(value) for value in row]) + "\n"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "\\N"
+    return f"\\\\x{value.hex()}" if isinstance(value, bytes) else str(value)

@@ -1,0 +1,140 @@
+"""Plain and coordinated, from one topic into one PostgreSQL, in turns.
+
+    python -m tests.benchmarks.pipelines [events [rounds [flags of the coordinated one …]]]
+
+Each turn is `headwater write --until-end` with a group and a database of its own over the same topic, from its start to
+its end; what it takes with one event on a topic is taken away. Beside the rates stand the seconds of processor time of
+the writer and of the database, which say where it goes, and mean the same on a machine that has other things to do.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from sqlalchemy import create_engine, make_url
+
+from headwater import local
+from headwater.events.avro import Codec
+from headwater.lineage.sql import digest_of
+from headwater.lineage.store import open_store
+from tests.benchmarks.mixture import events
+from tests.benchmarks.writing import AT_ONCE, produce
+
+EVENTS: Final = 60_000
+ROUNDS: Final = 3
+AIM: Final = 1.3
+_TICK: Final = os.sysconf("SC_CLK_TCK")
+_WAYS: Final = ("plain", "coordinated")
+
+
+class Took(NamedTuple):
+    wall: float
+    writer: float
+    database: float
+    digest: str
+
+
+def turn(address: str, server: str, topic: str, flags: Sequence[str]) -> Took:
+    name = f"turn_{uuid.uuid4().hex}"
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        url = make_url(server).set(database=name).render_as_string(hide_password=False)
+        open_store(url).close()
+        before, children, began = cpu_of_database(connection), cpu_of_children(), time.perf_counter()
+        command = [sys.executable, "-m", "headwater.cli", "write", "--until-end", "--batch", str(AT_ONCE)]
+        place = ["--from", f"kafka://{address}/{topic}", "--store", url, "--group", name]
+        subprocess.run([*command, *place, *flags], check=True, capture_output=True)
+        wall = time.perf_counter() - began
+        took = cpu_of_database(connection) - before
+        with open_store(url, readonly=True) as store, store.engine.connect() as asked:
+            digest = digest_of(asked)
+        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+    engine.dispose()
+    return Took(wall, cpu_of_children() - children, took, digest)
+
+
+def cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def cpu_of_database(connection: object) -> float:
+    """Of the server and all that it began, those that have ended too."""
+    postmaster = int(Path(data_directory(connection), "postmaster.pid").read_text().splitlines()[0])
+    total = sum(_cpu(postmaster, at) for at in (11, 12, 13, 14))
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        if _parent(status) == postmaster:
+            total += sum(_cpu(int(status.parent.name), at) for at in (11, 12))
+    return total / _TICK
+
+
+def data_directory(connection: object) -> str:
+    return str(connection.exec_driver_sql("SHOW data_directory").scalar_one())  # type: ignore[attr-defined]
+
+
+def _fields(process: int) -> list[str]:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _parent(status: Path) -> int:
+    fields = _fields(int(status.parent.name))
+    return int(fields[1]) if fields else 0
+
+
+def _cpu(process: int, at: int) -> int:
+    fields = _fields(process)
+    return int(fields[at]) if fields else 0
+
+
+def main(count: int, rounds: int, flags: Sequence[str]) -> None:
+    codec = Codec()
+    data = [codec.encode(each) for each in events(count)]
+    found: dict[str, list[Took]] = {way: [] for way in _WAYS}
+    with local.kafka() as kafka, local.postgres(durable=False) as postgres:
+        full, one = f"full-{uuid.uuid4()}", f"one-{uuid.uuid4()}"
+        produce(kafka.address, full, data)
+        produce(kafka.address, one, data[:1])
+        ways = {way: ["--pipeline", way, *(flags if way == "coordinated" else ())] for way in _WAYS}
+        idle = {way: turn(kafka.address, postgres.address, one, ways[way]) for way in _WAYS}
+        for number in range(rounds):
+            for way in _WAYS if number % 2 else reversed(_WAYS):
+                took = turn(kafka.address, postgres.address, full, ways[way])
+                found[way].append(_without(took, idle[way]))
+                _say(way, found[way][-1], count)
+    if len({each.digest for turns in found.values() for each in turns}) != 1:
+        raise SystemExit("they don't end in the same rows: their times mean nothing")
+    pairs = list(zip(found["plain"], found["coordinated"], strict=True))
+    ratio = statistics.median(plain.wall / other.wall for plain, other in pairs)
+    used = statistics.median((a.writer + a.database) / (b.writer + b.database) for a, b in pairs)
+    said = "reached" if ratio >= AIM else "MISSED"
+    print(f"coordinated: {ratio:.2f} of the rate of plain  aim {AIM} {said}")
+    print(f"             {used:.2f} of its events for a second of processor time")
+
+
+def _without(took: Took, idle: Took) -> Took:
+    wall, writer, database = (max(1e-9, a - b) for a, b in zip(took[:3], idle[:3], strict=True))
+    return Took(wall, writer, database, took.digest)
+
+
+def _say(way: str, took: Took, count: int) -> None:
+    busy = (took.writer + took.database) / took.wall
+    times = f"{took.wall:>7.2f} s  writer {took.writer:>6.2f} s  database {took.database:>6.2f} s  {busy:>5.2f} busy"
+    print(f"{way:<12}{count / took.wall:>10,.0f} events/s {times}", flush=True)
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    main(int(given[0]) if given else EVENTS, int(given[1]) if len(given) > 1 else ROUNDS, given[2:])

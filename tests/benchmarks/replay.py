@@ -1,0 +1,96 @@
+"""A million events from Kafka into fresh stores, twice: in their order, and shuffled over other partitions, some of
+them told again. Both stores have the same rows: python -m tests.benchmarks.replay [events]
+
+The broker, the database and the writer share this machine. The digests are made when the time isn't taken any more.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from random import Random
+from typing import Any
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from sqlalchemy import create_engine
+
+from headwater import local
+from headwater.lineage.sql import digest_of
+from headwater.local import Service
+from tests.benchmarks.many_events import encoded_events
+from tests.faults.measured import run_measured
+from tests.stores import own_database
+
+EVENTS = 1_000_000
+BLOCK = 1_000
+SHELF = 50
+"""Blocks that are shuffled among each other."""
+AGAIN = 0.02
+"""So many blocks come twice."""
+PATIENCE = 7_200.0
+Placed = tuple[int, bytes]
+
+
+def in_order(count: int) -> Iterator[Placed]:
+    return ((number % 3, data) for number, data in enumerate(encoded_events(count)))
+
+
+def shuffled(count: int, random: Random) -> Iterator[Placed]:
+    """By blocks, each in one of seven partitions."""
+    source = encoded_events(count)
+    while shelf := list(islice(source, BLOCK * SHELF)):
+        blocks = [shelf[at : at + BLOCK] for at in range(0, len(shelf), BLOCK)]
+        blocks += [each for each in blocks if random.random() < AGAIN]
+        random.shuffle(blocks)
+        for block in blocks:
+            partition = random.randrange(7)
+            yield from ((partition, data) for data in block)
+
+
+def fill(address: str, topic: str, partitions: int, messages: Iterable[Placed]) -> int:
+    """How many there were."""
+    config: dict[str, Any] = {"bootstrap.servers": address}
+    new = NewTopic(topic, partitions, 1, config={"message.timestamp.type": "LogAppendTime"})
+    admin = AdminClient(config)
+    admin.create_topics([new])[topic].result()
+    packed = {"compression.type": "zstd", "linger.ms": 20, "queue.buffering.max.messages": 200_000}
+    client, count = Producer({**config, "enable.idempotence": True, **packed}), 0
+    for partition, data in messages:
+        client.produce(topic, data, partition=partition)
+        count += 1
+        if count % 100_000 == 0:
+            assert client.flush(PATIENCE) == 0
+    assert client.flush(PATIENCE) == 0
+    return count
+
+
+def replayed(name: str, kafka: Service, postgres: Service, messages: Iterable[Placed], *, batch: int) -> str:
+    """The digest."""
+    topic = f"{name}-{uuid.uuid4()}"
+    count = fill(kafka.address, topic, 7, messages)
+    with own_database(postgres) as url:
+        flags = ["--from", f"kafka://{kafka.address}/{topic}", "--store", url, "--batch", str(batch)]
+        measured = run_measured(["write", "--until-end", *flags], timeout=PATIENCE)
+        print(f"{name:>10}: {count} events, {count / measured.seconds:,.0f} a second; {measured}", flush=True)
+        engine, began = create_engine(url, connect_args={"options": "-c search_path=headwater"}), time.monotonic()
+        with engine.connect() as connection:
+            digest = digest_of(connection)
+        engine.dispose()
+    print(f"{'':>10}  digest {digest}, made in {time.monotonic() - began:.0f} s", flush=True)
+    return digest
+
+
+def main(count: int) -> int:
+    with local.kafka() as kafka, local.postgres(durable=False) as postgres:
+        first = replayed("ordered", kafka, postgres, in_order(count), batch=5_000)
+        other = replayed("shuffled", kafka, postgres, shuffled(count, Random(count)), batch=1_700)
+    print("the same rows" if first == other else "OTHER ROWS")
+    return 0 if first == other else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS))

@@ -1,0 +1,230 @@
+"""Rows into a store, against COPY and a merge in SQL written by hand: python -m tests.benchmarks.store_merge
+
+All in one run and in turns, on one machine: the database, and what times it. Both ways write the same rows, those of
+commits with three inputs and an output (reads, commits, writes, and what is told again), into the same tables with the
+same indexes, in the same transactions.
+
+- bare: what a person would write who knows PostgreSQL. The rows are tuples already, of different keys and in order;
+  each kind is copied in binary to a temporary table that is there, and merged by a statement written here.
+- ours: `bulk.merge_rows`, which takes rows as the law tells them: it collapses them by key, orders and packs them.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Engine, text
+
+from headwater import local
+from headwater.lineage.bulk import Work
+from headwater.lineage.bulk.packing import Packed, piles
+from headwater.lineage.entities import DataLineage, TableLineage
+from headwater.lineage.law import changes
+from headwater.lineage.meta import DatabaseLineageMeta
+from headwater.lineage.rows import Row
+from headwater.lineage.sql import digest_of
+from headwater.lineage.store import Store, open_store
+from headwater.testing.examples import COMMITTED
+
+EVENTS: Final = 2_000
+"""In a transaction: ten thousand rows."""
+BATCHES: Final = 5
+ROUNDS: Final = 5
+CALLS: Final = 300
+AIM: Final = 0.8
+
+_HELD = (
+    "first = least({t}.first, excluded.first), last = greatest({t}.last, excluded.last), "
+    "deleted = greatest({t}.deleted, excluded.deleted)"
+)
+_NEWS = "excluded.first < {t}.first OR excluded.last > {t}.last OR excluded.deleted > {t}.deleted"
+_GROUPS: Final = {
+    "commits": "parent_namespace parent_job run fingerprint batch_id statement at application user_name operation",
+    "reads": "format tag candidates main row_count byte_count",
+    "writes": "parent_snapshot schema_id commit_kind replaced made_from format candidates main row_count byte_count",
+    "lives": "format",
+}
+_STAMPS: Final = {"commits": "facts_stamp", "reads": "facts_stamp", "writes": "facts_stamp", "lives": "stored_stamp"}
+
+
+class Bare:
+    """By hand."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._connection: Any = engine.raw_connection()
+        self._driver: Any = self._connection.driver_connection
+        self._columns: dict[str, list[tuple[str, str]]] = {}
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def prepare(self, batches: Sequence[dict[str, list[Packed]]]) -> None:
+        for name in sorted({name for batch in batches for name in batch}):
+            with self._driver.cursor() as cursor:
+                cursor.execute(f"CREATE TEMP TABLE IF NOT EXISTS bare_{name} (LIKE {name}) ON COMMIT DELETE ROWS")
+                cursor.execute(
+                    "SELECT a.attname, t.typname FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
+                    "WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 ORDER BY a.attnum",
+                    (name,),
+                )
+                self._columns[name] = cursor.fetchall()
+        self._driver.commit()
+
+    def merge(self, batch: dict[str, list[Packed]]) -> None:
+        with self._driver.cursor() as cursor:
+            for name, rows in batch.items():
+                with cursor.copy(f"COPY bare_{name} FROM STDIN (FORMAT BINARY)") as copy:
+                    copy.set_types([kind for _, kind in self._columns[name]])
+                    for row in rows:
+                        copy.write_row(row)
+                cursor.execute(self._statement(name))
+        self._driver.commit()
+
+    def _statement(self, name: str) -> str:
+        columns = [column for column, _ in self._columns[name]]
+        names = ", ".join(columns)
+        key = "id, barrier" if name in {"commits", "reads", "writes"} else "id"
+        insert = f"INSERT INTO {name} SELECT {names} FROM bare_{name} ORDER BY id ON CONFLICT ({key}) DO"
+        if "first" not in columns:
+            return f"{insert} NOTHING"
+        changes_, news = [_HELD.format(t=name)], [_NEWS.format(t=name)]
+        if name in _GROUPS:
+            wins = f"excluded.{_STAMPS[name]} > {name}.{_STAMPS[name]}"
+            told = (*_GROUPS[name].split(), _STAMPS[name])
+            changes_ += [f"{each} = CASE WHEN {wins} THEN excluded.{each} ELSE {name}.{each} END" for each in told]
+            news.append(wins)
+        if "bits" in columns:
+            changes_.append(f"bits = {name}.bits | excluded.bits")
+            news.append(f"{name}.bits | excluded.bits <> {name}.bits")
+        return f"{insert} UPDATE SET {', '.join(changes_)} WHERE {' OR '.join(news)}"
+
+
+def batches() -> list[list[Row]]:
+    """As the law tells them, each key once: what is told again within a batch is the law's matter."""
+    found = []
+    for number in range(BATCHES):
+        told = (row for n in range(EVENTS) for row in changes(_event(number * EVENTS + n + 1)))
+        found.append([row for pile in piles(told) for row in pile.rows])
+    return found
+
+
+def _event(number: int) -> Any:
+    numbers = {"sequence": number, "family_sequence": number, "barrier": COMMITTED.barrier + number}
+    return COMMITTED.model_copy(update=numbers)
+
+
+def timed(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def emptied(store: Store) -> None:
+    with store.engine.begin() as connection:
+        names = connection.execute(text("SELECT tablename FROM pg_tables WHERE schemaname = 'headwater'")).scalars()
+        data = [
+            name for name in names if name not in {"alembic_version", "headwater_version"} and "version" not in name
+        ]
+        connection.execute(text(f"TRUNCATE {', '.join(data)}"))
+
+
+def postgres() -> None:
+    told = batches()
+    packed = [{pile.kind.name: pile.ordered() for pile in piles(rows)} for rows in told]
+    number = sum(map(len, told))
+    with local.postgres(durable=True) as server, open_store(server.address) as store:
+        bare = Bare(store.engine)
+        bare.prepare(packed)
+
+        def ours() -> None:
+            for rows in told:
+                store.bulk.merge(Work(rows))
+
+        def by_hand() -> None:
+            for batch in packed:
+                bare.merge(batch)
+
+        _check_that_both_end_in_the_same(store, ours, by_hand)
+        ratios: dict[str, list[tuple[float, float]]] = {"new rows": [], "all duplicates": []}
+        for turn in range(ROUNDS + 1):
+            first = []
+            again = []
+            for way in (ours, by_hand) if turn % 2 else (by_hand, ours):
+                emptied(store)
+                first.append((way, timed(way)))
+                again.append((way, timed(way)))
+            if turn:
+                for name, found in (("new rows", first), ("all duplicates", again)):
+                    seconds = dict(found)
+                    ratios[name].append((seconds[ours], seconds[by_hand]))
+        bare.close()
+        _say(f"PostgreSQL, {number:,} rows of {BATCHES * EVENTS:,} commits, {number // BATCHES:,} in a transaction")
+        for name, pairs in ratios.items():
+            mine, other = (statistics.median(each) for each in zip(*pairs, strict=True))
+            ratio = statistics.median(b / a for a, b in pairs)
+            rates = f"{number / mine:>10,.0f} rows/s{number / other:>12,.0f} by hand{ratio:>8.2f}"
+            _say(f"  {name:<24}{rates}  aim {AIM} {'reached' if ratio >= AIM else 'MISSED'}")
+        calls(store)
+
+
+def _check_that_both_end_in_the_same(store: Store, *ways: Callable[[], object]) -> None:
+    digests = set()
+    for way in ways:
+        emptied(store)
+        way()
+        with store.engine.connect() as connection:
+            digests.add(digest_of(connection))
+    if len(digests) != 1:
+        raise SystemExit("the two ways don't end in the same rows: their times mean nothing")
+
+
+def others(name: str, url: str) -> None:
+    """For information."""
+    told = batches()
+    number = sum(map(len, told))
+    with open_store(url) as store:
+        for what in ("new rows", "all duplicates"):
+            took = timed(lambda: [store.bulk.merge(Work(rows)) for rows in told])
+            _say(f"{name}  {what:<24}{number / took:>10,.0f} rows/s")
+        calls(store)
+
+
+def calls(store: Store) -> None:
+    """The store's own interface, one call after the other."""
+    meta = DatabaseLineageMeta(store.engine)
+    now = datetime.now(timezone.utc)
+    ways: dict[str, Callable[[int], object]] = {
+        "store_sink_table_lineage": lambda n: meta.store_sink_table_lineage(
+            TableLineage(job=f"job-{n % 10}", database="db", table=f"t{n}", create_time=now)
+        ),
+        "store_sink_data_lineage": lambda n: meta.store_sink_data_lineage(
+            DataLineage(job=f"job-{n % 10}", database="db", table="t", create_time=now, barrier_id=n, snapshot_id=n)
+        ),
+    }
+    for name, way in ways.items():
+        took = timed(lambda way=way: [way(n) for n in range(CALLS)])  # type: ignore[misc]
+        _say(f"  {name:<32}{CALLS / took:>8,.0f} calls/s")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    postgres()
+    with tempfile.TemporaryDirectory() as scratch:
+        others("SQLite", f"sqlite:///{Path(scratch, 'store.db')}")
+    with local.mariadb(durable=True) as server:
+        others("MariaDB", server.address)
+
+
+if __name__ == "__main__":
+    main()

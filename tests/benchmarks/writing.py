@@ -1,0 +1,112 @@
+"""From Kafka into PostgreSQL by one writer: python -m tests.benchmarks.writing [events]
+
+The broker, the database, the writer and what times them share this machine. Beside the rate of the whole path stand its
+parts by themselves: what decoding and making rows takes, and what merging those rows takes that were made before.
+"""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from headwater import local
+from headwater.consumers.sources import Batch, Taken
+from headwater.consumers.writer.plain import PlainPipeline
+from headwater.events.avro import Codec
+from headwater.journal import LocalLog
+from headwater.lineage.bulk import Partition, Work
+from headwater.lineage.store import open_store
+from tests.benchmarks.mixture import events
+
+EVENTS = 60_000
+AT_ONCE = 5_000
+PARTITIONS = 3
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def produce(address: str, topic: str, data: list[bytes]) -> None:
+    admin = AdminClient({"bootstrap.servers": address})
+    new = NewTopic(topic, PARTITIONS, 1, config={"message.timestamp.type": "LogAppendTime"})
+    admin.create_topics([new])[topic].result()
+    client = Producer({"bootstrap.servers": address, "enable.idempotence": True, "queue.buffering.max.messages": 10**6})
+    for number, each in enumerate(data):
+        client.produce(topic, each, partition=number % PARTITIONS)
+    assert client.flush(120) == 0
+
+
+def whole(address: str, url: str, data: list[bytes]) -> float:
+    """By the command itself, from its start to its end: what it takes to begin is measured with nothing to do."""
+    full, empty = f"full-{uuid.uuid4()}", f"empty-{uuid.uuid4()}"
+    produce(address, full, data)
+    produce(address, empty, data[:1])
+
+    def written(topic: str) -> None:
+        command = [sys.executable, "-m", "headwater.cli", "write", "--until-end", "--batch", str(AT_ONCE)]
+        bus = f"kafka://{address}/{topic}"
+        subprocess.run([*command, "--from", bus, "--store", url, "--group", topic], check=True, capture_output=True)
+
+    idle = seconds(lambda: written(empty))
+    return seconds(lambda: written(full)) - idle
+
+
+def into_sqlite(data: list[bytes]) -> float:
+    with tempfile.TemporaryDirectory() as place:
+        log = LocalLog.open(Path(place) / "log")
+        with log.writer() as journal:
+            for each in data:
+                journal.append(each)
+        command = [sys.executable, "-m", "headwater.cli", "write", "--until-end", "--batch", str(AT_ONCE)]
+        place_of = ["--from", f"log:{place}/log", "--store", f"sqlite:///{place}/store.db"]
+        return seconds(lambda: subprocess.run([*command, *place_of], check=True, capture_output=True))
+
+
+def parts(url: str, data: list[bytes]) -> tuple[float, float, int]:
+    """Making rows, and merging them."""
+    with open_store(url) as store:
+        pipeline = PlainPipeline(store.bulk, "g", "kafka", "t")
+        where = Partition("c", "t", 0)
+        taken = [Taken(each, where, number, None) for number, each in enumerate(data)]
+        batches = [Batch(tuple(taken[at : at + AT_ONCE])) for at in range(0, len(taken), AT_ONCE)]
+        prepared: list[Work] = []
+        making = seconds(lambda: prepared.extend(Work(pipeline.prepare(each).rows) for each in batches))
+        merging = seconds(lambda: [store.bulk.merge(each) for each in prepared])
+        return making, merging, sum(len(each.rows) for each in prepared)
+
+
+def main(count: int) -> None:
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 50)
+    codec = Codec()
+    data = [codec.encode(each) for each in events(count)]
+    fresh = [codec.encode(each) for each in events(count // 4, seed=8, shapes=0)]
+    print(f"{count} events, {sum(map(len, data)) // count} bytes each, {AT_ONCE} in a transaction")
+    with local.kafka() as kafka, local.postgres(durable=False) as postgres:
+        making, merging, rows = parts(postgres.address, [codec.encode(each) for each in events(count, seed=9)])
+        print(f"making rows            {count / making:>10,.0f} events/s  {1e6 * making / count:>7.1f} us each")
+        print(
+            f"merging them           {count / merging:>10,.0f} events/s  {rows / merging:>10,.0f} rows/s  {rows} rows"
+        )
+        took = whole(kafka.address, postgres.address, data)
+        print(f"Kafka to PostgreSQL    {count / took:>10,.0f} events/s  {merging / took:>10.2f} of merging alone")
+        took = whole(kafka.address, postgres.address, fresh)
+        print(f"every shape new        {len(fresh) / took:>10,.0f} events/s")
+    took = into_sqlite(data[: count // 3])
+    print(f"log to SQLite          {count // 3 / took:>10,.0f} events/s, its start included")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS)

@@ -1,0 +1,91 @@
+"""The contract suite on Kafka: a real broker, killed where it has to refuse, and stopped where it mustn't answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import uuid
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import pytest
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from headwater.local import KafkaServer
+from headwater.publishers.kafka import KafkaFactory, KafkaListener
+from headwater.testing.memory import MemoryContext
+from headwater.testing.publishers import PassedOn, PublisherContract
+
+pytestmark = [pytest.mark.slow, pytest.mark.kafka]
+
+PATIENCE = 30.0
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[KafkaServer]:
+    """One that may be killed and stopped."""
+    with KafkaServer() as server:
+        yield server
+
+
+def messages_of(broker: KafkaServer, topic: str) -> list[Message]:
+    """All that is there, each partition in its order, by what any client of Kafka does."""
+    consumer = Consumer({**broker.client_config(), "group.id": str(uuid.uuid4())})
+    partitions = [
+        TopicPartition(topic, each) for each in consumer.list_topics(topic, PATIENCE).topics[topic].partitions
+    ]
+    ends = {each.partition: consumer.get_watermark_offsets(each, PATIENCE) for each in partitions}
+    consumer.assign([TopicPartition(topic, each, low) for each, (low, _) in ends.items()])
+    found: list[Message] = []
+    deadline = time.monotonic() + PATIENCE
+    while len(found) < sum(high - low for low, high in ends.values()):
+        assert time.monotonic() < deadline, f"only {len(found)} messages could be read of {ends}"
+        found += [each for each in consumer.consume(500, timeout=0.1) if each.error() is None]
+    consumer.close()
+    return sorted(found, key=lambda each: (each.partition(), each.offset()))
+
+
+def passed_on(message: Message) -> PassedOn:
+    key, value, headers = message.key(), message.value(), dict(message.headers() or [])
+    assert isinstance(key, bytes)
+    assert isinstance(value, bytes)
+    return PassedOn(key, {name: each for name, each in headers.items() if isinstance(each, bytes)}, value)
+
+
+class TestKafkaListener(PublisherContract):
+    configuration: ClassVar[dict[str, str]] = {}
+
+    @pytest.fixture(autouse=True)
+    def _topic(self, broker: KafkaServer) -> Iterator[None]:
+        self.broker = broker
+        self.topic = f"contract-{uuid.uuid4()}"
+        with ThreadPoolExecutor(1) as self.executor:
+            yield
+
+    def create(self) -> KafkaListener:
+        keys = {"bootstrap.servers": self.broker.address, "topic": self.topic, **self.configuration}
+        return KafkaFactory().create(MemoryContext("kafka", keys, self.executor))
+
+    def passed_on(self, listener: Any) -> list[PassedOn]:
+        found = [passed_on(each) for each in messages_of(self.broker, self.topic)]
+        return [each for each in found if each.headers["kind"] != b"SchemaMessage"]
+
+    @contextmanager
+    def refusing(self) -> Generator[None]:
+        self.broker.kill()
+        try:
+            yield
+        finally:
+            self.broker.restart()
+
+    @contextmanager
+    def stalling(self) -> Generator[None]:
+        assert self.broker.pid is not None
+        os.kill(self.broker.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.broker.pid, signal.SIGCONT)

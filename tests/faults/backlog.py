@@ -1,0 +1,129 @@
+"""A database that is away while events arrive: what a writer's memory does meanwhile, and how soon all is stored."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count as numbers
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from sqlalchemy import Engine, create_engine, select
+from sqlalchemy.exc import DBAPIError
+
+from headwater.lineage.bulk.tables import OFFSETS
+from headwater.local import PostgresServer
+from tests.benchmarks.many_events import encoded_events
+from tests.faults.measured import resident
+from tests.faults.store_check import check_store, state_of
+from tests.faults.writer_process import WriterProcess
+
+PATIENCE: Final = 600.0
+PARTITIONS: Final = 3
+_BEFORE: Final = 6_000
+"""Events that are stored before the database goes."""
+_WAITS: Final = "waiting for the store"
+_MEGABYTE: Final = 1 << 20
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """How it went."""
+
+    events: int
+    before: int
+    """The most bytes until the database went."""
+    away: int
+    """The most while it was away."""
+    peak: int
+    catching_up: float
+    """Seconds, from when the database was back."""
+    rows: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.events} events while the database was away: memory {self.before / _MEGABYTE:.0f} MB before, "
+            f"{self.away / _MEGABYTE:.0f} MB meanwhile, {self.peak / _MEGABYTE:.0f} MB at most; "
+            f"all stored after {self.catching_up:.1f} s ({self.events / self.catching_up:,.0f} a second)"
+        )
+
+
+def run_backlog(folder: Path, kafka: Mapping[str, Any], server: PostgresServer, count: int) -> Backlog:
+    """An AssertionError says what is wrong."""
+    topic = f"backlog-{uuid.uuid4()}"
+    new = NewTopic(topic, PARTITIONS, 1, config={"message.timestamp.type": "LogAppendTime"})
+    admin = AdminClient(dict(kafka))
+    admin.create_topics([new])[topic].result()
+    engine = create_engine(server.address, connect_args={"options": "-c search_path=headwater"}, pool_pre_ping=True)
+    source = encoded_events(_BEFORE + count)
+    sent: list[bytes] = []
+    flags = ["--from", f"kafka://{kafka['bootstrap.servers']}/{topic}", "--store", server.address]
+    with _running(WriterProcess(folder / "writer.log", flags, {})) as writer:
+        _send(kafka, topic, source, _BEFORE, sent)
+        before = _follow(writer, engine, len(sent))
+        server.kill()
+        _send(kafka, topic, source, count, sent)
+        away = _wait_for_words(writer)
+        server.start()
+        began = time.monotonic()
+        after = _follow(writer, engine, len(sent))
+        took = time.monotonic() - began
+        writer.stop()
+        assert not writer.faults, f"{writer.faults}\n{writer.words[-3_000:]}"
+    rows = check_store(engine, state_of(sent))
+    engine.dispose()
+    return Backlog(count, before, away, max(before, away, after), took, rows)
+
+
+@contextmanager
+def _running(writer: WriterProcess) -> Generator[WriterProcess]:
+    writer.start()
+    try:
+        yield writer
+    finally:
+        writer.kill()
+
+
+def _send(kafka: Mapping[str, Any], topic: str, source: Iterator[bytes], count: int, sent: list[bytes]) -> None:
+    producer = Producer({**kafka, "enable.idempotence": True, "linger.ms": 20, "compression.type": "zstd"})
+    for number in range(count):
+        sent.append(next(source))
+        producer.produce(topic, sent[-1], partition=number % PARTITIONS)
+        if number % 20_000 == 0:
+            assert producer.flush(PATIENCE) == 0
+    assert producer.flush(PATIENCE) == 0
+
+
+def _follow(writer: WriterProcess, engine: Engine, wanted: int) -> int:
+    """Until so many events are stored; the most bytes meanwhile."""
+    deadline, most = time.monotonic() + PATIENCE, 0
+    while (stored := _stored(engine)) < wanted:
+        assert time.monotonic() < deadline, f"{stored} of {wanted} are stored\n{writer.words[-3_000:]}"
+        most = max(most, resident(writer.pid))
+        time.sleep(0.05)
+    return most
+
+
+def _wait_for_words(writer: WriterProcess) -> int:
+    """Until it says that it waits, and a little longer; the most bytes meanwhile."""
+    deadline, most = time.monotonic() + PATIENCE, 0
+    for looks in numbers():
+        most = max(most, resident(writer.pid))
+        if looks > 40 and _WAITS in writer.words:
+            return most
+        assert time.monotonic() < deadline, f"it doesn't say that it waits\n{writer.words[-3_000:]}"
+        time.sleep(0.05)
+    raise AssertionError
+
+
+def _stored(engine: Engine) -> int:
+    try:
+        with engine.connect() as connection:
+            return sum(connection.execute(select(OFFSETS.c.next_offset)).scalars())
+    except DBAPIError:  # the tables aren't there yet
+        return 0

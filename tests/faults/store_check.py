@@ -1,0 +1,77 @@
+"""Whether the rows of a store are those of the events that were told, each applied once: what differs, by its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine
+
+from headwater.events.avro import Codec
+from headwater.events.envelope import Event
+from headwater.lineage.law import State, changes
+from headwater.lineage.rows import KINDS, Kind, Row
+from headwater.lineage.sql import digest_of
+from headwater.lineage.sql.stored import rows_in
+
+_MANY = 3
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of one kind."""
+
+    kind: str
+    lost: int
+    made_up: int
+    wrong: int
+    examples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        counts = f"{self.kind}: {self.lost} lost, {self.made_up} made up, {self.wrong} wrong"
+        return "\n    ".join([counts, *self.examples])
+
+
+def state_of(messages: Iterable[bytes]) -> State:
+    """By the law, and by the codec that users have: nothing of the writer is in it. No clock is so far ahead that the
+    bus's would cap it."""
+    codec, state, seen = Codec(), State(), set[object]()
+    for message in messages:
+        event = codec.decode(message)
+        if isinstance(event, Event) and event.event_id not in seen:
+            seen.add(event.event_id)
+            state.merge(changes(event))
+    return state
+
+
+def check_store(engine: Engine, truth: State) -> int:
+    """How many rows there are, all as they should be. An AssertionError counts those that aren't."""
+    with engine.connect() as connection:
+        if digest_of(connection) == truth.digest():
+            return sum(1 for _ in truth.rows())
+        differences = list(_differences(connection, truth))
+    raise AssertionError("\n".join(["the store isn't what was told:", *map(str, differences)]))
+
+
+def _differences(connection: Connection, truth: State) -> Iterator[Difference]:
+    for kind in KINDS:
+        should = {row.id: row for row in truth.rows(kind)}
+        there = {row.id: row for row in rows_in(connection, kind)}
+        if should != there:
+            yield _difference(kind, should, there)
+
+
+def _difference(kind: Kind, should: dict[bytes, Row], there: dict[bytes, Row]) -> Difference:
+    lost = [f"lost {_shown(should[each])}" for each in should.keys() - there.keys()]
+    made_up = [f"made up {_shown(there[each])}" for each in there.keys() - should.keys()]
+    wrong = [
+        f"it is {_shown(there[each])}, and should be {_shown(should[each])}"
+        for each in should.keys() & there.keys()
+        if should[each] != there[each]
+    ]
+    examples = (*lost[:_MANY], *made_up[:_MANY], *wrong[:_MANY])
+    return Difference(kind.name, len(lost), len(made_up), len(wrong), examples)
+
+
+def _shown(row: Row) -> str:
+    return f"{row.key} {row.span} {row.groups} {row.bits}"[:400]

@@ -1,0 +1,93 @@
+"""A store whose disk is full, in a process of its own on a file system of its own; what it saw is its last line.
+
+python -m tests.faults.store_disk_victim sqlite|postgres DIRECTORY KIND SIZE INODES
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import create_engine, make_url, text
+
+from headwater.errors import TransientError
+from headwater.lineage.law import State
+from headwater.lineage.law.telling import row_id
+from headwater.lineage.rows import Row, Span, Told
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql import digest_of
+from headwater.lineage.store import open_store
+from headwater.local import PostgresServer
+from headwater.local.account import give, unprivileged
+from tests.faults.small_disk import RealDisk
+
+_AT_ONCE, _MOST = 200, 500
+
+
+def rows_of(number: int) -> list[Row]:
+    """A batch of commits, with words that don't compress."""
+    rows = []
+    for each in range(number * _AT_ONCE, (number + 1) * _AT_ONCE):
+        key = ("default", f"job{each}", b"i" * 16, each)
+        facts = (*(None,) * 6, each, None, None, f"{each:032x}" * 8)
+        rows.append(Row(t.COMMIT, row_id(t.COMMIT, key), key, span=Span(7, 7), groups=(Told(b"s" * 33, facts),)))
+    return rows
+
+
+def experience(url: str, disk: RealDisk, left: int) -> dict[str, Any]:
+    state, told = State(), 0
+    with open_store(url) as store:
+        store.merge(rows_of(0))
+        state.merge(rows_of(0))
+        disk.fill(left)
+        error: Exception | None = None
+        for told in range(1, _MOST):
+            try:
+                store.merge(rows_of(told))
+            except TransientError as e:
+                error = e
+                break
+            state.merge(rows_of(told))
+        with store.engine.connect() as connection:
+            while_full = digest_of(connection) == state.digest()
+        disk.free()
+        store.merge(rows_of(told))
+        state.merge(rows_of(told))
+        with store.engine.connect() as connection:
+            after = digest_of(connection) == state.digest()
+    return {"error": type(error).__name__, "words": str(error), "whole": while_full, "after": after, "told": told}
+
+
+@contextmanager
+def on_postgres(place: Path) -> Generator[str]:
+    """A database in the small place, its server elsewhere: where a server can't write its log, it ends itself."""
+    small = place / "tables"
+    small.mkdir()
+    place.chmod(0o755)
+    give(small, unprivileged())
+    with PostgresServer(durable=False) as server:
+        root = create_engine(server.address, isolation_level="AUTOCOMMIT")
+        with root.connect() as connection:
+            connection.execute(text(f"CREATE TABLESPACE small LOCATION '{small}'"))
+            connection.execute(text("CREATE DATABASE lineage TABLESPACE small"))
+        root.dispose()
+        yield make_url(server.address).set(database="lineage").render_as_string(hide_password=False)
+
+
+def main(which: str, directory: str) -> None:
+    place = Path(directory)
+    disk = RealDisk(place)
+    if which == "sqlite":
+        seen = experience(str(place / "store.db"), disk, 256 << 10)
+    else:
+        with on_postgres(place) as url:
+            seen = experience(url, disk, 256 << 10)
+    print(json.dumps(seen))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

@@ -1,0 +1,112 @@
+"""A driver that tells the store directly, whose PostgreSQL is killed in the middle: the job doesn't notice, and nothing
+is lost. The truth is in the table's own metadata."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+from sqlalchemy import text
+
+from headwater.lineage.store import open_store
+from headwater.local import PostgresServer
+from tests.integration.drivers import PYTHON, SECONDS, SESSION, Place
+from tests.matrix.harness import ICEBERG
+from tests.matrix.iceberg_truth import Metadata, metadata_at
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.database]
+
+SCRIPT: Final = (
+    SESSION
+    + """
+import pathlib, time
+def until(name):
+    while not pathlib.Path(name).exists():
+        time.sleep(0.02)
+spark.sql("CREATE TABLE ice.db.orders (id INT) USING iceberg")
+spark.sql("CREATE TABLE ice.db.daily (id INT) USING iceberg")
+spark.sql("INSERT INTO ice.db.orders VALUES (1)")
+spark.sql("INSERT INTO ice.db.daily SELECT * FROM ice.db.orders")
+pathlib.Path("begun").touch()
+until("killed")
+for number in range(3):
+    spark.sql(f"INSERT INTO ice.db.orders VALUES ({number})")
+    spark.sql("INSERT INTO ice.db.daily SELECT * FROM ice.db.orders")
+pathlib.Path("written").touch()
+until("restarted")
+spark.sql("INSERT INTO ice.db.daily SELECT * FROM ice.db.orders")
+spark.stop()
+"""
+)
+WRITTEN: Final = text(
+    "SELECT w.snapshot FROM writes w JOIN datasets d ON d.id = w.dataset "
+    "WHERE d.name LIKE :name AND w.snapshot IS NOT NULL ORDER BY w.barrier"
+)
+MADE_FROM: Final = text(
+    "SELECT w.snapshot AS made, r.snapshot AS source FROM writes w "
+    "JOIN reads r ON r.commit_id = w.commit_id AND r.barrier = w.barrier "
+    "JOIN datasets d ON d.id = w.dataset JOIN datasets s ON s.id = r.dataset "
+    "WHERE d.name LIKE '%/db/daily' AND s.name LIKE '%/db/orders'"
+)
+
+
+def await_that(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_nothing_is_lost_when_the_database_is_killed(tmp_path: Path, java_home: Path) -> None:
+    place = Place(tmp_path, java_home)
+    warehouse = tmp_path / "warehouse"
+    with PostgresServer(durable=False) as server:
+        place.configure(
+            {
+                **ICEBERG.conf,
+                "spark.jars.packages": ",".join(ICEBERG.packages),
+                "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+                "spark.sql.catalog.ice.type": "hadoop",
+                "spark.sql.catalog.ice.warehouse": str(warehouse),
+                "spark.headwater.listeners": "jdbc",
+                "spark.headwater.jdbc.url": server.address,
+                "spark.headwater.jdbc.timeout": "5 s",
+            }
+        )
+        with place.start([PYTHON, place.script(SCRIPT)]) as process:
+            await_that((tmp_path / "begun").exists)
+            server.kill()
+            (tmp_path / "killed").touch()
+            await_that((tmp_path / "written").exists)
+            server.restart()
+            (tmp_path / "restarted").touch()
+            _, err = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, err
+        orders, daily = (metadata_at(warehouse / "db" / name) for name in ("orders", "daily"))
+        assert (len(orders.ids), len(daily.ids)) == (4, 5)
+        assert stored(server, "orders") == orders.ids, err
+        assert stored(server, "daily") == daily.ids
+        assert made_from(server) == expected(daily, orders)
+
+
+def stored(server: PostgresServer, table: str) -> list[int]:
+    """Its snapshots, in the order of their barriers."""
+    with open_store(server.address) as store, store.engine.connect() as connection:
+        return list(connection.execute(WRITTEN, {"name": f"%/db/{table}"}).scalars())
+
+
+def made_from(server: PostgresServer) -> dict[int, int]:
+    with open_store(server.address) as store, store.engine.connect() as connection:
+        return {each.made: each.source for each in connection.execute(MADE_FROM)}
+
+
+def expected(daily: Metadata, orders: Metadata) -> dict[int, int]:
+    """Each append to `daily` read what `orders` was when it was made: the newest snapshot before it."""
+    times = [(each["timestamp-ms"], number) for number, each in orders.snapshots.items()]
+    return {
+        number: max((at, source) for at, source in times if at <= each["timestamp-ms"])[1]
+        for number, each in daily.snapshots.items()
+    }

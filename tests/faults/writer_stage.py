@@ -1,0 +1,143 @@
+"""A broker and a PostgreSQL, each behind a proxy of its own, and what tests do to the database."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from sqlalchemy import Engine, create_engine, make_url
+
+from headwater.lineage.store import open_store
+from headwater.local import PostgresServer
+from tests.faults.kafka_stage import Stage, stage
+from tests.faults.tcp_proxy import CLEAR, Proxy
+
+PATIENCE = 60.0
+BROKER = {
+    # A writer that was killed is missed soon.
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "2000",
+    "group.consumer.min.heartbeat.interval.ms": "300",
+    "group.consumer.heartbeat.interval.ms": "500",
+}
+
+
+@dataclass
+class Database:
+    """Writers come through the proxy, tests don't."""
+
+    proxy: Proxy
+    server: PostgresServer
+    template: str
+
+    def own(self) -> str:
+        """A new database with the tables of a store in it: what it is called."""
+        name = f"round_{uuid4().hex[:12]}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {self.template}")
+        return name
+
+    def drop(self, name: str) -> None:
+        self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def url(self, name: str) -> str:
+        """As writers reach it."""
+        return make_url(self.server.address).set(port=self.proxy.port, database=name).render_as_string(False)
+
+    def engine(self, name: str) -> Engine:
+        """Past the proxy, with the store's schema first."""
+        return create_engine(
+            make_url(self.server.address).set(database=name),
+            connect_args={"options": "-c search_path=headwater"},
+            pool_pre_ping=True,
+        )
+
+    def execute(self, statement: str) -> None:
+        server = create_engine(self.server.address, isolation_level="AUTOCOMMIT")
+        with server.connect() as connection:
+            connection.exec_driver_sql(statement)
+        server.dispose()
+
+    def kill(self) -> None:
+        """kill -9 of all of its processes at once."""
+        sessions = self._children()
+        self.server.kill()
+        for each in sessions:
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+        deadline = time.monotonic() + PATIENCE
+        while any(_is_there(each) for each in sessions):
+            assert time.monotonic() < deadline, "processes of the database survive kill -9"
+            time.sleep(0.01)
+
+    def kill_session(self) -> None:
+        """kill -9 of one that serves a writer: the server takes all sessions down and recovers."""
+        for each in self._children():
+            if b"headwater" in _words(each) or b"round_" in _words(each):
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGKILL)
+                return
+
+    def freeze(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def come_back(self) -> None:
+        """Whatever was done to it is undone."""
+        self.proxy.turn(CLEAR)
+        self.thaw()
+        if not self.server.running:
+            self.server.start()
+
+    def _signal(self, which: signal.Signals) -> None:
+        if self.server.running:
+            for each in (self.server.pid, *self._children()):
+                with suppress(ProcessLookupError):
+                    os.kill(each, which)
+
+    def _children(self) -> list[int]:
+        pid = self.server.pid
+        with suppress(OSError):
+            return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return []
+
+
+@dataclass
+class WriterStage:
+    bus: Stage
+    database: Database
+
+    def come_back(self) -> None:
+        self.bus.come_back()
+        self.database.come_back()
+
+
+@contextmanager
+def writer_stage() -> Generator[WriterStage]:
+    with stage(properties=BROKER) as bus, Proxy() as proxy, PostgresServer(durable=False) as server:
+        address = make_url(server.address)
+        proxy.target = ("127.0.0.1", address.port or 0)
+        database = Database(proxy, server, "template_of_rounds")
+        database.execute(f"CREATE DATABASE {database.template}")
+        open_store(address.set(database=database.template).render_as_string(False)).close()
+        yield WriterStage(bus, database)
+
+
+def _is_there(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def _words(pid: int) -> bytes:
+    """What a process of the server calls itself: its database is named in it."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

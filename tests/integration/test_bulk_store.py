@@ -1,0 +1,466 @@
+"""The second interface of a store, on real databases: one transaction for all, and what a writer keeps of itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from itertools import chain
+from pathlib import Path
+from random import Random
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import Engine, create_engine, event, select, text
+
+from headwater.events import Event, EventId, LineageDeleted
+from headwater.events.administration import LineageScope
+from headwater.lineage.bulk import (
+    BulkLineageMeta,
+    DatabaseBulkMeta,
+    DeadLetter,
+    Ingest,
+    Instant,
+    LetterState,
+    Offset,
+    Partition,
+    Reason,
+    State,
+    Told,
+    Work,
+    postgres,
+    timeline,
+)
+from headwater.lineage.bulk.letters import name_of
+from headwater.lineage.bulk.tables import INGESTS, INSTANTS
+from headwater.lineage.bulk.transactions import Transactions
+from headwater.lineage.law import State as Memory
+from headwater.lineage.law import changes
+from headwater.lineage.life.purging import purge
+from headwater.lineage.rows import Row, Span
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql import METADATA, digest_of
+from headwater.lineage.sql.troubles import (
+    StoreAccessError,
+    StoreDataError,
+    StoreFullError,
+    StoreRightsError,
+    StoreSchemaError,
+)
+from headwater.testing.examples import COMMITTED, EXAMPLES
+from tests.integration.stores import DATABASES, store_on
+
+pytestmark = pytest.mark.slow
+
+PLACE = Partition("cluster-1", "topic-1", 3)
+LETTER = DeadLetter(
+    reason=Reason.UNDECODABLE,
+    words="no \0 schema \ud800 of this",
+    source="kafka",
+    partition=PLACE,
+    position=17,
+    data=b"\0\xff bytes",
+    topic_name="headwater.events",
+    key=b"\0k",
+    headers=(("kind", b"\xff"), ("kind", b"2")),
+    event=EventId(UUID(int=5), 12),
+    kind="Committed",
+    appended=1_700_000_000_000_000,
+)
+
+
+@pytest.fixture(params=DATABASES, scope="module")
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with store_on(request.param, request, tmp_path_factory.mktemp("store")) as made:
+        yield made
+
+
+@pytest.fixture
+def store(engine: Engine) -> DatabaseBulkMeta:
+    return DatabaseBulkMeta(engine)
+
+
+def rows_of(events: list[Event]) -> list[Row]:
+    return list(chain.from_iterable(map(changes, events)))
+
+
+def told(rows: list[Row], position: int) -> Told:
+    return Told(rows, lambda words: replace(LETTER, reason=Reason.REFUSED, words=words, position=position))
+
+
+def commits(number: int) -> list[Event]:
+    """Of a producer of their own, so that tests in one store don't meet."""
+    producer = uuid4()
+    first = COMMITTED.barrier
+    return [
+        COMMITTED.model_copy(
+            update={"producer": producer, "sequence": n, "family_sequence": n, "barrier": first + n, "run": producer}
+        )
+        for n in range(1, number + 1)
+    ]
+
+
+def is_stored(engine: Engine, rows: list[Row]) -> bool:
+    """All of them; an error if some are."""
+    table = t.COMMIT.name
+    ids = [row.id for row in rows if row.kind == t.COMMIT]
+    with engine.connect() as connection:
+        found = connection.execute(text(f"SELECT id FROM {table}")).scalars().all()
+    there = set(ids) & {bytes(each) for each in found}
+    assert len(there) in {0, len(ids)}, "half-written"
+    return bool(there)
+
+
+def bad(rows: list[Row]) -> list[Row]:
+    """The same with a number that no database has a place for."""
+    return [
+        *rows,
+        Row(t.PART, uuid4().bytes, (uuid4().bytes, 2**63, 1), (1, "x"), groups=()),
+    ]
+
+
+def test_it_is_the_second_interface(store: DatabaseBulkMeta) -> None:
+    assert isinstance(store, BulkLineageMeta)
+
+
+def test_offsets_go_forward_only(store: DatabaseBulkMeta) -> None:
+    group, other = f"g-{uuid4()}", PLACE._replace(number=4)
+    assert store.offsets(group) == {}
+    store.merge(Work(offsets=[Offset(group, PLACE, 10), Offset(group, other, 5), Offset("another", PLACE, 99)]))
+    store.merge(Work(offsets=[Offset(group, PLACE, 7), Offset(group, other, 6)]))
+    assert store.offsets(group) == {PLACE: 10, other: 6}
+    anew = PLACE._replace(topic="topic-made-anew")
+    store.merge(Work(offsets=[Offset(group, anew, 1)]))
+    assert store.offsets(group, "cluster-1") == {PLACE: 10, other: 6, anew: 1}
+    assert store.offsets(group, "cluster-2") == {}
+
+
+def test_up_to_when_a_partition_is_stored_goes_forward_only(store: DatabaseBulkMeta, engine: Engine) -> None:
+    producer = uuid4()
+    for until in (2_000, 1_000):
+        store.merge(Work(ingests=[Ingest("jdbc", Partition("", ""), until, producer=producer)]))
+    with engine.connect() as connection:
+        wanted = select(INGESTS.c.stored_until).where(INGESTS.c.producer == producer.bytes)
+        assert connection.execute(wanted).scalars().all() == [2_000]
+
+
+def test_a_timeline_goes_forward_only(store: DatabaseBulkMeta, engine: Engine) -> None:
+    writer = uuid4()
+    store.merge(Work(instants=[Instant(writer, 1, State.REQUESTED, "up to 12"), Instant(uuid4(), 1)]))
+    store.merge(Work(instants=[Instant(writer, 1, State.COMPLETED)]))
+    store.merge(Work(instants=[Instant(writer, 1, State.INFLIGHT), Instant(writer, 2)]))
+    found = list(store.instants(writer))
+    assert found == [Instant(writer, 2), Instant(writer, 1, State.COMPLETED, "up to 12")]
+    with engine.connect() as connection:
+        one = connection.execute(
+            select(INSTANTS).where(INSTANTS.c.writer == writer.bytes, INSTANTS.c.number == 1)
+        ).one()
+    assert one.requested_at <= one.inflight_at <= one.completed_at
+
+
+def test_of_a_timeline_the_last_thousand_are_kept(store: DatabaseBulkMeta) -> None:
+    writer, other = uuid4(), uuid4()
+    store.merge(Work(instants=[Instant(other, 1), *(Instant(writer, n) for n in range(1, 1_006))]))
+    numbers = [each.number for each in store.instants(writer)]
+    assert numbers == list(range(1_005, 5, -1))
+    assert len(list(store.instants(other))) == 1
+
+
+def test_timelines_of_writers_that_went_are_forgotten(store: DatabaseBulkMeta, engine: Engine) -> None:
+    writer = uuid4()
+    store.merge(Work(instants=[Instant(writer, 1)]))
+    with engine.begin() as connection:
+        assert timeline.forget_before(connection, 1_000) == 0
+    with engine.begin() as connection:
+        assert timeline.forget_before(connection, 2**62) > 0
+    assert list(store.instants(writer)) == []
+
+
+def test_a_dead_letter_holds_all_that_it_takes_to_try_again(store: DatabaseBulkMeta) -> None:
+    letter = replace(LETTER, position=100)
+    store.merge(Work(letters=[letter, letter]))
+    store.merge(Work(letters=[replace(letter, words="again")]))
+    assert store.letter(name_of(letter)) == replace(letter, words="no \ufffd schema ? of this")
+    assert [name for name, each in store.letters() if each.position == 100] == [name_of(letter)]
+
+
+def test_what_became_of_a_dead_letter(store: DatabaseBulkMeta) -> None:
+    letter = replace(LETTER, position=101)
+    name = name_of(letter)
+    store.merge(Work(letters=[letter]))
+    assert store.mark_letter(name, LetterState.WAITING, "once more in vain")
+    again = store.letter(name)
+    assert again is not None
+    assert (again.attempts, again.words, again.state) == (2, "once more in vain", LetterState.WAITING)
+    assert store.mark_letter(name, LetterState.DROPPED)
+    assert name not in dict(store.letters())
+    assert name in dict(store.letters(LetterState.DROPPED))
+    store.merge(Work(letters=[letter]))  # it comes again after a restart
+    assert name in dict(store.letters(LetterState.DROPPED)), "what a person dropped came back"
+    assert not store.mark_letter("00" * 16, LetterState.DROPPED)
+    assert store.letter("00" * 16) is None
+
+
+def test_the_epoch_grows_with_each_deletion(store: DatabaseBulkMeta) -> None:
+    before = store.epoch()
+    store.merge(Work(rows_of(commits(2))))
+    assert store.epoch() == before
+    (deletion,) = [event for event in EXAMPLES if event.kind == "LineageDeleted"]
+    store.merge(Work(rows_of([deletion])))
+    assert store.epoch() == before + 1
+
+
+def test_the_epoch_grows_when_rows_go_from_the_disk(store: DatabaseBulkMeta, engine: Engine) -> None:
+    events = commits(2)
+    later = events[-1].time + timedelta(days=1)
+    deletion = LineageDeleted(of_run=events[0].run, scope=LineageScope.DATA, before=later).model_copy(
+        update={"producer": uuid4(), "sequence": 1, "family_sequence": 1, "time": later}
+    )
+    store.merge(Work(rows_of([*events, deletion])))
+    before = store.epoch()
+    assert purge(engine).commits >= 2
+    assert store.epoch() == before + 1
+    assert purge(engine).rows == 0
+    assert store.epoch() == before + 1, "nothing went"
+
+
+def test_all_of_a_transaction_or_nothing(store: DatabaseBulkMeta, engine: Engine) -> None:
+    rows, group = rows_of(commits(3)), f"g-{uuid4()}"
+    writer = uuid4()
+    letter = replace(LETTER, position=102)
+    rest = Work(letters=[letter], offsets=[Offset(group, PLACE, 1)], instants=[Instant(writer, 1)])
+    with pytest.raises(StoreDataError):
+        store.merge(replace(rest, rows=bad(rows)))
+    assert not is_stored(engine, rows)
+    assert (store.letter(name_of(letter)), store.offsets(group), list(store.instants(writer))) == (None, {}, [])
+    assert store.merge(replace(rest, rows=rows)).rows == len({row.id for row in rows})
+    assert is_stored(engine, rows)
+    assert store.offsets(group) == {PLACE: 1}
+
+
+@pytest.mark.parametrize("few", [0, 60], ids=["copied", "few"])
+def test_a_refused_batch_is_bisected_to_the_events(
+    store: DatabaseBulkMeta, engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(postgres, "FEW", few)
+    events, group = [rows_of([each]) for each in commits(9)], f"g-{uuid4()}"
+    wrong = {0, 4, 5, 8}
+    batch = [told(bad(rows) if n in wrong else rows, 200 + 10 * few + n) for n, rows in enumerate(events)]
+    merged = store.merge_events(batch, Work(offsets=[Offset(group, PLACE, 9)]))
+    assert [letter.position for letter in merged.refused] == [200 + 10 * few + n for n in sorted(wrong)]
+    assert all(letter.words for letter in merged.refused)
+    assert [is_stored(engine, rows) for rows in events] == [n not in wrong for n in range(9)]
+    assert store.offsets(group) == {PLACE: 9}
+    for letter in merged.refused:
+        assert store.letter(name_of(letter)) == letter
+
+
+def test_one_event_that_is_refused_is_a_letter(store: DatabaseBulkMeta) -> None:
+    merged = store.merge_events([told(bad([]), 300)])
+    assert [letter.position for letter in merged.refused] == [300]
+    assert store.merge_events([]).rows == 0
+
+
+@pytest.mark.parametrize("few", [0, 60], ids=["copied", "few"])
+def test_texts_that_no_database_takes_are_cleaned_beforehand(
+    store: DatabaseBulkMeta, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """The characters are replaced by the law, so that every store has the same rows."""
+    monkeypatch.setattr(postgres, "FEW", few)
+    awkward = {"user": "a\0b\ud800c", "operation": "\udfff\0", "application": "x"}
+    event = commits(1)[0].model_copy(update=awkward)
+    merged = store.merge_events([told(rows_of([event]), 301)])
+    assert merged.refused == ()
+
+
+@pytest.mark.parametrize("few", [0, 60], ids=["copied", "few"])
+@pytest.mark.parametrize("value", ["half a \ud800 pair", "nothing \0 here"])
+def test_texts_that_were_not_cleaned_are_refused_one_by_one(
+    store: DatabaseBulkMeta, engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int, value: str
+) -> None:
+    monkeypatch.setattr(postgres, "FEW", few)
+    if engine.dialect.name != "postgresql" and "\0" in value:
+        return  # the others take it
+    row = Row(t.TAG, uuid4().bytes, (uuid4().bytes, None, value), groups=(None,))
+    good = rows_of(commits(1))
+    merged = store.merge_events([told(good, 302), told([row], 303 + few)])
+    assert [letter.position for letter in merged.refused] == [303 + few]
+    assert is_stored(engine, good)
+
+
+def test_names_of_any_length_are_stored(store: DatabaseBulkMeta) -> None:
+    """A database that has an index over texts may take only short ones."""
+    name = "".join(chr(0x4E00 + n % 20_000) for n in range(30_000))
+    assert COMMITTED.parent_job is not None
+    job = COMMITTED.parent_job.model_copy(update={"name": name})
+    outputs = tuple(
+        each.model_copy(update={"table": each.table.model_copy(update={"database": name, "table": name})})
+        for each in COMMITTED.outputs
+        if each.table is not None
+    )
+    (event,) = commits(1)
+    long = event.model_copy(update={"parent_job": job, "job": job, "outputs": outputs, "application": name})
+    merged = store.merge_events([told(rows_of([long]), 304)])
+    assert merged.refused == ()
+
+
+def test_a_database_that_is_away_is_no_bad_event(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with store_on("sqlite", request, tmp_path):
+        broken = DatabaseBulkMeta(create_engine(f"sqlite:///{tmp_path}/nowhere/store.db"))
+        with pytest.raises(StoreAccessError, match="unable to open"):
+            broken.merge_events([told(rows_of(commits(1)), 1), told(rows_of(commits(1)), 2)])
+        readonly = DatabaseBulkMeta(create_engine(f"sqlite:///file:{tmp_path}/store.db?mode=ro&uri=true"))
+        with pytest.raises(StoreRightsError, match="readonly"):
+            readonly.merge_events([told(rows_of(commits(1)), 1), told(rows_of(commits(1)), 2)])
+        readonly.close()
+
+
+def test_a_full_disk_is_no_bad_event(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with store_on("sqlite", request, tmp_path) as engine:
+
+        @event.listens_for(engine, "connect")
+        def _bound(connection: object, _: object) -> None:
+            pages = connection.execute("PRAGMA page_count").fetchone()[0]  # type: ignore[attr-defined]
+            connection.execute(f"PRAGMA max_page_count = {pages + 10}")  # type: ignore[attr-defined]
+
+        engine.dispose()
+        store, events = DatabaseBulkMeta(engine), [rows_of([each]) for each in commits(200)]
+        with pytest.raises(StoreFullError, match="full"):
+            store.merge_events([told(rows, n) for n, rows in enumerate(events)])
+        assert not is_stored(engine, list(chain.from_iterable(events)))
+        assert list(store.letters()) == []
+
+
+def test_what_meets_another_transaction_is_begun_again(engine: Engine) -> None:
+    """Two transactions in a circle: one is given up by the database, and goes through when it is begun again."""
+    if engine.dialect.name == "sqlite":
+        return  # it lets one write at a time
+    rows = [Row(t.DATASET, bytes([n]) * 16, ("circle", str(n))) for n in (1, 2)]
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM jobs"))
+        for n in (1, 2):
+            insert = text(
+                "INSERT INTO jobs (id, job, first, last, deleted, about_stamp) VALUES (:id, :n, 0, 0, 0, :id)"
+            )
+            connection.execute(insert, {"id": rows[n - 1].id, "n": str(n)})
+    meet = threading.Barrier(2)
+    retries: list[int] = []
+
+    def cross(first: bytes, second: bytes) -> None:
+        tried: list[int] = []
+
+        def work(connection: object) -> None:
+            for number, each in enumerate((first, second)):
+                add = text("UPDATE jobs SET last = last + 1 WHERE id = :id")
+                connection.execute(add, {"id": each})  # type: ignore[attr-defined]
+                if number == 0 and not tried:
+                    tried.append(1)
+                    meet.wait(60)
+
+        retries.append(Transactions(engine).run(work)[1])
+
+    threads = [
+        threading.Thread(target=cross, args=(rows[0].id, rows[1].id)),
+        threading.Thread(target=cross, args=(rows[1].id, rows[0].id)),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(retries) >= 1
+    with engine.begin() as connection:
+        assert connection.execute(text("SELECT sum(last) FROM jobs")).scalar_one() == 4
+        connection.execute(text("DELETE FROM jobs"))
+
+
+@pytest.mark.parametrize("few", [0, 1_000], ids=["copied", "few"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("postgres", marks=pytest.mark.database), pytest.param("mariadb", marks=pytest.mark.database)]
+)
+def test_rows_are_locked_in_order_of_their_ids(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, few: int
+) -> None:
+    """So writers never wait for each other in a circle: one that meets a row in the middle has those below it, and none
+    above it."""
+    monkeypatch.setattr(postgres, "FEW", few)
+    ids = sorted(uuid4().bytes for _ in range(201))
+    below, middle, above = ids[:100], ids[100], ids[101:]
+
+    def tags(time: int) -> list[Row]:
+        rows = [Row(t.TAG, each, (each, None, "x"), (), Span(time, time), (None,)) for each in ids]
+        Random(time).shuffle(rows)
+        return rows
+
+    with store_on(name, request, tmp_path) as engine:
+        store = DatabaseBulkMeta(engine)
+        store.merge(Work(tags(1)))
+        with engine.begin() as holding:
+            holding.execute(text("UPDATE tags SET last = 1 WHERE id = :id"), {"id": middle})
+            writer = threading.Thread(target=lambda: store.merge(Work(tags(2))))
+            writer.start()
+            held = _held_in(engine, ids, set(below))
+        writer.join()
+    assert held == {*below, middle}, "not in order"
+    assert not held & set(above)
+
+
+def _held_in(engine: Engine, ids: list[bytes], awaited: set[bytes]) -> set[bytes]:
+    """Those that others have locked, once the awaited are among them."""
+    deadline, held = time.monotonic() + 60, set[bytes]()
+    while time.monotonic() < deadline and not awaited <= held:
+        with engine.connect() as connection:
+            free = connection.execute(text("SELECT id FROM tags FOR UPDATE SKIP LOCKED")).scalars().all()
+            connection.rollback()
+        held = set(ids) - {bytes(each) for each in free}
+    return held
+
+
+@pytest.mark.database
+def test_a_row_longer_than_a_packet_is_refused_and_no_other(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with store_on("mariadb", request, tmp_path) as engine:
+        with engine.begin() as connection:
+            before = connection.exec_driver_sql("SELECT @@GLOBAL.max_allowed_packet").scalar_one()
+            connection.exec_driver_sql("SET GLOBAL max_allowed_packet = 65536")
+        engine.dispose()
+        try:
+            long = Row(t.TAG, uuid4().bytes, (uuid4().bytes, None, "x" * 70_000), groups=(None,))
+            good = rows_of(commits(300))
+            merged = DatabaseBulkMeta(engine).merge_events([told(good, 1), told([long], 2)])
+            assert [letter.position for letter in merged.refused] == [2]
+            assert "SET GLOBAL max_allowed_packet" in merged.refused[0].words
+            assert is_stored(engine, good)
+        finally:
+            with engine.begin() as connection:
+                connection.exec_driver_sql(f"SET GLOBAL max_allowed_packet = {before}")
+
+
+@pytest.mark.database
+def test_a_role_without_temporary_tables_stores_all_the_same(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    events = commits(100)
+    with store_on("postgres", request, tmp_path) as engine:
+        database = engine.url.database
+        with engine.begin() as connection:
+            connection.exec_driver_sql("DROP ROLE IF EXISTS without_temp")
+            connection.exec_driver_sql("CREATE ROLE without_temp LOGIN PASSWORD 'x'")
+            connection.exec_driver_sql(f"REVOKE TEMPORARY ON DATABASE {database} FROM PUBLIC")
+            connection.exec_driver_sql("GRANT ALL ON ALL TABLES IN SCHEMA public TO without_temp")
+        limited = create_engine(engine.url.set(username="without_temp", password="x"))
+        DatabaseBulkMeta(limited).merge(Work(rows_of(events)))
+        limited.dispose()
+        memory = Memory()
+        memory.merge(rows_of(events))
+        with engine.begin() as connection:
+            assert digest_of(connection) == memory.digest()
+            connection.exec_driver_sql("DROP OWNED BY without_temp")
+            connection.exec_driver_sql("DROP ROLE without_temp")
+
+
+@pytest.mark.database
+def test_a_store_that_is_not_there_is_no_bad_event(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with store_on("postgres", request, tmp_path) as engine:
+        METADATA.drop_all(engine)
+        store = DatabaseBulkMeta(engine)
+        with pytest.raises(StoreSchemaError, match="does not exist"):
+            store.merge_events([told(rows_of(commits(1)), 1), told(rows_of(commits(1)), 2)])

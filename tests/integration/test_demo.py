@@ -1,0 +1,219 @@
+"""The demo, run as anybody runs it. What its page says is compared with the tables' own metadata, with the stream's
+checkpoint, and with what was written down by hand from its scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.cli.demo.story import ACTS
+from tests.unit.lineage.html_page import Read
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(500)]
+
+SECONDS = 450
+ORDERS, PRODUCTS, DETAILS = "lake.ods.orders", "lake.ods.products", "lake.dwd.order_details"
+REVENUE, TOP10 = "lake.dws.revenue_today", "lake.dws.top10"
+
+
+@dataclass(frozen=True)
+class Demo:
+    place: Path
+    out: str
+    page: Read
+
+    def metadata(self, table: str) -> dict[str, Any]:
+        """As Iceberg wrote it last."""
+        folder = self.place / "warehouse" / Path(*table.split(".")[1:]) / "metadata"
+        newest = (folder / "version-hint.text").read_text().strip()
+        found: dict[str, Any] = json.loads((folder / f"v{newest}.metadata.json").read_text())
+        return found
+
+    def snapshots(self, table: str) -> list[int]:
+        """In the order of their making."""
+        ordered = sorted(self.metadata(table)["snapshots"], key=lambda each: each["sequence-number"])
+        return [each["snapshot-id"] for each in ordered]
+
+    def made(self, table: str, snapshot: int) -> datetime:
+        of = next(each for each in self.metadata(table)["snapshots"] if each["snapshot-id"] == snapshot)
+        return datetime.fromtimestamp(of["timestamp-ms"] / 1000, timezone.utc)
+
+    def newest_at(self, table: str, moment: datetime) -> int:
+        """What somebody read who read the table then."""
+        return [each for each in self.snapshots(table) if self.made(table, each) <= moment][-1]
+
+    def chapter(self, name: str) -> str:
+        return next(each.text for each in self.page.of("section") if each.attributes["id"] == name)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    place = tmp_path_factory.mktemp("demo") / "kept"
+    command = [sys.executable, "-m", "headwater.cli", "demo", "--keep", str(place)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HEADWATER_")}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Demo(place, done.stdout, Read((place / "lineage.html").read_text()))
+
+
+def label(words: str) -> str:
+    """Of what is said of a box or row, its name."""
+    return re.split(r": |\. ", words)[0]
+
+
+def batches(demo: Demo) -> list[tuple[str, int]]:
+    """For each micro-batch what it read of the orders, by the offsets in the checkpoint, and what it made, by the
+    numbers that Spark writes into the snapshots. Every snapshot of the orders has one file, of which an offset says how
+    many were read."""
+    orders = demo.snapshots(ORDERS)
+    ends: list[int] = []
+    for number in range(3):
+        offset = json.loads((demo.place / f"checkpoint/offsets/{number}").read_text().splitlines()[-1])
+        at = orders.index(offset["snapshot_id"])
+        ends.append(at if offset["position"] == 1 else at - 1)
+    assert ends == [0, 1, 2]
+    read = [f"@{orders[0]}", *(f"@({one}..{other}]" for one, other in pairwise(orders))]
+    made = {
+        int(each["summary"]["spark.sql.streaming.epochId"]): each["snapshot-id"]
+        for each in demo.metadata(DETAILS)["snapshots"]
+    }
+    return [(f"{ORDERS}{read[number]}", made[number]) for number in range(3)]
+
+
+def test_the_chain_is_what_the_metadata_and_the_checkpoint_say(demo: Demo) -> None:
+    (product,), (top10,), (_, revenue) = (demo.snapshots(each) for each in (PRODUCTS, TOP10, REVENUE))
+    expected: set[tuple[str, str]] = set()
+    before: list[int] = []
+    for orders, details in batches(demo):
+        expected |= {(orders, f"{DETAILS}@{details}"), (f"{PRODUCTS}@{product}", f"{DETAILS}@{details}")}
+        expected |= {(f"{DETAILS}@{each}", f"{DETAILS}@{details}") for each in before}
+        before.append(details)
+    in_top10 = demo.newest_at(DETAILS, demo.made(TOP10, top10))
+    in_revenue = demo.newest_at(DETAILS, demo.made(REVENUE, revenue))
+    assert [in_top10, in_revenue] == before[1:]
+    expected |= {(f"{DETAILS}@{in_top10}", f"{TOP10}@{top10}"), (f"{PRODUCTS}@{product}", f"{TOP10}@{top10}")}
+    expected |= {(f"{DETAILS}@{in_revenue}", f"{REVENUE}@{revenue}")}
+    assert {(label(one), label(other)) for one, other in demo.page.wires("s")} == expected
+
+
+def test_what_top10_lacks_is_marked(demo: Demo) -> None:
+    marked = {label(each.attributes["aria-label"]) for each in demo.page.of("g", "row", "bad")}
+    orders, details = batches(demo)[2]
+    assert marked == {orders, f"{DETAILS}@{details}"}
+    assert "They don't belong together" in demo.chapter("snapshots")
+
+
+def test_every_number_of_a_snapshot_is_one_of_the_tables(demo: Demo) -> None:
+    known = {str(each) for table in (ORDERS, PRODUCTS, DETAILS, REVENUE, TOP10) for each in demo.snapshots(table)}
+    shown = set(re.findall(r"\d{15,19}", (demo.place / "lineage.html").read_text()))
+    assert shown
+    assert shown <= known
+    assert set(re.findall(r"@\(?(\d{15,19})", demo.out)) <= known
+
+
+def test_tables_and_jobs(demo: Demo) -> None:
+    """By hand, from the scripts."""
+    stream, report = "job order_details", "job daily_report"
+    wires = {(label(one), label(other).replace(f".{other}", "")) for one, other in demo.page.wires("t")}
+    assert {(one.removesuffix(f".{TOP10}").removesuffix(f".{REVENUE}"), other) for one, other in wires} >= {
+        (stream, DETAILS),
+        (report, TOP10),
+        (report, REVENUE),
+    }
+    assert {one for one, other in wires if other == stream} == {ORDERS, PRODUCTS}
+    assert {one for one, other in wires if other == f"{report}.{TOP10}"} == {DETAILS, PRODUCTS}
+    assert {one for one, other in wires if other == f"{report}.{REVENUE}"} == {DETAILS}
+    failed = [each.attributes["aria-label"] for each in demo.page.of("g", "job", "bad")]
+    assert [label(each) for each in failed] == [f"{report}.{TOP10}"]
+
+
+def test_what_a_change_of_the_price_breaks(demo: Demo) -> None:
+    wires = {(label(one), label(other)) for one, other in demo.page.wires("c")}
+    assert wires == {
+        (f"{ORDERS}.price", f"{DETAILS}.amount"),
+        (f"{DETAILS}.amount", f"{REVENUE}.revenue"),
+        (f"{DETAILS}.amount", f"{TOP10}.revenue"),
+    }
+    assert "3 columns in 3 tables are computed from it, by daily_report and order_details" in demo.chapter("price")
+
+
+def test_the_failure_is_spark_s(demo: Demo) -> None:
+    assert "UNRESOLVED_COLUMN" in (demo.place / "logs/6-daily_report.log").read_text()
+    chapter = demo.chapter("failure")
+    assert "UNRESOLVED_COLUMN" in chapter
+    assert "`category`" in chapter
+    assert "It had written revenue_today; top10 was left as it was." in chapter
+    assert "renamed column category to department" in chapter
+    assert chapter.count("FAILED") == 1
+
+
+def test_the_changes_are_those_of_the_schemas(demo: Demo) -> None:
+    def columns(table: str, at: int) -> dict[str, str]:
+        fields = demo.metadata(table)["schemas"][at]["fields"]
+        return {each["name"]: each["type"] for each in fields}
+
+    assert (columns(ORDERS, 0)["price"], columns(ORDERS, -1)["price"]) == ("decimal(10, 2)", "decimal(12, 2)")
+    assert set(columns(ORDERS, -1)) - set(columns(ORDERS, 0)) == {"coupon"}
+    assert set(columns(PRODUCTS, -1)) ^ set(columns(PRODUCTS, 0)) == {"category", "department"}
+    chapter = demo.chapter("changes")
+    for words in (
+        "retyped column price to decimal(12,2)",
+        "added column coupon",
+        "renamed column category to department",
+    ):
+        assert words in chapter
+    assert chapter.count("CreateTable") == 5
+    assert chapter.count("AlterTable") == 3
+
+
+def test_all_of_it_is_there(demo: Demo) -> None:
+    chapter = demo.chapter("complete")
+    until = re.search(r"until (\S+ \S+Z)", chapter)
+    assert until is not None
+    last = max(demo.made(table, demo.snapshots(table)[-1]) for table in (ORDERS, DETAILS, REVENUE, TOP10))
+    assert datetime.fromisoformat(until[1].replace("Z", "+00:00")) >= last.replace(microsecond=0)
+    assert "Gaps: none." in chapter
+    assert "may lack" not in chapter
+
+
+def test_the_commands_can_be_copied(demo: Demo, tmp_path: Path) -> None:
+    commands = [each.text for each in demo.page.of("code") if " lineage.db" in each.text or "--store" in each.text]
+    assert len(commands) == 3
+    said = [
+        subprocess.run(each, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True).stdout  # noqa: S602
+        for each in commands
+    ]
+    assert f"{DETAILS}@" in said[0]
+    assert f"{TOP10}.revenue (aggregation)" in said[1]
+    assert "OLDEST" in said[2]
+    for each in commands:
+        assert each in demo.out
+
+
+def test_the_terminal_says_the_same(demo: Demo) -> None:
+    assert "\x1b" not in demo.out
+    for act in ACTS:
+        assert act.what in demo.out
+        assert act.why in demo.out
+    assert f"{TOP10}@{demo.snapshots(TOP10)[0]}  OVERWRITE" in demo.out
+    assert "They don't belong together" in demo.out
+    assert "daily_report FAILED" in demo.out
+    assert (demo.place / "lineage.html").as_uri() in demo.out
+
+
+def test_the_scripts_know_nothing_of_headwater(demo: Demo) -> None:
+    scripts = sorted((demo.place / "jobs").iterdir())
+    assert len(scripts) == 4
+    assert not [each for each in scripts if "headwater" in each.read_text()]

@@ -1,0 +1,357 @@
+"""`headwater doctor` before real brokers: what it says of each thing that can be wrong, and that its advice helps."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shlex
+import socket
+import subprocess
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from headwater.cli import doctor, main
+from headwater.cli.exits import Exit
+from headwater.events import Closed
+from headwater.events.avro import Codec
+from headwater.local import Service
+from headwater.local.java import java
+from headwater.local.kafka import kafka_libraries
+from headwater.publishers.kafka import network
+from tests.faults.kafka_secured import new_authority
+from tests.integration.doctor_brokers import SecuredBroker, secured_broker
+
+pytestmark = pytest.mark.kafka
+SECONDS = 30.0
+SECRET = "planted-5ecret"
+
+Found = dict[str, Any]
+Examine = Callable[..., tuple[int, list[Found]]]
+
+
+@pytest.fixture
+def examine(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Examine:
+    """The exit code, and what was found of the kafka listener; `producer` is librdkafka's settings."""
+    monkeypatch.setattr(doctor, "look_at_installation", lambda _: iter(()))
+
+    def run(address: str, producer: dict[str, str] | None = None, **keys: str) -> tuple[int, list[Found]]:
+        conf = {
+            "enabled": "true",
+            "listeners": "kafka",
+            "spool.dir": str(tmp_path / "spools"),
+            "kafka.bootstrap.servers": address,
+            **{f"kafka.{key.replace('_', '.')}": value for key, value in keys.items()},
+            **{f"kafka.producer.{key}": value for key, value in (producer or {}).items()},
+        }
+        given = [each for key, value in conf.items() for each in ("--conf", f"spark.headwater.{key}={value}")]
+        code = main(["--output", "json", "doctor", *given])
+        captured = capsys.readouterr()
+        assert SECRET not in captured.out + captured.err
+        lines = [json.loads(line) for line in captured.out.splitlines()]
+        return code, [line["finding"] for line in lines if line["title"] == "listener kafka"]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+    with secured_broker(tmp_path_factory.mktemp("secured")) as broker:
+        yield broker
+
+
+@pytest.fixture
+def topic(kafka: Service) -> str:
+    """A name that nobody else has."""
+    return f"doctor-{uuid.uuid4().hex[:8]}"
+
+
+def not_fine(findings: list[Found]) -> list[tuple[str, str]]:
+    return [(each["step"], each["state"]) for each in findings if each["state"] != "fine"]
+
+
+def of(findings: list[Found], step: str) -> Found:
+    (found,) = [each for each in findings if each["step"] == step]
+    return found
+
+
+def new_topic(client: AdminClient, name: str, partitions: int = 6, **settings: str) -> None:
+    config = {"message.timestamp.type": "LogAppendTime", **{k.replace("_", "."): v for k, v in settings.items()}}
+    client.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(SECONDS)
+
+
+def contents(address: str, topic: str, partitions: int = 6) -> list[tuple[str, bytes]]:
+    """The kind that each message says it is, and its bytes."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": topic, "enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, each, 0) for each in range(partitions)])
+    found: list[tuple[str, bytes]] = []
+    ended = 0
+    while ended < partitions:
+        message = consumer.poll(SECONDS)
+        assert message is not None
+        if message.error() is not None:
+            ended += 1
+            continue
+        headers = dict(message.headers() or [])
+        kind, value = headers["kind"], message.value()
+        assert isinstance(kind, bytes)
+        assert isinstance(value, bytes)
+        found.append((kind.decode(), value))
+    consumer.close()
+    return found
+
+
+def run_command(command: str) -> None:
+    """A command of Kafka's, as it was printed, by the program that its script starts."""
+    script, *arguments = shlex.split(command)
+    assert script == "kafka-configs.sh"
+    program = [str(java().executable), "-cp", f"{kafka_libraries()}/*", "kafka.admin.ConfigCommand", *arguments]
+    subprocess.run(program, check=True, capture_output=True, timeout=60)
+
+
+def test_an_open_broker_and_a_topic_that_is_made(kafka: Service, topic: str, examine: Examine) -> None:
+    code, findings = examine(kafka.address, topic=topic)
+    assert code == Exit.DONE
+    assert not_fine(findings) == [("settings", "doubtful")], "of one broker there is one replica"
+    assert "one replica" in of(findings, "settings")["words"]
+    assert [each["step"] for each in findings] == [
+        *("factory", "addresses", "connection", "cluster", "topic", "settings", "writing", "reading", "clocks")
+    ]
+    assert "wasn't there, and is made now" in of(findings, "topic")["words"]
+    code, findings = examine(kafka.address, topic=topic)
+    assert of(findings, "topic")["words"] == f"{topic} is there, with 6 partitions"
+    told = [value for kind, value in contents(kafka.address, topic) if kind != "SchemaMessage"]
+    events = [Codec().decode(value) for value in told]
+    assert [type(each) for each in events] == [Closed, Closed], "one each time"
+    assert len({each.producer for each in events if isinstance(each, Closed)}) == 2
+
+
+def test_nobody_there(examine: Examine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    code, findings = examine(f"127.0.0.1:{port}")
+    assert code == Exit.FAILED
+    assert not_fine(findings) == [("connection", "wrong")]
+    assert of(findings, "connection")["words"] == f"127.0.0.1:{port} takes no connection (Connection refused)"
+
+
+def test_a_name_that_nobody_knows_and_another_server_that_is_there(kafka: Service, examine: Examine) -> None:
+    code, findings = examine("nobody.invalid:9092")
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("addresses", "wrong")])
+    assert "nobody.invalid isn't known here" in of(findings, "addresses")["words"]
+    code, findings = examine(f"nobody.invalid:9092,{kafka.address}", topic="headwater.events")
+    assert ("addresses", "doubtful") in not_fine(findings)
+    assert code == Exit.DONE
+
+
+def test_another_cluster(kafka: Service, examine: Examine) -> None:
+    code, findings = examine(kafka.address, cluster_id="AnotherOneEntirely0000")
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("cluster", "wrong")])
+    assert "cluster.id names AnotherOneEntirely0000" in of(findings, "cluster")["words"]
+
+
+def test_a_topic_that_is_missing_and_not_to_be_made(kafka: Service, topic: str, examine: Examine) -> None:
+    code, findings = examine(kafka.address, topic=topic, topic_create="false")
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("topic", "wrong")])
+    told = of(findings, "topic")
+    assert told["words"] == f"there is no topic {topic} at {kafka.address}, and topic.create is false"
+    assert re.match(rf"kafka-topics\.sh --bootstrap-server {kafka.address} --create --topic {topic} ", told["advice"])
+    assert topic not in AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=10).topics
+
+
+def test_what_is_doubtful_in_a_topic_is_mended_by_the_commands_that_are_told(
+    kafka: Service, topic: str, examine: Examine
+) -> None:
+    admin = AdminClient({"bootstrap.servers": kafka.address})
+    admin.create_topics(
+        [
+            NewTopic(
+                topic,
+                6,
+                1,
+                config={
+                    "cleanup.policy": "compact",
+                    "retention.ms": "3600000",
+                    "retention.bytes": "1000000",
+                    "max.message.bytes": "20000",
+                    "unclean.leader.election.enable": "true",
+                },
+            )
+        ]
+    )[topic].result(SECONDS)
+    code, findings = examine(kafka.address, topic=topic)
+    assert code == Exit.FAILED
+    doubts = [each for each in findings if each["step"] == "settings"]
+    assert {each["words"].split(" ")[0]: each["state"] for each in doubts} == {
+        "message.timestamp.type": "doubtful",
+        "cleanup.policy": "wrong",
+        "events": "doubtful",
+        "retention.bytes": "doubtful",
+        "max.message.bytes": "wrong",
+        "there": "doubtful",
+        "unclean.leader.election.enable": "doubtful",
+    }
+    assert "kept for 1 hours" in next(each["words"] for each in doubts if each["words"].startswith("events"))
+    commands = [each["advice"] for each in doubts if each["advice"].startswith("kafka-configs.sh")]
+    assert len(commands) == 6
+    settings = [command.rpartition(" ")[2] for command in commands]
+    run_command(f"{commands[0].rpartition(' ')[0]} {','.join(settings)}")
+    code, findings = examine(kafka.address, topic=topic)
+    assert (code, [each["words"] for each in findings if each["state"] != "fine"]) == (
+        Exit.DONE,
+        ["there is one replica: events are lost with the disk of one broker"],
+    )
+
+
+def test_more_replicas_in_sync_than_there_are(kafka: Service, topic: str, examine: Examine) -> None:
+    new_topic(AdminClient({"bootstrap.servers": kafka.address}), topic, 1, min_insync_replicas="2")
+    code, findings = examine(kafka.address, topic=topic)
+    assert code == Exit.DONE
+    words = [each["words"] for each in findings if each["step"] == "settings"]
+    assert words[0].startswith("there is one partition")
+    assert words[1] == "min.insync.replicas is 2, and there are 1 replicas: older brokers take nothing then"
+    assert "kafka-topics.sh" in next(each["advice"] for each in findings if each["words"] == words[0])
+    assert of(findings, "writing")["state"] == "fine", "this one does"
+
+
+def test_a_wrong_password_is_told_as_that_and_not_as_silence(secured: SecuredBroker, examine: Examine) -> None:
+    secured.add_user("loader", "right")
+    code, findings = examine(secured.server.address, secured.client("loader", SECRET))
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("authentication", "wrong")])
+    told = of(findings, "authentication")
+    assert "Authentication failed" in told["words"]
+    assert "producer.sasl.password" in told["advice"]
+    assert "the certificate of 127.0.0.1" in of(findings, "TLS")["words"]
+
+
+def test_an_authority_that_is_not_known(secured: SecuredBroker, examine: Examine, tmp_path: Path) -> None:
+    other = {**secured.client("loader", SECRET), "ssl.ca.location": str(new_authority(tmp_path, "other").certificate)}
+    code, findings = examine(secured.server.address, other)
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("TLS", "wrong")])
+    told = of(findings, "TLS")
+    assert told["words"] == f"the certificate of {secured.server.address} isn't accepted: self-signed certificate"
+    assert "producer.ssl.ca.location" in told["advice"]
+
+
+def test_a_name_that_is_not_in_the_certificate_and_one_that_ends_soon(tmp_path: Path, examine: Examine) -> None:
+    with secured_broker(tmp_path, new_authority(tmp_path, "elsewhere", host="dns:elsewhere", days=5)) as broker:
+        admin = broker.client("admin", "admin-secret")
+        code, findings = examine(broker.server.address, admin)
+        assert (code, not_fine(findings)) == (Exit.FAILED, [("TLS", "wrong")])
+        assert "IP address mismatch" in of(findings, "TLS")["words"]
+        assert "by a name in its certificate" in of(findings, "TLS")["advice"]
+        code, findings = examine(broker.server.address, {**admin, "ssl.endpoint.identification.algorithm": "none"})
+        assert code == Exit.DONE
+        assert of(findings, "TLS")["state"] == "doubtful"
+        assert "signed by elsewhere, valid until" in of(findings, "TLS")["words"]
+
+
+def test_protocols_that_are_not_those_of_the_port(
+    kafka: Service, secured: SecuredBroker, examine: Examine, tmp_path: Path
+) -> None:
+    code, findings = examine(kafka.address, secured.client("loader", SECRET))
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("TLS", "wrong")])
+    assert of(findings, "TLS")["words"] == f"what listens at {kafka.address} doesn't speak TLS"
+    assert "producer.security.protocol=SASL_PLAINTEXT" in of(findings, "TLS")["advice"]
+    code, findings = examine(secured.server.address)
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("TLS", "wrong")])
+    address = secured.server.address
+    assert of(findings, "TLS")["words"] == (
+        f"what listens at {address} speaks TLS, and producer.security.protocol is PLAINTEXT"
+    )
+    assert of(findings, "TLS")["advice"].startswith("producer.security.protocol=SSL")
+
+
+def granted(command: str) -> tuple[str, str, list[str]]:
+    """User, topic and operations of a kafka-acls.sh command."""
+    words = shlex.split(command)
+    assert words[0] == "kafka-acls.sh"
+    after = {flag: words[index + 1] for index, flag in enumerate(words) if flag.startswith("--") and flag != "--add"}
+    operations = [words[index + 1] for index, flag in enumerate(words) if flag == "--operation"]
+    return after["--allow-principal"].removeprefix("User:"), after["--topic"], operations
+
+
+def test_rights_that_are_missing_are_told_one_after_the_other_with_what_grants_them(
+    secured: SecuredBroker, examine: Examine
+) -> None:
+    user, topic = f"user-{uuid.uuid4().hex[:8]}", f"events-{uuid.uuid4().hex[:8]}"
+    secured.add_user(user, SECRET)
+    admin = secured.admin
+    new_topic(admin, topic)
+    client = secured.client(user, SECRET)
+
+    def look() -> list[Found]:
+        return examine(secured.server.address, client, topic=topic)[1]
+
+    findings = look()
+    assert not_fine(findings) == [("topic", "wrong")], "it may not even see it"
+    assert of(findings, "authentication")["words"] == f"SCRAM-SHA-512, as {user}"
+    secured.allow(user, topic, "Describe")
+    findings = look()
+    assert not_fine(findings) == [("settings", "doubtful"), ("writing", "wrong")]
+    assert of(findings, "writing")["words"] == f"no right to write to the topic {topic}"
+    secured.allow(*_as_arguments(of(findings, "writing")["advice"]))
+    findings = look()
+    assert not_fine(findings) == [("settings", "doubtful"), ("reading", "doubtful")]
+    assert of(findings, "writing")["state"] == "fine"
+    for step in ("settings", "reading"):
+        secured.allow(*_as_arguments(of(findings, step)["advice"]))
+    assert [each["words"] for each in look() if each["state"] != "fine"] == [
+        "there is one replica: events are lost with the disk of one broker"
+    ]
+
+
+def _as_arguments(command: str) -> tuple[str, ...]:
+    user, topic, operations = granted(command)
+    return user, topic, *operations
+
+
+def test_a_topic_that_this_user_may_not_make(secured: SecuredBroker, examine: Examine) -> None:
+    user, topic = f"user-{uuid.uuid4().hex[:8]}", f"events-{uuid.uuid4().hex[:8]}"
+    secured.add_user(user, SECRET)
+    secured.allow(user, topic, "Describe", "Write")
+    code, findings = examine(secured.server.address, secured.client(user, SECRET), topic=topic)
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("topic", "wrong")])
+    told = of(findings, "topic")
+    assert "no right to make the topic" in told["words"]
+    assert told["advice"].startswith("kafka-acls.sh")
+    assert "kafka-topics.sh" in told["advice"]
+
+
+def test_one_that_takes_connections_and_never_answers(examine: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.publishers.kafka.examining._PATIENCE", 2.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        taken: list[socket.socket] = []
+        stopped = threading.Event()
+        silent.settimeout(0.1)
+
+        def take() -> None:
+            while not stopped.is_set():
+                with contextlib.suppress(TimeoutError):
+                    taken.append(silent.accept()[0])
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        code, findings = examine(f"127.0.0.1:{silent.getsockname()[1]}")
+        stopped.set()
+        thread.join()
+        for each in taken:
+            each.close()
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("cluster", "wrong")])
+    assert "gives no answer" in of(findings, "cluster")["words"]
+    assert "is a broker running there" in of(findings, "cluster")["advice"]
+
+
+def test_bootstrap_servers_are_read_as_librdkafka_reads_them() -> None:
+    from headwater.publishers.kafka.config import KafkaConfig
+
+    given = "a:1, SASL_SSL://b.acme.com:2 ,c,[::1]:3,PLAINTEXT://d,"
+    servers = network.servers_of(KafkaConfig(bootstrap_servers=given))
+    assert [str(each) for each in servers] == ["a:1", "b.acme.com:2", "c:9092", "[::1]:3", "d:9092"]

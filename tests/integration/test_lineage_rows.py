@@ -1,0 +1,117 @@
+"""Rows in real databases are what they are in memory, whatever the order, the batches and the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from random import Random
+from typing import TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, Engine, create_engine
+
+from headwater.events import Event, JobLineage
+from headwater.lineage.bulk import merge_rows, postgres
+from headwater.lineage.law import State, changes
+from headwater.lineage.rows import Row
+from headwater.lineage.sql import METADATA, digest_of, merge_into
+from headwater.local import Service
+from headwater.testing.examples import EXAMPLES
+from headwater.testing.strategies import events
+from tests.property.effort import examples
+from tests.property.test_merge_law import pooled, unique
+
+pytestmark = pytest.mark.slow
+
+Way: TypeAlias = "Callable[[Connection, Iterable[Row]], int]"
+
+
+_WAYS: dict[str, Way] = {"plain": merge_into, "bulk": merge_rows, "copied": merge_rows}
+_SERVERS = {"postgres": ("plain", "bulk", "copied"), "mariadb": ("plain", "bulk")}
+
+
+@dataclass
+class Store:
+    """A database, and one of the ways into it."""
+
+    engine: Engine
+    merge: Way
+
+    def digest_of(self, batches: list[list[Event]]) -> str:
+        """What it would be if it got these, one batch after the other."""
+        with self.engine.connect() as connection:
+            for batch in batches:
+                self.merge(connection, [row for event in batch for row in changes(event)])
+            digest = digest_of(connection)
+            connection.rollback()
+        return digest
+
+
+@pytest.fixture(
+    params=[
+        ("sqlite", "plain"),
+        ("sqlite", "bulk"),
+        *(pytest.param((name, way), marks=pytest.mark.database) for name, ways in _SERVERS.items() for way in ways),
+    ],
+    ids="-".join,
+    scope="module",
+)
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    database, way = request.param
+    if database == "sqlite":
+        url = "sqlite://"
+    else:
+        service: Service = request.getfixturevalue(database)
+        url = service.address
+    engine = create_engine(url)
+    METADATA.create_all(engine)
+    with pytest.MonkeyPatch.context() as patch:
+        if way == "copied":
+            patch.setattr(postgres, "FEW", 0)  # PostgreSQL's way for many, for a single row too
+        yield Store(engine, _WAYS[way])
+    METADATA.drop_all(engine)
+    engine.dispose()
+
+
+def digest_in_memory(told: list[Event]) -> str:
+    state = State()
+    for event in told:
+        state.merge(changes(event))
+    return state.digest()
+
+
+def test_all_kinds_of_events(store: Store) -> None:
+    told = list(EXAMPLES)
+    assert store.digest_of([told]) == digest_in_memory(told)
+    assert store.digest_of([[event] for event in reversed(told)]) == digest_in_memory(told)
+
+
+def test_of_two_variants_of_a_shape_both_are_kept_and_the_first_telling_of_each(store: Store) -> None:
+    (one,) = [event for event in EXAMPLES if isinstance(event, JobLineage)]
+    other = one.model_copy(update={"columns": (), "sequence": 900, "family_sequence": 900})
+    again = [
+        event.model_copy(update={"time": event.time + timedelta(hours=hours), "sequence": number, "job": None})
+        for number, (event, hours) in enumerate([(one, 1), (other, -1), (one, -2)], 901)
+    ]
+    told: list[Event] = [one, other, *again]
+    assert store.digest_of([told]) == digest_in_memory(told)
+    assert store.digest_of([[each] for each in told]) == digest_in_memory(told)
+
+
+@given(st.lists(pooled(), max_size=10).map(unique), st.integers(1, 4), st.integers())
+@settings(max_examples=examples(25), deadline=None)
+def test_order_batches_and_copies(store: Store, told: list[Event], size: int, seed: int) -> None:
+    shuffled = [*told, *told[::2]]
+    Random(seed).shuffle(shuffled)
+    batches = [shuffled[at : at + size] for at in range(0, len(shuffled), size)]
+    assert store.digest_of(batches) == digest_in_memory(told)
+
+
+@given(st.lists(events(), max_size=4))
+@settings(max_examples=examples(25), deadline=None)
+def test_whatever_stands_in_an_event_comes_back_as_it_was(store: Store, told: list[Event]) -> None:
+    numbered = [event.model_copy(update={"sequence": n, "family_sequence": n}) for n, event in enumerate(told, 1)]
+    assert store.digest_of([numbered]) == digest_in_memory(numbered)

@@ -1,0 +1,82 @@
+"""What docs/sql.md says is run as it stands there: by the programs of PostgreSQL, MariaDB and SQLite, and by DuckDB."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from sqlalchemy import URL, create_engine, make_url, text
+
+from headwater.lineage.sql import METADATA
+from headwater.local import Service
+from headwater.local.mariadb_programs import mariadb_installation
+from headwater.local.postgres import postgres_programs
+from tests import seed_story
+from tests.integration.readers import PASSWORD, mariadb_reader, postgres_reader
+from tests.integration.sql_doc import ANSWERS, Query, block, in_duckdb, lines_of, placed, queries, rows_in, typed
+from tests.integration.view_places import database_of, fill
+
+pytestmark = [pytest.mark.slow, pytest.mark.database]
+
+
+@dataclass(frozen=True)
+class Places:
+    postgres: URL
+    mariadb: URL
+    files: Path
+
+
+@pytest.fixture(scope="module")
+def places(postgres: Service, mariadb: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
+    own = (("paimon_cata1", "catalog1"), ("paimon_cata2", "catalog2"))
+    files = tmp_path_factory.mktemp("files")
+    for number, catalog in enumerate(seed_story.CATALOGS, 1):
+        lite = create_engine(f"sqlite:///{files}/store{number}.db")
+        METADATA.create_all(lite)
+        fill(lite, seed_story.told(), ("paimon", catalog))
+        lite.dispose()
+    with (
+        database_of(postgres.address, schema="headwater") as pg,
+        database_of(mariadb.address) as maria,
+        postgres_reader(pg, "headwater"),
+        mariadb_reader(maria, *(name for name, _ in own)),
+    ):
+        fill(pg, seed_story.told(), ("paimon", None), *own)
+        fill(maria, seed_story.told(), *own)
+        with pg.begin() as connection:
+            for schema in ("paimon", *(name for name, _ in own), "headwater"):
+                connection.execute(text(f"GRANT USAGE ON SCHEMA {schema} TO reader"))
+                connection.execute(text(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader"))
+        yield Places(make_url(postgres.address).set(database=pg.url.database), maria.url, files)
+        with maria.begin() as connection:
+            for name, _ in own:
+                connection.execute(text(f"DROP DATABASE {name}"))
+
+
+def printed(query: Query, places: Places) -> str:
+    if query.engine == "psql":
+        return typed(placed(block("sh psql"), places.postgres), query.sql, postgres_programs(), PGPASSWORD=PASSWORD)
+    if query.engine == "mariadb":
+        programs = mariadb_installation().server.parent
+        return typed(placed(block("sh mariadb"), places.mariadb), query.sql, programs, MYSQL_PWD=PASSWORD)
+    if query.engine == "sqlite3":
+        return typed(f"cd {places.files} && {block('sh sqlite3')}", query.sql, None)
+    return in_duckdb(placed(query.sql, places.postgres), places.files)
+
+
+@pytest.mark.parametrize("query", queries("psql", "mariadb", "sqlite3", "duckdb"), ids=str)
+def test_a_query_of_the_documentation_prints_what_stands_there(places: Places, query: Query) -> None:
+    if query.engine == "sqlite3" and shutil.which("sqlite3") is None:
+        pytest.skip("there is no sqlite3 on this machine")
+    found = printed(query, places)
+    assert rows_in(found) == ANSWERS[query.title]
+    assert lines_of(query.printed) == lines_of(found)
+
+
+def test_every_engine_is_asked_everything() -> None:
+    seeds = set(list(ANSWERS)[:7])
+    for engine in ("spark", "psql", "mariadb", "sqlite3", "duckdb"):
+        assert {query.title for query in queries(engine)} >= seeds

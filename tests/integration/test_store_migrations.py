@@ -1,0 +1,243 @@
+"""What scripts make is what is declared, and a store of any age becomes one of today, whole.
+
+The second and third version are made up: one adds (expand), the other takes away what nobody needs any more (contract).
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from sqlalchemy import Connection, Engine, insert, inspect, select, text
+
+from headwater.errors import ConfigurationError
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql import METADATA
+from headwater.lineage.sql.troubles import StoreBusyError, StoreSchemaError, troubles
+from headwater.lineage.store import migrating, open_store
+from headwater.lineage.store.creating import make_schema
+from headwater.lineage.store.engines import engine_for
+from headwater.lineage.store.locking import alone
+from headwater.lineage.store.migrating import migrate, scripts, upgrade
+from headwater.lineage.store.migrations import HISTORY, History, Version
+from headwater.lineage.store.options import StoreOptions
+from headwater.lineage.store.versions import VERSION, Standing, found_in, version_in
+from tests.integration.catalogs import described
+from tests.integration.test_store_opening import TOLD, digest, digest_in_memory, rows_of
+
+# The views have indexes of expressions, which nothing needs to see that looks for others.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression")]
+
+SECOND = """
+    import sqlalchemy as sa
+    from alembic import op
+    from headwater.lineage.store.steps import add_column, create_index, create_table
+
+    revision, down_revision = "0002", "0001"
+
+    def upgrade():
+        create_table("notes", sa.Column("id", sa.Integer, primary_key=True), sa.Column("note", sa.String(20)))
+        add_column("commits", sa.Column("weekday", sa.SmallInteger))
+        BREAK
+        create_index("commits_weekday", "commits", ["weekday"])
+        op.execute("UPDATE commits SET weekday = 7 WHERE weekday IS NULL")
+"""
+THIRD = """
+    from headwater.lineage.store.steps import drop_column, drop_table
+
+    revision, down_revision = "0003", "0002"
+
+    def upgrade():
+        drop_column("commits", "operation")
+        drop_table("notes")
+"""
+SECOND_VERSION, THIRD_VERSION = Version("0002", least="0001"), Version("0003", least="0002")
+
+
+def script(directory: Path, name: str, content: str, broken: str = "pass") -> None:
+    (directory / name).write_text(dedent(content).replace("BREAK", broken))
+
+
+@pytest.fixture
+def later(tmp_path: Path) -> History:
+    return later_in(tmp_path)
+
+
+def later_in(tmp_path: Path) -> History:
+    """The versions there are, and two more."""
+    directory = tmp_path / "scripts"
+    shutil.copytree(HISTORY.scripts, directory, ignore=shutil.ignore_patterns("__*"))
+    script(directory, "v0002_more.py", SECOND)
+    script(directory, "v0003_less.py", THIRD)
+    return History((*HISTORY.versions, SECOND_VERSION, THIRD_VERSION), directory)
+
+
+def until(history: History, version: Version) -> History:
+    """As code of that version knows it."""
+    known = history.versions[: history.versions.index(version) + 1]
+    return History(known, history.scripts)
+
+
+@pytest.fixture
+def engine(place: str) -> Iterator[Engine]:
+    engine = engine_for(StoreOptions.at(place).target)
+    yield engine
+    engine.dispose()
+
+
+def from_scripts(engine: Engine, history: History, to: str) -> None:
+    with alone(engine) as connection:
+        if engine.dialect.name == "postgresql":
+            make_schema(connection)
+        VERSION.create(connection)
+        upgrade(connection, history, to)
+
+
+def test_the_scripts_are_the_versions() -> None:
+    told = [script.revision for script in scripts(HISTORY).walk_revisions()]
+    assert told[::-1] == [version.name for version in HISTORY.versions]
+
+
+def test_from_zero_scripts_make_what_is_declared(place: str, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this fails, a table was changed: `make migrations` writes the script anew, as long as no release
+    has it."""
+    monkeypatch.setattr("headwater.lineage.store.opening.make_views_if_allowed", lambda *_: None)  # with their indexes
+    from_scripts(engine, HISTORY, HISTORY.newest.name)
+    with engine.begin() as connection:
+        made = described(connection)
+        assert set(METADATA.tables) <= {*inspect(connection).get_table_names()}
+        empty(connection)
+    with open_store(place) as store, store.engine.connect() as connection:
+        declared = described(connection)
+    for one, other in zip(made, declared, strict=True):
+        assert one == other
+
+
+def empty(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("DROP SCHEMA headwater CASCADE"))
+    else:
+        METADATA.drop_all(connection)
+        VERSION.drop(connection)
+
+
+def test_a_store_of_any_version_becomes_the_newest(place: str, later: History) -> None:
+    """The same tables, whatever they were before; what was in them stays."""
+    seen = []
+    for version in later.versions:
+        engine = engine_for(StoreOptions.at(place).target)
+        from_scripts(engine, later, version.name)
+        with engine.begin() as connection:
+            jobs = METADATA.tables["jobs"]
+            connection.execute(insert(jobs).values(id=b"1" * 16, job="j", first=1, last=1, deleted=0, about_stamp=b""))
+        with open_store(place, history=later) as store, store.engine.begin() as connection:
+            assert connection.execute(select(jobs.c.job)).scalar_one() == "j"
+            assert version_in(connection) == THIRD_VERSION
+            seen.append(described(connection))
+            empty(connection)
+        engine.dispose()
+    assert seen[0] == seen[1] == seen[2]
+    assert "operation" not in str(seen[0])
+
+
+def test_the_last_release_works_on_what_was_added_to(place: str, later: History) -> None:
+    second = until(later, SECOND_VERSION)
+    with open_store(place) as before, before.engine.connect() as connection:
+        before.merge(rows_of(TOLD[:10]))
+        connection.rollback()
+        open_store(place, history=second).close()
+        before.merge(rows_of(TOLD))
+        assert digest(before) == digest_in_memory(TOLD), "what was open goes on"
+    with open_store(place, create=False) as again:
+        again.merge(rows_of(TOLD))
+        assert digest(again) == digest_in_memory(TOLD), "what is opened then works too"
+    with open_store(place, history=later) as newest, newest.engine.connect() as connection:
+        assert version_in(connection) == THIRD_VERSION
+    with pytest.raises(StoreSchemaError, match="at version 0003, and this headwater knows it up to 0001"):
+        open_store(place)
+    open_store(place, history=second).close()
+
+
+def test_back_to_an_older_version_is_refused(place: str, engine: Engine, later: History) -> None:
+    open_store(place).close()
+    assert migrate(engine, later) == ["0002", "0003"]
+    with pytest.raises(StoreSchemaError, match=r"never brought back to 0002.*restore a backup"):
+        migrate(engine, later, to="0002")
+    with pytest.raises(StoreSchemaError, match="there is no version 0004: there is 0001, 0002, 0003"):
+        migrate(engine, later, to="0004")
+    with engine.connect() as connection:
+        assert version_in(connection) == THIRD_VERSION
+
+
+def test_what_broke_off_is_undone_or_gone_on_with(place: str, engine: Engine, later: History) -> None:
+    with open_store(place) as store:
+        store.merge(rows_of(TOLD))
+    second = until(later, SECOND_VERSION)
+    script(later.scripts, "v0002_more.py", SECOND, broken='raise RuntimeError("the power failed")')
+    with pytest.raises(RuntimeError, match="the power failed"):
+        migrate(engine, second)
+    with engine.connect() as connection:
+        assert found_in(connection, second).standing is Standing.OLDER
+        is_half = "weekday" in {column["name"] for column in inspect(connection).get_columns("commits")}
+        assert is_half is (engine.dialect.name == "mysql"), "where it can be taken back, it is"
+    with open_store(place) as store:
+        assert digest(store) == digest_in_memory(TOLD)
+    script(later.scripts, "v0002_more.py", SECOND)
+    assert migrate(engine, second) == ["0002"]
+    with engine.connect() as connection:
+        commits = connection.execute(text("SELECT count(*), min(weekday) FROM commits")).one()
+        assert tuple(commits) == (len({*commit_ids()}), 7)
+        assert "commits_weekday" in {index["name"] for index in inspect(connection).get_indexes("commits")}
+    with open_store(place) as store:
+        assert digest(store) == digest_in_memory(TOLD)
+
+
+def commit_ids() -> list[bytes]:
+    return [row.id for row in rows_of(TOLD) if row.kind == t.COMMIT]
+
+
+def test_of_many_who_migrate_at_once_one_does_it(place: str, later: History) -> None:
+    open_store(place).close()
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(lambda _: open_store(place, history=later), range(4)))
+    with stores[0].engine.connect() as connection:
+        assert version_in(connection) == THIRD_VERSION
+    for store in stores:
+        store.close()
+
+
+def test_a_table_that_somebody_holds_is_not_waited_for_long(place: str, engine: Engine, later: History) -> None:
+    """Others would wait behind it."""
+    with open_store(place) as store:
+        store.merge(rows_of(TOLD))
+        if engine.dialect.name == "sqlite":
+            return  # who reads there keeps nobody from writing
+        with store.engine.connect() as holder:
+            holder.execute(text("SELECT count(*) FROM commits"))
+            began = time.monotonic()
+            with pytest.raises(StoreBusyError), troubles("it"):
+                migrate(engine, later)
+            assert time.monotonic() - began < 50, (
+                "a table is waited for some seconds, and a migration by others for a minute"
+            )
+        assert digest(store) == digest_in_memory(TOLD)
+    assert migrate(engine, later) == ["0002", "0003"]
+
+
+def test_who_may_not_change_it_is_told_the_command(place: str, later: History) -> None:
+    open_store(place).close()
+    with pytest.raises(StoreSchemaError, match="`headwater store migrate --store"):
+        open_store(place, history=later, create=False)
+
+
+def test_without_alembic_the_extra_is_named(place: str, later: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_store(place).close()
+    monkeypatch.setattr(migrating, "find_spec", lambda _: None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'headwater\[store\]'"):
+        open_store(place, history=later)
+    open_store(place).close()

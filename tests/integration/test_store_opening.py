@@ -1,0 +1,169 @@
+"""Opening stores in real databases: who makes them, who brings them to a newer version, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, inspect, text, update
+
+from headwater.events import Event
+from headwater.lineage.law import State, changes
+from headwater.lineage.rows import Row
+from headwater.lineage.sql import METADATA, digest_of
+from headwater.lineage.sql.troubles import StoreRightsError, StoreSchemaError, troubles
+from headwater.lineage.store import Store, open_store
+from headwater.lineage.store.engines import engine_for
+from headwater.lineage.store.options import StoreOptions
+from headwater.lineage.store.versions import VERSION
+from headwater.testing.examples import EXAMPLES
+
+pytestmark = pytest.mark.slow
+TOLD: list[Event] = list(EXAMPLES)
+
+OPENER = """
+import sys
+from headwater.lineage.store import open_store
+print("ready", flush=True)
+url = sys.stdin.readline().strip()
+with open_store(url) as store, store.engine.connect() as connection:
+    print(connection.exec_driver_sql("SELECT count(*) FROM schema_version").scalar(), flush=True)
+"""
+
+
+def rows_of(told: list[Event]) -> list[Row]:
+    return [row for event in told for row in changes(event)]
+
+
+def digest(store: Store) -> str:
+    with store.engine.connect() as connection:
+        return digest_of(connection)
+
+
+def digest_in_memory(told: list[Event]) -> str:
+    state = State()
+    state.merge(rows_of(told))
+    return state.digest()
+
+
+def marked(url: str, version: str, least: str) -> None:
+    """As newer code would leave it."""
+    engine = engine_for(StoreOptions.at(url).target)
+    with engine.begin() as connection:
+        connection.execute(update(VERSION).values(version_num=version, least=least))
+    engine.dispose()
+
+
+def test_it_is_made_once_and_holds_what_it_is_told(place: str) -> None:
+    with open_store(place) as store:
+        assert store.merge(rows_of(TOLD)) > 50
+    with open_store(place) as again:
+        assert digest(again) == digest_in_memory(TOLD)
+    with open_store(place, readonly=True) as reader:
+        assert digest(reader) == digest_in_memory(TOLD)
+
+
+def test_readers_are_refused_to_write(place: str) -> None:
+    open_store(place).close()
+    with open_store(place, readonly=True) as reader, pytest.raises(StoreRightsError):
+        reader.merge(rows_of(TOLD[:1]))
+
+
+def test_not_even_by_a_fault_of_ours_a_reader_writes_a_file(tmp_path: Path) -> None:
+    open_store(str(tmp_path / "store.db")).close()
+    with open_store(str(tmp_path / "store.db"), readonly=True) as reader, reader.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA query_only = OFF")
+        with pytest.raises(StoreRightsError), troubles("it"):
+            connection.exec_driver_sql("DELETE FROM jobs")
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_where_nothing_is_to_be_made_the_command_is_told(place: str, readonly: bool) -> None:
+    with pytest.raises(StoreSchemaError, match="headwater store init --store"):
+        open_store(place, readonly=readonly, create=readonly)
+    if "://" in place:
+        engine = create_engine(place)
+        assert inspect(engine).get_table_names() == []
+        engine.dispose()
+    else:
+        assert not Path(place).exists()
+
+
+def test_many_who_open_an_empty_store_at_once(place: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    openers = [
+        subprocess.Popen([sys.executable, "-c", OPENER], env=environment, text=True, **pipes)  # type: ignore[call-overload]
+        for _ in range(5)
+    ]
+    try:
+        for opener in openers:
+            assert opener.stdout is not None
+            assert opener.stdout.readline() == "ready\n"
+        for opener in openers:
+            assert opener.stdin is not None
+            opener.stdin.write(f"{place}\n")
+            opener.stdin.flush()
+        ended = [opener.communicate(timeout=60) for opener in openers]
+    finally:
+        for opener in openers:
+            opener.kill()
+            opener.wait()
+    assert ended == [("1\n", "")] * 5
+    with open_store(place, create=False) as store:
+        assert digest(store) == digest_in_memory([])
+
+
+def test_newer_tables_from_which_nothing_was_taken_away_are_used(place: str) -> None:
+    open_store(place).close()
+    marked(place, "9999", least="0001")
+    with open_store(place) as store:
+        store.merge(rows_of(TOLD))
+        assert digest(store) == digest_in_memory(TOLD)
+
+
+def test_newer_tables_are_refused_otherwise(place: str) -> None:
+    open_store(place).close()
+    marked(place, "9999", least="9998")
+    for readonly in (False, True):
+        with pytest.raises(StoreSchemaError, match=r"at version 9999.*install that one here too"):
+            open_store(place, readonly=readonly)
+
+
+def test_tables_of_somebody_else_are_left_alone(place: str) -> None:
+    engine = engine_for(StoreOptions.at(place).target)
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("CREATE SCHEMA headwater"))
+        connection.execute(text("CREATE TABLE jobs (title VARCHAR(10))"))
+    with pytest.raises(StoreSchemaError, match=r"jobs that isn't headwater's.*a database of its own"):
+        open_store(place)
+    assert inspect(engine).get_table_names() == ["jobs"]
+    engine.dispose()
+
+
+def test_a_store_that_was_not_made_to_its_end_is(place: str) -> None:
+    """MariaDB keeps the tables that were made before a process died."""
+    engine = engine_for(StoreOptions.at(place).target)
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("CREATE SCHEMA headwater"))
+        METADATA.create_all(connection, tables=[METADATA.tables[name] for name in ("jobs", "commits")])
+    engine.dispose()
+    with open_store(place) as store:
+        store.merge(rows_of(TOLD))
+        assert digest(store) == digest_in_memory(TOLD)
+
+
+def test_a_place_that_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="there is no directory"):
+        open_store(str(tmp_path / "nowhere" / "store.db"))
+    with pytest.raises(Exception, match="is a directory"):
+        open_store(str(tmp_path))
+    (tmp_path / "letter.txt").write_text("Dear Sir or Madam, " * 100)
+    with pytest.raises(Exception, match="file is not a database"):
+        open_store(str(tmp_path / "letter.txt"))
+    assert (tmp_path / "letter.txt").read_text().startswith("Dear Sir")

@@ -1,0 +1,286 @@
+"""From a bus into a store: the rows are those that the law makes of what stands on the bus, whatever is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from headwater.consumers.sources import Source
+from headwater.consumers.sources.kafka import KafkaSource
+from headwater.consumers.sources.log import LogSource
+from headwater.consumers.writer.plain import PlainPipeline
+from headwater.consumers.writer.running import Runner
+from headwater.consumers.writer.vitals import Vitals
+from headwater.errors import ConfigurationError
+from headwater.events import Committed, DatasetId, Event, Format, Input, JobName, Output
+from headwater.events.avro import Codec
+from headwater.journal import LocalLog
+from headwater.lineage.bulk import LetterState, Reason
+from headwater.lineage.law import State, changes
+from headwater.lineage.sql import digest_of
+from headwater.lineage.store import Store, open_store
+from headwater.local import KafkaServer
+from headwater.testing.examples import EXAMPLES
+from tests.integration.stores import database_on
+
+pytestmark = pytest.mark.slow
+
+CODEC = Codec()
+PRODUCER = UUID(int=77)
+PATIENCE = 60.0
+
+
+def commits(count: int) -> list[Event]:
+    """Of twenty jobs, each of which makes one table from another."""
+    began = datetime.now(timezone.utc)
+    return [
+        Committed(
+            producer=PRODUCER,
+            sequence=number,
+            family_sequence=number,
+            time=began + timedelta(milliseconds=number),
+            job=JobName(name=f"job-{number % 20}"),
+            run=UUID(int=number % 20),
+            barrier=number,
+            inputs=(Input(dataset=DatasetId(namespace="s3://lake", name=f"raw-{number % 20}"), snapshot=number),),
+            outputs=(
+                Output(
+                    dataset=DatasetId(namespace="s3://lake", name=f"daily-{number % 20}"),
+                    snapshot=number,
+                    format=Format.PAIMON,
+                    made_from=(0,),
+                ),
+            ),
+        )
+        for number in range(1, count + 1)
+    ]
+
+
+def digest_in(store: Store) -> str:
+    with store.engine.connect() as connection:
+        return digest_of(connection)
+
+
+def digest_by_law(records: list[tuple[bytes, int | None]]) -> str:
+    state = State()
+    for data, appended in records:
+        event = CODEC.decode(data)
+        assert isinstance(event, Event)
+        state.merge(changes(event, appended))
+    return state.digest()
+
+
+def written(source: Source, store: Store, group: str = "g", **more: int) -> Vitals:
+    """Up to where the bus ends now."""
+    runner = Runner(source, PlainPipeline(store.bulk, group, source.kind, source.topic), until_end=True, **more)
+    try:
+        asyncio.run(asyncio.wait_for(runner.run(), PATIENCE))
+    finally:
+        source.close()
+    return runner.vitals
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(f"sqlite:///{tmp_path}/store.db") as opened:
+        yield opened
+
+
+class TestLog:
+    def test_what_is_in_a_log_is_in_the_store(self, tmp_path: Path, store: Store) -> None:
+        told = [*EXAMPLES, *commits(500)]
+        records = self.appended(tmp_path, [CODEC.encode(event) for event in told])
+        figures = written(LogSource(tmp_path / "log", "g"), store, most=64)
+        assert figures.events == len(told)
+        assert figures.batches > 5
+        assert digest_in(store) == digest_by_law(records)
+
+    def test_the_next_one_goes_on_where_it_ended(self, tmp_path: Path, store: Store) -> None:
+        data = [CODEC.encode(event) for event in commits(30)]
+        self.appended(tmp_path, data[:20])
+        assert written(LogSource(tmp_path / "log", "g"), store).events == 20
+        assert written(LogSource(tmp_path / "log", "g"), store).events == 0, "what was read before isn't waited for"
+        self.appended(tmp_path, data[20:])
+        assert written(LogSource(tmp_path / "log", "g"), store).events == 10
+
+    def test_what_is_no_event_waits_among_the_dead_letters(self, tmp_path: Path, store: Store) -> None:
+        good = [CODEC.encode(event) for event in commits(10)]
+        bad = [b"", b"no event", good[3][:-2], good[4] + b"x"]
+        records = self.appended(tmp_path, [*good[:5], *bad, *good[5:]])
+        figures = written(LogSource(tmp_path / "log", "g"), store)
+        assert (figures.events, figures.letters) == (14, 4)
+        letters = [letter for _, letter in store.bulk.letters()]
+        assert sorted(letter.data for letter in letters) == sorted(bad)
+        assert {letter.reason for letter in letters} == {Reason.UNDECODABLE}
+        assert {letter.state for letter in letters} == {LetterState.WAITING}
+        assert all(letter.words for letter in letters)
+        assert digest_in(store) == digest_by_law([each for each in records if each[0] in good])
+
+    def test_a_log_that_is_not_there_is_told(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigurationError, match="name the directory that drivers write to"):
+            LogSource(tmp_path / "nowhere", "g")
+
+    @staticmethod
+    def appended(tmp_path: Path, data: list[bytes]) -> list[tuple[bytes, int | None]]:
+        log = LocalLog.open(tmp_path / "log")
+        with log.writer() as journal:
+            for each in data:
+                journal.append(each)
+        records: list[tuple[bytes, int | None]] = []
+        for partition in log.partitions():
+            reader = log.reader(partition)
+            with reader.tail(reader.first_offset()) as tail:
+                while batch := tail.read().records:
+                    records += [(record.value, record.time) for record in batch]
+        return records
+
+
+@pytest.mark.kafka
+@pytest.mark.database
+class TestKafka:
+    @pytest.fixture
+    def topic(self, kafka: KafkaServer) -> str:
+        name = f"written-{uuid4()}"
+        new = NewTopic(name, 3, 1, config={"message.timestamp.type": "LogAppendTime"})
+        client = AdminClient(kafka.client_config())
+        client.create_topics([new])[name].result()
+        return name
+
+    @pytest.fixture
+    def url(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+        with database_on("postgres", request, tmp_path) as url:
+            yield url.render_as_string(hide_password=False)
+
+    @pytest.fixture
+    def store(self, url: str) -> Iterator[Store]:
+        with open_store(url) as opened:
+            yield opened
+
+    def test_what_is_on_a_topic_is_in_the_store(self, kafka: KafkaServer, topic: str, store: Store) -> None:
+        produced(kafka, topic, [CODEC.encode(event) for event in [*EXAMPLES, *commits(3_000)]])
+        figures = written(self.source(kafka, topic, store), store)
+        assert figures.events == len(EXAMPLES) + 3_000
+        assert digest_in(store) == digest_by_law(on_topic(kafka, topic))
+
+    def test_offsets_are_the_stores_whatever_the_broker_has(self, kafka: KafkaServer, topic: str, store: Store) -> None:
+        produced(kafka, topic, [CODEC.encode(event) for event in commits(50)])
+        assert written(self.source(kafka, topic, store), store).events == 50
+        client = Consumer({**kafka.client_config(), "group.id": "g", "enable.auto.commit": "false"})
+        client.commit(offsets=[TopicPartition(topic, number, 0) for number in range(3)], asynchronous=False)
+        client.close()
+        assert written(self.source(kafka, topic, store), store).events == 0
+
+    def test_what_expired_unread_is_a_gap(self, kafka: KafkaServer, topic: str, store: Store) -> None:
+        produced(kafka, topic, [CODEC.encode(event) for event in commits(50)])
+        assert written(self.source(kafka, topic, store), store).events == 50
+        produced(kafka, topic, [CODEC.encode(event) for event in commits(60)[50:]])
+        ends = {number: end for number, end in self.ends(kafka, topic).items() if end}
+        gone = [TopicPartition(topic, number, end) for number, end in ends.items()]
+        client = AdminClient(kafka.client_config())
+        for future in client.delete_records(gone).values():
+            future.result()
+        figures = written(self.source(kafka, topic, store), store)
+        assert figures.events == 0
+        with store.engine.connect() as connection:
+            told = connection.exec_driver_sql("SELECT reason, bounds FROM gaps").all()
+        assert {reason for reason, _ in told} == {"LOG_EXPIRED"}
+        assert sum(int(bounds.split('"missed":')[1].split(",")[0].rstrip("}")) for _, bounds in told) == 10
+
+    def test_writers_that_are_killed_lose_and_change_nothing(
+        self, kafka: KafkaServer, topic: str, url: str, store: Store
+    ) -> None:
+        data = [CODEC.encode(event) for event in commits(6_000)]
+        sending = threading.Thread(target=produced, args=(kafka, topic, data, 50))
+        sending.start()
+        killed = 0
+        try:
+            while sending.is_alive():
+                with self.writer(kafka, topic, url, "--batch", "200") as process:
+                    assert process.stdout is not None
+                    self.wait_for_rows(store, process)
+                    process.send_signal(signal.SIGKILL)
+                    killed += process.wait() == -signal.SIGKILL
+        finally:
+            sending.join()
+        assert killed
+        with self.writer(kafka, topic, url, "--until-end") as process:
+            assert process.wait(PATIENCE) == 0
+        assert digest_in(store) == digest_by_law(on_topic(kafka, topic))
+
+    def test_a_writer_that_is_told_to_stop_ends_well(
+        self, kafka: KafkaServer, topic: str, url: str, store: Store
+    ) -> None:
+        produced(kafka, topic, [CODEC.encode(event) for event in commits(20)])
+        with self.writer(kafka, topic, url) as process:
+            self.wait_for_rows(store, process)
+            process.send_signal(signal.SIGTERM)
+            out, _ = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+        assert "20" in out
+
+    @staticmethod
+    def source(kafka: KafkaServer, topic: str, store: Store) -> KafkaSource:
+        settings = {name: str(value) for name, value in kafka.client_config().items()}
+        return KafkaSource(settings, topic, "g", lambda cluster: store.bulk.offsets("g", cluster))
+
+    @staticmethod
+    def writer(kafka: KafkaServer, topic: str, url: str, *more: str) -> subprocess.Popen[str]:
+        bus = f"kafka://{kafka.address}/{topic}"
+        command = [sys.executable, "-m", "headwater.cli", "write", "--from", bus, "--store", url, "--group", "g", *more]
+        environment = {**os.environ, "HEADWATER_WRITE_KAFKA": "session.timeout.ms=6000\nheartbeat.interval.ms=500"}
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+    @staticmethod
+    def wait_for_rows(store: Store, process: subprocess.Popen[str]) -> None:
+        """Until it has stored something new."""
+        with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            asked = "SELECT count(*) FROM commits"
+            before = connection.exec_driver_sql(asked).scalar()
+            while process.poll() is None and connection.exec_driver_sql(asked).scalar() == before:
+                pass
+
+    @staticmethod
+    def ends(kafka: KafkaServer, topic: str) -> dict[int, int]:
+        client = Consumer({**kafka.client_config(), "group.id": "ends"})
+        ends = {
+            number: client.get_watermark_offsets(TopicPartition(topic, number), timeout=30)[1] for number in range(3)
+        }
+        client.close()
+        return ends
+
+
+def produced(kafka: KafkaServer, topic: str, data: list[bytes], at_once: int = 10_000) -> None:
+    client = Producer({**kafka.client_config(), "enable.idempotence": True})
+    for number, each in enumerate(data, 1):
+        client.produce(topic, each, partition=number % 3)
+        if number % at_once == 0:
+            assert client.flush(PATIENCE) == 0
+    assert client.flush(PATIENCE) == 0
+
+
+def on_topic(kafka: KafkaServer, topic: str) -> list[tuple[bytes, int | None]]:
+    """All of it, read by a plain client, with the broker's times."""
+    client = Consumer({**kafka.client_config(), "group.id": str(uuid4()), "enable.auto.commit": "false"})
+    found: list[tuple[bytes, int | None]] = []
+    for number in range(3):
+        place = TopicPartition(topic, number, 0)
+        low, high = client.get_watermark_offsets(place, timeout=30)
+        client.assign([TopicPartition(topic, number, low)])
+        for _ in range(high - low):
+            message = client.poll(PATIENCE)
+            assert message is not None
+            found.append((bytes(message.value() or b""), message.timestamp()[1] * 1_000))
+    client.close()
+    return found

@@ -1,0 +1,125 @@
+"""How a writer ends: well, in time, at once; and what its exit code says."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from headwater.events.avro import Codec
+from headwater.journal import LocalLog
+from headwater.local.process import free_ports
+from headwater.testing.examples import EXAMPLES
+
+pytestmark = pytest.mark.slow
+PATIENCE = 60.0
+
+
+class Writing:
+    """A process, and what it says of itself."""
+
+    def __init__(self, place: Path, process: subprocess.Popen[str], port: int) -> None:
+        self.place, self.process, self.port = place, process, port
+
+    def get(self, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=PATIENCE) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as e:
+            return e.code, e.read().decode()
+        except OSError:
+            return 0, ""
+
+    def wait_for(self, path: str, words: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while words not in self.get(path)[1]:
+            assert self.process.poll() is None
+            assert time.monotonic() < deadline, self.get(path)
+            time.sleep(0.02)
+
+    def tell(self, count: int) -> None:
+        with LocalLog.open(self.place / "log").writer() as journal:
+            for event in EXAMPLES[:count]:
+                journal.append(Codec().encode(event))
+
+    @contextmanager
+    def locked(self) -> Generator[None]:
+        """Nobody else can write to the store meanwhile."""
+        held = sqlite3.connect(self.place / "store.db", isolation_level=None)
+        held.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            held.close()
+
+
+@contextmanager
+def writing(place: Path, *more: str) -> Generator[Writing]:
+    LocalLog.open(place / "log").writer().close()
+    (port,) = free_ports(1)
+    bus, store = f"log:{place}/log", f"sqlite:///{place}/store.db"
+    command = [sys.executable, "-m", "headwater.cli", "write", "--from", bus, "--store", store]
+    with subprocess.Popen([*command, "--health", f"127.0.0.1:{port}", *more], stderr=subprocess.PIPE, text=True) as one:
+        try:
+            found = Writing(place, one, port)
+            found.wait_for("/ready", "ready\n")
+            yield found
+        finally:
+            one.kill()
+
+
+def test_it_is_ready_and_alive_and_drains_when_it_is_told_to(tmp_path: Path) -> None:
+    with writing(tmp_path) as one:
+        assert (one.get("/live"), one.get("/ready")) == ((200, "alive\n"), (200, "ready\n"))
+        with one.locked():
+            one.tell(5)
+            one.wait_for("/metrics", "headwater_writer_polled_total 5\n")
+            one.process.send_signal(signal.SIGTERM)
+        _, told = one.process.communicate(timeout=PATIENCE)
+        assert one.process.returncode == 0
+    assert "told to stop" in told
+    assert sqlite3.connect(tmp_path / "store.db").execute("SELECT next_offset FROM consumer_offsets").fetchall() == [
+        (5,)
+    ]
+
+
+def test_what_is_not_drained_in_time_is_given_up(tmp_path: Path) -> None:
+    with writing(tmp_path, "--drain-seconds", "1") as one, one.locked():
+        one.tell(5)
+        one.wait_for("/metrics", "headwater_writer_polled_total 5\n")
+        one.process.send_signal(signal.SIGTERM)
+        _, told = one.process.communicate(timeout=PATIENCE)
+        assert one.process.returncode == 3
+    assert "what isn't stored comes again" in told
+    assert not sqlite3.connect(tmp_path / "store.db").execute("SELECT * FROM consumer_offsets").fetchall()
+
+
+def test_told_twice_it_ends_at_once(tmp_path: Path) -> None:
+    with writing(tmp_path, "--drain-seconds", "1000") as one, one.locked():
+        one.tell(5)
+        one.wait_for("/metrics", "headwater_writer_polled_total 5\n")
+        one.process.send_signal(signal.SIGTERM)
+        assert one.process.stderr is not None
+        while "told to stop" not in one.process.stderr.readline():
+            assert one.process.poll() is None
+        one.process.send_signal(signal.SIGTERM)
+        assert one.process.wait(PATIENCE) == 128 + signal.SIGTERM
+
+
+def test_a_store_that_nobody_may_write_to_any_more_ends_it(tmp_path: Path) -> None:
+    with writing(tmp_path) as one:
+        with sqlite3.connect(tmp_path / "store.db") as held:
+            held.execute("ALTER TABLE consumer_offsets RENAME TO elsewhere")
+        one.tell(1)
+        assert one.process.wait(PATIENCE) == 1
+        _, told = one.process.communicate()
+    assert "consumer_offsets" in told

@@ -1,0 +1,148 @@
+"""What a writer couldn't store is on a topic of Kafka's too, as it was, with what is known of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from headwater.consumers.sources.dead_letter_topic import DeadLetterTopic
+from headwater.consumers.sources.kafka import KafkaSource
+from headwater.consumers.writer.mirror import Mirror
+from headwater.consumers.writer.plain import PlainPipeline
+from headwater.consumers.writer.running import Runner
+from headwater.consumers.writer.vitals import Vitals
+from headwater.errors import TransientError
+from headwater.lineage.bulk import DeadLetter
+from headwater.lineage.store import Store, open_store
+from headwater.local import KafkaServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.kafka]
+PATIENCE = 60.0
+BAD: list[tuple[bytes | None, bytes, list[tuple[str, str | bytes | None]]]] = [
+    (b"key", b"no event", [("made-by", b"a hand")]),
+    (None, b"", []),
+    (b"k2", b"\0" * 40, []),
+]
+
+
+@pytest.fixture
+def topic(kafka: KafkaServer) -> str:
+    name = f"letters-{uuid4()}"
+    new = NewTopic(name, 1, 1, config={"message.timestamp.type": "LogAppendTime"})
+    made(kafka, new)
+    client = Producer(kafka.client_config())
+    for key, value, headers in BAD:
+        client.produce(name, value, key, headers=headers)
+    assert client.flush(PATIENCE) == 0
+    return name
+
+
+@pytest.fixture
+def store(kafka: KafkaServer, topic: str, tmp_path: Path) -> Iterator[Store]:
+    """With the letters of that topic."""
+    with open_store(f"sqlite:///{tmp_path}/store.db") as opened:
+        settings = settings_of(kafka)
+        source = KafkaSource(settings, topic, "g", lambda cluster: opened.bulk.offsets("g", cluster))
+        runner = Runner(source, PlainPipeline(opened.bulk, "g", "kafka", topic), until_end=True)
+        try:
+            asyncio.run(asyncio.wait_for(runner.run(), PATIENCE))
+        finally:
+            source.close()
+        assert runner.vitals.letters == len(BAD)
+        yield opened
+
+
+def made(kafka: KafkaServer, topic: NewTopic) -> None:
+    admin = AdminClient(kafka.client_config())
+    admin.create_topics([topic])[topic.topic].result()
+
+
+def settings_of(kafka: KafkaServer) -> dict[str, str]:
+    return {name: str(value) for name, value in kafka.client_config().items()}
+
+
+def mirrored(kafka: KafkaServer, topic: str, store: Store) -> int:
+    made = DeadLetterTopic({**settings_of(kafka), "session.timeout.ms": "6000"}, f"{topic}.dead-letters")
+    try:
+        return Mirror(store.bulk, topic, lambda: made, Vitals()).step()
+    finally:
+        made.close()
+
+
+def was_sent(sender: DeadLetterTopic, letter: DeadLetter) -> bool:
+    try:
+        sender.cluster()
+        sender.send([letter])
+    except TransientError:
+        return False
+    return True
+
+
+def headers(message: Message) -> dict[str, str]:
+    told: Any = message.headers()
+    return {name: value.decode() for name, value in told}
+
+
+def found(kafka: KafkaServer, topic: str) -> list[Message]:
+    client = Consumer({**kafka.client_config(), "group.id": str(uuid4())})
+    place = TopicPartition(f"{topic}.dead-letters", 0, 0)
+    _, high = client.get_watermark_offsets(place, timeout=30)
+    client.assign([place])
+    messages = [client.poll(PATIENCE) for _ in range(high)]
+    client.close()
+    return [each for each in messages if each is not None]
+
+
+def test_letters_are_on_their_topic_as_they_were(kafka: KafkaServer, topic: str, store: Store) -> None:
+    assert (mirrored(kafka, topic, store), mirrored(kafka, topic, store)) == (3, 0)
+    messages = found(kafka, topic)
+    assert [(each.key(), each.value()) for each in messages] == [(key, value) for key, value, _ in BAD]
+    topic_id = next(iter(store.bulk.offsets("g"))).topic
+    told = headers(messages[0])
+    assert told.pop("headwater.words")
+    assert int(told.pop("headwater.appended")) > 0
+    assert told == {
+        "made-by": "a hand",
+        "headwater.reason": "UNDECODABLE",
+        "headwater.topic": topic,
+        "headwater.topic-id": topic_id,
+        "headwater.partition": "0",
+        "headwater.offset": "0",
+    }
+
+
+def test_what_the_topic_has_no_room_for_is_told_without_its_bytes(kafka: KafkaServer, topic: str, store: Store) -> None:
+    name = f"{topic}.dead-letters"
+    new = NewTopic(name, 1, 1, config={"max.message.bytes": "1000"})
+    made(kafka, new)
+    letter = next(store.bulk.letters())[1]
+    sender = DeadLetterTopic(settings_of(kafka), name)
+    sender.send([letter, replace(letter, data=b"x" * 5_000), letter])
+    sender.close()
+    values = [each.value() for each in found(kafka, topic)]
+    assert sorted(values, key=lambda value: value or b"") == [None, letter.data, letter.data]
+    (short,) = [each for each in found(kafka, topic) if each.value() is None]
+    assert "5000 bytes" in headers(short)["headwater.left-out"]
+
+
+def test_a_topic_that_went_away_is_made_again(kafka: KafkaServer, topic: str, store: Store) -> None:
+    name = f"{topic}.dead-letters"
+    sender = DeadLetterTopic(settings_of(kafka), name)
+    letter = next(store.bulk.letters())[1]
+    sender.cluster()
+    admin = AdminClient(kafka.client_config())
+    admin.delete_topics([name])[name].result()
+    deadline = time.monotonic() + 2 * PATIENCE
+    while not was_sent(sender, letter) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    sender.close()
+    assert found(kafka, topic)

@@ -1,0 +1,158 @@
+"""What a source on a real broker says of its partitions: where they end, and what is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from headwater.consumers.sources import Batch, Hole
+from headwater.consumers.sources import kafka as source_module
+from headwater.consumers.sources.api import CLOCKS
+from headwater.consumers.sources.kafka import KafkaSource
+from headwater.errors import TransientError
+from headwater.events.clock import wall_micros
+from headwater.events.health import GapReason
+from headwater.lineage.bulk import Partition
+from headwater.local import KafkaServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.kafka]
+POLLS = 300
+
+
+class Reading:
+    """A source, and what it gave."""
+
+    def __init__(
+        self,
+        kafka: KafkaServer,
+        topic: str,
+        known: dict[int, int] | None = None,
+        settings: dict[str, str] | None = None,
+    ) -> None:
+        self._kafka, self.topic = kafka, topic
+        self.records: list[tuple[int, int]] = []
+        self.ends: dict[int, int] = {}
+        self.holes: list[Hole] = []
+        self.source = KafkaSource(
+            {**{name: str(value) for name, value in kafka.client_config().items()}, **(settings or {})},
+            topic,
+            str(uuid4()),
+            lambda cluster: {
+                Partition(cluster, self.source.topic_id, number): at for number, at in (known or {}).items()
+            },
+        )
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        for _ in range(POLLS):
+            if holds():
+                return
+            with suppress(TransientError):  # brokers need a moment for a topic that was just made
+                self._take(self.source.poll(100, 0.2))
+        raise AssertionError((self.records, self.ends, self.holes))
+
+    def _take(self, batch: Batch) -> None:
+        self.records += [(each.partition.number, each.offset) for each in batch.records]
+        self.ends.update((each.number, at) for each, at in batch.ends.items())
+        self.holes += batch.holes
+
+
+@pytest.fixture
+def admin(kafka: KafkaServer) -> AdminClient:
+    return AdminClient(kafka.client_config())
+
+
+@pytest.fixture
+def topic(admin: AdminClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(source_module, "END_SECONDS", 0.0)
+    name = f"partitions-{uuid4()}"
+    new = NewTopic(name, 2, 1, config={"message.timestamp.type": "LogAppendTime"})
+    admin.create_topics([new])[name].result()
+    yield name
+    admin.delete_topics([name])[name].result()
+
+
+def produced(kafka: KafkaServer, topic: str, number: int, count: int) -> None:
+    client = Producer(kafka.client_config())
+    for _ in range(count):
+        client.produce(topic, b"x", partition=number)
+    assert client.flush(60) == 0
+
+
+def truncated(admin: AdminClient, topic: str, number: int, before: int) -> None:
+    for future in admin.delete_records([TopicPartition(topic, number, before)]).values():
+        future.result()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_where_partitions_end_is_told_once_all_of_them_was_given(kafka: KafkaServer, topic: str, protocol: str) -> None:
+    produced(kafka, topic, 0, 5)
+    reading = Reading(kafka, topic, settings={"group.protocol": protocol})
+    reading.until(lambda: reading.ends == {0: 0, 1: 0} or len(reading.ends) == 2)
+    reading.until(lambda: min(reading.ends.values()) > 0)
+    assert len(reading.records) == 5
+    assert max(reading.ends.values()) <= wall_micros() - CLOCKS
+    reading.source.close()
+
+
+def test_what_is_truncated_before_it_begins_is_a_hole(kafka: KafkaServer, topic: str, admin: AdminClient) -> None:
+    produced(kafka, topic, 0, 10)
+    truncated(admin, topic, 0, 7)
+    reading = Reading(kafka, topic, {0: 4})
+    reading.until(lambda: len(reading.records) == 3)
+    (hole,) = reading.holes
+    assert (hole.first, hole.following, hole.why) == (4, 7, GapReason.LOG_EXPIRED)
+    reading.source.close()
+
+
+def test_what_is_truncated_while_it_waits_is_a_hole(kafka: KafkaServer, topic: str, admin: AdminClient) -> None:
+    produced(kafka, topic, 0, 4)
+    reading = Reading(kafka, topic)
+    reading.until(lambda: len(reading.records) == 4)
+    reading.source.rest()  # it doesn't fetch
+    produced(kafka, topic, 0, 6)
+    truncated(admin, topic, 0, 8)
+    reading.until(lambda: (0, 9) in reading.records)
+    assert reading.records[4:] == [(0, 8), (0, 9)]
+    (hole,) = reading.holes
+    assert (hole.first, hole.following) == (4, 8)
+    reading.source.close()
+
+
+def test_a_partition_that_is_added_is_read_from_its_beginning(
+    kafka: KafkaServer, topic: str, admin: AdminClient
+) -> None:
+    reading = Reading(kafka, topic, settings={"topic.metadata.refresh.interval.ms": "500"})
+    reading.until(lambda: len(reading.ends) == 2)
+    admin.create_partitions([NewPartitions(topic, 3)])[topic].result()
+    produced(kafka, topic, 2, 3)
+    reading.until(lambda: len(reading.records) == 3)
+    assert reading.records == [(2, 0), (2, 1), (2, 2)]
+    assert (reading.source.partitions, reading.source.rebalances >= 2) == (3, True)
+    reading.source.close()
+
+
+def test_a_broker_that_is_gone_is_told_until_it_is_back(tmp_path: Path) -> None:
+    with KafkaServer(directory=tmp_path) as broker:
+        admin = AdminClient(broker.client_config())
+        new = NewTopic("events", 2, 1)
+        admin.create_topics([new])["events"].result()
+        reading = Reading(broker, "events")
+
+        def away() -> str | None:
+            return reading.source.away
+
+        reading.until(lambda: len(reading.ends) == 2 or reading.source.behind() == 0)
+        assert not away()
+        broker.kill()
+        reading.until(lambda: bool(away()))
+        assert away() == "events: no broker answers"
+        broker.restart()
+        reading.until(lambda: reading.source.behind() == 0)
+        assert not away()
+        reading.source.close()

@@ -1,0 +1,211 @@
+"""What was deleted as a set: memory and SQL agree on every row, however the set is named; and what is purged on the way
+is the same in the end as what is purged at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, Engine, create_engine, select
+from sqlalchemy.pool import StaticPool
+
+from headwater.events import (
+    CatalogId,
+    CatalogOptionsDeclared,
+    Committed,
+    DatasetId,
+    Event,
+    Input,
+    JobName,
+    LineageDeleted,
+    LineageScope,
+    Output,
+    TableName,
+)
+from headwater.lineage.law import State, changes
+from headwater.lineage.law.catalogs import Catalogs
+from headwater.lineage.law.visible import DATA, TABLES_OF, Tombstones, is_hidden, subject_of
+from headwater.lineage.life.purging import covered, last_batches, remove
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql import METADATA, digest_of, merge_into
+from headwater.lineage.sql.tables import table_of
+from headwater.lineage.sql.visible import not_deleted
+from headwater.testing.examples import CONTEXT
+from tests.property.effort import examples
+from tests.unit.lineage.scribe import NOON
+
+MINUTE = timedelta(minutes=1)
+JOBS = (JobName(name="a"), JobName(name="b"), JobName(namespace="n", name="a"))
+RUNS = (UUID(int=11), UUID(int=12))
+CATALOGS = (CatalogId(type="hadoop", location="s3://one"), CatalogId(type="hadoop", location="s3://two"))
+DATASETS = tuple(DatasetId(namespace=place, name=name) for place in ("s3://one", "s3://two") for name in ("x", "y"))
+MINUTES = st.integers(0, 3)
+
+
+def maybe(values: Iterable[Any]) -> st.SearchStrategy[Any]:
+    return st.sampled_from([None, *values])
+
+
+@st.composite
+def places(draw: st.DrawFn) -> dict[str, Any]:
+    name = TableName(catalog=draw(st.sampled_from(["c", "d"])), database="s", table=draw(st.sampled_from(["x", "y"])))
+    return {
+        "dataset": draw(maybe(DATASETS)),
+        "table": draw(maybe([name])),
+        "life": draw(maybe(["1", "2"])),
+        "snapshot": draw(maybe([1, 2])),
+    }
+
+
+@st.composite
+def committed(draw: st.DrawFn) -> dict[str, Any]:
+    return {
+        "kind": Committed,
+        "barrier": draw(st.integers(1, 2)),
+        "job": draw(st.sampled_from([JOBS[0], JOBS[0], JOBS[2], None])),
+        "parent_job": draw(maybe(JOBS[:2])),
+        "run": draw(st.sampled_from(RUNS)),
+        "batch_id": draw(st.sampled_from([None, 1, 1])),
+        "inputs": tuple(Input(**each) for each in draw(st.lists(places(), max_size=2))),
+        "outputs": tuple(Output(**each) for each in draw(st.lists(places(), max_size=2))),
+    }
+
+
+NAMED = {
+    "of_job": st.sampled_from(JOBS[:2]),
+    "of_run": st.sampled_from(RUNS),
+    "dataset": st.sampled_from(DATASETS),
+    "life": st.sampled_from(["1", "2"]),
+    "up_to_snapshot": st.sampled_from([1, 2]),
+    "catalog": st.sampled_from(CATALOGS),
+}
+SETS: tuple[tuple[str, ...], ...] = (
+    *((), ("of_job",), ("of_run",), ("dataset",), ("catalog",), ("of_job", "of_run"), ("of_job", "dataset")),
+    *(("dataset", "life"), ("dataset", "up_to_snapshot"), ("of_run", "catalog"), tuple(NAMED)),
+)
+SCOPES = (LineageScope.ALL, LineageScope.ALL, LineageScope.DATA, LineageScope.TABLES, LineageScope.SINK_TABLES)
+
+
+@st.composite
+def deleted(draw: st.DrawFn) -> dict[str, Any]:
+    """What names little covers much: a set that many things name is empty mostly."""
+    names = draw(st.sampled_from(SETS))
+    return {
+        "kind": LineageDeleted,
+        "scope": draw(st.sampled_from(SCOPES)),
+        "steps": draw(st.booleans()),
+        "before": NOON + draw(st.sampled_from([1, 2, 3, 3])) * MINUTE,
+        **{name: draw(NAMED[name]) for name in names},
+    }
+
+
+@st.composite
+def declared(draw: st.DrawFn) -> dict[str, Any]:
+    context = {"id": draw(st.sampled_from(CATALOGS)), "name": draw(st.sampled_from(["c", "d"]))}
+    return {"kind": CatalogOptionsDeclared, "context": CONTEXT.model_copy(update=context)}
+
+
+@st.composite
+def events(draw: st.DrawFn) -> list[Event]:
+    """Each at a time of its own producer's; commits of different producers meet in a barrier where a stream's do. A
+    stream has one parent: where it hadn't, an old copy of one barrier would bring back what a newer one had hidden."""
+    told: list[Event] = []
+    parents: dict[JobName | None, JobName | None] = {}
+    for sequence, fields in enumerate(draw(st.lists(committed() | deleted() | declared(), min_size=2, max_size=8)), 1):
+        kind = fields.pop("kind")
+        incarnation: dict[str, Any] = {"incarnation": UUID(int=500)} if fields.get("batch_id") else {}
+        if incarnation:
+            fields["parent_job"] = parents.setdefault(fields["job"], fields["parent_job"])
+        envelope: dict[str, Any] = {"producer": UUID(int=sequence), "sequence": 1, "family_sequence": 1}
+        ahead = 3 if kind is LineageDeleted else draw(MINUTES)
+        time = NOON + ahead * MINUTE
+        envelope |= {"time": time, **fields, **incarnation}
+        told.append(kind(**envelope))
+    return told
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    engine = create_engine("sqlite://", poolclass=StaticPool)
+    METADATA.create_all(engine)
+    yield engine
+    engine.dispose()
+
+
+def merge(connection: Connection, told: Iterable[Event]) -> None:
+    merge_into(connection, [row for event in told for row in changes(event)])
+
+
+def visible_in_sql(connection: Connection) -> set[bytes]:
+    return {bytes(each) for chosen in selections() for each in connection.scalars(chosen)}
+
+
+@cache
+def selections() -> list[Any]:
+    lineage, commit = table_of(t.TABLE_LINEAGE).c, table_of(t.COMMIT).c
+    found = [
+        select(lineage.id).where(lineage.side == side, not_deleted(lineage, lineage, scopes))
+        for side, scopes in TABLES_OF.items()
+    ]
+    for row in (table_of(t.READ).c, table_of(t.WRITE).c):
+        its = (row.commit_id == commit.id, row.barrier == commit.barrier)
+        found.append(select(row.id).where(*its, not_deleted(row, commit, DATA)))
+    return found
+
+
+def visible_in_memory(told: Iterable[Event]) -> tuple[set[bytes], set[bytes]]:
+    """By what tombstones name, and by looking at every one."""
+    state = State()
+    for event in told:
+        state.merge(changes(event))
+    catalogs = Catalogs(
+        state.rows(t.CATALOG), state.rows(t.CATALOG_NAME), {row.id: row for row in state.rows(t.DATASET)}
+    )
+    stones = list(state.rows(t.TOMBSTONE))
+    commits = {row.id: row.named for row in state.rows(t.COMMIT)}
+    subjects = {row.id: subject_of(row, TABLES_OF[str(row.named["side"])]) for row in state.rows(t.TABLE_LINEAGE)}
+    for kind in (t.READ, t.WRITE):
+        for row in state.rows(kind):
+            subjects[row.id] = subject_of(row, DATA, commits[row.named["commit_id"]])  # type: ignore[index]
+    quick = Tombstones(stones)
+    slow = {key for key, subject in subjects.items() if not is_hidden(subject, stones, catalogs)}
+    return {key for key, subject in subjects.items() if not quick.hide(subject, catalogs)}, slow
+
+
+@given(events())
+@settings(max_examples=examples(100), deadline=None)
+def test_memory_and_sql_hide_the_same(engine: Engine, told: list[Event]) -> None:
+    quick, slow = visible_in_memory(told)
+    assert quick == slow
+    with engine.connect() as connection:
+        merge(connection, told)
+        assert visible_in_sql(connection) == slow
+        connection.rollback()
+
+
+@given(events(), st.integers(1, 4), st.data())
+@settings(max_examples=examples(100), deadline=None)
+def test_purged_on_the_way_or_at_the_end(engine: Engine, told: list[Event], size: int, data: st.DataObject) -> None:
+    again = data.draw(st.permutations([*told, *told[::2]]))
+    at_the_end = purged(engine, [told])
+    on_the_way = purged(engine, [again[at : at + size] for at in range(0, len(again), size)])
+    assert on_the_way == at_the_end
+
+
+def purged(engine: Engine, batches: Iterable[Iterable[Event]]) -> tuple[str, set[bytes]]:
+    """The digest of a store that is purged after each batch, and what is visible in it; purging never changes that."""
+    with engine.connect() as connection:
+        for batch in batches:
+            merge(connection, batch)
+            before = visible_in_sql(connection)
+            remove(connection, covered(connection, last_batches(connection)).can_go)
+            assert visible_in_sql(connection) == before
+        found = digest_of(connection), visible_in_sql(connection)
+        connection.rollback()
+    return found

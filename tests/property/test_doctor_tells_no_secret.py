@@ -1,0 +1,103 @@
+"""Whatever a configuration says where: no secret of it is in what `headwater doctor` prints."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from unittest import mock
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from headwater.cli import doctor, main
+from headwater.cli.doctor.secrets import Secrets
+from headwater.spi import Finding, Listener, ListenerContext
+from headwater.testing.memory import MemoryListener
+
+SECRETS: Final = st.text(string.ascii_letters + string.digits + "!$%&+*~#-", min_size=8, max_size=24)
+LOOKS: Final = st.sampled_from(["text", "json"])
+PLACES: Final = (
+    ("spark.headwater.kafka.producer.sasl.password", "{}"),
+    ("spark.headwater.kafka.producer.ssl.key.password", "{}"),
+    ("spark.headwater.kafka.producer.sasl.jaas.config", "org.x.ScramLoginModule required username='me' password='{}';"),
+    ("spark.headwater.kafka.producer.sasl.oauthbearer.client.secret", "{}"),
+    ("spark.headwater.kafka.schema.registry.basic.auth.user.info", "me:{}"),
+    ("spark.headwater.kafka.schema.registry.url", "http://me:{}@127.0.0.1:1"),
+    ("spark.headwater.kafka.bootstrap.servers", "SASL_SSL://me:{}@127.0.0.1:1"),
+    ("spark.headwater.kafka.topic.create", "password={}"),
+    ("spark.headwater.talking.password", "{}"),
+    ("spark.headwater.talking.url", "https://me:{}@there/"),
+    ("spark.headwater.talking.login.jaas.config", "org.x.LoginModule required username='me' password='{}';"),
+    ("spark.headwater.log.token", "{}"),
+    ("spark.headwater.spool.password", "{}"),
+    ("spark.hadoop.fs.s3a.secret.key", "{}"),
+)
+
+
+class Talking:
+    """Says all it knows."""
+
+    def create(self, context: ListenerContext) -> Listener:
+        return MemoryListener()
+
+    def examine(self, context: ListenerContext) -> Iterator[Finding]:
+        for key, value in context.configuration.items():
+            yield Finding.doubtful(key, f"{key} is {value}", f"don't say {value}")
+            for part in re.split(r"[:/@' ]", value):
+                yield Finding.wrong("part", part, part)
+        raise RuntimeError(str(dict(context.configuration)))
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("doctor")
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(secret=SECRETS, places=st.sets(st.sampled_from(PLACES), min_size=2), look=LOOKS)
+def test_no_planted_secret_is_printed(scratch: Path, secret: str, places: set[tuple[str, str]], look: str) -> None:
+    assert secret not in printed(scratch, {key: value.format(secret) for key, value in places}, look)
+
+
+@pytest.mark.parametrize(("key", "value"), PLACES, ids=[key for key, _ in PLACES])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(secret=SECRETS, look=LOOKS)
+def test_nor_is_one_that_stands_in_one_place_only(scratch: Path, key: str, value: str, secret: str, look: str) -> None:
+    assert secret not in printed(scratch, {key: value.format(secret)}, look)
+
+
+def printed(scratch: Path, planted: dict[str, str], look: str) -> str:
+    """The page, and the same without its line breaks."""
+    conf = {
+        "spark.headwater.listeners": f"talking={__name__}:Talking,kafka,log,nobody",
+        "spark.headwater.kafka.bootstrap.servers": "127.0.0.1:1",
+        "spark.headwater.spool.dir": str(scratch / "spools"),
+        "spark.headwater.log.dir": str(scratch / "log"),
+        **planted,
+    }
+    out, err = io.StringIO(), io.StringIO()
+    arguments = [each for name, value in conf.items() for each in ("--conf", f"{name}={value}")]
+    quick = mock.patch.object(doctor, "look_at_installation", return_value=iter(()))
+    with quick, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        main(["--output", look, "doctor", *arguments])
+    assert "listener talking" in out.getvalue()
+    page = out.getvalue() + err.getvalue()
+    return page + "".join(page.split())
+
+
+def test_what_looks_like_a_secret_is_hidden_wherever_it_is_from() -> None:
+    hidden = Secrets({}).hidden(Finding.wrong("x", "AKIAIOSFODNN7EXAMPLE was refused", "try https://me:hunter2@there/"))
+    assert "AKIAIOSFODNN7EXAMPLE" not in hidden.words
+    assert "hunter2" not in hidden.advice
+
+
+def test_a_short_secret_is_hidden_as_a_word_only() -> None:
+    secrets = Secrets({"spark.headwater.kafka.producer.sasl.password": "in"})
+    assert secrets.text("in vain: the answer is in") == "*** vain: the answer is ***"
+    assert secrets.text("the main line") == "the main line"

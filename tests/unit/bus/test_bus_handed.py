@@ -1,0 +1,340 @@
+"""Handing over to a file system that only somebody else can reach, and taking up from there."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headwater.errors import TransientError
+from headwater.events import Heartbeat
+from headwater.events.envelope import Event, EventId
+from headwater.listeners.bus import Bus
+from headwater.listeners.bus.handed import CLAIM, MARKER, download, look_there, read_handed, unfinished_there, upload
+from headwater.listeners.bus.remote import Patient, RemoteError
+from headwater.listeners.bus.taking import LEASE, Taker, origin_of
+from headwater.spi import Batch, Position
+from headwater.testing.examples import DRAFTS
+from tests.unit.bus.kit import PATIENCE, QUICK, Script, Taking, bus_of, ids, tell_all, until
+from tests.unit.bus.shelf import URI, FailingAt, Hanging, Shelf
+
+
+class Away(Taking):
+    def handle(self, batch: Batch) -> Position | None:
+        raise TransientError("away")
+
+
+class Made:
+    """Takes everything; `records` are those of all instances."""
+
+    def __init__(self) -> None:
+        self.instances: list[Taking] = []
+
+    def __call__(self, _: object) -> Taking:
+        self.instances.append(Taking())
+        return self.instances[-1]
+
+    def ids(self) -> list[EventId]:
+        return ids([record for each in self.instances for record in each.records])
+
+
+@contextmanager
+def driver(spools: Path, shelf: Shelf, scripts: dict[str, Script], **keys: str) -> Generator[Bus]:
+    configuration = {"spool.handover": URI, **{key.replace("_", "."): value for key, value in keys.items()}}
+    with bus_of(spools, scripts, configuration, replace(QUICK, connect=lambda _: shelf)) as bus:
+        yield bus
+
+
+def handed_over(spools: Path, shelf: Shelf, count: int = 5, **scripts: Script) -> list[Event]:
+    """What a driver told whose target is away and whose host goes."""
+    with driver(spools, shelf, dict(scripts) or {"mine": lambda _: Away()}) as bus:
+        told = tell_all(bus, DRAFTS[:count])
+        assert not bus.stop(0.3)
+    return told
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(each.name for each in directory.iterdir()) if directory.exists() else []
+
+
+def lapse(claim: Path) -> None:
+    """As if it hadn't been renewed for long."""
+    then = time.time() - LEASE - 1
+    os.utime(claim, (then, then))
+
+
+def left_on(spools: Path) -> list[str]:
+    """Spools with something in it."""
+    return sorted(each.parent.name for each in spools.glob("*/*.segment"))
+
+
+def test_what_is_not_delivered_is_handed_over_and_taken_up_elsewhere(tmp_path: Path) -> None:
+    shelf, mine = Shelf(tmp_path / "shelf"), Made()
+    told = handed_over(tmp_path / "pod1", shelf)
+    assert left_on(tmp_path / "pod1") == []
+    (name,) = names(shelf.directory)
+    assert "lock" not in names(shelf.directory / name)
+    with driver(tmp_path / "pod2", shelf, {"mine": mine}) as bus:
+        until(lambda: bus.report().shipped == 1)
+        assert names(shelf.directory) == []
+        assert bus.stop(60)
+    assert mine.ids() == ids(told)
+    assert left_on(tmp_path / "pod2") == []
+
+
+def test_whatever_fails_when_it_is_handed_over_nothing_is_lost(tmp_path: Path) -> None:
+    """At each call once: what was told is then on one side or on both, and comes from there."""
+    counting = FailingAt(10**9)
+    handed_over(tmp_path / "dry", Shelf(tmp_path / "dry-shelf", counting))
+    calls = counting.calls
+    assert calls > 8
+    on_either_side = []
+    for number in range(1, calls + 1):
+        here, shelf = tmp_path / f"here{number}", Shelf(tmp_path / f"shelf{number}")
+        shelf.before = FailingAt(number)
+        told = handed_over(here, shelf)
+        shelf.before = lambda *_: None
+        whole = list(look_there(shelf, {}))
+        on_either_side.append((bool(left_on(here)), bool(whole)))
+        one, other = Made(), Made()
+        with driver(here, shelf, {"mine": one}) as bus:
+            until(lambda bus=bus: bus.ship(0) is not None)  # type: ignore[misc]
+        with driver(tmp_path / f"there{number}", shelf, {"mine": other}) as bus:
+            until(lambda bus=bus: bus.ship(0) is not None)  # type: ignore[misc]
+        assert {*one.ids(), *other.ids()} == {*ids(told)}, f"failing at call {number}"
+    assert (False, False) not in on_either_side
+    assert (True, False) in on_either_side
+
+
+def test_a_target_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
+    hanging = Hanging("put")
+    shelf = Shelf(tmp_path / "shelf", hanging)
+    with driver(tmp_path / "pod", shelf, {"mine": lambda _: Away()}, spool_handover_timeout="0.3") as bus:
+        told = tell_all(bus, DRAFTS[:5])
+        began = time.monotonic()
+        assert not bus.stop(0.3)
+        assert time.monotonic() - began < PATIENCE
+        assert hanging.began.is_set()
+    assert len(left_on(tmp_path / "pod")) == 1
+    hanging.over.set()
+    shelf.before, mine = (lambda *_: None), Made()
+    with driver(tmp_path / "pod", shelf, {"mine": mine}) as bus:
+        until(lambda: bus.report().shipped == 1)
+    assert firsts_of(mine) == ids(told)
+
+
+def firsts_of(made: Made) -> list[EventId]:
+    return list(dict.fromkeys(made.ids()))
+
+
+def test_what_somebody_got_he_does_not_get_again_from_each_driver(tmp_path: Path) -> None:
+    """`mine` is in each driver, `late` in the last one only."""
+    shelf, mine, late = Shelf(tmp_path / "shelf"), Made(), Made()
+    told = handed_over(tmp_path / "pod1", shelf, mine=lambda _: Away(), late=lambda _: Away())
+    for number in (2, 3):
+        with driver(tmp_path / f"pod{number}", shelf, {"mine": mine}) as bus:
+            until(lambda: mine.ids() and not left_on_others(tmp_path / f"pod{number}", bus))  # noqa: B023
+            until(lambda bus=bus: bus.ship(0) is not None)  # type: ignore[misc]
+    assert mine.ids() == ids(told), "once"
+    (name,) = names(shelf.directory)
+    assert name.endswith(".handed-2")
+    with driver(tmp_path / "pod4", shelf, {"mine": mine, "late": late}) as bus:
+        until(lambda: bus.report().shipped == 1)
+    assert (mine.ids(), late.ids()) == (ids(told), ids(told))
+    assert names(shelf.directory) == []
+
+
+def left_on_others(spools: Path, bus: Bus) -> list[str]:
+    own = bus.spool
+    return [name for name in left_on(spools) if own is None or name != own.name]
+
+
+def test_what_is_not_delivered_here_either_is_given_back_at_stop(tmp_path: Path) -> None:
+    shelf, mine = Shelf(tmp_path / "shelf"), Made()
+    told = handed_over(tmp_path / "pod1", shelf)
+    (name,) = names(shelf.directory)
+    with driver(tmp_path / "pod2", shelf, {"mine": lambda _: Away()}) as bus:
+        until(lambda: left_on_others(tmp_path / "pod2", bus) == [name])
+        assert CLAIM in names(shelf.directory / name)
+        assert origin_of(tmp_path / "pod2" / name) is not None
+    assert left_on(tmp_path / "pod2") == []
+    assert names(shelf.directory) == [name]
+    assert CLAIM not in names(shelf.directory / name)
+    with driver(tmp_path / "pod3", shelf, {"mine": mine}) as bus:
+        until(lambda: bus.report().shipped == 1)
+    assert mine.ids() == ids(told)
+
+
+def test_one_of_two_ships_it_until_its_claim_lapses(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path / "shelf")
+    handed_over(tmp_path / "pod1", shelf)
+    (one, other) = (Taker(URI, shelf, lambda place=tmp_path / name: place) for name in ("one", "other"))  # type: ignore[misc]
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    (handed,) = one.look()
+    copy = one.take(handed)
+    assert copy is not None
+    assert one.hold(copy)
+    assert other.take(handed) is None
+    claim = shelf.directory / handed.name / CLAIM
+    lapse(claim)
+    taken_over = other.take(handed)
+    assert taken_over is not None
+    assert not one.hold(copy), "whoever slept so long has lost it"
+    assert copy.exists()
+    other.finish(taken_over)
+    assert names(shelf.directory) == []
+    assert not one.hold(copy)
+    assert not copy.exists(), "what it was a copy of is delivered"
+
+
+def test_a_driver_that_is_killed_with_a_copy_loses_nothing(tmp_path: Path) -> None:
+    """Its copy stays on its host, and isn't shipped from there while it isn't known what became of it elsewhere."""
+    shelf, mine = Shelf(tmp_path / "shelf"), Made()
+    told = handed_over(tmp_path / "pod1", shelf)
+    place = tmp_path / "pod2"
+    place.mkdir()
+    killed = Taker(URI, shelf, lambda: place)
+    (handed,) = killed.look()
+    assert killed.take(handed) is not None
+    with driver(place, shelf, {"mine": mine}) as bus:
+        until(lambda: bus.ship(0) is not None)
+    assert mine.ids() == []
+    lapse(shelf.directory / handed.name / CLAIM)
+    with driver(place, shelf, {"mine": mine}) as bus:
+        until(lambda: bus.report().shipped == 1)
+    assert mine.ids() == ids(told)
+    assert (names(shelf.directory), left_on(place)) == ([], [])
+
+
+def test_a_copy_without_its_origin_is_not_shipped_where_nobody_can_ask(tmp_path: Path) -> None:
+    shelf, mine = Shelf(tmp_path / "shelf"), Made()
+    handed_over(tmp_path / "pod1", shelf)
+    place = tmp_path / "pod2"
+    place.mkdir()
+    taker = Taker(URI, shelf, lambda: place)
+    assert taker.take(taker.look()[0]) is not None
+    with bus_of(place, {"mine": mine}) as bus:
+        until(lambda: bus.ship(0) is not None)
+    assert mine.ids() == []
+    assert len(left_on(place)) == 1
+
+
+@pytest.mark.parametrize("data", [None, b"", b"{", b"[]", b'{"files": 3}'])
+def test_what_is_not_whole_is_left_alone(tmp_path: Path, data: bytes | None) -> None:
+    shelf, mine = Shelf(tmp_path / "shelf"), Made()
+    handed_over(tmp_path / "pod1", shelf)
+    (name,) = names(shelf.directory)
+    marker = shelf.directory / name / MARKER
+    if data is None:
+        marker.unlink()
+    else:
+        marker.write_bytes(data)
+    assert (look_there(shelf, {}), unfinished_there(shelf, ())) == ({}, [name])
+    with driver(tmp_path / "pod2", shelf, {"mine": mine}) as bus:
+        until(lambda: bus.ship(0) is not None)
+    assert (mine.ids(), names(shelf.directory)) == ([], [name])
+
+
+def test_a_file_that_got_shorter_over_there_is_noticed(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path / "shelf")
+    handed_over(tmp_path / "pod1", shelf)
+    ((name, handed),) = look_there(shelf, {}).items()
+    segment = next((shelf.directory / name).glob("*.segment"))
+    segment.write_bytes(segment.read_bytes()[:-1])
+    with pytest.raises(RemoteError, match="isn't as it was handed over"):
+        download(handed, shelf, tmp_path / "copy")
+
+
+def test_a_file_that_does_not_get_there_whole_makes_no_spool(tmp_path: Path) -> None:
+    class Cutting(Shelf):
+        def put(self, source: Path, path: str) -> None:
+            super().put(source, path)
+            place = self.directory / path
+            if place.suffix == ".segment":
+                place.write_bytes(place.read_bytes()[:-1])
+
+    shelf = Cutting(tmp_path / "shelf")
+    handed_over(tmp_path / "pod", shelf)
+    assert look_there(shelf, {}) == {}
+    assert len(left_on(tmp_path / "pod")) == 1
+
+
+def test_a_spool_that_is_there_already_is_not_touched(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path / "shelf")
+    handed_over(tmp_path / "pod1", shelf)
+    (name,) = names(shelf.directory)
+    copy = tmp_path / "copy"
+    handed = read_handed(shelf, name)
+    assert handed is not None
+    download(handed, shelf, copy / name)
+    told = json.loads((shelf.directory / name / MARKER).read_bytes())
+    assert {key: told["files"][key] for key in handed.files} == dict(handed.files)
+    with bus_of(copy, {"mine": lambda _: Away()}):
+        pass
+    upload(copy / name, shelf, f"{name}.handed-2")
+    assert names(shelf.directory) == [name, f"{name}.handed-2"]
+
+
+def test_nobody_waits_for_a_file_system_longer_than_he_says(tmp_path: Path) -> None:
+    hanging = Hanging("names")
+    patient = Patient(URI, lambda _: Shelf(tmp_path, hanging))
+    patient.until(time.monotonic() + 0.2)
+    with pytest.raises(RemoteError, match=r"listing shelf://anywhere/spools: no answer within 0\.\d s"):
+        patient.names("")
+    with pytest.raises(RemoteError, match="there is no time left"):
+        patient.names("")
+    patient.until(time.monotonic() + 0.2)
+    with pytest.raises(RemoteError, match="no answer"):
+        patient.read("x")  # it stands behind the one that hangs
+    hanging.over.set()
+    patient.until(time.monotonic() + 60)
+    assert patient.read("x") is None
+    patient.close()
+    with pytest.raises(RemoteError, match="it is closed"):
+        patient.read("x")
+
+
+def test_where_there_is_no_jvm_that_is_said_and_the_spool_stays(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with bus_of(tmp_path, {"mine": lambda _: Away()}, {"spool.handover": URI}) as bus:
+        bus.tell(Heartbeat())
+        assert not bus.stop(0.2)
+    assert "takes the JVM of a driver, and there is none here" in caplog.text
+    assert len(left_on(tmp_path)) == 1
+
+
+def test_trouble_with_it_is_told_once_and_known(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    shelf = Shelf(tmp_path / "shelf", FailingAt(1))
+    with driver(tmp_path / "pod", shelf, {"mine": Made()}) as bus:
+        until(lambda: "the connection is gone" in bus.taking_trouble)
+        failing = shelf.before
+        assert isinstance(failing, FailingAt)
+        until(lambda: failing.calls > 3)
+        shelf.before = lambda *_: None
+        until(lambda: not bus.taking_trouble)
+    assert caplog.text.count("can't be taken up now") == 1
+
+
+def test_a_claim_is_renewed_while_its_spool_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf(tmp_path / "shelf")
+    handed_over(tmp_path / "pod1", shelf)
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    one, other = Taker(URI, shelf, lambda: tmp_path / "one"), Taker(URI, shelf, lambda: tmp_path / "other")
+    (handed,) = one.look()
+    copy = one.take(handed)
+    assert copy is not None
+    lapse(shelf.directory / handed.name / CLAIM)
+    one.renew(copy)
+    assert time.time() - (shelf.directory / handed.name / CLAIM).stat().st_mtime > LEASE, "not all the time"
+    monkeypatch.setattr("headwater.listeners.bus.taking._RENEW", 0.0)
+    one.renew(copy)
+    assert other.take(handed) is None

@@ -1,0 +1,116 @@
+"""Events that couldn't be stored: shown, tried again, dropped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.cli.app import main
+from headwater.events.avro import Codec
+from headwater.lineage.bulk import DeadLetter, LetterState, Partition, Reason, Work
+from headwater.lineage.law import State, changes
+from headwater.lineage.sql import digest_of
+from headwater.lineage.store import Store, open_store
+from headwater.testing.examples import EXAMPLES
+
+GOOD = Codec().encode(EXAMPLES[0])
+
+
+def letter(position: int, data: bytes) -> DeadLetter:
+    where = Partition("cluster", "topic-id", 2)
+    return DeadLetter(
+        Reason.UNDECODABLE, "the bytes end too early", "kafka", where, position, data, topic_name="events"
+    )
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/store.db"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    with open_store(url) as opened:
+        opened.bulk.merge(Work(letters=[letter(7, GOOD), letter(8, b"no event")]))
+        yield opened
+
+
+def told(capsys: pytest.CaptureFixture[str], url: str, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    status = main(["--output", "json", "dead-letters", arguments[0], "--store", url, *arguments[1:]])
+    out = capsys.readouterr().out
+    return status, [json.loads(line) for line in out.splitlines()]
+
+
+def names(store: Store) -> list[str]:
+    return [name for name, _ in sorted(store.bulk.letters(None), key=lambda each: each[1].position)]
+
+
+def states(store: Store) -> list[LetterState]:
+    return [each.state for _, each in sorted(store.bulk.letters(None), key=lambda each: each[1].position)]
+
+
+def test_those_that_wait_are_listed(capsys: pytest.CaptureFixture[str], url: str, store: Store) -> None:
+    status, (shown,) = told(capsys, url, "list")
+    assert status == 0
+    assert {row["place"] for row in shown["rows"]} == {"kafka events/2@7", "kafka events/2@8"}
+    assert {row["why"] for row in shown["rows"]} == {"the bytes end too early"}
+    store.bulk.mark_letter(names(store)[0], LetterState.DROPPED)
+    assert len(told(capsys, url, "list")[1][0]["rows"]) == 1
+    assert len(told(capsys, url, "list", "--all")[1][0]["rows"]) == 2
+
+
+def test_of_many_the_oldest_are_listed_and_those_of_a_reason(
+    capsys: pytest.CaptureFixture[str], url: str, store: Store
+) -> None:
+    status, (shown, *_) = told(capsys, url, "list", "--at-most", "1")
+    assert (status, len(shown["rows"])) == (0, 1)
+    assert told(capsys, url, "list", "--reason", "INVALID")[1][0]["rows"] == []
+    assert len(told(capsys, url, "list", "--reason", "UNDECODABLE")[1][0]["rows"]) == 2
+    with pytest.raises(SystemExit):
+        told(capsys, url, "list", "--reason", "INVALIT")
+    assert "did you mean 'INVALID'?" in capsys.readouterr().err
+
+
+def test_the_bytes_of_one_can_be_taken_out(
+    capsys: pytest.CaptureFixture[str], url: str, store: Store, tmp_path: Path
+) -> None:
+    assert told(capsys, url, "show", names(store)[0], "--into", str(tmp_path / "event"))[0] == 0
+    assert (tmp_path / "event").read_bytes() == GOOD
+
+
+def test_one_is_shown_with_its_bytes(capsys: pytest.CaptureFixture[str], url: str, store: Store) -> None:
+    _, (shown,) = told(capsys, url, "show", names(store)[1])
+    assert bytes.fromhex(shown["record"]["bytes"]) == b"no event"
+    assert shown["record"]["size"] == 8
+
+
+def test_what_can_be_stored_now_is(capsys: pytest.CaptureFixture[str], url: str, store: Store) -> None:
+    status, (shown,) = told(capsys, url, "retry", "--all")
+    assert status == 1, "one of them still waits"
+    assert sorted(row["now"] for row in shown["rows"]) == ["stored", "waits"]
+    assert states(store) == [LetterState.STORED, LetterState.WAITING]
+    state = State()
+    state.merge(changes(EXAMPLES[0]))
+    with store.engine.connect() as connection:
+        assert digest_of(connection) == state.digest()
+    assert [each.attempts for _, each in store.bulk.letters(LetterState.WAITING)] == [2]
+
+
+def test_what_is_dropped_waits_no_longer(capsys: pytest.CaptureFixture[str], url: str, store: Store) -> None:
+    assert told(capsys, url, "drop", names(store)[1])[0] == 0
+    assert states(store) == [LetterState.WAITING, LetterState.DROPPED]
+
+
+@pytest.mark.parametrize("name", ["f" * 32, "no name", "F" * 32])
+def test_a_name_that_there_is_not(capsys: pytest.CaptureFixture[str], url: str, store: Store, name: str) -> None:
+    assert main(["dead-letters", "retry", "--store", url, name]) == 1
+    assert f"there is no dead letter {name}" in capsys.readouterr().err
+
+
+def test_none_is_named(capsys: pytest.CaptureFixture[str], url: str, store: Store) -> None:
+    assert main(["dead-letters", "drop", "--store", url]) == 78
+    assert "which one?" in capsys.readouterr().err

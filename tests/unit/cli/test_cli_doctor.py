@@ -1,0 +1,391 @@
+"""`headwater doctor` where no server is needed: what it says of a configuration, of its place, of each listener."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.cli import doctor, main
+from headwater.cli.doctor import installation, spool
+from headwater.cli.doctor.listeners import look_at_listener
+from headwater.cli.exits import Exit
+from headwater.events import Closed, Event, Heartbeat
+from headwater.events.avro import Codec
+from headwater.journal import LocalLog
+from headwater.journal.filesystem import FileSystem, Kind
+from headwater.listeners.bus.making import Wanted
+from headwater.publishers import examining
+from headwater.spi import Examinable, Finding, Listener, ListenerContext
+from headwater.testing.memory import MemoryListener
+from tests.unit.bus.kit import bus_of, until
+
+Doctor = Callable[..., tuple[int, list[dict[str, Any]]]]
+
+
+@pytest.fixture(autouse=True)
+def nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for variable in ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        monkeypatch.delenv(variable, raising=False)
+    disk = FileSystem(Kind.LOCAL, "ext4", "/")
+    monkeypatch.setattr(spool, "kind_of", lambda _: disk)
+    monkeypatch.setattr(examining, "kind_of", lambda _: disk)
+    monkeypatch.setattr(spool, "_SLOW", 60.0)
+    monkeypatch.setattr(examining, "_SLOW", 60.0)
+
+
+@pytest.fixture
+def examine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Doctor:
+    """The exit code, and the findings."""
+
+    def run(*arguments: str, **keys: str) -> tuple[int, list[dict[str, Any]]]:
+        given = {
+            "enabled": "true",
+            "spool.dir": str(tmp_path / "spools"),
+            "listeners": "log",
+            **({"log.dir": str(tmp_path / "log")} if "log" in keys.get("listeners", "log").split(",") else {}),
+            **{key.replace("_", "."): value for key, value in keys.items()},
+        }
+        conf = [each for key, value in given.items() for each in ("--conf", f"spark.headwater.{key}={value}")]
+        code = main(["--output", "json", "doctor", *conf, *arguments])
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        return code, [{"chapter": line["title"], **line["finding"]} for line in lines]
+
+    return run
+
+
+def of(findings: list[dict[str, Any]], step: str, chapter: str = "") -> dict[str, Any]:
+    (found,) = [each for each in findings if each["step"] == step and each["chapter"].endswith(chapter)]
+    return found
+
+
+def not_fine(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [each for each in findings if each["state"] != "fine"]
+
+
+def test_where_all_is_well_all_is_fine_and_one_event_is_in_the_log(examine: Doctor, tmp_path: Path) -> None:
+    code, findings = examine()
+    assert (code, not_fine(findings)) == (Exit.DONE, [])
+    assert [each["chapter"] for each in findings if each["step"] in {"keys", "hook", "fsync", "writing"}] == [
+        "configuration",
+        "installation",
+        "spool",
+        "listener log",
+    ]
+    with LocalLog.open(tmp_path / "log").reader("partition-0000").tail(0) as tail:
+        records = tail.read().records
+    (event,) = [Codec().decode(record.value) for record in records]
+    assert isinstance(event, Closed)
+    assert (event.sequence, event.complete) == (1, True)
+    assert event.application.startswith("headwater-doctor-")
+    assert list((tmp_path / "spools").iterdir()) == []
+
+
+def test_every_fault_is_told_with_the_key_that_was_meant(examine: Doctor) -> None:
+    code, findings = examine(
+        "--conf", "spark.headwtaer.job.name=x", spool_max_byte="5", spool_fsync="sometimes", listeners="log,log=console"
+    )
+    assert code == Exit.CONFIGURATION
+    words = [each["words"] for each in not_fine(findings)]
+    assert any(
+        "no key spark.headwater.spool.max.byte: did you mean spark.headwater.spool.max.bytes?" in w for w in words
+    )
+    assert any("spark.headwater.spool.fsync" in each for each in words)
+    assert any("did you mean spark.headwater.job.name?" in each for each in words)
+    assert any("two listeners are called log" in each for each in words)
+
+
+def test_a_listener_that_is_misspelt_or_wrongly_configured_is_a_fault_of_the_configuration(examine: Doctor) -> None:
+    code, findings = examine(listeners="cnosole")
+    assert code == Exit.CONFIGURATION
+    assert "did you mean console?" in of(findings, "factory")["words"]
+    code, findings = examine(listeners="console", console_format="jsno")
+    assert code == Exit.CONFIGURATION
+    assert "spark.headwater.console.format" in of(findings, "factory")["words"]
+    assert "spark.headwater.console." in of(findings, "factory")["advice"]
+
+
+def test_what_keeps_headwater_from_doing_anything_is_told(examine: Doctor) -> None:
+    code, findings = examine(enabled="false", listeners="")
+    assert code == Exit.CONFIGURATION
+    assert of(findings, "enabled")["state"] == "doubtful"
+    assert of(findings, "enabled")["advice"] == "spark.headwater.enabled=true"
+    assert of(findings, "listeners")["state"] == "wrong"
+
+
+def test_one_listener_can_be_examined_alone(examine: Doctor) -> None:
+    _, findings = examine("--listener", "log", listeners="log,console")
+    assert {each["chapter"] for each in findings} == {"configuration", "installation", "spool", "listener log"}
+    code, findings = examine("--listener", "lgo", listeners="log,console")
+    assert code == Exit.CONFIGURATION
+    assert "did you mean 'log'?" in next(each["words"] for each in not_fine(findings))
+
+
+def test_properties_come_from_a_file_and_from_where_spark_finds_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "spark-defaults.conf"
+    file.write_text(
+        f"spark.headwater.enabled true\nspark.headwater.listeners console\nspark.headwater.spool.dir {tmp_path}/s\n"
+    )
+    assert main(["doctor", "--properties-file", str(file)]) == Exit.DONE
+    first = capsys.readouterr().out
+    assert f"3 keys begin with spark.headwater., from {file}" in " ".join(first.split())
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert main(["doctor", "--conf", "spark.headwater.enabled=false"]) == Exit.DONE
+    second = " ".join(capsys.readouterr().out.split())
+    assert f"from {file} and --conf" in second
+    assert "enabled isn't true" in second, "what is given goes before the file"
+    assert main(["doctor", "--properties-file", str(tmp_path / "none")]) == Exit.CONFIGURATION
+    assert "can't be read" in " ".join(capsys.readouterr().out.split())
+
+
+def test_variables_stand_for_flags(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADWATER_CONF", f"spark.headwater.listeners=console\nspark.headwater.spool.dir={tmp_path}")
+    monkeypatch.setenv("HEADWATER_LISTENER", "console")
+    assert main(["doctor"]) == Exit.DONE
+    assert "listener console" in capsys.readouterr().out
+
+
+def test_metrics_without_their_library(examine: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.cli.doctor.configuration.find_spec", lambda _: None)
+    _, findings = examine(metrics_port="0")
+    assert of(findings, "metrics")["advice"] == "pip install 'headwater[metrics]'"
+
+
+def test_an_interpreter_without_the_line_in_site_packages(examine: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = subprocess.run
+
+    def without(command: list[str], **more: Any) -> Any:
+        return real([command[0], "-S", *command[1:]], **more)
+
+    monkeypatch.setattr(subprocess, "run", without)
+    code, findings = examine()
+    assert code == Exit.FAILED
+    assert of(findings, "hook")["state"] == "wrong"
+    assert "pip install headwater" in of(findings, "hook")["advice"]
+
+
+def test_a_driver_of_another_python(examine: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "bin" / "python3"
+    other.parent.mkdir()
+    other.symlink_to(sys.executable)
+    _, findings = examine("--conf", f"spark.pyspark.driver.python={other}")
+    assert of(findings, "python")["state"] == "doubtful"
+    assert of(findings, "python")["advice"] == f"ask that one: {other} -m headwater.cli doctor"
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    _, findings = examine()
+    assert not [each for each in findings if each["step"] == "python"]
+
+
+def test_another_spark_or_none(examine: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pyspark").mkdir()
+    (tmp_path / "pyspark" / "__init__.py").touch()
+    (tmp_path / "pyspark" / "version.py").write_text('__version__: str = "3.2.1.dev0"\n')
+    real = find_spec
+    found = ModuleSpec("pyspark", None, origin=str(tmp_path / "pyspark" / "__init__.py"))
+    monkeypatch.setattr(installation, "find_spec", lambda _: found)
+    _, findings = examine()
+    assert (of(findings, "pyspark")["state"], of(findings, "pyspark")["words"][:9]) == ("doubtful", "3.2.1.dev")
+    monkeypatch.setattr(installation, "find_spec", lambda name: None if name == "pyspark" else real(name))
+    _, findings = examine()
+    assert of(findings, "pyspark")["state"] == "doubtful"
+
+
+@pytest.mark.parametrize(
+    ("found", "word"),
+    [
+        (FileSystem(Kind.NETWORK, "nfs4", "/mnt"), "nfs4"),
+        (FileSystem(Kind.NETWORK, "cifs", "/mnt"), "cifs"),
+        (FileSystem(Kind.OBJECTS, "fuse.s3fs", "/mnt"), "fuse.s3fs"),
+        (FileSystem(Kind.USERSPACE, "fuse.own", "/mnt"), "fuse.own"),
+        (FileSystem(Kind.MEMORY, "tmpfs", "/memory"), "tmpfs"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_place_that_is_no_local_disk(
+    examine: Doctor, monkeypatch: pytest.MonkeyPatch, found: FileSystem, word: str
+) -> None:
+    monkeypatch.setattr(spool, "kind_of", lambda _: found)
+    monkeypatch.setattr(examining, "kind_of", lambda _: found)
+    code, findings = examine()
+    assert code == Exit.DONE
+    for chapter, key in (("spool", "spool.dir"), ("log", "log.dir")):
+        told = of(findings, "file system", chapter)
+        assert told["state"] == "doubtful"
+        assert word in told["words"]
+        assert f"spark.headwater.{key}" in told["advice"]
+
+
+def test_the_layer_of_a_container_is_doubtful_where_nothing_outlives_it(
+    examine: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool, "kind_of", lambda _: FileSystem(Kind.LOCAL, "overlay", "/"))
+    _, findings = examine()
+    assert "spark.headwater.spool.handover" in of(findings, "file system", "spool")["advice"]
+    _, findings = examine(spool_handover=str(tmp_path))
+    assert of(findings, "file system", "spool")["state"] == "fine"
+
+
+def test_where_what_is_not_delivered_goes(examine: Doctor, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    given = {str(tmp_path): "fine", str(tmp_path / "new"): "doubtful", str(tmp_path / "file"): "wrong"}
+    for handover, state in {**given, "s3a://bucket/spools": "fine"}.items():
+        _, findings = examine(spool_handover=handover)
+        assert of(findings, "handover")["state"] == state
+
+
+def test_a_directory_that_is_a_file(examine: Doctor, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    code, findings = examine(spool_dir=str(tmp_path / "file"), log_dir=str(tmp_path / "file"))
+    assert code == Exit.CONFIGURATION
+    assert "name another in spark.headwater.spool.dir" in of(findings, "directory", "spool")["advice"]
+    assert "spark.headwater.log.dir" in of(findings, "factory")["words"]
+
+
+def test_a_disk_that_is_nearly_full(examine: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = type(shutil.disk_usage("/"))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1 << 40, 1 << 40, 300 << 20))
+    _, findings = examine()
+    told = of(findings, "room", "spool")
+    assert (told["state"], told["words"][:21]) == ("doubtful", "300 MiB are free, and")
+    assert "spark.headwater.spool.max.bytes" in told["advice"]
+    assert of(findings, "room", "log")["state"] == "doubtful"
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1 << 40, 1 << 40, 1000))
+    code, findings = examine()
+    assert (code, of(findings, "room", "spool")["state"]) == (Exit.FAILED, "wrong")
+
+
+def test_a_disk_that_refuses_to_sync_or_is_slow(examine: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    code, findings = examine(listeners="console")
+    assert code == Exit.FAILED
+    assert "Input/output error" in of(findings, "directory", "spool")["words"]
+    monkeypatch.setattr(spool, "_SLOW", 0.1)
+    monkeypatch.setattr(os, "fsync", lambda _: time.sleep(0.11))
+    _, findings = examine(listeners="console")
+    assert of(findings, "fsync")["state"] == "doubtful"
+
+
+def test_what_dead_drivers_left_is_told_with_its_age(examine: Doctor, tmp_path: Path) -> None:
+    with bus_of(tmp_path / "spools", {}, {"listeners": "lgo"}) as bus:
+        bus.tell(Heartbeat())
+        until(lambda: bus.faults)
+        left = bus.spool
+    assert left is not None
+    days_ago = time.time() - 3 * 86_400
+    for each in left.glob("*.segment"):
+        os.utime(each, (days_ago, days_ago))
+    code, findings = examine()
+    assert code == Exit.DONE
+    told = of(findings, "dead drivers")
+    assert told["words"] == "1 left something undelivered, the oldest 3 days ago, for lgo"
+    assert "headwater spool list" in told["advice"]
+
+
+class Hung:
+    """Its factory comes back, and its examination doesn't."""
+
+    may_go_on = threading.Event()
+
+    def create(self, context: ListenerContext) -> Listener:
+        return MemoryListener()
+
+    def examine(self, context: ListenerContext) -> Iterator[Finding]:
+        yield Finding.fine("first", "a step that ends")
+        self.may_go_on.wait(100)
+
+
+class Broken(Hung):
+    def examine(self, context: ListenerContext) -> Iterator[Finding]:
+        yield Finding.fine("first", context.prefix)
+        raise RuntimeError(f"it broke with {context.configuration['password']}")
+
+
+class Plain:
+    def create(self, context: ListenerContext) -> Listener:
+        return MemoryListener()
+
+
+class Refusing:
+    def create(self, context: ListenerContext) -> Listener:
+        raise OSError("nothing here")
+
+
+def test_an_examination_that_hangs_is_given_up() -> None:
+    wanted = Wanted("hung", f"hung={__name__}:Hung", "spark.headwater.listeners")
+    began = time.monotonic()
+    findings = list(look_at_listener(wanted, {}, patience=1.0))
+    assert time.monotonic() - began < 60
+    Hung.may_go_on.set()
+    assert [(each.step, each.state.value) for each in findings] == [
+        ("factory", "fine"),
+        ("first", "fine"),
+        ("examination", "wrong"),
+    ]
+
+
+def test_an_examination_that_breaks_is_told_without_secrets(examine: Doctor) -> None:
+    code, findings = examine(listeners=f"mine={__name__}:Broken", mine_password="hunter2")
+    assert code == Exit.FAILED
+    assert of(findings, "first")["words"] == "spark.headwater.mine."
+    assert of(findings, "examination")["words"] == "it failed: RuntimeError: it broke with ***"
+
+
+def test_others_factories(examine: Doctor) -> None:
+    code, findings = examine(listeners=f"plain={__name__}:Plain")
+    assert (code, of(findings, "examination")["state"]) == (Exit.DONE, "doubtful")
+    code, findings = examine(listeners=f"refusing={__name__}:Refusing")
+    assert (code, of(findings, "factory")["words"]) == (Exit.CONFIGURATION, "OSError: nothing here")
+    code, findings = examine(listeners="nothing=json:JSONDecoder")
+    assert code == Exit.CONFIGURATION
+
+
+def test_our_own_factories_can_be_examined() -> None:
+    from headwater.publishers.console import ConsoleFactory
+    from headwater.publishers.kafka import KafkaFactory
+    from headwater.publishers.log import LogFactory
+
+    assert all(isinstance(each(), Examinable) for each in (ConsoleFactory, KafkaFactory, LogFactory))
+    assert not isinstance(Plain(), Examinable)
+
+
+def test_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["doctor", "--conf", "spark.headwater.listeners=console", "--conf", f"spark.headwater.spool.dir={tmp_path}"])
+    page = capsys.readouterr().out
+    lines = page.splitlines()
+    assert (
+        "  doubtful  enabled        spark.headwater.enabled isn't true: headwater does nothing, unless a job" in lines
+    )
+    assert "                           -> spark.headwater.enabled=true" in lines
+    counted = [sum(line.startswith(f"  {state} ") for line in lines) for state in ("wrong", "doubtful", "fine")]
+    assert counted[0] == 0
+    assert counted[1] >= 1, "a busy disk is doubtful too"
+    assert lines[-1] == "{} wrong, {} doubtful, {} fine".format(*counted)
+    assert all(len(line) <= 100 for line in lines if "->" not in line)
+
+
+def test_an_event_of_the_doctor_is_an_event(tmp_path: Path) -> None:
+    from headwater.publishers.trial import trial_record
+    from headwater.spi import Application
+
+    record = trial_record(Application("headwater-doctor-1", "headwater doctor"))
+    assert isinstance(record.event, Event)
+    assert (record.event.kind, record.event_id.sequence) == ("Closed", 1)
+    assert doctor.build_parser().prog == "headwater doctor"

@@ -1,0 +1,168 @@
+"""`headwater spool status`: what is said of spools that live and of those that were left."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.cli import main
+from headwater.cli.exits import Exit
+from headwater.cli.spool.units import Age, Size, age_of
+from headwater.events import Heartbeat
+from headwater.journal import Journal, JournalOptions
+from headwater.listeners.bus import BusOptions
+from tests.unit.bus.kit import Taking, bus_of, until
+from tests.unit.cli.test_cli_spool import left_by_a_mistyped_name
+
+DRIVER = """
+import sys
+from pathlib import Path
+from headwater.events import Heartbeat
+from headwater.testing.examples import DRAFTS
+from tests.unit.bus.kit import Taking, bus_of, until
+class Away(Taking):
+    def handle(self, batch):
+        raise KeyError("away")
+with bus_of(Path(sys.argv[1]), {"audit": lambda _: Away(), "kafka": lambda _: Taking()}) as bus:
+    for draft in DRAFTS[:7]:
+        assert bus.tell(draft)
+    until(lambda: vars(bus)["_teller"].spool.journal.positions()["kafka"] == 7)
+    print(bus.spool, flush=True)
+    sys.stdin.read()
+"""
+
+
+def status(*arguments: object) -> int:
+    return main(["--output", "json", "spool", "status", *map(str, arguments)])
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> dict[str, list[dict[str, Any]]]:
+    """The tables by the first word of their titles."""
+    documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return {each["title"].split()[0]: each["rows"] for each in documents}
+
+
+def test_a_driver_that_runs_and_what_it_left_when_it_was_killed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    began = datetime.now(timezone.utc)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", DRIVER, str(tmp_path)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True
+    ) as driver:
+        try:
+            assert driver.stdout is not None
+            spool = Path(driver.stdout.readline().strip())
+            assert status("--spool-dir", tmp_path) == Exit.DONE
+            live = told(capsys)
+        finally:
+            driver.kill()
+    assert status("--spool-dir", tmp_path, "application_1") == Exit.DONE
+    left = told(capsys)
+    for tables, standing in ((live, "live"), (left, "left")):
+        (row,) = tables["Spools"]
+        assert (row["spool"], row["application"], row["name"]) == (str(spool), "application_1", "orders")
+        assert row["producer"] == spool.name.removeprefix("application_1-")
+        assert (row["driver"], row["records"], row["trouble"]) == (standing, 7, None)
+        assert began - timedelta(seconds=1) <= datetime.fromisoformat(row["since"]) <= datetime.now(timezone.utc)
+        assert row["size"] == sum(each.stat().st_size for each in spool.iterdir() if each.is_file())
+        waiting = {each["listener"]: (each["waiting"], each["dropped"]) for each in tables["What"]}
+        assert waiting == {"audit": (7, 0), "kafka": (0, 0)}
+        ages = {each["listener"]: each["oldest"] for each in tables["What"]}
+        assert ages["kafka"] is None
+        assert 0 < ages["audit"] <= (datetime.now(timezone.utc) - began).total_seconds()
+    assert live["Spools"][0]["what becomes"] == "its driver delivers it"
+    assert "the next driver here with audit delivers it" in left["Spools"][0]["what becomes"]
+
+
+def test_the_room_that_is_taken_and_the_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spools, shared = tmp_path / "spools", tmp_path / "shared"
+    left = left_by_a_mistyped_name(spools)
+    shutil.copytree(left, shared / left.name)
+    defaults = tmp_path / "spark-defaults.conf"
+    defaults.write_text(f"spark.headwater.spool.dir {spools}\nspark.headwater.spool.max.bytes 1m\n")
+    with bus_of(spools, {"mine": lambda _: Taking()}) as bus:
+        assert bus.spool is not None
+        conf = ["--conf", f"spark.headwater.spool.handover={shared}", "--conf", "spark.headwater.spool.max.bytes=2m"]
+        assert status("--properties-file", defaults, *conf) == Exit.DONE
+        live = sum(each.stat().st_size for each in bus.spool.iterdir() if each.is_file())
+        room = {row["directory"]: row for row in told(capsys)["Room"]}
+    taken = sum(each.stat().st_size for each in left.iterdir() if each.is_file())
+    assert (room[str(spools)]["left"], room[str(shared)]["left"]) == (taken, taken)
+    assert (room[str(spools)]["live"], room[str(shared)]["live"]) == (live, 0)
+    assert {row["limit of each"] for row in room.values()} == {2 << 20}, "what is said here goes before the file"
+    assert {row["limit of all left"] for row in room.values()} == {8 << 20}
+    assert abs(room[str(spools)]["free"] - shutil.disk_usage(spools).free) < 1 << 30
+
+
+def test_what_can_be_seen_at_once_of_damage_and_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A limit that was reached, a cursor and a course that can't be read, and an event the disk refused."""
+    damaged = tmp_path / "damaged"
+    options = JournalOptions(max_bytes=8192, segment_bytes=4096)
+    with Journal.open(damaged, options) as journal, journal.cursor("mine"):
+        for _ in range(12):
+            journal.append(bytes(1000))
+        journal.trim()
+        first, end = journal.first_offset, journal.next_offset
+    assert first > 0
+    (damaged / "cursors" / "mine.position1").write_bytes(b"torn")
+    (damaged / "course.json").write_bytes(b"{")
+    told_of = {"application": {"id": "a", "name": "b"}, "producer": "01890a5d-ac96-774b-bcce-b302099a8057"}
+    (damaged / "spool.json").write_text(json.dumps({**told_of, "listeners": {"mine": ["JOB"]}, "refused": 3}))
+    assert status("--spool-dir", tmp_path) == Exit.DONE
+    tables = told(capsys)
+    (row,) = tables["Spools"]
+    for words in ("3 events were refused by the disk", "its limit was reached", "mine.position1 is", "course.json"):
+        assert words in row["trouble"]
+    (waiting,) = tables["What"]
+    assert (waiting["waiting"], waiting["dropped"]) == (end - first, first)
+
+
+def test_a_spool_that_is_being_shipped_is_told_apart_from_a_live_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = left_by_a_mistyped_name(tmp_path)
+    passport = json.loads((left / "spool.json").read_bytes())
+    (left / "spool.json").write_text(json.dumps({**passport, "pid": 1}))
+    with Journal.open(left):
+        assert status("--spool-dir", tmp_path) == Exit.DONE
+    (row,) = told(capsys)["Spools"]
+    assert row["driver"] == "being shipped"
+    assert f"process {os.getpid()} on" in row["what becomes"]
+
+
+def test_events_that_were_refused_are_noted_beside_the_spool(tmp_path: Path) -> None:
+    with bus_of(tmp_path, {"mine": lambda _: Taking()}, options=BusOptions(keep_interval=0.01)) as bus:
+        assert bus.spool is not None
+        passport = bus.spool / "spool.json"
+        vars(bus)["_teller"].refused.total = 2
+        until(lambda: json.loads(passport.read_bytes())["refused"] == 2)
+        bus.tell(Heartbeat())
+
+
+def test_a_spool_that_is_not_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status("--spool-dir", tmp_path, "nothing") == Exit.FAILED
+    assert "there is no spool nothing" in capsys.readouterr().err
+    assert status("--conf", "spark.headwater.spool.max.byte=1g") == Exit.CONFIGURATION
+    assert "did you mean spark.headwater.spool.max.bytes" in capsys.readouterr().err
+
+
+def test_people_read_sizes_and_ages() -> None:
+    assert list(map(str, (Size(0), Size(1023), Size(1536), Size(5 << 30)))) == ["0 B", "1023 B", "1.5 KiB", "5.0 GiB"]
+    assert list(map(str, (Age(0.25), Age(119), Age(120), Age(7200), Age(200_000)))) == [
+        "0.2 s",
+        "119.0 s",
+        "2 min",
+        "2 h",
+        "2 d",
+    ]
+    assert age_of(datetime.now(timezone.utc) + timedelta(days=1)) == Age(0)

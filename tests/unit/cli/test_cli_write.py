@@ -1,0 +1,186 @@
+"""What `headwater write` is told: by flags, by the environment, by a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from headwater.cli.app import main
+from headwater.lineage.api import LineageMetaContext
+from headwater.lineage.meta import MemoryLineageMeta
+
+ENDS = ["--until-end", "--no-upkeep"]
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, tuple[str, str]]:
+    assert main(["--output", "json", "write", "--print-config", *arguments]) == 0
+    (shown,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return {row["key"]: (row["value"], row["from"]) for row in shown["rows"]}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    place = tmp_path / "write.toml"
+    place.write_text(
+        'from = "kafka://a:1/t"\nbatch = 7\ngroup = "file"\nuntil-end = true\n'
+        'store = "postgresql://me:hidden@db/lineage"\n'
+        '[kafka]\n"sasl.password" = "hidden"\n"security.protocol" = "SASL_SSL"\n'
+        '[stores]\nlake = "jdbc:postgresql://db/lake?password=hidden"\n'
+    )
+    return place
+
+
+def test_a_flag_goes_before_a_variable_and_that_before_the_file(
+    capsys: pytest.CaptureFixture[str], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADWATER_WRITE_BATCH", "8")
+    monkeypatch.setenv("HEADWATER_WRITE_GROUP", "variable")
+    found = told(capsys, "--config", str(file), "--batch=9")
+    assert found["batch"] == ("9", "--batch")
+    assert found["group"] == ("variable", "HEADWATER_WRITE_GROUP")
+    assert found["from"] == ("kafka://a:1/t", str(file))
+    assert found["until-end"] == ("True", str(file))
+    assert found["drain-seconds"] == ("30", "default")
+
+
+def test_where_a_broker_is_says_nothing_of_its_client(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`headwater up` prints HEADWATER_KAFKA, for other terminals."""
+    monkeypatch.setenv("HEADWATER_KAFKA", "127.0.0.1:9092")
+    assert told(capsys, "--from", "kafka://a:1/t")["kafka"] == ("", "default")
+
+
+def test_secrets_are_not_shown(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+    found = told(capsys, "--config", str(file))
+    assert "hidden" not in str(found)
+    assert "security.protocol=SASL_SSL" in found["kafka"][0]
+    assert found["store-of"][0].startswith("lake=jdbc:postgresql://db/lake")
+
+
+def test_several_are_lines_of_a_variable(
+    capsys: pytest.CaptureFixture[str], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADWATER_WRITE_STORE_OF", "sea=/tmp/sea.db\npond=/tmp/pond.db")
+    found = told(capsys, "--config", str(file))
+    assert found["store-of"] == ("sea=/tmp/sea.db, pond=/tmp/pond.db", "HEADWATER_WRITE_STORE_OF")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("bacht = 5", "did you mean 'batch'?"),
+        ("batch = [", "is no TOML"),
+        ("batch = 2020-01-01", "batch: date means nothing here"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, words: str
+) -> None:
+    place = tmp_path / "write.toml"
+    place.write_text(text)
+    assert main(["write", "--config", str(place)]) == 78
+    assert words in capsys.readouterr().err
+
+
+def test_a_value_that_is_wrong_in_the_file_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    place = tmp_path / "write.toml"
+    place.write_text("batch = 0")
+    with pytest.raises(SystemExit):
+        main(["write", "--config", str(place)])
+    assert "there has to be one at least" in capsys.readouterr().err
+
+
+def test_a_variable_that_no_flag_has_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADWATER_WRITE_BACHT", "5")
+    assert main(["write"]) == 78
+    assert "did you mean 'HEADWATER_WRITE_BATCH'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--store", "sqlite:///x.db"], "where from?"),
+        (["--from", "log:/nowhere/at/all", "--store", "{tmp}/x.db"], "name the directory that drivers write to"),
+        (["--from", "log:{tmp}"], "which store?"),
+        (["--config", "/no/such/file"], "can't be read"),
+        (
+            [
+                "--from",
+                "log:{tmp}",
+                "--store",
+                "{tmp}/x.db",
+                "--store-of",
+                "a={tmp}/a.db",
+                "--store-of",
+                "a={tmp}/b.db",
+            ],
+            "has two stores",
+        ),
+    ],
+)
+def test_what_is_missing_is_told_by_its_own_exit_code(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    assert main(["write", *[each.replace("{tmp}", str(tmp_path)) for each in arguments]]) == 78
+    assert words in capsys.readouterr().err
+
+
+def test_what_happens_is_told_line_by_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    from headwater.journal import LocalLog
+
+    log = LocalLog.open(tmp_path / "log")
+    with log.writer() as journal:
+        journal.append(b"no event")
+    arguments = ["--from", f"log:{tmp_path}/log", "--store", f"{tmp_path}/store.db", "--log-level", "debug"]
+    assert main(["write", *arguments, *ENDS, "--log-format", "json"]) == 0
+    lines: list[dict[str, Any]] = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    (batch,) = [each for each in lines if each["message"] == "stored a batch"]
+    assert (batch["events"], batch["letters"], batch["level"]) == (1, 1, "debug")
+    (letter,) = [each for each in lines if each["message"] == "a dead letter"]
+    assert (letter["reason"], letter["position"], letter["level"]) == ("UNDECODABLE", 0, "warning")
+
+
+def test_a_store_of_somebody_elses_is_called(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headwater.events.avro import Codec
+    from headwater.journal import LocalLog
+    from headwater.testing.examples import EXAMPLES
+
+    monkeypatch.setattr(Somebodys, "made", [])
+    with LocalLog.open(tmp_path / "log").writer() as journal:
+        for event in EXAMPLES:
+            journal.append(Codec().encode(event))
+    arguments = ["--from", f"log:{tmp_path}/log", "--lineage-meta", f"{__name__}:Somebodys", "--store-option", "a=b"]
+    assert main(["write", *arguments, *ENDS]) == 0
+    assert "aren't kept there" in capsys.readouterr().err
+    (made,) = Somebodys.made
+    assert made.options["a"] == "b"
+    assert list(made.store.sink_table_lineages())
+    assert main(["write", *arguments, *ENDS]) == 0
+    assert not list(Somebodys.made[1].store.sink_table_lineages()), "the log keeps how far it was read"
+
+
+class Somebodys:
+    """A factory, and what it made."""
+
+    made: ClassVar[list[Somebodys]] = []
+
+    def __init__(self) -> None:
+        self.store = MemoryLineageMeta()
+        self.options: Mapping[str, str] = {}
+
+    def identifier(self) -> str:
+        return "somebodys"
+
+    def create(self, context: LineageMetaContext) -> MemoryLineageMeta:
+        self.options = context.options
+        self.made.append(self)
+        return self.store

@@ -1,0 +1,113 @@
+"""A source over Kafka whose client meets faults: nothing that it took is passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException
+
+from headwater.consumers.sources.kafka import KafkaSource
+from headwater.errors import TransientError
+from headwater.lineage.bulk import Partition
+
+NOWHERE = "127.0.0.1:1"
+
+
+class Scripted:
+    """A message, or a fault in the place of one."""
+
+    def __init__(self, offset: int, fault: int | None = None) -> None:
+        self._offset = offset
+        self._fault = fault
+
+    def error(self) -> KafkaError | None:
+        return None if self._fault is None else KafkaError(self._fault)
+
+    def timestamp(self) -> tuple[int, int]:
+        return TIMESTAMP_LOG_APPEND_TIME, 1
+
+    def headers(self) -> None:
+        return None
+
+    key = headers
+
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return self._offset
+
+    def value(self) -> bytes:
+        return b"%d" % self._offset
+
+
+class Client:
+    """Gives what it was told to, and begins anew where it is subscribed again."""
+
+    def __init__(self, given: Sequence[Sequence[Scripted] | Exception]) -> None:
+        self._given = list(given)
+        self._rest: Sequence[Scripted] | Exception = ()
+        self.subscriptions = 0
+
+    def subscribe(self) -> None:
+        self.subscriptions += 1
+
+    def unsubscribe(self) -> None:
+        pass
+
+    def poll(self, _timeout: float) -> Scripted | None:
+        found = self._given.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        self._rest = found[1:]
+        if isinstance(self._given[0], Exception):
+            self._rest = self._given.pop(0)
+        return found[0]
+
+    def consume(self, _most: int, _timeout: float) -> Sequence[Scripted]:
+        if isinstance(self._rest, Exception):
+            raise self._rest
+        return self._rest
+
+
+def source(client: Client) -> KafkaSource:
+    def stored(_: str) -> Mapping[Partition, int]:
+        return {}
+
+    made = KafkaSource({"bootstrap.servers": NOWHERE, "log_level": "0"}, "topic", "group", stored)
+    made.close()
+    opened: Any = made
+    opened._client = client
+
+    def begin() -> None:
+        client.subscribe()
+        opened._subscribed = True
+
+    opened._begin = begin
+    return made
+
+
+AWAY = KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+
+@pytest.mark.parametrize(
+    "faulty",
+    [
+        [[Scripted(0), Scripted(1), Scripted(2, KafkaError._MAX_POLL_EXCEEDED), Scripted(3)]],
+        [[Scripted(0), Scripted(1)], AWAY],
+        [[Scripted(0), Scripted(1)], TransientError("where it begins isn't known")],
+        [AWAY],
+    ],
+    ids=["a fault among messages", "a fault behind the first", "an assignment that failed", "a fault at once"],
+)
+def test_what_was_taken_when_a_fault_came_comes_again(faulty: list[Any]) -> None:
+    client = Client([*faulty, [Scripted(0), Scripted(1)], []])
+    read = source(client)
+    with pytest.raises(TransientError):
+        read.poll(10, 0)
+    assert client.subscriptions == 1
+    batch = read.poll(10, 0)
+    assert client.subscriptions == 2, "it would go on behind what nobody was given"
+    assert [record.offset for record in batch.records] == [0, 1]

@@ -1,0 +1,96 @@
+"""Up to when a store that is filled from a bus is complete: never further than what a writer has read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from headwater.consumers.sources import Batch, Taken
+from headwater.consumers.writer.plain import PlainPipeline
+from headwater.events import Closed, Event, JobName, JobStarted, JobType
+from headwater.events.avro import Codec
+from headwater.events.clock import micros_of
+from headwater.lineage.bulk import Partition
+from headwater.lineage.questions.completeness import complete_until
+from headwater.lineage.store import Store, open_store
+
+BEGAN = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
+ONE, TWO = Partition("cluster", "topic", 0), Partition("cluster", "topic", 1)
+
+
+def at(minutes: float) -> datetime:
+    return BEGAN + timedelta(minutes=minutes)
+
+
+def event(number: int, minute: float) -> Event:
+    job = JobName(name="etl")
+    told: Event = (
+        JobStarted(job=job, run=UUID(int=number), job_type=JobType.BATCH) if number % 2 else Closed(complete=True)
+    )
+    place = {"producer": UUID(int=1 + (number - 1) // 2), "sequence": 2 - number % 2, "family_sequence": 2 - number % 2}
+    return told.model_copy(update={**place, "time": at(minute)})
+
+
+class Written:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._pipeline = PlainPipeline(store.bulk, "g", "kafka", "events")
+        self._offset = 0
+
+    def __call__(self, *told: tuple[Partition, int, float], ends: dict[Partition, int] | None = None) -> None:
+        """Events, by partition, number and minute."""
+        records = []
+        for partition, number, minute in told:
+            data = Codec().encode(event(number, minute))
+            records.append(Taken(data, partition, self._offset, micros_of(at(minute))))
+            self._offset += 1
+        following = {each.partition: each.offset + 1 for each in records}
+        self._pipeline.store(self._pipeline.prepare(Batch(tuple(records), following, (), ends or {})))
+
+    def until(self, now: float) -> datetime | None:
+        with self._store.engine.connect() as connection:
+            return complete_until(connection, at(now))
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Iterator[Written]:
+    with open_store(f"sqlite:///{tmp_path}/store.db") as store:
+        yield Written(store)
+
+
+def test_a_partition_that_is_far_behind_holds_it_back(written: Written) -> None:
+    written((ONE, 1, 0), (TWO, 3, 0))
+    written((ONE, 2, 60))
+    assert written.until(120) == at(0), "what the other one has of that hour isn't read yet"
+    written((TWO, 4, 30))
+    assert written.until(120) == at(30)
+
+
+def test_one_of_which_nothing_is_known_yet_says_that_nothing_is(written: Written) -> None:
+    written(ends={ONE: 0, TWO: 0})
+    written((ONE, 1, 0), (ONE, 2, 1))
+    assert written.until(5) is None
+
+
+def test_one_that_was_read_to_its_end_holds_nothing_back(written: Written) -> None:
+    written(ends={ONE: 0, TWO: 0})
+    written((ONE, 1, 0), (ONE, 2, 60))
+    written(ends={TWO: micros_of(at(59))})
+    assert written.until(120) == at(59)
+    written(ends={TWO: micros_of(at(100))})
+    assert written.until(120) == at(60), "no further than what was heard"
+
+
+def test_an_end_that_was_seen_goes_no_further_back_than_what_came(written: Written) -> None:
+    written((ONE, 1, 0), (ONE, 2, 60), ends={ONE: micros_of(at(30))})
+    assert written.until(120) == at(60)
+
+
+def test_a_topic_that_was_made_anew_takes_the_place_of_the_one_before(written: Written) -> None:
+    written((ONE, 1, 0))
+    written((Partition("cluster", "another", 0), 2, 60))
+    assert written.until(120) == at(60)

@@ -1,0 +1,160 @@
+"""Stores by their names: the ones that are here, and those of others."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from headwater import plugins
+from headwater.errors import ConfigurationError, PluginError
+from headwater.lineage.api import LINEAGE_META, LineageMeta, LineageMetaContext
+from headwater.lineage.entities import TableLineage
+from headwater.lineage.meta import (
+    DatabaseLineageMeta,
+    LineageMetaOnThreads,
+    MemoryLineageMeta,
+    open_async_lineage_meta,
+    open_lineage_meta,
+)
+from headwater.lineage.meta.opening import lineage_meta_factory
+from headwater.lineage.store import open_store
+from headwater.lineage.streaming import streamed
+
+PLUGIN = """
+from headwater.lineage.meta import MemoryLineageMeta
+
+class Factory:
+    def identifier(self):
+        return "attic"
+
+    def create(self, context):
+        return Attic(context.options)
+
+class Attic(MemoryLineageMeta):
+    def __init__(self, options):
+        super().__init__()
+        self.place = options["attic.place"]
+"""
+
+
+class NoFactory:
+    """There is nothing that it makes."""
+
+
+def test_memory_and_jdbc_are_there(tmp_path: Path) -> None:
+    assert set(plugins.names(LINEAGE_META)) >= {"jdbc", "memory"}
+    assert isinstance(open_lineage_meta({"lineage-meta": "memory"}), MemoryLineageMeta)
+    for options in ({}, {"lineage-meta": "jdbc"}):
+        store = open_lineage_meta({**options, "jdbc.url": str(tmp_path / "store.db"), "type": "paimon"})
+        assert isinstance(store, DatabaseLineageMeta)
+        store.close()
+    for name in ("jdbc", "memory"):
+        assert lineage_meta_factory(name).identifier() == name
+
+
+def test_a_store_of_somebody_else_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an installed distribution brings it."""
+    (tmp_path / "attic_of_lineage.py").write_text(PLUGIN)
+    described = tmp_path / "attic_of_lineage-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: attic-of-lineage\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text(f"[{LINEAGE_META}]\nattic = attic_of_lineage:Factory\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("attic", "attic_of_lineage:Factory"):
+        store = open_lineage_meta({"lineage-meta": name, "attic.place": "under the roof"})
+        assert isinstance(store, LineageMeta)
+        assert vars(store)["place"] == "under the roof"
+        store.store_sink_table_lineage(TableLineage(job="j", database="d", table="t"))
+        assert [each.table for each in store.sink_table_lineages()] == ["t"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"lineage-meta": "jdcb"}, PluginError, "did you mean jdbc"),
+        ({"lineage-meta": f"{__name__}:NoFactory"}, PluginError, r"has no identifier\(\) and create"),
+        ({"lineage-meta": "nowhere.at.all:Factory"}, PluginError, "there is no module nowhere"),
+        ({}, ConfigurationError, r"jdbc\.url isn't there"),
+        ({"jdbc.ulr": "x"}, ConfigurationError, r"did you mean jdbc\.url"),
+    ],
+)
+def test_what_can_not_be_opened(options: dict[str, str], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        open_lineage_meta(options)
+
+
+def test_options_are_in_no_words_of_a_context(caplog: pytest.LogCaptureFixture) -> None:
+    context = LineageMetaContext({"jdbc.password": "5ecret"})
+    logging.getLogger(__name__).warning("%s %r", context, context)
+    assert "5ecret" not in caplog.text
+
+
+def test_closing_early_frees_the_connection(tmp_path: Path) -> None:
+    async def check() -> None:
+        store = await open_async_lineage_meta({"jdbc.url": str(tmp_path / "store.db")})
+        assert isinstance(store, LineageMetaOnThreads)
+        for number in range(30):
+            await store.store_sink_table_lineage(TableLineage(job=f"j{number}", database="d", table="t"))
+        pool = vars(vars(store)["_store"])["_engine"].pool
+        async with aclosing(store.sink_table_lineages()) as found:
+            assert (await anext(found)).table == "t"
+            assert pool.checkedout() == 1
+        assert pool.checkedout() == 0
+        await store.close()
+
+    asyncio.run(check())
+
+
+def test_what_is_cancelled_while_a_thread_fetches_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither before the thread has let go of it, nor never."""
+    closed = []
+    module = import_module("headwater.lineage.streaming")
+    close = module._Source.close
+
+    async def check() -> None:
+        entered, go_on = asyncio.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def slow():  # type: ignore[no-untyped-def]
+            try:
+                for number in range(3):
+                    loop.call_soon_threadsafe(entered.set)
+                    asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(60)
+                    yield number
+            finally:
+                closed.append(True)
+
+        def close_now(source: object) -> None:
+            loop.call_soon_threadsafe(go_on.set)
+            close(source)
+
+        async def read() -> list[int]:
+            return [each async for each in streamed(slow)]
+
+        monkeypatch.setattr(module._Source, "close", close_now)
+
+        reading = asyncio.ensure_future(read())
+        await entered.wait()
+        reading.cancel()
+        (ended,) = await asyncio.gather(reading, return_exceptions=True)
+        assert isinstance(ended, asyncio.CancelledError)
+
+    asyncio.run(check())
+    assert closed == [True]
+
+
+def test_all_of_many_portions_come_in_their_order() -> None:
+    async def check() -> list[int]:
+        return [each async for each in streamed(lambda: iter(range(5000)))]
+
+    assert asyncio.run(check()) == list(range(5000))
+
+
+def test_a_store_can_be_asked_in_words(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "store.db")) as store:
+        assert repr(store) == f"Store({tmp_path}/store.db)"

@@ -1,0 +1,90 @@
+"""What a person types is the table that is meant, or an error that lists what may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection, create_engine
+
+from headwater.events.catalog import CreateTag
+from headwater.events.jobs import Committed, Input
+from headwater.events.names import DatasetId, TableName
+from headwater.events.producer import Producer
+from headwater.lineage.law import changes
+from headwater.lineage.questions.names import AmbiguousNameError, UnknownNameError, find, parts_of
+from headwater.lineage.rows import Row
+from headwater.lineage.sql import METADATA, merge_into
+from headwater.testing.examples import CONTEXT
+
+TABLES = {
+    TableName(catalog="lake", database="sales", table="orders"): DatasetId(namespace="s3://lake", name="sales/orders"),
+    TableName(catalog="lake", database="sales", table="daily"): DatasetId(namespace="s3://lake", name="sales/daily"),
+    TableName(catalog="old", database="sales", table="daily"): DatasetId(namespace="s3://old", name="sales/daily"),
+    TableName(catalog="lake", database="a.b", table="nested"): DatasetId(namespace="file://host", name="/data/nested"),
+}
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Connection]:
+    engine = create_engine("sqlite://")
+    METADATA.create_all(engine)
+    producer = Producer()
+    rows: list[Row] = []
+    inputs = tuple(Input(dataset=dataset, table=table, snapshot=1) for table, dataset in TABLES.items())
+    orders = next(iter(TABLES))
+    tag = CreateTag(context=CONTEXT, identifier=orders, dataset=TABLES[orders], tag="eod", snapshot=7)
+    for draft in (Committed(barrier=1, inputs=inputs), tag):
+        producer.emit(draft, lambda event, _: rows.extend(changes(event)))
+    with engine.connect() as connection:
+        merge_into(connection, rows)
+        yield connection
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "snapshot", "column"),
+    [
+        ("lake.sales.orders", "s3://lake/sales/orders", None, None),
+        ("sales.orders", "s3://lake/sales/orders", None, None),
+        ("orders", "s3://lake/sales/orders", None, None),
+        ("orders@12", "s3://lake/sales/orders", 12, None),
+        ("sales.orders@eod", "s3://lake/sales/orders", 7, None),
+        ("sales.orders@12.id", "s3://lake/sales/orders", 12, ("id",)),
+        ("sales.orders.address.`zip.code`", "s3://lake/sales/orders", None, ("address", "zip.code")),
+        ("lake.sales.daily", "s3://lake/sales/daily", None, None),
+        ("lake.a.b.nested.x", "file://host/data/nested", None, ("x",)),
+        ("s3://lake/sales/orders@3.id", "s3://lake/sales/orders", 3, ("id",)),
+        ("s3://lake/sales/orders/", "s3://lake/sales/orders", None, None),
+        ("/data/nested", "file://host/data/nested", None, None),
+        ("file://host|/data/nested", "file://host/data/nested", None, None),
+    ],
+)
+def test_what_is_meant(store: Connection, text: str, place: str, snapshot: int | None, column: object) -> None:
+    named = find(store, text)
+    assert (named.dataset.place, named.snapshot, named.column) == (place, snapshot, column)
+
+
+def test_several_are_listed(store: Connection) -> None:
+    with pytest.raises(AmbiguousNameError, match=r"lake\.sales\.daily .*, old\.sales\.daily"):
+        find(store, "sales.daily")
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [("sales.oders", "lake.sales.orders"), ("ordres", "lake.sales.orders"), ("s3://lake/orders", "s3")],
+)
+def test_of_what_there_isnt_the_nearest_is_told(store: Connection, text: str, near: str) -> None:
+    with pytest.raises(UnknownNameError, match=f"did you mean {near}"):
+        find(store, text)
+
+
+def test_a_tag_that_there_isnt(store: Connection) -> None:
+    with pytest.raises(UnknownNameError, match="it has the tags eod"):
+        find(store, "orders@bod")
+
+
+def test_parts() -> None:
+    assert parts_of("a.`b.c`.`d``e`") == ("a", "b.c", "d`e")
+    with pytest.raises(UnknownNameError):
+        parts_of("a.`b")

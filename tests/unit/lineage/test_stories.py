@@ -1,0 +1,34 @@
+"""Answers to questions about stories, told in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection, create_engine
+
+from headwater.lineage.sql import METADATA
+from tests.unit.lineage.scribe import store
+from tests.unit.lineage.stories import Story, ask, told_by
+from tests.unit.lineage.stories_told import STORIES
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[Connection]:
+    engine = create_engine("sqlite://")
+    METADATA.create_all(engine)
+    with engine.connect() as connection:
+        connection.commit()
+        yield connection
+    engine.dispose()
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda each: each.name)
+def test_what_is_told_is_answered(connection: Connection, story: Story) -> None:
+    teller = told_by(story)
+    store(connection, teller)
+    try:
+        answers = {check.question: ask(connection, check.question) for check in teller.checks}
+    finally:
+        connection.rollback()
+    assert answers == {check.question: (check.rows, check.whys) for check in teller.checks}
