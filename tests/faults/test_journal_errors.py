@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from headwater.journal import Fsync, Journal, JournalOptions, JournalReader, Record, Why
+from tests.descriptors import open_below
 from tests.faults.journal_faults import Fault, FaultyFiles, Ledger, Workload, check_law, read_all
 
 # A fault that lasts for more calls also strikes what the journal does about it.
@@ -24,10 +25,6 @@ THOROUGH = [
 CASES = QUICK + [
     pytest.param(*case, marks=pytest.mark.slow if case[-1] == 1 else pytest.mark.long) for case in THOROUGH
 ]
-
-
-def open_descriptors() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +75,6 @@ def run_with_fault(directory: Path, fsync: Fsync, files: FaultyFiles) -> None:
 def test_every_call_fails_once(tmp_path: Path, fsync: Fsync, fault: Fault, lasting: int) -> None:
     calls = count_calls(tmp_path / "sound", fsync)
     assert calls > 100
-    descriptors = open_descriptors()
     for at in range(calls):
         files = FaultyFiles(at, fault, lasting)
         try:
@@ -86,4 +82,4 @@ def test_every_call_fails_once(tmp_path: Path, fsync: Fsync, fault: Fault, lasti
         except BaseException as error:
             error.args = (f"call {at} of {calls}, {fault}: {error}",)
             raise
-    assert open_descriptors() == descriptors, "a descriptor was left open"
+    assert not open_below(tmp_path), "a descriptor was left open"

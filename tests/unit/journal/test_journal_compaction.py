@@ -28,6 +28,7 @@ from headwater.journal import (
 )
 from headwater.journal.files import OS_FILES
 from headwater.journal.segment import read_header
+from tests.descriptors import open_below
 from tests.faults.journal_faults import FaultyFiles
 
 HEADERS = (("kind", b"Committed"), ("producer", b"0192d1a5-7b1c-7c3a-9d55-1f2e3d4c5b6a"))
@@ -370,15 +371,13 @@ def test_it_stops_when_told_and_leaves_nothing(journal: Journal) -> None:
 
 
 def test_descriptors_are_given_back(journal: Journal) -> None:
-    def count() -> int:
-        return len(list(Path("/proc/self/fd").iterdir()))
-
     with journal:
-        before = count()
+        before = len(open_below(journal.directory))
+        assert before
         answers = iter([True] * 5 + [False])
         journal.compact(lambda: next(answers))
         assert compact(journal)
-        assert count() == before
+        assert len(open_below(journal.directory)) == before
 
 
 OLD_READER = """
