@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, one_of
 from headwater.cli.output import Output
-from headwater.cli.store import add_store, opened
+from headwater.cli.store import add_store, add_stores, opened, opened_stores
 from headwater.errors import ConfigurationError
 from headwater.events.clock import moment_of
 
@@ -28,14 +28,20 @@ _SHOWN: Final = 60
 _BYTES: Final = 256
 
 
+class _Flags(Flags):
+    def variable(self, name: str) -> str:
+        """Where the rows of catalogs are is what the writer's own variable says."""
+        return "HEADWATER_WRITE_STORE_OF" if name == "store-of" else super().variable(name)
+
+
 def main(arguments: Sequence[str], output: Output) -> int:
     """Look after events that a writer or the listener jdbc couldn't store."""
     epilog = "\n".join(["actions:", *(f"  {name:<8}{text}" for name, text in ACTIONS.items())])
     parser = Flags("headwater dead-letters", str(main.__doc__), epilog)
     parser.action(ACTIONS, "what to do")
     parsed = parser.parse_args(arguments)
-    own = Flags(f"headwater dead-letters {parsed.action}", ACTIONS[parsed.action])
-    add_store(own)
+    own = _Flags(f"headwater dead-letters {parsed.action}", ACTIONS[parsed.action])
+    (add_stores if parsed.action == "retry" else add_store)(own)
     own.switch("all", "all of them")
     if parsed.action == "list":
         from headwater.lineage.bulk import Reason  # noqa: PLC0415
@@ -47,7 +53,10 @@ def main(arguments: Sequence[str], output: Output) -> int:
         own.flag("into", Path, None, "write the bytes of the one that is named to a file", "FILE")
     own.add_argument("names", nargs="*", metavar="NAME", help="what `list` calls them")
     given = own.parse_args(parsed.arguments)
-    with opened(given, readonly=parsed.action in {"list", "show"}) as store:
+    if parsed.action == "retry":
+        with opened_stores(given) as stores:
+            return _retry({name: store.bulk for name, store in stores.items()}, given, output)
+    with opened(given, readonly=parsed.action != "drop") as store:
         return _DO[parsed.action](store.bulk, given, output)
 
 
@@ -103,11 +112,12 @@ def _show(store: BulkLineageMeta, given: Any, output: Output) -> int:
     return Exit.DONE
 
 
-def _retry(store: BulkLineageMeta, given: Any, output: Output) -> int:
+def _retry(stores: Mapping[str, BulkLineageMeta], given: Any, output: Output) -> int:
     from headwater.consumers.letters import retried  # noqa: PLC0415
 
-    names = [name for name, _ in store.letters()] if given.all else _named(given)
-    outcomes = [(name, retried(store, name)) for name in names]
+    waiting = (name for store in stores.values() for name, _ in store.letters())
+    names = list(dict.fromkeys(waiting)) if given.all else _named(given)
+    outcomes = [(name, retried(stores, name)) for name in names]
     rows = [(name, "stored" if words is None else "waits", words) for name, words in outcomes]
     output.table("Tried again", ("name", "now", "why"), rows)
     return Exit.FAILED if any(words is not None for _, words in outcomes) else Exit.DONE
@@ -126,7 +136,6 @@ def _drop(store: BulkLineageMeta, given: Any, output: Output) -> int:
 _DO: Final[Mapping[str, Callable[[BulkLineageMeta, Any, Output], int]]] = {
     "list": _list,
     "show": _show,
-    "retry": _retry,
     "drop": _drop,
 }
 

@@ -56,7 +56,7 @@ class Flags(argparse.ArgumentParser):
 
     def found(self, name: str) -> str | None:
         """What is to hold where the flag isn't given."""
-        return os.environ.get(variable_of(name))
+        return os.environ.get(self.variable(name))
 
     def action(self, actions: Mapping[str, str], text: str) -> None:
         """Add the positional `action`, one of these, and what it is given."""

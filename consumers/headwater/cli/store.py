@@ -1,22 +1,44 @@
-"""Which store a command asks: `--store URL`, or HEADWATER_STORE."""
+"""Which store a command asks: `--store URL`, or HEADWATER_STORE; and `--store-of`, where catalogs have their own."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
-from headwater.cli.flags import Flags
+from headwater.cli.flags import Flags, pair
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:  # SQLAlchemy is imported where a store is opened
     from headwater.lineage.store import Store, StoreOptions
+
+MAIN: Final = ""
+"""What the main store is called among several; the others are called as their catalogs are."""
 
 
 def add_store(parser: Flags) -> None:
     """The flag that every command has which asks a store."""
     text = "the lineage store: jdbc:postgresql://host/db, sqlite:////path/lineage.db, or a SQLAlchemy URL"
     parser.flag("store", _url, None, text, "URL")
+
+
+def add_stores(parser: Flags) -> None:
+    """For a command that has to know where the rows of each catalog are."""
+    add_store(parser)
+    parser.flags("store-of", pair, "another store for the rows of one catalog", "CATALOG=URL")
+
+
+@contextmanager
+def opened_stores(given: Any) -> Generator[dict[str, Store]]:
+    """By names, to be written to."""
+    with ExitStack() as stack:
+        stores = {MAIN: stack.enter_context(opened(given, readonly=False))}
+        for catalog, url in given.store_of:
+            if catalog in stores:
+                raise ConfigurationError(f"the catalog {catalog} has two stores: name one")
+            stores[catalog] = stack.enter_context(opened(given, readonly=False, url=url))
+        yield stores
 
 
 def opened(

@@ -9,8 +9,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +21,7 @@ from headwater.cli.exits import Exit
 from headwater.cli.flags import one_of, pair
 from headwater.cli.output import Output
 from headwater.cli.pipelines import COORDINATED, add_pipeline, coordinated
-from headwater.cli.store import add_store, opened
+from headwater.cli.store import MAIN, add_stores, opened_stores
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ _LOG: Final = logging.getLogger(__name__)
 _TOPIC: Final = "headwater.events"
 _GROUP: Final = "headwater-writer"
 _NONE: Final = "none"
-_MAIN: Final = ""
 _JDBC: Final = "jdbc"
 _GENERATION: Final = (50_000, 50, 50)
 """Rows of a batch are many objects that all go at its end: looking for circles among them is half of the time."""
@@ -69,8 +68,7 @@ def main(arguments: Sequence[str], output: Output) -> int:
 def _flags(arguments: Sequence[str]) -> ConfiguredFlags:
     words = "Keep a lineage store: read events from a bus, and write what they tell."
     parser = ConfiguredFlags("headwater write", words, _EPILOG, arguments)
-    add_store(parser)
-    parser.flags("store-of", pair, "another store for the rows of one catalog", "CATALOG=URL")
+    add_stores(parser)
     text = "which implementation the store is: jdbc, or somebody's entry point of headwater.lineage_meta"
     parser.flag("lineage-meta", str, os.environ.get("HEADWATER_STORE_LINEAGE_META", _JDBC), text, "NAME")
     parser.flags("store-option", pair, "an option of such an implementation", "KEY=VALUE")
@@ -91,22 +89,10 @@ def _flags(arguments: Sequence[str]) -> ConfiguredFlags:
     return parser
 
 
-@contextmanager
-def _opened(given: Any) -> Generator[dict[str, Store]]:
-    """By names: the main one's is empty, that of another its catalog's."""
-    with ExitStack() as stack:
-        stores = {_MAIN: stack.enter_context(opened(given, readonly=False))}
-        for catalog, url in given.store_of:
-            if catalog in stores:
-                raise ConfigurationError(f"the catalog {catalog} has two stores: name one")
-            stores[catalog] = stack.enter_context(opened(given, readonly=False, url=url))
-        yield stores
-
-
 def _written(given: Any) -> dict[str, Any]:
-    with _opened(given) as stores, closing(_source(given, _stored(stores, given.group))) as source:
+    with opened_stores(given) as stores, closing(_source(given, _stored(stores, given.group))) as source:
         runner = _runner(source, stores, given)
-        with _kept(stores, given), _mirrored(runner, source, stores[_MAIN], given):
+        with _kept(stores, given), _mirrored(runner, source, stores[MAIN], given):
             return asyncio.run(_run(runner, given))
 
 
@@ -140,9 +126,9 @@ def _runner(source: Source, stores: Mapping[str, Store], given: Any) -> Runner |
     about, more = (given.group, source.kind, source.topic), {"most_invalid": given.most_invalid}
     pipeline: Pipeline
     if len(stores) == 1:
-        pipeline = PlainPipeline(stores[_MAIN].bulk, *about, **more)
+        pipeline = PlainPipeline(stores[MAIN].bulk, *about, **more)
     else:
-        of_catalogs = {name: name for name in stores if name != _MAIN}
+        of_catalogs = {name: name for name in stores if name != MAIN}
         pipeline = RoutedPipeline({name: store.bulk for name, store in stores.items()}, of_catalogs, *about, **more)
     return Runner(source, pipeline, most=given.batch, until_end=given.until_end)
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from headwater.cli.app import main
+from headwater.events import Committed, DatasetId, JobName, Output, TableName
 from headwater.events.avro import Codec
 from headwater.lineage.bulk import DeadLetter, LetterState, Partition, Reason, Work
 from headwater.lineage.law import State, changes
+from headwater.lineage.law.changes import arrival
+from headwater.lineage.law.telling import Telling
+from headwater.lineage.rows import Row
 from headwater.lineage.sql import digest_of
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import EXAMPLES
@@ -98,6 +104,71 @@ def test_what_can_be_stored_now_is(capsys: pytest.CaptureFixture[str], url: str,
     with store.engine.connect() as connection:
         assert digest_of(connection) == state.digest()
     assert [each.attempts for _, each in store.bulk.letters(LetterState.WAITING)] == [2]
+
+
+LAKE = TableName(catalog="lake", database="d", table="t")
+IN_LAKE = Committed(
+    producer=UUID(int=7),
+    sequence=1,
+    family_sequence=1,
+    job=JobName(name="etl"),
+    barrier=1,
+    outputs=(Output(dataset=DatasetId(namespace="s3://x", name="t"), table=LAKE, snapshot=1),),
+)
+
+
+def digest(store: Store) -> str:
+    with store.engine.connect() as connection:
+        return digest_of(connection)
+
+
+def by_law(*rows: Row) -> str:
+    state = State()
+    state.merge(rows)
+    return state.digest()
+
+
+def test_it_goes_to_the_stores_that_a_writer_gives_it_to(
+    capsys: pytest.CaptureFixture[str], url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake_url, data = f"sqlite:///{tmp_path}/lake.db", Codec().encode(IN_LAKE)
+    with open_store(url) as main_store, open_store(lake_url) as lake:
+        main_store.bulk.merge(Work(letters=[letter(1, data)]))
+        lake.bulk.merge(Work(letters=[replace(letter(2, data), reason=Reason.REFUSED)]))
+        monkeypatch.setenv("HEADWATER_WRITE_STORE_OF", f"lake={lake_url}")
+        status, (shown,) = told(capsys, url, "retry", "--all")
+        assert (status, [row["now"] for row in shown["rows"]]) == (0, ["stored", "stored"])
+        assert states(main_store) == states(lake) == [LetterState.STORED]
+        assert digest(lake) == by_law(*changes(IN_LAKE))
+        assert digest(main_store) == by_law(*arrival(IN_LAKE, Telling(IN_LAKE, None))), "that it came, and no more"
+
+
+def test_what_one_of_the_stores_refuses_still_waits(
+    capsys: pytest.CaptureFixture[str], url: str, store: Store, tmp_path: Path
+) -> None:
+    lake_url = f"sqlite:///{tmp_path}/lake.db"
+    with open_store(lake_url) as lake:
+        with lake.engine.begin() as connection:
+            connection.exec_driver_sql(
+                "CREATE TRIGGER no_commits BEFORE INSERT ON commits BEGIN SELECT RAISE(ABORT, 'constraint failed'); END"
+            )
+        store.bulk.merge(Work(letters=[letter(9, Codec().encode(IN_LAKE))]))
+        status, (shown,) = told(capsys, url, "retry", names(store)[2], "--store-of", f"lake={lake_url}")
+    (row,) = shown["rows"]
+    assert (status, row["now"]) == (1, "waits")
+    assert row["why"].startswith("lake: ")
+    assert states(store)[2] is LetterState.WAITING
+
+
+def test_what_a_listener_kept_stays_in_its_own_store(
+    capsys: pytest.CaptureFixture[str], url: str, tmp_path: Path
+) -> None:
+    lake_url = f"sqlite:///{tmp_path}/lake.db"
+    with open_store(url) as main_store, open_store(lake_url) as lake:
+        before = digest(lake)
+        main_store.bulk.merge(Work(letters=[replace(letter(1, Codec().encode(IN_LAKE)), source="jdbc")]))
+        assert told(capsys, url, "retry", "--all", "--store-of", f"lake={lake_url}")[0] == 0
+        assert (digest(lake), digest(main_store)) == (before, by_law(*changes(IN_LAKE)))
 
 
 def test_what_is_dropped_waits_no_longer(capsys: pytest.CaptureFixture[str], url: str, store: Store) -> None:
