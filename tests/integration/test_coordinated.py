@@ -11,6 +11,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -127,8 +128,17 @@ class TestRows:
         letters = [letter for _, letter in store.bulk.letters()]
         assert sorted(letter.data for letter in letters) == sorted(bad)
         assert {letter.reason for letter in letters} == {Reason.UNDECODABLE}
-        assert running.vitals.letters == 3
+        assert running.vitals.letters_by == {"UNDECODABLE": 3}
         assert all(work.offsets for work in seen if work.letters)
+
+    def test_transactions_that_met_another_one_are_counted(self, store: Store) -> None:
+        class Met(Watched):
+            def merge(self, work: Work) -> Merged:
+                return replace(super().merge(work), retries=1)
+
+        lanes = [lane(Met(store)) for _ in range(2)]
+        running = written(coordinator(Scripted(FEW_RECORDS, store), store, SMALL, lanes))
+        assert running.vitals.retries >= 2, "each of the two has flushed something"
 
     def test_what_the_database_refuses_is_found_event_by_event(self, store: Store) -> None:
         with refusing(store, "commits", "barrier NOT IN (13, 200)"):
@@ -410,6 +420,7 @@ class TestFaults:
         running = coordinator(Scripted(FEW_RECORDS, store), store, SMALL, lanes, until_end=False)
         with begun(running) as thread:
             until(lambda: running.vitals.waiting_for is not None)
+            assert running.vitals.waits_by == {"the store": 1}
             assert not running.vitals.is_ready
             running.stop()
             thread.join(60)
@@ -503,11 +514,14 @@ class TestKafka:
         gate, limits = Gate(), Limits(buckets=2, buffer_bytes=1_000)
         closed_at = time.monotonic()
         lanes = [lane(Watched(store, before=gate)) for _ in range(2)]
-        with begun(coordinator(source, store, limits, lanes, most=20)) as thread:
+        running = coordinator(source, store, limits, lanes, most=20)
+        with begun(running) as thread:
             assert gate.came.wait(60)
             while time.monotonic() < closed_at + 10:
                 assert members(kafka) == 1
                 time.sleep(0.2)
+            until(lambda: running.vitals.partitions == 3)
+            assert running.vitals.rebalances > 0
             writer.produced(kafka, topic, [CODEC.encode(event) for event in commits(330)[300:]])
             gate.open()
             thread.join(60)

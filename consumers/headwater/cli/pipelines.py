@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.cli.flags import Flags, one_of
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
 
 PLAIN: Final = "plain"
 COORDINATED: Final = "coordinated"
+JDBC: Final = "jdbc"
+"""The store's own implementation; another one is somebody's plug-in."""
 _TIMES: Final = {"ms": 0.001, "s": 1.0, "min": 60.0}
 _SIZES: Final = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _LEAST_BYTES: Final = 1 << 20
@@ -30,13 +31,26 @@ def add_pipeline(parser: Flags) -> None:
     parser.flag("flush-timeout", _seconds, "60s", "coordinated: a flush that takes longer is repeated", "TIME")
 
 
-def coordinated(source: Source, stores: Mapping[str, Store], given: Any) -> Coordinator:
+def check_pipeline(given: Any) -> None:
+    """Before anything is opened."""
+    if given.pipeline == PLAIN:
+        return
+    if given.store_of:
+        raise ConfigurationError(
+            "the coordinated pipeline keeps one store: leave --pipeline at plain for --store-of; where one writer "
+            "isn't quick enough, several of one --group share the partitions"
+        )
+    if given.lineage_meta != JDBC:
+        raise ConfigurationError(
+            f"the coordinated pipeline keeps a database of headwater's own, and not {given.lineage_meta}: leave "
+            "--pipeline at plain for --lineage-meta"
+        )
+
+
+def coordinated(source: Source, store: Store, given: Any) -> Coordinator:
     """Its connections are its own, apart from the store's."""
     from headwater.consumers.writer.coordinated import Coordinator, Lane, Limits  # noqa: PLC0415
 
-    if len(stores) > 1:
-        raise ConfigurationError("the coordinated pipeline keeps one store: leave --pipeline at plain for several")
-    (store,) = stores.values()
     if store.engine.dialect.name == "sqlite":
         raise ConfigurationError("SQLite lets one connection write at a time: leave --pipeline at plain")
     limits = Limits(

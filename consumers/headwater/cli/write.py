@@ -20,7 +20,7 @@ from headwater.cli.configured import ConfiguredFlags
 from headwater.cli.exits import Exit
 from headwater.cli.flags import one_of, pair
 from headwater.cli.output import Output
-from headwater.cli.pipelines import COORDINATED, add_pipeline, coordinated
+from headwater.cli.pipelines import COORDINATED, JDBC, add_pipeline, check_pipeline, coordinated
 from headwater.cli.store import MAIN, add_stores, opened_stores
 from headwater.errors import ConfigurationError
 
@@ -36,7 +36,6 @@ _LOG: Final = logging.getLogger(__name__)
 _TOPIC: Final = "headwater.events"
 _GROUP: Final = "headwater-writer"
 _NONE: Final = "none"
-_JDBC: Final = "jdbc"
 _GENERATION: Final = (50_000, 50, 50)
 """Rows of a batch are many objects that all go at its end: looking for circles among them is half of the time."""
 _TURN_SECONDS: Final = 0.0002
@@ -56,9 +55,10 @@ def main(arguments: Sequence[str], output: Output) -> int:
         return Exit.DONE
     if getattr(given, "from") is None:
         raise ConfigurationError("where from? Name the bus by --from kafka://HOST:PORT or --from log:DIR")
+    check_pipeline(given)
     handler = logs.begin(given.log_format, given.log_level)
     try:
-        figures = _written(given) if given.lineage_meta == _JDBC else _called(given)
+        figures = _written(given) if given.lineage_meta == JDBC else _called(given)
     finally:
         logs.end(handler)
     output.record("Written", figures)
@@ -70,7 +70,7 @@ def _flags(arguments: Sequence[str]) -> ConfiguredFlags:
     parser = ConfiguredFlags("headwater write", words, _EPILOG, arguments)
     add_stores(parser)
     text = "which implementation the store is: jdbc, or somebody's entry point of headwater.lineage_meta"
-    parser.flag("lineage-meta", str, os.environ.get("HEADWATER_STORE_LINEAGE_META", _JDBC), text, "NAME")
+    parser.flag("lineage-meta", str, os.environ.get("HEADWATER_STORE_LINEAGE_META", JDBC), text, "NAME")
     parser.flags("store-option", pair, "an option of such an implementation", "KEY=VALUE")
     parser.flag("from", _place, None, "the bus: kafka://HOST:PORT[,HOST:PORT…][/TOPIC] or log:DIR", "BUS")
     parser.flag("group", str, _GROUP, "the consumer group; its writers share the work", "NAME")
@@ -118,7 +118,7 @@ def _stored(stores: Mapping[str, Store], group: str) -> Stored:
 
 def _runner(source: Source, stores: Mapping[str, Store], given: Any) -> Runner | Coordinator:
     if given.pipeline == COORDINATED:
-        return coordinated(source, stores, given)
+        return coordinated(source, stores[MAIN], given)
     from headwater.consumers.writer.plain import PlainPipeline  # noqa: PLC0415
     from headwater.consumers.writer.routed import RoutedPipeline  # noqa: PLC0415
     from headwater.consumers.writer.running import Pipeline, Runner  # noqa: PLC0415

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from headwater.cli.app import main
+from headwater.journal import LocalLog
 from headwater.lineage.api import LineageMetaContext
 from headwater.lineage.meta import MemoryLineageMeta
 
@@ -123,17 +124,38 @@ def test_a_variable_that_no_flag_has_is_told(
             ],
             "has two stores",
         ),
+        (
+            [
+                "--from",
+                "log:{tmp}",
+                "--store",
+                "/no/where.db",
+                "--pipeline",
+                "coordinated",
+                "--store-of",
+                "a={tmp}/a.db",
+            ],
+            "leave --pipeline at plain for --store-of",
+        ),
+        (
+            ["--from", "log:{tmp}", "--pipeline", "coordinated", "--lineage-meta", "somebodys"],
+            "leave --pipeline at plain for --lineage-meta",
+        ),
+        (
+            ["--from", "log:{tmp}/log", "--store", "{tmp}/x.db", "--pipeline", "coordinated"],
+            "SQLite lets one connection write at a time",
+        ),
     ],
 )
 def test_what_is_missing_is_told_by_its_own_exit_code(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], words: str
 ) -> None:
+    LocalLog.open(tmp_path / "log").writer().close()
     assert main(["write", *[each.replace("{tmp}", str(tmp_path)) for each in arguments]]) == 78
     assert words in capsys.readouterr().err
 
 
 def test_what_happens_is_told_line_by_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    from headwater.journal import LocalLog
 
     log = LocalLog.open(tmp_path / "log")
     with log.writer() as journal:
@@ -151,7 +173,6 @@ def test_a_store_of_somebody_elses_is_called(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from headwater.events.avro import Codec
-    from headwater.journal import LocalLog
     from headwater.testing.examples import EXAMPLES
 
     monkeypatch.setattr(Somebodys, "made", [])

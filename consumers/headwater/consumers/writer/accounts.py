@@ -1,4 +1,4 @@
-"""What became of a batch is counted, and told in the log."""
+"""What became of a batch is counted, and told in the log; and how far the bus is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from headwater.consumers.sources import Source
 from headwater.consumers.writer.plain import Written
 from headwater.consumers.writer.vitals import Vitals
 from headwater.lineage.bulk import DeadLetter
@@ -29,6 +30,13 @@ def count(vitals: Vitals, written: Written, seconds: float) -> None:
     if written.events:
         _LOG.debug("stored a batch", extra={"headwater": told})
     tell_letters(written.kept)
+
+
+def look(vitals: Vitals, source: Source) -> None:
+    """A broker is asked for it. Some sources have no partitions that come and go."""
+    vitals.behind = source.behind()
+    vitals.rebalances = getattr(source, "rebalances", 0)
+    vitals.partitions = getattr(source, "partitions", None)
 
 
 def tell_letters(letters: Sequence[DeadLetter]) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from headwater.consumers.sources import Batch, Source
-from headwater.consumers.writer.accounts import count
+from headwater.consumers.writer.accounts import count, look
 from headwater.consumers.writer.patience import Patience, Stopped
 from headwater.consumers.writer.plain import Prepared, Written
 from headwater.consumers.writer.vitals import Vitals
@@ -98,9 +98,7 @@ class Runner:
         if batch.next:
             await asyncio.to_thread(self._source.done, batch.next)
         if time.monotonic() >= self._look_at + (0 if is_quiet else _LOOK_SECONDS):
-            self.vitals.behind = await asyncio.to_thread(self._source.behind)
-            self.vitals.rebalances = getattr(self._source, "rebalances", 0)
-            self.vitals.partitions = getattr(self._source, "partitions", None)
+            await asyncio.to_thread(look, self.vitals, self._source)
             self._look_at = time.monotonic() + _LOOK_SECONDS
 
     async def _prepared(self) -> HasBatch:

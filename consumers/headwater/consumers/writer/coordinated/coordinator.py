@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Final
 
 from headwater.consumers.sources import Batch, Source
-from headwater.consumers.writer.accounts import tell_letters
+from headwater.consumers.writer.accounts import look, tell_letters
 from headwater.consumers.writer.coordinated.buckets import Assigner, Bucket
 from headwater.consumers.writer.coordinated.flushing import BucketWriter
 from headwater.consumers.writer.coordinated.instants import Gathered
@@ -221,7 +221,7 @@ class Coordinator:
         vitals.retries += merged.retries
         vitals.cache_hits = self.index.hits
         vitals.rows += merged.rows
-        vitals.stored_until = instant.stored_until
+        vitals.stored_until = instant.stored_until or vitals.stored_until
         self._done.append(instant)
         self._closing = None
         self._wake()
@@ -247,7 +247,7 @@ class Coordinator:
             if each.next:
                 await asyncio.to_thread(self._source.done, each.next)
         if time.monotonic() >= self._look_at:
-            self.vitals.behind = await asyncio.to_thread(self._source.behind)
+            await asyncio.to_thread(look, self.vitals, self._source)
             self._look_at = time.monotonic() + _LOOK_SECONDS
 
     async def _watch(self) -> None:
@@ -264,18 +264,19 @@ class Coordinator:
     def _count(self) -> None:
         for each in self._writers:
             flushes, each.flushes = each.flushes, []
-            for rows, seconds in flushes:
-                self.vitals.rows += rows
-                self.vitals.merged(seconds, rows)
+            for merged, seconds in flushes:
+                self.vitals.rows += merged.rows
+                self.vitals.retries += merged.retries
+                self.vitals.merged(seconds, merged.rows)
 
     def _tell_trouble(self) -> None:
         """Said once, and as long as it lasts."""
         trouble = next((each.trouble for each in self._writers if each.trouble), None)
-        if trouble is not None:
-            self.vitals.waiting_for = f"the store: {trouble}"
         if trouble is not None and trouble != self._trouble:
-            self.vitals.waits += 1
+            self.vitals.waited("the store", trouble)
             _LOG.warning("waiting for the store: %s", trouble)
+        if trouble is not None:  # who waits for something else has said that this is back
+            self.vitals.waiting_for = f"the store: {trouble}"
         if trouble is None and self._trouble is not None:
             self.vitals.waiting_for = None
             _LOG.warning("the store is back")

@@ -15,7 +15,7 @@ from typing import Final
 from headwater.consumers.writer.coordinated.buckets import Bucket
 from headwater.consumers.writer.coordinated.lanes import Lane
 from headwater.errors import TransientError
-from headwater.lineage.bulk import Work
+from headwater.lineage.bulk import Merged, Work
 from headwater.lineage.rows import Row
 from headwater.lineage.sql.troubles import StoreDataError
 
@@ -29,9 +29,8 @@ class BucketWriter:
     def __init__(self, number: int, bucket: Bucket, lane: Lane, told: Callable[[], None]) -> None:
         self.bucket = bucket
         self.lane = lane
-        self.flushes: list[tuple[int, float]] = []
-        """Rows and seconds of those that nobody has counted yet."""
-        self.retries = 0
+        self.flushes: list[tuple[Merged, float]] = []
+        """With their seconds, those that nobody has counted yet."""
         self.trouble: str | None = None
         """Why it waits, in the store's words."""
         self.failure: BaseException | None = None
@@ -76,5 +75,4 @@ class BucketWriter:
         began = time.monotonic()
         merged = self.lane.merge(Work(rows))
         self.bucket.acknowledge(len(rows))
-        self.retries += merged.retries
-        self.flushes.append((merged.rows, time.monotonic() - began))
+        self.flushes.append((merged, time.monotonic() - began))
