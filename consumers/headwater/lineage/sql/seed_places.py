@@ -57,6 +57,12 @@ class Place(ABC):
         self._quote = connection.dialect.identifier_preparer.quote_identifier
 
     @property
+    def kind(self) -> tuple[object, ...]:
+        """Places of one kind have the same views."""
+        dialect = self._connection.dialect
+        return (dialect.name, dialect.server_version_info, self.database)
+
+    @property
     def called(self) -> str:
         return f"database {self.database}"
 

@@ -32,6 +32,9 @@ VIEWS: Final = (
     "job_startup",
 )
 
+_texts: Final[dict[tuple[object, ...], dict[str, str]]] = {}
+"""Of places of one kind: to make them takes longer than all else that is done to open a store."""
+
 
 def create_views(connection: Connection, database: str = DATABASE, catalog: str | None = None) -> None:
     """Make the views where they aren't there as they should be. For whoever may create things.
@@ -64,8 +67,11 @@ def _definition(statements: Sequence[str]) -> str:
 
 def _statements(place: Place) -> Iterator[str]:
     yield from place.before()
-    for view, selected in _selects(place).items():
-        yield from place.view(view, place.text(selected))
+    texts = _texts.get(place.kind)
+    if texts is None:
+        texts = _texts[place.kind] = {view: place.text(selected) for view, selected in _selects(place).items()}
+    for view, selected in texts.items():
+        yield from place.view(view, selected)
 
 
 def _selects(place: Place) -> dict[str, Select[Any]]:
