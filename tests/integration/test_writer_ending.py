@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
 import subprocess
@@ -47,9 +48,9 @@ class Writing:
             time.sleep(0.02)
 
     def tell(self, count: int) -> None:
+        """All at once: with the store away no more than two batches are taken, and each by itself would be one."""
         with LocalLog.open(self.place / "log").writer() as journal:
-            for event in EXAMPLES[:count]:
-                journal.append(Codec().encode(event))
+            journal.append_many([Codec().encode(event) for event in EXAMPLES[:count]])
 
     @contextmanager
     def locked(self) -> Generator[None]:
@@ -103,16 +104,17 @@ def test_what_is_not_drained_in_time_is_given_up(tmp_path: Path) -> None:
     assert not sqlite3.connect(tmp_path / "store.db").execute("SELECT * FROM consumer_offsets").fetchall()
 
 
-def test_told_twice_it_ends_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_told_twice_it_ends_at_once(tmp_path: Path, number: signal.Signals) -> None:
     with writing(tmp_path, "--drain-seconds", "1000") as one, one.locked():
         one.tell(5)
         one.wait_for("/metrics", "headwater_writer_polled_total 5\n")
-        one.process.send_signal(signal.SIGTERM)
+        one.process.send_signal(number)
         assert one.process.stderr is not None
         while "told to stop" not in one.process.stderr.readline():
             assert one.process.poll() is None
-        one.process.send_signal(signal.SIGTERM)
-        assert one.process.wait(PATIENCE) == 128 + signal.SIGTERM
+        one.process.send_signal(number)
+        assert one.process.wait(PATIENCE) == 128 + number
 
 
 def test_a_store_that_nobody_may_write_to_any_more_ends_it(tmp_path: Path) -> None:
@@ -123,3 +125,44 @@ def test_a_store_that_nobody_may_write_to_any_more_ends_it(tmp_path: Path) -> No
         assert one.process.wait(PATIENCE) == 1
         _, told = one.process.communicate()
     assert "consumer_offsets" in told
+
+
+def ended(*arguments: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "headwater.cli", "write", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return done.returncode, done.stderr
+
+
+def test_a_flag_that_is_wrong_is_wrong_usage(tmp_path: Path) -> None:
+    status, told = ended("--from", f"log:{tmp_path}", "--store", f"{tmp_path}/store.db", "--batch", "0")
+    assert (status, "--batch" in told, "there has to be one at least" in told) == (2, True, True)
+    assert not (tmp_path / "store.db").exists()
+
+
+def test_a_store_that_is_not_there_when_it_begins_may_be_there_later(tmp_path: Path) -> None:
+    LocalLog.open(tmp_path / "log").writer().close()
+    (port,) = free_ports(1)
+    status, told = ended("--from", f"log:{tmp_path}/log", "--store", f"postgresql://127.0.0.1:{port}/lineage")
+    assert (status, "try again" in told) == (75, True)
+
+
+def test_a_bus_that_is_not_there_is_waited_for_and_its_client_speaks_json_too(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    flags = ["--from", f"kafka://127.0.0.1:{port}/events", "--store", f"{tmp_path}/store.db", "--drain-seconds", "0"]
+    command = [sys.executable, "-m", "headwater.cli", "write", *flags, "--log-format", "json", "--no-upkeep"]
+    lines: list[str] = []
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as one:
+        try:
+            assert one.stderr is not None
+            while not any("waiting for the bus" in each for each in lines):
+                lines.append(one.stderr.readline())
+                assert one.poll() is None, lines
+            one.send_signal(signal.SIGTERM)
+            lines += one.communicate(timeout=PATIENCE)[1].splitlines()
+            assert one.returncode in {0, 3}
+        finally:
+            one.kill()
+    told = [json.loads(each) for each in lines]
+    refused = [each["message"] for each in told if each["logger"].endswith(".lines")]
+    assert any("Connection refused" in each for each in refused)
+    assert len(refused) == len(set(refused)) < 20, "it tried for twenty seconds, and says each thing once"

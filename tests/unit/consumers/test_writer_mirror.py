@@ -42,6 +42,8 @@ class Topic:
             raise self.troubles.pop(0)
         self.has += [each.position for each in letters]
 
+    def idle(self) -> None: ...
+
     def close(self) -> None:
         self.is_closed = True
 

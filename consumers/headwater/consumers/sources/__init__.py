@@ -4,6 +4,7 @@ api      what a source gives
 log      a local log
 kafka    a topic
 dead_letter_topic    the one beside it
+lines    what its client says of itself
 """
 
 from headwater.consumers.sources.api import Batch, Hole, Source, Taken

@@ -13,6 +13,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from headwater.consumers.sources.lines import Lines
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
 from headwater.lineage.bulk import DeadLetter
 
@@ -38,7 +39,7 @@ class DeadLetterTopic:
 
     def __init__(self, settings: Mapping[str, str], topic: str) -> None:
         own = {key: value for key, value in settings.items() if not key.startswith(_CONSUMERS)}
-        told: dict[str, Any] = {"error_cb": self._heard}
+        told: dict[str, Any] = {"error_cb": self._heard, "logger": Lines()}
         writing: dict[str, Any] = {
             "acks": "all",
             "message.max.bytes": _LARGEST,
@@ -73,6 +74,11 @@ class DeadLetterTopic:
         if error is not None:
             raise self._told(error)
         return [letter for letter, _ in refused]
+
+    def idle(self) -> None:
+        """What its clients have to say is said."""
+        self._admin.poll(0)
+        self._client.poll(0)
 
     def close(self) -> None:
         self._client.purge()

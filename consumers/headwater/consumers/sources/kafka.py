@@ -25,6 +25,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from headwater.consumers.sources.api import CLOCKS, END_SECONDS, Batch, Hole, Taken
+from headwater.consumers.sources.lines import Lines, Once
 from headwater.errors import ConfigurationError, HeadwaterError, TransientError
 from headwater.events.clock import wall_micros
 from headwater.events.health import GapReason
@@ -57,6 +58,7 @@ class KafkaSource:
         self._name = topic
         self._stored = stored
         self._trouble = ""
+        self._heard_of = Once()
         self.away: str | None = None
         """Why nothing can come; None as long as something can. A client is told of no broker that it has lost, only
         that it has lost all."""
@@ -67,10 +69,11 @@ class KafkaSource:
             **_FIXED,
             "group.id": group,
             "error_cb": self._heard,
+            "logger": Lines(),
         }
         if told.get("group.protocol") == "consumer":  # brokers assign there
             told.pop("partition.assignment.strategy")
-        asked: dict[str, Any] = {**settings, "error_cb": self._heard}
+        asked: dict[str, Any] = {**settings, "error_cb": self._heard, "logger": Lines()}
         try:
             self._client = Consumer(told)
             self._admin = AdminClient(asked)
@@ -102,6 +105,7 @@ class KafkaSource:
         return self._topic
 
     def poll(self, most: int, timeout: float) -> Batch:
+        self._admin.poll(0)  # what it has to say
         messages = self._messages(most, timeout)
         records = tuple(map(self._taken, messages))
         self._look_for_holes(records)
@@ -303,8 +307,8 @@ class KafkaSource:
         """Why nothing comes is told here only."""
         if error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - its name
             self.away = f"{self._name}: no broker answers"
-        if error.str() != self._trouble:
-            self._trouble = error.str()
+        self._trouble = error.str()
+        if self._heard_of.is_new(self._trouble):
             _LOG.warning("Kafka: %s", self._trouble)
 
     def _explained(self, error: KafkaError) -> str:

@@ -40,6 +40,10 @@ class Sender(Protocol):
         """All of them are there when this comes back. A HeadwaterError otherwise: none of them has to be."""
         ...
 
+    def idle(self) -> None:
+        """Now and then, between two sendings."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -89,6 +93,8 @@ class Mirror:
                 wait = min(2 * wait, _LONGEST_WAIT) if words else _LOOK_SECONDS
             if is_last:
                 break
+            if self._sender is not None:
+                self._sender.idle()
             self._stop.wait(wait)
             idle += wait
         if self._sender is not None:
