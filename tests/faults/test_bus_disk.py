@@ -140,6 +140,7 @@ def tell_beyond_the_limit(bus: Bus, quick: int = 0) -> list[Event]:
     return told
 
 
+@pytest.mark.slow
 def test_at_the_limit_each_listener_is_told_what_it_missed(tmp_path: Path) -> None:
     """The Gap of one is an event too: with it the limit may be passed once more before the other is made, which misses
     more then."""

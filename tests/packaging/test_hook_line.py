@@ -15,6 +15,7 @@ LINE = ROOT / "listeners/headwater/listeners/hook.pth"
 IS_WATCHING = "import sys; print([type(each).__module__ for each in sys.meta_path].count('headwater.listeners.hook'))"
 
 
+@pytest.mark.slow
 def test_the_wheel_has_the_line_at_its_top(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         assert archive.read("headwater.pth").decode() == LINE.read_text()

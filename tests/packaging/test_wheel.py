@@ -56,6 +56,7 @@ def metadata(wheel: Path) -> email.message.Message:
         return HeaderParser().parsestr(archive.read(name).decode())
 
 
+@pytest.mark.slow
 def test_the_wheel_has_every_file_of_the_tree_and_no_other(names: set[str]) -> None:
     assert {name for name in names if ".dist-info/" not in name} == tree_files() - {HOOK_SOURCE} | {HOOK_LINE}
 

@@ -34,6 +34,7 @@ def test_the_watch_ends_what_has_no_end() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 64])
+@pytest.mark.slow
 def test_the_watch_sees_what_takes_too_much(size: int) -> None:
     """In a process of its own: this one may have had more before."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:

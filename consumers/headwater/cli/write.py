@@ -57,12 +57,18 @@ def main(arguments: Sequence[str], output: Output) -> int:
         raise ConfigurationError("where from? Name the bus by --from kafka://HOST:PORT or --from log:DIR")
     check_pipeline(given)
     handler = logs.begin(given.log_format, given.log_level)
+    status = Exit.DONE.value
     try:
-        figures = _written(given) if given.lineage_meta == JDBC else _called(given)
+        if given.processes > 1:
+            from headwater.cli.several import together  # noqa: PLC0415
+
+            status, figures = together(arguments, given)
+        else:
+            figures = _written(given) if given.lineage_meta == JDBC else _called(given)
     finally:
         logs.end(handler)
     output.record("Written", figures)
-    return Exit.DONE
+    return status
 
 
 def _flags(arguments: Sequence[str]) -> ConfiguredFlags:
@@ -74,6 +80,7 @@ def _flags(arguments: Sequence[str]) -> ConfiguredFlags:
     parser.flags("store-option", pair, "an option of such an implementation", "KEY=VALUE")
     parser.flag("from", _place, None, "the bus: kafka://HOST:PORT[,HOST:PORT…][/TOPIC] or log:DIR", "BUS")
     parser.flag("group", str, _GROUP, "the consumer group; its writers share the work", "NAME")
+    parser.flag("processes", _count, "1", "so many writers of the group: each keeps one core busy at most", "N")
     add_pipeline(parser)
     parser.flag("batch", _count, "5000", "at most so many events in a transaction", "N")
     parser.flag("most-invalid", _number, "100", "end where so many events in a row can't become rows; 0 never", "N")

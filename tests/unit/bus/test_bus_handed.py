@@ -88,6 +88,7 @@ def test_what_is_not_delivered_is_handed_over_and_taken_up_elsewhere(tmp_path: P
     assert left_on(tmp_path / "pod2") == []
 
 
+@pytest.mark.slow
 def test_whatever_fails_when_it_is_handed_over_nothing_is_lost(tmp_path: Path) -> None:
     """At each call once: what was told is then on one side or on both, and comes from there."""
     counting = FailingAt(10**9)

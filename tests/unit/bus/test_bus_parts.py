@@ -126,6 +126,7 @@ def test_the_executor_cancels_what_waits() -> None:
     assert waiting.cancelled()
 
 
+@pytest.mark.slow
 def test_a_process_ends_though_a_task_of_the_executor_does_not() -> None:
     program = (
         "import threading; from headwater.listeners.bus.executor import DaemonExecutor; began = threading.Event();"
@@ -150,6 +151,7 @@ def test_handing_over_is_whole_or_not_at_all(tmp_path: Path) -> None:
     assert names == {"spool.json", f"{0:020}.segment", "cursors/a.position0"}
 
 
+@pytest.mark.slow
 def test_the_bus_needs_no_spark() -> None:
     program = "import sys, headwater.listeners.bus; print('pyspark' in sys.modules or 'py4j' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)

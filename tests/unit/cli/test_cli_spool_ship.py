@@ -78,6 +78,7 @@ def test_the_drivers_own_properties_file(tmp_path: Path) -> None:
     assert set(firsts([record for each in made for record in each.records])) == {*ids(told), *ids(also)}
 
 
+@pytest.mark.slow
 def test_a_target_that_is_away_is_told_and_nothing_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spool, told = left_in(tmp_path)
     SCRIPTS["mine"] = lambda _: Away()
@@ -96,6 +97,7 @@ def test_a_target_that_is_away_is_told_and_nothing_is_lost(tmp_path: Path, capsy
     assert not spool.exists()
 
 
+@pytest.mark.slow
 def test_one_that_cannot_be_made_now_is_not_waited_for_for_ever(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,6 +50,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> dict[str, list[dict[str, Any]]]:
     return {each["title"].split()[0]: each["rows"] for each in documents}
 
 
+@pytest.mark.slow
 def test_a_driver_that_runs_and_what_it_left_when_it_was_killed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

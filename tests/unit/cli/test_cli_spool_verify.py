@@ -173,6 +173,7 @@ def test_what_stands_beside_the_records(spool: Path, capsys: pytest.CaptureFixtu
     assert words in found["what"]
 
 
+@pytest.mark.slow
 def test_a_live_driver_is_not_disturbed_and_not_misjudged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is read a hundred times while it is written to, cut and its limit is reached."""
     keys = {"spool.max.bytes": str(64 * 1024)}

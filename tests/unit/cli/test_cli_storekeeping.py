@@ -31,6 +31,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "store.db"
 
 
+@pytest.mark.slow
 def test_from_nothing_to_a_store(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.touch()
     assert run("status") == Exit.FAILED
@@ -48,6 +49,7 @@ def test_from_nothing_to_a_store(file: Path, capsys: pytest.CaptureFixture[str])
     assert run("migrate") == run("upkeep") == Exit.DONE
 
 
+@pytest.mark.slow
 def test_how_large_it_is(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [row for event in EXAMPLES for row in changes(event)]
     with open_store(str(file)) as store, store.engine.begin() as connection:

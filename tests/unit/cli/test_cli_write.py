@@ -145,6 +145,18 @@ def test_a_variable_that_no_flag_has_is_told(
             ["--from", "log:{tmp}/log", "--store", "{tmp}/x.db", "--pipeline", "coordinated"],
             "SQLite lets one connection write at a time",
         ),
+        (
+            ["--from", "log:{tmp}/log", "--store", "jdbc:postgresql://h/d", "--processes", "2"],
+            "one process reads a local log",
+        ),
+        (
+            ["--from", "kafka://127.0.0.1:1", "--store", "sqlite:///{tmp}/x.db", "--processes", "2"],
+            "SQLite lets one process write at a time",
+        ),
+        (
+            ["--from", "kafka://h:1", "--store", "jdbc:postgresql://h/d", "--processes", "2", "--health", "h:65535"],
+            "name a lower one",
+        ),
     ],
 )
 def test_what_is_missing_is_told_by_its_own_exit_code(

@@ -437,6 +437,7 @@ class TestOfALog:
             journal.close()
         return [read_from(journal.directory) for journal in journals]
 
+    @pytest.mark.slow
     def test_partitions_without_a_writer_are_compacted_to_their_end(self, log: LocalLog) -> None:
         records = self.left_by(log, 3, 500)
         with log.writer() as busy:

@@ -93,6 +93,7 @@ def test_wrong_options_name_themselves(changes: dict[str, object], word: str) ->
         JournalOptions(**changes)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     with Journal.open(tmp_path, PLAIN):
         with pytest.raises(LockedError, match=f"process {os.getpid()}") as told:

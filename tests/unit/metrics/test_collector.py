@@ -120,6 +120,7 @@ def test_what_comes_again_is_acknowledged_once(tmp_path: Path) -> None:
     assert scraped("listener_errors_total", listener="twice", cause="TransientError") == 3
 
 
+@pytest.mark.slow
 def test_trouble_shows_by_its_cause(tmp_path: Path) -> None:
     def make(context: ListenerContext) -> Holding:
         context.trouble("transport", 'no route to "broker"\n')

@@ -172,6 +172,7 @@ def test_a_forked_child_does_not_keep_the_port(tmp_path: Path) -> None:
                 os.close(end)
 
 
+@pytest.mark.slow
 def test_a_hung_file_system_does_not_hold_up_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     may_go_on = threading.Event()
     monkeypatch.setattr(exposing.Exposure, "_write", lambda *_: may_go_on.wait(3 * PATIENCE))

@@ -115,6 +115,7 @@ def test_what_the_encoding_lacks_is_escaped(monkeypatch: pytest.MonkeyPatch) -> 
         assert rb"\u2190 lake.sales.orders" in end.read()
 
 
+@pytest.mark.slow
 def test_an_interpreter_ends_though_nobody_reads() -> None:
     """Its standard error is a pipe that nobody ever empties, and the driver must not hang or crash on it."""
     program = (

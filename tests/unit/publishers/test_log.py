@@ -195,6 +195,7 @@ def test_limits_hold_in_partitions_that_nobody_writes_to_any_more(log: Log) -> N
     third.close(10)
 
 
+@pytest.mark.slow
 def test_limits_are_those_of_the_configuration(log: Log) -> None:
     listener = log.listener(max_bytes="64k", fsync="always")
     for position in range(1, 600):
@@ -331,6 +332,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("fsync", ["none", "interval", "always"])
+@pytest.mark.slow
 def test_what_was_answered_survives_kill_9(log: Log, fsync: str) -> None:
     """The next listener is handed all again, as where the cursor had not moved yet: then everything is there."""
     command = [sys.executable, "-c", VICTIM, str(log.directory), fsync]

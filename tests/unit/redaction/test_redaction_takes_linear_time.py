@@ -33,6 +33,7 @@ def seconds(function: Callable[[str], object], unit: str, length: int) -> float:
 
 
 @pytest.mark.parametrize("function", QUICK)
+@pytest.mark.slow
 def test_no_text_is_slow(function: Callable[[str], object]) -> None:
     """At these lengths linear time is under a tenth of the limit, and anything worse is over it."""
     slow = {unit: spent for unit in HOSTILE if (spent := seconds(function, unit, QUICK[function])) > 1}

@@ -121,6 +121,7 @@ def test_a_new_type_brings_its_lengths(new: str, metadata: str) -> None:
     assert columns_from_schema_json(schema_json((changed,))) == (changed,)
 
 
+@pytest.mark.slow
 def test_a_wide_schema_is_read_and_written() -> None:
     fields = [{"name": f"column {n}", "type": STRUCT, "nullable": True, "metadata": {"n": n}} for n in range(2_000)]
     schema = {"type": "struct", "fields": fields}
