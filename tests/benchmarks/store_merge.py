@@ -28,7 +28,7 @@ from headwater.lineage.bulk.packing import Packed, piles
 from headwater.lineage.entities import DataLineage, TableLineage
 from headwater.lineage.law import changes
 from headwater.lineage.meta import DatabaseLineageMeta
-from headwater.lineage.rows import Row
+from headwater.lineage.rows import KINDS, Keep, Row
 from headwater.lineage.sql import digest_of
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import COMMITTED
@@ -45,13 +45,10 @@ _HELD = (
     "deleted = greatest({t}.deleted, excluded.deleted)"
 )
 _NEWS = "excluded.first < {t}.first OR excluded.last > {t}.last OR excluded.deleted > {t}.deleted"
-_GROUPS: Final = {
-    "commits": "parent_namespace parent_job run fingerprint batch_id statement at application user_name operation",
-    "reads": "format tag candidates main row_count byte_count",
-    "writes": "parent_snapshot schema_id commit_kind replaced made_from format candidates main row_count byte_count",
-    "lives": "format",
-}
-_STAMPS: Final = {"commits": "facts_stamp", "reads": "facts_stamp", "writes": "facts_stamp", "lives": "stored_stamp"}
+
+
+_NEWER: Final = "excluded.{s} > {t}.{s}"
+_OLDER: Final = "length(excluded.{s}) > 0 AND (length({t}.{s}) = 0 OR excluded.{s} < {t}.{s})"
 
 
 class Bare:
@@ -90,17 +87,19 @@ class Bare:
     def _statement(self, name: str) -> str:
         columns = [column for column, _ in self._columns[name]]
         names = ", ".join(columns)
-        key = "id, barrier" if name in {"commits", "reads", "writes"} else "id"
+        kind = next(each for each in KINDS if each.name == name)
+        key = "id, barrier" if kind.partition else "id"
         insert = f"INSERT INTO {name} SELECT {names} FROM bare_{name} ORDER BY id ON CONFLICT ({key}) DO"
-        if "first" not in columns:
+        if "first" not in columns and not kind.groups and not kind.bits:
             return f"{insert} NOTHING"
-        changes_, news = [_HELD.format(t=name)], [_NEWS.format(t=name)]
-        if name in _GROUPS:
-            wins = f"excluded.{_STAMPS[name]} > {name}.{_STAMPS[name]}"
-            told = (*_GROUPS[name].split(), _STAMPS[name])
+        changes_, news = ([_HELD.format(t=name)], [_NEWS.format(t=name)]) if "first" in columns else ([], [])
+        for group in kind.groups:
+            stamp = f"{group.name}_stamp"
+            told = (*(each.name for each in group.columns), stamp)
+            wins = (_NEWER if group.keep is Keep.NEWEST else _OLDER).format(t=name, s=stamp)
             changes_ += [f"{each} = CASE WHEN {wins} THEN excluded.{each} ELSE {name}.{each} END" for each in told]
             news.append(wins)
-        if "bits" in columns:
+        if kind.bits:
             changes_.append(f"bits = {name}.bits | excluded.bits")
             news.append(f"{name}.bits | excluded.bits <> {name}.bits")
         return f"{insert} UPDATE SET {', '.join(changes_)} WHERE {' OR '.join(news)}"

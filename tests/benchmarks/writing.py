@@ -1,7 +1,9 @@
 """From Kafka into PostgreSQL by one writer: python -m tests.benchmarks.writing [events]
 
 The broker, the database, the writer and what times them share this machine. Beside the rate of the whole path stand its
-parts by themselves: what decoding and making rows takes, and what merging those rows takes that were made before.
+parts by themselves: what decoding and making rows takes, what merging those rows takes that were made before, and what
+COPY and statements written by hand take for the same rows. From the first events of each job and shape it learns, which
+takes longer: so there are many of them.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -24,12 +28,15 @@ from headwater.consumers.writer.plain import PlainPipeline
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import Partition, Work
-from headwater.lineage.store import open_store
+from headwater.lineage.bulk.packing import piles
+from headwater.lineage.sql import digest_of
+from headwater.lineage.store import Store, open_store
 from tests.benchmarks.mixture import events
+from tests.benchmarks.store_merge import Bare, emptied
 
-EVENTS = 60_000
+EVENTS = 200_000
 AT_ONCE = 5_000
-PARTITIONS = 3
+PARTITIONS = 4
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -48,7 +55,7 @@ def produce(address: str, topic: str, data: list[bytes]) -> None:
     assert client.flush(120) == 0
 
 
-def whole(address: str, url: str, data: list[bytes]) -> float:
+def whole(address: str, url: str, data: list[bytes], processes: int = 1) -> float:
     """By the command itself, from its start to its end: what it takes to begin is measured with nothing to do."""
     full, empty = f"full-{uuid.uuid4()}", f"empty-{uuid.uuid4()}"
     produce(address, full, data)
@@ -56,6 +63,7 @@ def whole(address: str, url: str, data: list[bytes]) -> float:
 
     def written(topic: str) -> None:
         command = [sys.executable, "-m", "headwater.cli", "write", "--until-end", "--batch", str(AT_ONCE)]
+        command += ["--processes", str(processes)]
         bus = f"kafka://{address}/{topic}"
         subprocess.run([*command, "--from", bus, "--store", url, "--group", topic], check=True, capture_output=True)
 
@@ -74,8 +82,17 @@ def into_sqlite(data: list[bytes]) -> float:
         return seconds(lambda: subprocess.run([*command, *place_of], check=True, capture_output=True))
 
 
-def parts(url: str, data: list[bytes]) -> tuple[float, float, int]:
-    """Making rows, and merging them."""
+class Parts(NamedTuple):
+    """Seconds that each took by itself."""
+
+    making: float
+    merging: float
+    bare: float
+    rows: int
+
+
+def parts(url: str, data: list[bytes]) -> Parts:
+    """Making rows, merging them, and the same rows merged by COPY and statements written by hand."""
     with open_store(url) as store:
         pipeline = PlainPipeline(store.bulk, "g", "kafka", "t")
         where = Partition("c", "t", 0)
@@ -83,8 +100,22 @@ def parts(url: str, data: list[bytes]) -> tuple[float, float, int]:
         batches = [Batch(tuple(taken[at : at + AT_ONCE])) for at in range(0, len(taken), AT_ONCE)]
         prepared: list[Work] = []
         making = seconds(lambda: prepared.extend(Work(pipeline.prepare(each).rows) for each in batches))
+        packed = [{pile.kind.name: pile.ordered() for pile in piles(each.rows)} for each in prepared]
         merging = seconds(lambda: [store.bulk.merge(each) for each in prepared])
-        return making, merging, sum(len(each.rows) for each in prepared)
+        digest = digest_in(store)
+        emptied(store)
+        bare = Bare(store.engine)
+        bare.prepare(packed)
+        by_hand = sum(seconds(partial(bare.merge, each)) for each in packed)
+        bare.close()
+        if digest_in(store) != digest:
+            raise SystemExit("the two ways don't end in the same rows: their times mean nothing")
+        return Parts(making, merging, by_hand, sum(len(each.rows) for each in prepared))
+
+
+def digest_in(store: Store) -> str:
+    with store.engine.connect() as connection:
+        return digest_of(connection)
 
 
 def main(count: int) -> None:
@@ -95,17 +126,21 @@ def main(count: int) -> None:
     fresh = [codec.encode(each) for each in events(count // 4, seed=8, shapes=0)]
     print(f"{count} events, {sum(map(len, data)) // count} bytes each, {AT_ONCE} in a transaction")
     with local.kafka() as kafka, local.postgres(durable=False) as postgres:
-        making, merging, rows = parts(postgres.address, [codec.encode(each) for each in events(count, seed=9)])
-        print(f"making rows            {count / making:>10,.0f} events/s  {1e6 * making / count:>7.1f} us each")
-        print(
-            f"merging them           {count / merging:>10,.0f} events/s  {rows / merging:>10,.0f} rows/s  {rows} rows"
-        )
-        took = whole(kafka.address, postgres.address, data)
-        print(f"Kafka to PostgreSQL    {count / took:>10,.0f} events/s  {merging / took:>10.2f} of merging alone")
+        alone = parts(postgres.address, [codec.encode(each) for each in events(count, seed=9)])
+        say("making rows", count, alone.making)
+        say("merging them", count, alone.merging, f"{alone.rows / alone.merging:,.0f} rows/s")
+        say("the same by hand", count, alone.bare, f"{alone.rows / alone.bare:,.0f} rows/s, COPY and merge")
+        for processes in (1, 2):
+            took = whole(kafka.address, postgres.address, data, processes)
+            say(f"Kafka to PostgreSQL, {processes}", count, took, f"{alone.bare / took:.2f} of by hand")
         took = whole(kafka.address, postgres.address, fresh)
-        print(f"every shape new        {len(fresh) / took:>10,.0f} events/s")
+        say("every shape new", len(fresh), took)
     took = into_sqlite(data[: count // 3])
-    print(f"log to SQLite          {count // 3 / took:>10,.0f} events/s, its start included")
+    say("log to SQLite", count // 3, took, "its start included")
+
+
+def say(what: str, count: int, took: float, more: str = "") -> None:
+    print(f"{what:<24}{count / took:>10,.0f} events/s{1e6 * took / count:>9.1f} us each   {more}", flush=True)
 
 
 if __name__ == "__main__":
