@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.events import Committed, Event, JobLineage, Part
+from headwater.events import Committed, Event, JobLineage, JobName, Part, TableName
 from headwater.events.avro import Codec, DecodeError
 from headwater.lineage.law import State, changes
 from headwater.lineage.quick import Gathering
@@ -63,11 +63,13 @@ def alike(draw: st.DrawFn) -> Event:
                 "parent": draw(NUMBERS),
                 "rows": draw(st.none() | st.integers(0, 2**63 - 1)),
                 "made_from": draw(made),
+                "table": draw(st.sampled_from([each.table, TableName(catalog="%", database="%d", table="%%b")])),
                 "candidates": draw(st.sampled_from([(), (4, 5)])),
             }
-            for _ in outputs
+            for each in outputs
         ]
         update["outputs"] = tuple(each.model_copy(update=new) for each, new in zip(outputs, changed, strict=True))
+        update["job"] = draw(st.sampled_from([event.job, event.job, JobName(name="10%d of %b %%")]))
         update["barrier"] = draw(st.integers(1, 3) | st.integers(-(2**63), 2**63 - 1))
         update["statement"] = draw(NUMBERS)
         update["application"] = draw(st.sampled_from(["", "app", "\0é"]))

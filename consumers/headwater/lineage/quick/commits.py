@@ -36,6 +36,10 @@ _EDGE: Final = encoded((t.EDGE.name,))
 _COUNTS: Final = ("rows", "bytes")
 _COMMIT: Final = 2
 """The columns that name a commit, at the beginning of what it read or wrote."""
+_NUMBER: Final = b"i%d;"
+_NAMED: Final = b"b%d:%%b%b" % (HASH_BYTES, _NUMBER)
+_WHOSE: Final = b"%bb%d:%%b" % (_NUMBER, HASH_BYTES)
+"""Sixteen bytes and a number, and the other way round, as `values.encoded` writes them, in a format."""
 Picked: TypeAlias = "Callable[[Sequence[Any]], tuple[Any, ...]]"
 
 
@@ -52,38 +56,63 @@ class _Whose(NamedTuple):
 
     barrier: int
     commit: bytes
-    named: bytes
-    """Of both, as they stand in what is hashed."""
     span: Span
     stamp: bytes
 
 
 class Paths:
-    """Some fields of a mould, two at least: `picked` gives their values."""
+    """Some fields of a mould, two at least: `picked` gives their values, None for what isn't there."""
 
     def __init__(self, at: Learned, paths: Sequence[Path]) -> None:
-        self.paths = paths
-        self.picked: Picked = itemgetter(*(at.place(*each) for each in paths))
+        self.places = [at.place(*each) for each in paths]
+        self.picked: Picked = itemgetter(*self.places)
+        self.present = [place for place in self.places if place >= 0]
+        self.has_texts = not at.texts.isdisjoint(self.present)
 
 
 class _Place:
-    """An input or an output: what is the same in each commit, and where the other values are."""
+    """An input or an output: what is the same in each commit, and where the other values are.
 
-    __slots__ = ("_beginning", "_end", "_end_bytes", "_kind", "_middle", "_middle_bytes", "_numbers", "counts")
+    Which fields are there is the same in each too, so what is hashed is one format of numbers, but for texts.
+    """
 
-    def __init__(self, kind: Kind, key: tuple[Value, ...], numbers: Paths, counts: Picked) -> None:
+    __slots__ = ("_end", "_format", "_kind", "_middle", "_numbers", "_present", "_rest", "counted", "counts")
+
+    def __init__(self, kind: Kind, key: tuple[Value, ...], numbers: Paths, counts: Paths) -> None:
         self._kind = kind
-        self._beginning = encoded((kind.name,))
-        self._middle, self._end = key[_COMMIT : len(key) - 1 - len(numbers.paths)], key[-1:]
-        self._middle_bytes, self._end_bytes = encoded(self._middle), encoded(self._end)
+        self._middle, self._end = key[_COMMIT : len(key) - 1 - len(numbers.places)], key[-1:]
         self._numbers = numbers.picked
-        self.counts = counts
+        self._present = _picked(numbers.present)
+        beginning = _escaped(encoded((kind.name,))) + _WHOSE + _escaped(encoded(self._middle))
+        self._rest = encoded(self._end) if numbers.has_texts else None
+        if numbers.has_texts:
+            self._format = beginning
+        else:
+            told = b"".join(_NUMBER if place >= 0 else encoded((None,)) for place in numbers.places)
+            self._format = beginning + told + _escaped(encoded(self._end))
+        self.counts, self.counted = counts.picked, counts.present
 
     def row(self, values: Sequence[Value], whose: _Whose, told: Told) -> Row:
-        numbers = tuple([clean(each) if isinstance(each, str) else each for each in self._numbers(values)])
-        named = b"".join((self._beginning, whose.named, self._middle_bytes, encoded(numbers), self._end_bytes))
+        numbers = self._numbers(values)
+        if self._rest is None:
+            named = self._format % (whose.barrier, whose.commit, *self._present(values))
+        else:
+            numbers = tuple([clean(each) if isinstance(each, str) else each for each in numbers])
+            named = self._format % whose[:_COMMIT] + encoded(numbers) + self._rest
         key = (whose.barrier, whose.commit, *self._middle, *numbers, *self._end)
         return Row(self._kind, blake2b(named, digest_size=HASH_BYTES).digest(), key, (), whose.span, (told,))
+
+
+def _picked(places: Sequence[int]) -> Picked:
+    """A tuple, of however many."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda values: tuple([values[place] for place in places])
+
+
+def _escaped(data: bytes) -> bytes:
+    """As it stands in a format."""
+    return data.replace(b"%", b"%%")
 
 
 class _Source(_Place):
@@ -93,7 +122,7 @@ class _Source(_Place):
         mine = ("inputs", number)
         named: list[Path] = [("snapshot",), ("version",), ("since", "snapshot"), ("since", "version")]
         numbers = Paths(at, [(*mine, *each) for each in named])
-        counts = Paths(at, [(*mine, each) for each in _COUNTS]).picked
+        counts = Paths(at, [(*mine, each) for each in _COUNTS])
         super().__init__(t.READ, law.read_key((0, b""), source), numbers, counts)
         self._facts = law.read_facts(source)[: -len(_COUNTS)]
 
@@ -107,7 +136,7 @@ class _Sink(_Place):
     def __init__(self, number: int, output: Output, count: int, at: Learned) -> None:
         mine = ("outputs", number)
         numbers = Paths(at, [(*mine, each) for each in ("snapshot", "version")])
-        counts = Paths(at, [(*mine, each) for each in _COUNTS]).picked
+        counts = Paths(at, [(*mine, each) for each in _COUNTS])
         super().__init__(t.WRITE, law.write_key((0, b""), output), numbers, counts)
         made = output.made_from
         is_all = made is not None and len(set(made)) == count
@@ -124,24 +153,22 @@ class _Sink(_Place):
 class _Mould:
     """Commits of one job that read and write the same tables."""
 
-    __slots__ = ("barrier", "batch", "facts", "incarnation", "job", "name", "run", "sinks", "sources", "telling")
+    __slots__ = ("_counted", "_format", "barrier", "facts", "incarnation", "job", "run", "sinks", "sources", "telling")
 
     def __init__(self, event: Committed, at: Learned) -> None:
         self.telling = Telling(changes(event))
         self.job, self.run, self.barrier = job_of(event.job), at.place("run"), at.place("barrier")
-        self.incarnation, self.batch = at.place("incarnation"), at.place("batch_id")
-        self.name = encoded((t.COMMIT.name, *self.job))
+        self.incarnation = at.place("incarnation")
+        self._format = _escaped(encoded((t.COMMIT.name, *self.job))) + _NAMED
         self.sources = [_Source(number, each, at) for number, each in enumerate(event.inputs)]
         self.sinks = [_Sink(number, each, len(event.inputs), at) for number, each in enumerate(event.outputs)]
         self.facts = _facts(event, at)
+        counts = [at.place("batch_id"), *(each for place in (*self.sources, *self.sinks) for each in place.counted)]
+        self._counted = _picked([place for place in counts if place >= 0])
 
     def is_sound(self, values: Sequence[Any]) -> bool:
         """What models check of numbers."""
-        batch = values[self.batch]
-        if batch is not None and batch < 0:
-            return False
-        counts = (count for place in (*self.sources, *self.sinks) for count in place.counts(values))
-        return all(count is None or count >= 0 for count in counts)
+        return min(self._counted(values), default=0) >= 0
 
     def rows(self, values: Sequence[Any], time: int, stamp: bytes) -> Iterator[Row]:
         """But for those that are told again."""
@@ -149,8 +176,8 @@ class _Mould:
         if incarnation is None:
             incarnation = values[_PRODUCER]
         key = (*self.job, incarnation, barrier)
-        commit = blake2b(self.name + encoded((incarnation, barrier)), digest_size=HASH_BYTES).digest()
-        whose = _Whose(barrier, commit, encoded((barrier, commit)), Span(time, time), stamp)
+        commit = blake2b(self._format % (incarnation, barrier), digest_size=HASH_BYTES).digest()
+        whose = _Whose(barrier, commit, Span(time, time), stamp)
         yield Row(t.COMMIT, commit, key, (), whose.span, (Told(stamp, self.facts(values, time)),))
         reads = [source.read(values, whose) for source in self.sources]
         yield from reads

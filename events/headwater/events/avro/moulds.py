@@ -45,6 +45,8 @@ class Learned:
     """Where the values of an event's mould stand."""
 
     places: dict[Path, int]
+    texts: frozenset[int]
+    """The places of texts; in all others are numbers, or bytes."""
 
     def place(self, *path: str | int) -> int:
         """Of a field that isn't there, the place of None."""
@@ -92,7 +94,8 @@ class Moulds(Generic[T]):
         knot = self._root
         for piece, hole in cut.pieces:
             knot = knot.grown(piece, hole)
-        return Learned({path: number for number, path in enumerate(cut.paths)}), knot
+        texts = (number for number, (_, hole) in enumerate(cut.pieces) if hole == _TEXT)
+        return Learned({path: number for number, path in enumerate(cut.paths)}, frozenset(texts)), knot
 
     def keep(self, knot: Knot[T], what: T) -> None:
         self._count += knot.what is None
