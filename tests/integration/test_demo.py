@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,36 @@ class Demo:
         """What somebody read who read the table then."""
         return [each for each in self.snapshots(table) if self.made(table, each) <= moment][-1]
 
+    def operation(self, table: str, snapshot: int) -> str:
+        """What Iceberg calls what was done, APPEND or OVERWRITE."""
+        of = next(each for each in self.metadata(table)["snapshots"] if each["snapshot-id"] == snapshot)
+        return str(of["summary"]["operation"]).upper()
+
+    def defined(self, table: str) -> list[datetime]:
+        """When the table was made, and when it got each of its later schemas."""
+        folder = self.place / "warehouse" / Path(*table.split(".")[1:]) / "metadata"
+        files = sorted(folder.glob("v*.metadata.json"), key=lambda each: int(re.sub(r"\D", "", each.name)))
+        states = [json.loads(each.read_text()) for each in files]
+        first_of = {state["current-schema-id"]: state["last-updated-ms"] for state in reversed(states)}
+        return [datetime.fromtimestamp(each / 1000, timezone.utc) for each in sorted(first_of.values())]
+
+    def told(self, title: str) -> list[str]:
+        """What stands below a title in the terminal."""
+        (chapter,) = [each for each in self.out.split("\n\n") if title in each.splitlines()[0]]
+        return chapter.splitlines()[1:]
+
+    def rows(self, chapter: str) -> list[list[str]]:
+        """The cells of a chapter's tables, without their heads."""
+        rows: list[list[str]] = []
+        within = ""
+        for each in self.page.elements:
+            within = each.attributes["id"] if each.tag == "section" else within
+            if within == chapter and each.tag == "tr":
+                rows.append([])
+            elif within == chapter and each.tag == "td":
+                rows[-1].append(each.text)
+        return [row for row in rows if row]
+
     def chapter(self, name: str) -> str:
         return next(each.text for each in self.page.of("section") if each.attributes["id"] == name)
 
@@ -71,6 +101,15 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 def label(words: str) -> str:
     """Of what is said of a box or row, its name."""
     return re.split(r": |\. ", words)[0]
+
+
+def short(table: str, snapshot: int) -> str:
+    return f"{table.rpartition('.')[2]}@…{str(snapshot)[-5:]}"
+
+
+def near(text: str, moment: datetime) -> bool:
+    """A driver tells of it when it is done, which may take a machine that stands still a while."""
+    return abs((datetime.fromisoformat(text.replace("Z", "+00:00")) - moment).total_seconds()) < 60
 
 
 def batches(demo: Demo) -> list[tuple[str, int]]:
@@ -106,6 +145,28 @@ def test_the_chain_is_what_the_metadata_and_the_checkpoint_say(demo: Demo) -> No
     expected |= {(f"{DETAILS}@{in_top10}", f"{TOP10}@{top10}"), (f"{PRODUCTS}@{product}", f"{TOP10}@{top10}")}
     expected |= {(f"{DETAILS}@{in_revenue}", f"{REVENUE}@{revenue}")}
     assert {(label(one), label(other)) for one, other in demo.page.wires("s")} == expected
+    rows = demo.rows("snapshots")
+    assert {(source, target) for _, target, _, source in rows} == {
+        (source, target) for source, target in expected if (source + target).count(DETAILS) != 2
+    }
+    writers = {DETAILS: "order_details", TOP10: f"daily_report.{TOP10}", REVENUE: f"daily_report.{REVENUE}"}
+    for at, target, how, _ in rows:
+        table, snapshot = target.split("@")
+        assert how == f"{demo.operation(table, int(snapshot))} by {writers[table]}"
+        assert near(at, demo.made(table, int(snapshot)))
+
+
+def test_what_both_hold_is_counted(demo: Demo) -> None:
+    (_, second), (_, third) = batches(demo)[1:]
+    (top10,), (_, revenue) = demo.snapshots(TOP10), demo.snapshots(REVENUE)
+    of_both = (
+        f"{short(TOP10, top10)} was made from {short(DETAILS, second)}, which holds 2 commits of orders; "
+        f"{short(REVENUE, revenue)} from {short(DETAILS, third)}, which holds 3."
+    )
+    assert of_both in demo.chapter("snapshots")
+    assert of_both in demo.out
+    tiles = [each.text for each in demo.page.of("a") if each.attributes["href"] == "#snapshots"]
+    assert tiles == ["top10 holds2 commits of ordersrevenue_today holds 3: the two don't fit"]
 
 
 def test_what_top10_lacks_is_marked(demo: Demo) -> None:
@@ -137,6 +198,8 @@ def test_tables_and_jobs(demo: Demo) -> None:
     assert {one for one, other in wires if other == f"{report}.{REVENUE}"} == {DETAILS}
     failed = [each.attributes["aria-label"] for each in demo.page.of("g", "job", "bad")]
     assert [label(each) for each in failed] == [f"{report}.{TOP10}"]
+    left = [each.attributes["aria-label"] for each in demo.page.of("g", "table", "bad")]
+    assert [label(each).split(":")[0] for each in left] == [TOP10]
 
 
 def test_what_a_change_of_the_price_breaks(demo: Demo) -> None:
@@ -146,6 +209,17 @@ def test_what_a_change_of_the_price_breaks(demo: Demo) -> None:
         (f"{DETAILS}.amount", f"{REVENUE}.revenue"),
         (f"{DETAILS}.amount", f"{TOP10}.revenue"),
     }
+    assert demo.rows("price") == [
+        [f"{DETAILS}.amount", "transformation", f"{ORDERS}.price", "order_details"],
+        [f"{REVENUE}.revenue", "aggregation", f"{DETAILS}.amount", f"daily_report.{REVENUE}"],
+        [f"{TOP10}.revenue", "aggregation", f"{DETAILS}.amount", f"daily_report.{TOP10}"],
+    ]
+    assert demo.told("What a change of lake.ods.orders.price breaks") == [
+        f"  {ORDERS}.price",
+        f"  └─ {DETAILS}.amount (transformation)  by order_details",
+        f"     ├─ {REVENUE}.revenue (aggregation)  by daily_report.{REVENUE}",
+        f"     └─ {TOP10}.revenue (aggregation)  by daily_report.{TOP10}",
+    ]
     assert "3 columns in 3 tables are computed from it, by daily_report and order_details" in demo.chapter("price")
 
 
@@ -157,6 +231,43 @@ def test_the_failure_is_spark_s(demo: Demo) -> None:
     assert "It had written revenue_today; top10 was left as it was." in chapter
     assert "renamed column category to department" in chapter
     assert chapter.count("FAILED") == 1
+
+
+def test_the_runs_are_the_acts(demo: Demo) -> None:
+    """By hand, from the scripts; each began before what it committed, and ended behind that."""
+    rows = demo.rows("failure")
+    assert [(job, kind, status) for _, job, kind, _, status in rows] == [
+        ("shop", "batch", "ENDED"),
+        ("details", "batch", "ENDED"),
+        ("order_details", "streaming", "FINISHED"),
+        ("daily_report", "batch", "ENDED"),
+        ("shop", "batch", "ENDED"),
+        ("details", "batch", "ENDED"),
+        ("order_details", "streaming", "FINISHED"),
+        ("daily_report", "batch", "FAILED"),
+    ]
+    orders, details, revenue = (demo.snapshots(each) for each in (ORDERS, DETAILS, REVENUE))
+    last = [(ORDERS, orders[1]), (DETAILS, details[1]), (DETAILS, details[1]), (TOP10, demo.snapshots(TOP10)[0])]
+    last += [(ORDERS, orders[2]), (DETAILS, details[2]), (DETAILS, details[2]), (REVENUE, revenue[1])]
+    page = datetime.fromtimestamp((demo.place / "lineage.html").stat().st_mtime, timezone.utc)
+    starts = [datetime.fromisoformat(row[0].replace("Z", "+00:00")) for row in rows]
+    for number, (row, committed) in enumerate(zip(rows, last, strict=True)):
+        at = demo.made(*committed)
+        after = next((starts[later] for later in range(number + 1, 8) if last[later] != committed), page)
+        assert starts[number] <= at < after
+        assert at < starts[number] + _span(row[3]) + timedelta(seconds=2)
+        assert starts[number] + _span(row[3]) < after + timedelta(seconds=2)
+    ended = re.search(r"daily_report FAILED at (\S+ \S+Z): AnalysisException: \[UNRESOLVED", demo.out)
+    assert ended is not None
+    failed = datetime.fromisoformat(ended[1].replace("Z", "+00:00"))
+    assert demo.made(REVENUE, revenue[1]).replace(microsecond=0) <= failed <= page
+
+
+def _span(text: str) -> timedelta:
+    units = {"min": 60, "s": 1}
+    parts = text.split()
+    seconds = sum(int(number) * units[unit] for number, unit in zip(parts[::2], parts[1::2], strict=True))
+    return timedelta(seconds=seconds)
 
 
 def test_the_changes_are_those_of_the_schemas(demo: Demo) -> None:
@@ -174,8 +285,16 @@ def test_the_changes_are_those_of_the_schemas(demo: Demo) -> None:
         "renamed column category to department",
     ):
         assert words in chapter
-    assert chapter.count("CreateTable") == 5
-    assert chapter.count("AlterTable") == 3
+    rows = demo.rows("changes")
+    assert [each[1:3] for each in rows] == [
+        *([ORDERS, "CreateTable"], [ORDERS, "AlterTable"], [ORDERS, "AlterTable"]),
+        *([PRODUCTS, "CreateTable"], [PRODUCTS, "AlterTable"]),
+        *([DETAILS, "CreateTable"], [REVENUE, "CreateTable"], [TOP10, "CreateTable"]),
+    ]
+    defined = [at for table in (ORDERS, PRODUCTS, DETAILS, REVENUE, TOP10) for at in demo.defined(table)]
+    assert all(near(row[0], at) for row, at in zip(rows, defined, strict=True))
+    alters = [f"  {at}  {table}: {change}" for at, table, what, change in rows if what == "AlterTable"]
+    assert demo.told("What was done to the tables") == alters
 
 
 def test_all_of_it_is_there(demo: Demo) -> None:
@@ -183,7 +302,9 @@ def test_all_of_it_is_there(demo: Demo) -> None:
     until = re.search(r"until (\S+ \S+Z)", chapter)
     assert until is not None
     last = max(demo.made(table, demo.snapshots(table)[-1]) for table in (ORDERS, DETAILS, REVENUE, TOP10))
-    assert datetime.fromisoformat(until[1].replace("Z", "+00:00")) >= last.replace(microsecond=0)
+    at = datetime.fromisoformat(until[1].replace("Z", "+00:00"))
+    assert last.replace(microsecond=0) <= at
+    assert at.timestamp() <= (demo.place / "lineage.html").stat().st_mtime
     assert "Gaps: none." in chapter
     assert "may lack" not in chapter
 
@@ -207,7 +328,19 @@ def test_the_terminal_says_the_same(demo: Demo) -> None:
     for act in ACTS:
         assert act.what in demo.out
         assert act.why in demo.out
-    assert f"{TOP10}@{demo.snapshots(TOP10)[0]}  OVERWRITE" in demo.out
+    (first, one), (then, two), _ = batches(demo)
+    (product,), (top10,) = demo.snapshots(PRODUCTS), demo.snapshots(TOP10)
+    tree = [re.sub(r", 2\S+ \S+Z$", "", each) for each in demo.told("through the whole chain")]
+    assert tree == [
+        f"  {TOP10}@{top10}  OVERWRITE by daily_report.{TOP10}",
+        f"  ├─ {DETAILS}@{two}  APPEND by order_details",
+        f"  │  ├─ {DETAILS}@{one}  APPEND by order_details",
+        f"  │  │  ├─ {first}",
+        f"  │  │  └─ {PRODUCTS}@{product}",
+        f"  │  ├─ {then}",
+        f"  │  └─ {PRODUCTS}@{product}",
+        f"  └─ {PRODUCTS}@{product}",
+    ]
     assert "They don't belong together" in demo.out
     assert "daily_report FAILED" in demo.out
     assert (demo.place / "lineage.html").as_uri() in demo.out

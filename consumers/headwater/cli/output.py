@@ -52,9 +52,12 @@ class TextOutput:
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         values = [tuple(row) for row in rows]
+        if not values:
+            print(f"{title}\n  none", file=self._out)
+            return
         cells = [tuple(columns), *(tuple(map(_shown, row)) for row in values)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        numeric = [_is_numeric(column) for column in zip(*values, strict=True)] or [False] * len(columns)
+        numeric = [_is_numeric(column) for column in zip(*values, strict=True)]
         print(title, file=self._out)
         for row in cells:
             aligned = [f"{c:>{w}}" if n else f"{c:<{w}}" for c, w, n in zip(row, widths, numeric, strict=True)]

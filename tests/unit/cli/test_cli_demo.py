@@ -34,6 +34,16 @@ def test_without_java(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     assert "no Java 17 or newer" in capsys.readouterr().err
 
 
+def test_spark_4_and_the_java_of_a_wheel(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(needs, "version", lambda _: "4.0.5")
+    assert main(["demo"]) == Exit.FAILED
+    assert "pip install 'pyspark<4'" in capsys.readouterr().err
+
+
 def test_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def away(_: str) -> NoReturn:
         raise FetchError("Ivy could not fetch")

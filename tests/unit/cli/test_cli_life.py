@@ -13,6 +13,7 @@ import pytest
 
 from headwater.cli import main
 from headwater.cli.asking.giving import moment, span_text
+from headwater.cli.asking.tables import under_what_they_feed
 from headwater.cli.events.reading import FoundRecord, read_all
 from headwater.cli.events.sources import LogSource
 from headwater.cli.life import telling
@@ -39,6 +40,8 @@ from headwater.events import (
     Table,
 )
 from headwater.lineage.law import changes
+from headwater.lineage.questions.datasets import Dataset
+from headwater.lineage.questions.late import Hop
 from headwater.lineage.store import open_store
 from headwater.testing.examples import CONTEXT
 from tests.unit.lineage.scribe import Scribe, at, place
@@ -142,6 +145,27 @@ def test_what_failed_stands_below_the_runs(run: Run) -> None:
 def test_gaps(run: Run) -> None:
     assert rows(run("gaps", "--format", "json")[1]) == []
     assert run("gaps", "--table", "sales.daily", "--job", "app", "--since", "90d")[0] == 0
+
+
+def test_late_shows_a_table_under_what_is_made_from_it() -> None:
+    """`products` goes into both, `orders` into the details alone."""
+    hops = [hop("top10", 0), hop("details", 1, "top10"), hop("products", 1, "details", "top10")]
+    hops += [hop("letters", 2, "products"), hop("orders", 2, "details")]
+    told = [(each.table, each.depth) for each in under_what_they_feed(hops)]
+    assert told == [("top10", 0), ("details", 1), ("orders", 2), ("products", 1), ("letters", 2)]
+
+
+def hop(table: str, depth: int, *feeds: str) -> Hop:
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("job", "run", "status", "barrier", "snapshot", "version", "at", "age", "usual", "error")
+    )
+    return Hop(table=table, dataset=Dataset(b"", name=table), depth=depth, feeds=feeds, alive=False, **nothing)
+
+
+def test_what_failed_has_its_error_last(run: Run) -> None:
+    """It is as long as it is: behind it nothing stands in a column any more."""
+    _, out, _ = run("runs", "app")
+    assert out.splitlines()[1].endswith("  error")
 
 
 def test_a_table_that_there_is_not(run: Run) -> None:

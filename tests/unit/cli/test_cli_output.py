@@ -29,10 +29,10 @@ def test_text_tables_are_aligned_and_numbers_stand_right() -> None:
     ]
 
 
-def test_text_of_an_empty_table_shows_its_columns() -> None:
+def test_text_of_an_empty_table_says_so() -> None:
     out = io.StringIO()
     TextOutput(out).table("tables", ["name", "rows"], [])
-    assert out.getvalue() == "tables\n  name  rows\n"
+    assert out.getvalue() == "tables\n  none\n"
 
 
 def test_text_records() -> None:

@@ -16,6 +16,7 @@ from headwater.lineage.forms import as_html
 from headwater.lineage.forms.html import Mark, Marks, graph
 from headwater.lineage.forms.html.layout import Key, Layout, Link, Size, laid_out
 from headwater.lineage.forms.html.page import command, joined, table
+from headwater.lineage.forms.html.svg import width_of
 from headwater.lineage.questions.columns import downstream_columns
 from headwater.lineage.questions.paths import path_between
 from headwater.lineage.questions.snapshots import upstream_snapshots
@@ -184,3 +185,20 @@ def overlaps(found: Layout, sizes: dict[Key, Size], one: Key, other: Key) -> boo
 
 def sides(found: Layout, sizes: dict[Key, Size], key: Key) -> set[float]:
     return {found.at[key].x, found.at[key].x + sizes[key].width}
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "is_bold", "shown"),
+    [
+        ("not written by the last run", 11, True, 164.6),
+        ("revenue_today", 15, True, 124.2),
+        ("order_details", 15, True, 110.9),
+        ("COMMUNAL_SUMMARY", 15, True, 193.1),
+        ("daily_report_of_the_warehouse", 12.5, True, 217.7),
+        ("daily_report_of_the_warehouse", 12.5, False, 193.8),
+        ("not in top10", 10.5, False, 64.0),
+    ],
+)
+def test_boxes_have_room_for_a_wide_font(text: str, size: float, is_bold: bool, shown: float) -> None:
+    """What a browser measured of DejaVu Sans, the widest font that the page asks for."""
+    assert shown <= width_of(text, size, is_bold=is_bold) < 1.2 * shown

@@ -47,6 +47,14 @@ def test_nonsense_in_java_home_is_told_and_the_wheel_is_taken() -> None:
     assert chosen.passed_over == ("JAVA_HOME (/no/such/place/bin/java): can't be run: No such file or directory",)
 
 
+def test_the_wheel_s_java_is_known_where_java_home_names_it() -> None:
+    """Else it isn't told whom this Python trusts, and fetches nothing behind a proxy with an authority of its own."""
+    wheel = java({"PATH": ""})
+    assert wheel.from_wheel
+    chosen = java({"JAVA_HOME": str(wheel.home), "PATH": ""})
+    assert (chosen.source, chosen.from_wheel) == ("JAVA_HOME", True)
+
+
 @pytest.mark.usefixtures("without_wheel")
 def test_with_no_java_at_all_the_message_says_what_was_tried_and_what_to_install(tmp_path: Path) -> None:
     broken = launcher(tmp_path / "broken", "17", code=3)

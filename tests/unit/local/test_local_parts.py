@@ -84,6 +84,18 @@ def test_what_takes_longer_is_announced_in_plain_lines(capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "headwater: fetching it: done in 0 s\n"
 
 
+def test_what_failed_is_not_called_done(capsys: pytest.CaptureFixture[str]) -> None:
+    def fetch() -> None:
+        with announced("fetching it", patience=0.0):
+            while not capsys.readouterr().err:
+                pass
+            raise FetchError("no network")
+
+    with pytest.raises(FetchError):
+        fetch()
+    assert capsys.readouterr().err == "headwater: fetching it: failed after 0 s\n"
+
+
 def test_free_ports_differ() -> None:
     ports = free_ports(20)
     assert len(set(ports)) == 20

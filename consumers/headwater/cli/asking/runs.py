@@ -29,18 +29,18 @@ def runs(arguments: Sequence[str], output: Output) -> int:
         job = job_of(given, given.job)
         answer = question(connection, job, table=given.table, run=given.run, at_most=given.at_most)
     output = output_of(given, output)
-    columns = ("started", "took", "status", "job", "user", "failed", "error", "run")
+    columns = ("started", "took", "status", "job", "user", "failed", "run", "error")
     title = f"Runs of {job or given.table}" if job or given.table else "Runs"
     give(output, title, columns, answer, _row)
     failures = [(run, failed) for run in answer for failed in run.failures]
     if failures:
-        output.table("Failed statements", ("at", "job", "error", "would have written", "run"), map(_failure, failures))
+        output.table("Failed statements", ("at", "job", "would have written", "run", "error"), map(_failure, failures))
     return 0
 
 
 def _row(run: Run) -> Sequence[object]:
     failed = len(run.failures) or None
-    return (run.started, run.duration, _status(run), run.job, run.user, failed, run.error, run.run)
+    return (run.started, run.duration, _status(run), run.job, run.user, failed, run.run, run.error)
 
 
 def _status(run: Run) -> str:
@@ -52,7 +52,7 @@ def _status(run: Run) -> str:
 
 def _failure(of: tuple[Run, Failed]) -> Sequence[object]:
     run, failed = of
-    return (time_text(failed.at), failed.job, failed.error, ", ".join(failed.outputs) or None, run.run)
+    return (time_text(failed.at), failed.job, ", ".join(failed.outputs) or None, run.run, failed.error)
 
 
 def gaps(arguments: Sequence[str], output: Output) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headwater.cli.asking.giving import asked, flags_of, give, moment, output_of, plain
@@ -27,7 +28,21 @@ def late(arguments: Sequence[str], output: Output) -> int:
     with asked(given) as connection:
         answer = question(connection, given.table)
     columns = ("table", "age", "usual", "", "job", "status", "snapshot", "barrier", "committed", "error")
+    answer = replace(answer, rows=tuple(under_what_they_feed(answer.rows)))
     return give(output_of(given, output), f"What {given.table} waits for", columns, answer, _hop)
+
+
+def under_what_they_feed(hops: Sequence[Hop]) -> Iterator[Hop]:
+    """Each table once, in the depth of its shortest way, behind one that is made from it: only so depth can be shown as
+    an indent, which is read as "of the line above"."""
+    below: dict[str | None, list[Hop]] = {}
+    for hop in hops:
+        nearer = [each.table for each in hops if each.depth == hop.depth - 1 and each.table in hop.feeds]
+        below.setdefault(nearer[0] if nearer else None, []).append(hop)
+    waiting = below.pop(None, [])[::-1]
+    while waiting:
+        yield (hop := waiting.pop())
+        waiting += below.pop(hop.table, [])[::-1]
 
 
 def _hop(hop: Hop) -> Sequence[object]:

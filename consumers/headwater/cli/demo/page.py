@@ -11,7 +11,7 @@ from headwater.cli.demo.story import ACTS, ORDERS, REVENUE, TABLES, TOP10
 from headwater.cli.demo.told import PRICE, Told, snapshot_of, versions_in
 from headwater.events.presentation.words import seconds_of
 from headwater.lineage.forms.html import Chapter, Mark, Marks, Markup, Page, Tile, graph
-from headwater.lineage.forms.html.page import badge, callout, code, command, joined, table
+from headwater.lineage.forms.html.page import badge, callout, code, command, joined, moment, table
 from headwater.lineage.forms.picture import source_label
 from headwater.lineage.forms.tree import limit_text
 from headwater.lineage.questions.runs import Run
@@ -98,7 +98,7 @@ def _ids(told: Told) -> Markup:
     """The numbers in full, to be looked up in the tables' own metadata."""
     edges = {(edge.target.label, source_label(edge)): edge for edge in (*told.top10, *told.revenue)}
     rows = [
-        (seconds_of(edge.at), code(target), f"{edge.kind} by {edge.job}", code(source))
+        (moment(seconds_of(edge.at)), code(target), f"{edge.kind} by {edge.job}", code(source))
         for (target, source), edge in sorted(edges.items(), key=lambda each: (each[1].at, each[0]))
     ]
     listing = table(("Committed", "Snapshot", "How", "Made from"), rows)
@@ -138,12 +138,12 @@ def _failure(told: Told) -> Chapter:
 def _run(run: Run) -> tuple[object, ...]:
     mood = {"FAILED": "bad", "FINISHED": "good"}.get(run.status.value, "")
     kind = (run.job_type or "").lower() or None
-    return (time_text(run.started), run.job, kind, span_text(run.duration), badge(run.status.value, mood))
+    return (moment(time_text(run.started)), run.job, kind, span_text(run.duration), badge(run.status.value, mood))
 
 
 def _changes(told: Told) -> Chapter:
     rows = [
-        (seconds_of(each.at) if each.at else None, code(name), each.kind, ", ".join(each.changes))
+        (moment(seconds_of(each.at) if each.at else None), code(name), each.kind, ", ".join(each.changes))
         for name in TABLES
         for each in told.histories[name]
     ]

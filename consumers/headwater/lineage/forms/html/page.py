@@ -9,8 +9,9 @@ from importlib.resources import files
 from typing import Any, Final
 
 from headwater.events.presentation.words import seconds_of
-from headwater.lineage.forms.html.drawing import LAYERS, Drawing, Marks, drawing_of, layer_of
+from headwater.lineage.forms.html.drawing import LAYERS, Drawing, Marks, Wire, drawing_of, layer_of
 from headwater.lineage.forms.html.svg import svg_of
+from headwater.lineage.forms.picture import PART
 from headwater.lineage.forms.tree import as_text, limit_text
 from headwater.lineage.questions.answers import Answer
 from headwater.lineage.questions.versions import Lineage
@@ -116,6 +117,11 @@ def code(text: object) -> Markup:
     return Markup(f'<code class="id">{escape(str(text))}</code>')
 
 
+def moment(text: object) -> Markup:
+    """A time, which isn't broken into two lines."""
+    return Markup("-" if text is None else f"<time>{escape(str(text))}</time>")
+
+
 def badge(text: str, mood: str = "") -> Markup:
     return Markup(f'<span class="badge {escape(mood)}">{escape(text)}</span>')
 
@@ -153,7 +159,13 @@ def _legend(drawing: Drawing) -> str:
     ]
     if any(box.is_job for box in drawing.boxes.values()):
         shown.append('<li class="g-none"><i></i>rounded: a job</li>')
+    dashed = {_dashes(wire) for wire in drawing.wires if not wire.is_direct}
+    shown += [f"<li>dashed: {words}</li>" for words in sorted(dashed)]
     return f'<ul class="legend">{"".join(shown)}</ul>' if shown else ""
+
+
+def _dashes(wire: Wire) -> str:
+    return "what was in it before" if wire.hint == PART else "decides which rows, not their values"
 
 
 def _meaning(group: str) -> str:

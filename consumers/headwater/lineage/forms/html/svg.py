@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import Final
 
@@ -19,6 +19,8 @@ _MARK: Final = 19.0
 _PAD: Final = 15.0
 _WIDEST: Final = 300.0
 _EDGE: Final = 14.0
+_PART: Final = 12.5
+_BOLD: Final = 1.12
 _NARROW: Final = frozenset("iljtfrI.,:;'|!()[] ")
 _WIDE: Final = frozenset("mwMW@%→…")
 
@@ -28,9 +30,10 @@ def svg_of(drawing: Drawing, name: str) -> str:
     return "\n".join(_Picture(drawing, name).lines())
 
 
-def width_of(text: str, size: float) -> float:
-    """Nearly: what it is shown in is the reader's own font."""
-    return size * sum(_em(character) for character in text)
+def width_of(text: str, size: float, *, is_bold: bool = False) -> float:
+    """Nearly: what it is shown in is the reader's own font. DejaVu Sans, which many a Linux has alone, is the widest of
+    those that the page asks for, and has room in it."""
+    return size * sum(map(_em, text)) * (_BOLD if is_bold else 1)
 
 
 def _em(character: str) -> float:
@@ -40,7 +43,7 @@ def _em(character: str) -> float:
         return 0.95
     if ord(character) > 0x2E7F:
         return 1.05
-    return 0.68 if character.isupper() else 0.58
+    return 0.7 if character.isupper() else 0.62
 
 
 class _Picture:
@@ -95,6 +98,9 @@ class _Picture:
         start, end = middle + link.leaves, middle + link.enters
         if start == end:
             start, end = middle - 9, middle + 9
+        else:  # beside what leaves the rows for other boxes, whose beginnings would seem to have tips
+            aside = 6 if start < end else -6
+            start, end = start + aside, end - aside
         far = x + 15
         return f"M{x:.1f} {start:.1f}C{far:.1f} {start:.1f} {far:.1f} {end:.1f} {x + 5:.1f} {end:.1f}", _tip(
             Point(x, end), -1
@@ -122,8 +128,8 @@ class _Picture:
             f'<path class="band" d="M{x + 9:.1f} {y:.1f}h-1a8 8 0 0 0 -8 8v{size.height - 16:.1f}a8 8 0 0 0 8 8h1'
             f'a4 4 0 0 1 -4 -4v{-(size.height - 8):.1f}a4 4 0 0 1 4 -4z"/>'
         )
-        yield _text("above", x + _PAD, y + 19, _cut(box.above, size.width - 2 * _PAD, _SMALL))
-        yield _text("name", x + _PAD, y + 38, _cut(box.title, size.width - 2 * _PAD, _NAME))
+        yield _text("above", x + _PAD, y + 19, _cut(box.above, size.width - 2 * _PAD, _above))
+        yield _text("name", x + _PAD, y + 38, _cut(box.title, size.width - 2 * _PAD, _name))
         if box.mark:
             yield _text("mark", x + _PAD, y + size.height - 9, box.mark.words)
         yield "</g>"
@@ -136,7 +142,7 @@ class _Picture:
         yield f"<g {self._attributes(row.id, f'row {colour}{root}', words, row.mark)}><title>{escape(words)}</title>"
         height = _ROW - 4
         yield f'<rect class="chip" x="{at.x:.1f}" y="{at.y + 2:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6"/>'
-        yield _text("part", at.x + 9, at.y + 17.5, _cut(row.text, width - 18, 12.5))
+        yield _text("part", at.x + 9, at.y + 17.5, _cut(row.text, width - 18 - _aside(row), _even))
         if row.mark:
             yield _text("aside", at.x + width - 8, at.y + 17, row.mark.words)
         yield "</g>"
@@ -149,24 +155,43 @@ class _Picture:
             f'<rect class="pill" x="{at.x:.1f}" y="{at.y:.1f}" width="{size.width:.1f}" height="{size.height:.1f}" '
             f'rx="{_PILL / 2:.1f}"/>'
         )
-        yield _text("job-name", at.x + size.width / 2, at.y + 19.5, _cut(box.title, size.width - 2 * _PAD, 12.5))
+        yield _text("job-name", at.x + size.width / 2, at.y + 19.5, _cut(box.title, size.width - 2 * _PAD, _job))
         if box.mark:
             yield _text("mark middle", at.x + size.width / 2, at.y + size.height - 8, box.mark.words)
         yield "</g>"
 
 
 def _size(box: Box) -> Size:
-    mark = width_of(box.mark.words, _SMALL) if box.mark else 0.0
+    mark = width_of(box.mark.words, _SMALL, is_bold=True) if box.mark else 0.0
     if box.is_job:
-        width = max(width_of(box.title, 12.5), mark) + 2 * _PAD
+        width = max(_job(box.title), mark) + 2 * _PAD
         return Size(min(width, _WIDEST), _PILL + (_MARK - 4 if box.mark else 0))
-    rows = [
-        width_of(row.text, 13.5) + 18 + (width_of(row.mark.words, 10.5) + 14 if row.mark else 0)
-        for row in box.rows.values()
-    ]
-    width = max([width_of(box.title, _NAME * 1.05), width_of(box.above, _SMALL), mark, *rows, 96]) + 2 * _PAD
+    rows = [_even(row.text) + 18 + _aside(row) for row in box.rows.values()]
+    width = max([_name(box.title), _above(box.above), mark, *rows, 96]) + 2 * _PAD
     height = _HEAD + (len(box.rows) * _ROW + _FOOT - 3 if box.rows else 0) + (_MARK if box.mark else 0)
     return Size(min(width, _WIDEST), height)
+
+
+def _name(text: str) -> float:
+    return width_of(text, _NAME, is_bold=True)
+
+
+def _above(text: str) -> float:
+    return width_of(text, _SMALL, is_bold=True)
+
+
+def _job(text: str) -> float:
+    """As wide as one that failed, which is bold."""
+    return width_of(text, _PART, is_bold=True)
+
+
+def _even(text: str) -> float:
+    """The width of a row's text, whose characters are all as wide."""
+    return _PART * sum(1.05 if ord(character) > 0x2E7F else 0.62 for character in text)
+
+
+def _aside(row: Row) -> float:
+    return width_of(row.mark.words, 10.5) + 14 if row.mark else 0.0
 
 
 def _row_top(number: int) -> float:
@@ -192,8 +217,8 @@ def _text(kind: str, x: float, y: float, text: str) -> str:
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>' if text else ""
 
 
-def _cut(text: str, width: float, size: float) -> str:
+def _cut(text: str, width: float, measured: Callable[[str], float]) -> str:
     """What is too long loses its beginning: the end of a path tells more."""
-    while len(text) > 4 and width_of(text, size) > width + size:
+    while len(text) > 4 and measured(text) > width + 0.5:
         text = f"…{text[2:] if text.startswith('…') else text[1:]}"
     return text
