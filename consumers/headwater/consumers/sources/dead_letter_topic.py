@@ -47,6 +47,7 @@ class DeadLetterTopic:
             "allow.auto.create.topics": False,
         }
         self._topic = topic
+        self._user = settings.get("sasl.username", "NAME")
         self._cluster = ""
         self._trouble = ""
         try:
@@ -72,7 +73,7 @@ class DeadLetterTopic:
         refused = self._sent(letters, with_value=with_value)
         error = next((error for _, error in refused if error.code() != KafkaError.MSG_SIZE_TOO_LARGE), None)
         if error is not None:
-            raise self._told(error)
+            raise self._told(error, _WRITE)
         return [letter for letter, _ in refused]
 
     def idle(self) -> None:
@@ -117,7 +118,7 @@ class DeadLetterTopic:
             if self._topic not in found.topics:
                 self._make()
         except KafkaException as e:
-            raise self._told(e.args[0]) from e
+            raise self._told(e.args[0], _MAKE) from e
         return str(found.cluster_id)
 
     def _make(self) -> None:
@@ -129,15 +130,16 @@ class DeadLetterTopic:
             if e.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
 
-    def _told(self, error: KafkaError) -> HeadwaterError:
+    def _told(self, error: KafkaError, right: str) -> HeadwaterError:
+        """`right` is what it takes. Brokers and clients tell that it isn't there in several ways: these words are the
+        same each time."""
         self._cluster = ""  # what was there may be gone: it is looked for again
+        if error.code() in _RIGHTS:
+            return TerminalError(f"{self._topic}: {right.format(topic=self._topic, user=self._user)}; {_OFF}")
         cause = f" ({self._trouble})" if self._trouble and self._trouble != error.str() else ""
         words = f"{self._topic}: {error.str()}{cause}"
-        if error.code() in _RIGHTS:
-            return TerminalError(
-                f"{words}: somebody who may has to make it (kafka-topics.sh --create --topic {self._topic}), and give "
-                "the right to write to it; or switch it off: --dead-letter-topic none"
-            )
+        if error.code() == KafkaError.POLICY_VIOLATION:
+            return TerminalError(f"{words}: {_BY_HAND.format(topic=self._topic)}; {_OFF}")
         return TransientError(words)
 
     def _heard(self, error: KafkaError) -> None:
@@ -148,9 +150,16 @@ _RIGHTS: Final = frozenset(
     {
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.POLICY_VIOLATION,
     }
 )
+_BY_HAND: Final = "somebody who may has to make it (kafka-topics.sh --create --topic {topic})"
+_ALLOW: Final = "kafka-acls.sh --add --allow-principal User:{user} --topic {topic}"
+_MAKE: Final = (
+    f"there is no such topic that this user may see, and it may not make it: {_BY_HAND} and give the right to write to "
+    f"it ({_ALLOW} --operation Write), or give that and the right to make it (--operation Create)"
+)
+_WRITE: Final = f"this user may not write to it: somebody who may has to give the right ({_ALLOW} --operation Write)"
+_OFF: Final = "or switch it off: --dead-letter-topic none"
 
 
 def _headers(letter: DeadLetter, *, with_value: bool) -> Iterator[tuple[str, bytes]]:
