@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from sqlalchemy import delete
 from headwater.consumers.sources import Batch, Taken
 from headwater.consumers.writer.index import Index
 from headwater.consumers.writer.plain import PlainPipeline
+from headwater.consumers.writer.reading import Read
 from headwater.events import JobLineage
 from headwater.events.avro import Codec
 from headwater.lineage.bulk import EpochMoved, Partition, Work, bump_epoch
@@ -100,6 +101,24 @@ def test_nothing_is_written_at_another_epoch(store: Store) -> None:
     assert digest(store) == before
     store.bulk.merge(Work(LASTING, epoch=0))
     assert digest(store) != before
+
+
+def test_what_came_to_be_known_while_it_was_read_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One batch is prepared while the one before it, the first of all, is stored: nobody has asked for the epoch yet at
+    which that is known."""
+    pipeline = PlainPipeline(store.bulk, "g", "kafka", "t")
+    first, really = pipeline.prepare(batch(1)), pipeline._reader.read
+
+    def read(records: Sequence[Taken]) -> Read:
+        pipeline.store(first)
+        return really(records)
+
+    monkeypatch.setattr(pipeline._reader, "read", read)
+    second = pipeline.prepare(batch(2))
+    assert second.left_out
+    gone(store, is_counted=True)
+    pipeline.store(second)
+    assert digest(store) == told(1, 2)
 
 
 def test_what_wasnt_stored_isnt_known(store: Store) -> None:

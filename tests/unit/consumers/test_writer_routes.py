@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from sqlalchemy import delete
 
 from headwater.consumers.sources import Batch, Taken
 from headwater.consumers.writer.routed import RoutedPipeline, smallest
@@ -28,12 +29,13 @@ from headwater.events import (
     TableName,
 )
 from headwater.events.avro import Codec
-from headwater.lineage.bulk import Merged, Partition, Reason, Work
+from headwater.lineage.bulk import Merged, Partition, Reason, Work, bump_epoch
 from headwater.lineage.law import State, changes
 from headwater.lineage.law.changes import arrival
 from headwater.lineage.law.telling import Telling
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import digest_of
+from headwater.lineage.sql.tables import table_of
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import EXAMPLES
 
@@ -131,6 +133,32 @@ def test_each_store_has_what_concerns_its_catalogs(stores: dict[str, Store], mos
     again = pipeline(stores)
     again.store(again.prepare(batch(RECORDS)))
     assert digests(stores) == EXPECTED, "a replay changes nothing"
+
+
+def test_each_store_is_not_told_again_what_it_has(stores: dict[str, Store]) -> None:
+    writing = pipeline(stores)
+    writing.store(writing.prepare(batch(RECORDS)))
+    again = writing.prepare(batch(RECORDS))
+    left_out = {name: {row.id for row in part.left_out} for name, part in again.parts.items()}
+    lasting = {name: {row.id for row in part.rows if row.kind.lasting} for name, part in again.parts.items()}
+    assert all(left_out.values())
+    assert lasting == {"": set(), "L": set(), "S": set()}
+    assert left_out["L"] - left_out["S"], "what the one has, and the other needn't"
+    assert writing.store(again).left_out > 0
+    assert digests(stores) == EXPECTED
+
+
+def test_what_went_from_one_store_is_told_to_it_again(stores: dict[str, Store]) -> None:
+    writing = pipeline(stores)
+    writing.store(writing.prepare(batch(RECORDS)))
+    prepared = writing.prepare(batch(RECORDS))
+    with stores["S"].engine.begin() as connection:
+        bump_epoch(connection)
+        connection.execute(delete(table_of(t.DATASET)))
+    writing.store(prepared)
+    assert digests(stores) == EXPECTED
+    later = writing.prepare(batch(RECORDS))
+    assert all(part.left_out for part in later.parts.values()), "what was told again is known again"
 
 
 def test_a_store_that_was_away_when_its_writer_was_killed_gets_what_it_missed(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from headwater.consumers.sources import Batch, Taken
 from headwater.consumers.writer.gaps import gap_rows
 from headwater.consumers.writer.index import Index
-from headwater.consumers.writer.reading import MOST_INVALID, Reader
+from headwater.consumers.writer.reading import MOST_INVALID, Read, Reader
 from headwater.lineage.bulk import (
     NOTHING,
     BulkLineageMeta,
@@ -82,15 +82,16 @@ class PlainPipeline:
     def prepare(self, batch: Batch) -> Prepared:
         epoch = self.index.epoch  # before anything is left out
         read = self._reader.read(batch.records)
-        prepared = self.prepared(batch, batch.records, read.rows).with_letters(read.letters)
-        return replace(prepared, new=read.new, left_out=read.left_out, epoch=epoch)
+        return self.prepared(batch, batch.records, read, epoch).with_letters(read.letters)
 
     def prepared(
-        self, batch: Batch, records: Sequence[Taken], rows: Sequence[Row], beside: Sequence[Row] = ()
+        self, batch: Batch, records: Sequence[Taken], read: Read, epoch: int | None, beside: Sequence[Row] = ()
     ) -> Prepared:
-        """Where somebody else has made the rows of these records; `beside` are those of others."""
+        """Where somebody else has read these records: all but their letters. `epoch` is the index's, as it was before
+        that; `beside` are rows of other records."""
         work = self._work(batch, beside)
-        return Prepared(replace(batch, records=tuple(records)), work, [*rows, *work.rows], epoch=self.index.epoch)
+        rows = [*read.rows, *work.rows]
+        return Prepared(replace(batch, records=tuple(records)), work, rows, read.new, read.left_out, epoch)
 
     def store(self, prepared: Prepared) -> Written:
         """All of it is in the store, or among its dead letters, when this comes back. Where it raises nothing is
@@ -105,18 +106,18 @@ class PlainPipeline:
 
     def _merged(self, prepared: Prepared) -> Merged:
         """What it leaves in the store needn't be told again."""
-        rows, new, epoch = prepared.rows, prepared.new, prepared.epoch
+        rows, new, left_out, epoch = prepared.rows, prepared.new, prepared.left_out, prepared.epoch
         if epoch is None:
             epoch = self._store.epoch()
             self.index.begin(epoch)
+            rows, new, left_out = [*rows, *left_out], [*new, *left_out], ()  # known since when, nobody can say
         try:
-            asked = epoch if prepared.left_out else None
-            merged = self._store.merge(replace(prepared.work, rows=rows, epoch=asked))
+            merged = self._store.merge(replace(prepared.work, rows=rows, epoch=epoch if left_out else None))
         except EpochMoved as e:
             epoch = e.epoch
             self.index.begin(epoch)
-            new = [*new, *prepared.left_out]
-            merged = self._store.merge(replace(prepared.work, rows=[*rows, *prepared.left_out]))
+            new = [*new, *left_out]
+            merged = self._store.merge(replace(prepared.work, rows=[*rows, *left_out]))
         self.index.enter(new, epoch)
         return merged
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headwater.consumers.sources import Batch, Taken
+from headwater.consumers.writer.index import Index
 from headwater.consumers.writer.plain import PlainPipeline, Prepared, Written
 from headwater.consumers.writer.reading import MOST_INVALID, Read, Reader
 from headwater.consumers.writer.routes import EVERYWHERE, MAIN, Routes
@@ -47,23 +48,28 @@ class RoutedPipeline:
         """The stores by names, among which the main one is, and the name of its store by each catalog's."""
         codec, lock = Codec(), threading.Lock()
 
-        def new() -> Reader:
-            return Reader(kind, topic, most_invalid=most_invalid, codec=codec, lock=lock)
+        def new(known: Container[bytes] = frozenset()) -> Reader:
+            return Reader(kind, topic, most_invalid=most_invalid, codec=codec, lock=lock, known=known)
 
         self._routes = Routes(of_catalogs, codec)
         self._lock = lock
-        self._readers = defaultdict[frozenset[str], Reader](new)
+        self._new = new
+        self._readers: dict[frozenset[str], Reader] = {}
         """What is learned on the way is learned for each set of stores that events go to."""
         self._pipelines = {
             name: PlainPipeline(store, group, kind, topic, reader=new()) for name, store in stores.items()
         }
 
     def prepare(self, batch: Batch) -> RoutedPrepared:
+        epochs = {name: each.index.epoch for name, each in self._pipelines.items()}  # before anything is left out
         sorted_out = self._sorted_out(batch.records)
-        reads = {route: self._readers[route].read(records) for route, records in sorted_out.items()}
+        reads = {route: self._reader(route).read(records) for route, records in sorted_out.items()}
         letters = [letter for read in reads.values() for letter in read.letters]
         everywhere = [row for read in reads.values() for row in read.rows if row.kind in EVERYWHERE]
-        parts = {name: self._part(name, batch, sorted_out, reads, everywhere) for name in self._pipelines}
+        parts = dict[str, Prepared]()
+        for name, epoch in epochs.items():
+            mine = [(sorted_out[route], read) for route, read in reads.items() if name in route]
+            parts[name] = self._part(name, batch, mine, epoch, everywhere)
         main = parts[MAIN]
         parts[MAIN] = main.with_letters(_in_order(letters))
         return RoutedPrepared(batch, parts)
@@ -81,20 +87,27 @@ class RoutedPipeline:
             sum(one.letters for one in each),
             sum(one.retries for one in each),
             tuple(letter for one in each for letter in one.kept),
+            sum(one.left_out for one in each),
         )
+
+    def _reader(self, route: frozenset[str]) -> Reader:
+        if route not in self._readers:
+            self._readers[route] = self._new(_KnownToAll([self._pipelines[name].index for name in route]))
+        return self._readers[route]
 
     def _part(
         self,
         name: str,
         batch: Batch,
-        sorted_out: Mapping[frozenset[str], Sequence[Taken]],
-        reads: Mapping[frozenset[str], Read],
+        mine: Sequence[tuple[Sequence[Taken], Read]],
+        epoch: int | None,
         everywhere: Sequence[Row],
     ) -> Prepared:
-        mine = [route for route in reads if name in route]
-        rows = list(collapsed(row for route in mine for row in reads[route].rows).values())
-        records = tuple(record for route in mine for record in sorted_out[route])
-        return self._pipelines[name].prepared(batch, records, rows, everywhere)
+        records = [record for some, _ in mine for record in some]
+        rows = list(collapsed(row for _, read in mine for row in read.rows).values())
+        new = [row for _, read in mine for row in read.new]
+        left_out = [row for _, read in mine for row in read.left_out]
+        return self._pipelines[name].prepared(batch, records, Read(rows, [], new, left_out), epoch, everywhere)
 
     def _sorted_out(self, records: Sequence[Taken]) -> dict[frozenset[str], list[Taken]]:
         found = defaultdict[frozenset[str], list[Taken]](list)
@@ -102,6 +115,16 @@ class RoutedPipeline:
             for record in records:
                 found[self._routes.of_data(record.data)].append(record)
         return found
+
+
+class _KnownToAll:
+    """What each of several stores has."""
+
+    def __init__(self, indexes: Sequence[Index]) -> None:
+        self._indexes = indexes
+
+    def __contains__(self, number: object) -> bool:
+        return all(number in each for each in self._indexes)
 
 
 def smallest(offsets: Iterable[Mapping[Partition, int]]) -> dict[Partition, int]:
