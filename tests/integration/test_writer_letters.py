@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from headwater.cli.app import main
 from headwater.consumers.sources.dead_letter_topic import DeadLetterTopic
 from headwater.consumers.sources.kafka import KafkaSource
 from headwater.consumers.writer.mirror import Mirror
@@ -21,6 +22,8 @@ from headwater.consumers.writer.plain import PlainPipeline
 from headwater.consumers.writer.running import Runner
 from headwater.consumers.writer.vitals import Vitals
 from headwater.errors import TransientError
+from headwater.events import Committed, DatasetId, JobName, Output, TableName
+from headwater.events.avro import Codec
 from headwater.lineage.bulk import DeadLetter
 from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
@@ -146,3 +149,29 @@ def test_a_topic_that_went_away_is_made_again(kafka: KafkaServer, topic: str, st
         time.sleep(0.1)
     sender.close()
     assert found(kafka, topic)
+
+
+def test_what_the_store_of_a_catalog_refused_is_there_too(kafka: KafkaServer, tmp_path: Path) -> None:
+    topic, table = f"letters-{uuid4()}", TableName(catalog="lake", database="d", table="t")
+    output = Output(dataset=DatasetId(namespace="s3://x", name="t"), table=table, snapshot=1)
+    stamp = {"producer": uuid4(), "sequence": 1, "family_sequence": 1}
+    commit = Committed(job=JobName(name="etl"), barrier=1, outputs=(output,)).model_copy(update=stamp)
+    data = Codec().encode(commit)
+    made(kafka, NewTopic(topic, 1, 1, config={"message.timestamp.type": "LogAppendTime"}))
+    client = Producer(kafka.client_config())
+    client.produce(topic, data)
+    assert client.flush(PATIENCE) == 0
+    stores = ["--store", f"{tmp_path}/store.db", "--store-of", f"lake={tmp_path}/lake.db"]
+    with open_store(f"sqlite:///{tmp_path}/lake.db") as lake:
+        with lake.engine.begin() as connection:
+            connection.exec_driver_sql(
+                "CREATE TRIGGER no_commits BEFORE INSERT ON commits BEGIN SELECT RAISE(ABORT, 'constraint failed'); END"
+            )
+        deadline = time.monotonic() + PATIENCE
+        while True:  # what one couldn't send before it ended, the next one does
+            assert main(["write", "--from", f"kafka://{kafka.address}/{topic}", *stores, "--until-end"]) == 0
+            ((_, letter),) = lake.bulk.letters()
+            if not lake.bulk.unsent_letters(letter.partition.cluster, topic, 1):
+                break
+            assert time.monotonic() < deadline
+    assert [each.value() for each in found(kafka, topic)] == [data]

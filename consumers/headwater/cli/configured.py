@@ -124,7 +124,7 @@ def _read(place: Path | None) -> Mapping[str, Any]:
 def _lines(key: str, value: Any) -> Iterator[str]:
     """As a variable has it: of a list or a table, each in a line."""
     if isinstance(value, Mapping):
-        for name, each in value.items():
+        for name, each in _flat(value):
             yield from (f"{name}={text}" for text in _lines(key, each))
     elif isinstance(value, list):
         for each in value:
@@ -135,6 +135,15 @@ def _lines(key: str, value: Any) -> Iterator[str]:
         yield str(value)
     else:
         raise ConfigurationError(f"{key}: {type(value).__name__} means nothing here: write a text or a number")
+
+
+def _flat(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """A key with dots that isn't quoted is a table in a table."""
+    for name, each in table.items():
+        if isinstance(each, Mapping):
+            yield from ((f"{name}.{further}", value) for further, value in _flat(each))
+        else:
+            yield name, each
 
 
 def _shown(value: Any) -> str:

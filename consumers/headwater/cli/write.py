@@ -92,14 +92,14 @@ def _flags(arguments: Sequence[str]) -> ConfiguredFlags:
     parser.flag("log-format", one_of(logs.FORMATS), "text", "how what happens is told on standard error", "{text,json}")
     parser.flag("log-level", one_of(logs.LEVELS), "info", "what of it; debug has each batch", "LEVEL")
     parser.switch("no-upkeep", "leave to somebody else what a store needs once a day")
-    parser.switch("until-end", "stop where the bus ends now")
+    parser.switch("until-end", "stop once all that is on the bus is stored")
     return parser
 
 
 def _written(given: Any) -> dict[str, Any]:
     with opened_stores(given) as stores, closing(_source(given, _stored(stores, given.group))) as source:
         runner = _runner(source, stores, given)
-        with _kept(stores, given), _mirrored(runner, source, stores[MAIN], given):
+        with _kept(stores, given), _mirrored(runner, source, stores, given):
             return asyncio.run(_run(runner, given))
 
 
@@ -193,13 +193,16 @@ def _kept(stores: Mapping[str, Store], given: Any) -> AbstractContextManager[obj
     return Upkeep(store.engine for store in stores.values())
 
 
-def _mirrored(runner: Runner | Coordinator, source: Source, store: Store, given: Any) -> AbstractContextManager[object]:
+def _mirrored(
+    runner: Runner | Coordinator, source: Source, stores: Mapping[str, Store], given: Any
+) -> AbstractContextManager[object]:
     letters = _letters(source, given)
     if letters is None:
         return nullcontext()
     from headwater.consumers.writer.mirror import Mirror  # noqa: PLC0415
 
-    return Mirror(store.bulk, source.topic, letters, runner.vitals)
+    others = (store.bulk for name, store in stores.items() if name != MAIN)
+    return Mirror(stores[MAIN].bulk, source.topic, letters, runner.vitals, others=others)
 
 
 def _letters(source: Source, given: Any) -> Callable[[], DeadLetterTopic] | None:

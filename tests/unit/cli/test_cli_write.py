@@ -63,6 +63,16 @@ def test_secrets_are_not_shown(capsys: pytest.CaptureFixture[str], file: Path) -
     assert found["store-of"][0].startswith("lake=jdbc:postgresql://db/lake")
 
 
+def test_keys_with_dots_need_no_quotes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """In TOML they are tables in a table then."""
+    place = tmp_path / "write.toml"
+    place.write_text(
+        '[kafka]\nsecurity.protocol = "SASL_SSL"\nssl.ca.location = "/ca.pem"\nssl.key.location = "/key"\n'
+    )
+    expected = "security.protocol=SASL_SSL, ssl.ca.location=/ca.pem, ssl.key.location=/key"
+    assert told(capsys, "--config", str(place))["kafka"][0] == expected
+
+
 def test_several_are_lines_of_a_variable(
     capsys: pytest.CaptureFixture[str], file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

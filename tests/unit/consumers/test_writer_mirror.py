@@ -62,6 +62,16 @@ def test_what_waits_is_sent_once(store: BulkLineageMeta) -> None:
     assert (sorted(topic.has), vitals.mirrored) == (list(range(50)), 50)
 
 
+def test_what_another_store_refused_is_sent_too(store: BulkLineageMeta, tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path}/lake.db") as lake:
+        store.merge(Work(letters=letters(2)))
+        lake.bulk.merge(Work(letters=letters(3)[2:]))
+        topic = Topic()
+        mirror = Mirror(store, "events", lambda: topic, Vitals(), others=[lake.bulk])
+        assert (mirror.step(), mirror.step()) == (3, 0)
+    assert sorted(topic.has) == [0, 1, 2]
+
+
 def test_what_came_from_elsewhere_has_no_topic(store: BulkLineageMeta) -> None:
     store.merge(Work(letters=[*letters(2, "log"), *letters(2, topic="others")]))
     topic = Topic()

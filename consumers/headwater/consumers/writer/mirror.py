@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from typing_extensions import Self
@@ -50,8 +50,17 @@ class Sender(Protocol):
 class Mirror:
     """From `with` to its end."""
 
-    def __init__(self, store: BulkLineageMeta, topic: str, sender: Callable[[], Sender], vitals: Vitals) -> None:
-        self._store = store
+    def __init__(
+        self,
+        store: BulkLineageMeta,
+        topic: str,
+        sender: Callable[[], Sender],
+        vitals: Vitals,
+        *,
+        others: Iterable[BulkLineageMeta] = (),
+    ) -> None:
+        """`others` are stores of catalogs: what one of them refused is in its own table."""
+        self._stores = (store, *others)
         self._topic = topic
         self._open = sender
         self._vitals = vitals
@@ -73,11 +82,12 @@ class Mirror:
         if self._sender is None:
             self._sender = self._open()
         cluster, count = self._sender.cluster(), 0
-        while some := self._store.unsent_letters(cluster, self._topic, _AT_ONCE):
-            self._sender.send([letter for _, letter in some])
-            self._store.letters_sent(name for name, _ in some)
-            self._vitals.mirrored += len(some)
-            count += len(some)
+        for store in self._stores:
+            while some := store.unsent_letters(cluster, self._topic, _AT_ONCE):
+                self._sender.send([letter for _, letter in some])
+                store.letters_sent(name for name, _ in some)
+                self._vitals.mirrored += len(some)
+                count += len(some)
         return count
 
     def _run(self) -> None:

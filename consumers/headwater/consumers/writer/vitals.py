@@ -56,9 +56,9 @@ class Vitals:
     waits: int = 0
     """How often something wasn't there, and was tried again later."""
     waiting_for: str | None = None
+    """What is away now, and why."""
     away: str | None = None
     """Why nothing comes from the bus, where a poll wouldn't say so."""
-    """What is away now, and why."""
     has_polled: bool = False
     behind: int | None = None
     """Records on the bus that weren't given yet."""
