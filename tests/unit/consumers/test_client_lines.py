@@ -8,6 +8,7 @@ import pytest
 
 from headwater.consumers.sources.lines import Lines, Once
 
+LOGGER = "headwater.consumers.sources.lines"
 REFUSED = ("%s [%s] %s", "FAIL", "rdkafka#consumer-1", "Connect to 127.0.0.1:9 failed (after %dms)")
 
 
@@ -19,7 +20,7 @@ def refused(lines: Lines, millis: int) -> None:
 def test_what_is_said_again_and_again_is_told_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
     lines = Lines(Once(lambda: now))
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, LOGGER):
         refused(lines, 1)
         refused(lines, 20)
         now = 599.0
@@ -34,7 +35,7 @@ def test_what_is_said_again_and_again_is_told_now_and_then(caplog: pytest.LogCap
 
 def test_with_debug_all_of_it_is_told(caplog: pytest.LogCaptureFixture) -> None:
     lines = Lines()
-    with caplog.at_level(logging.DEBUG):
+    with caplog.at_level(logging.DEBUG, LOGGER):
         for each in range(3):
             refused(lines, each)
     assert [each.levelname for each in caplog.records] == ["ERROR", "DEBUG", "DEBUG"]
