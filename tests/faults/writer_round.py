@@ -33,12 +33,20 @@ from tests.faults.writer_process import PROGRAM, WriterProcess
 from tests.faults.writer_stage import WriterStage
 
 PATIENCE: Final = 90.0
+_DATABASE_LINES: Final = 2_000
 GROUP: Final = "writers"
 SETTINGS: Final = {
     **{key: value for key, value in IMPATIENT.items() if not key.startswith("request.")},
     "topic.metadata.refresh.interval.ms": "1000",
+    "debug": "cgrp",
 }
-CLASSIC: Final = {"session.timeout.ms": f"{SESSION_SECONDS * 1_000:.0f}", "heartbeat.interval.ms": "300"}
+"""Who has a partition, and what a group waits for, stands in the log of a round that failed."""
+CLASSIC: Final = {
+    "session.timeout.ms": f"{SESSION_SECONDS * 1_000:.0f}",
+    "heartbeat.interval.ms": "300",
+    "max.poll.interval.ms": "30000",
+}
+"""A client that joins waits for an answer for as long as the last of these, though the connection has gone silent."""
 BY_BROKERS: Final = {"group.protocol": "consumer"}
 """How soon a member is missed is said to the brokers there."""
 
@@ -76,6 +84,7 @@ class WriterRound(Round):
         self._guest: Consumer | None = None
         self._has_forgotten = False
         self._starting_database: Thread | None = None
+        self._broker_said = 0
 
     def play(self) -> WriterOutcome:
         """An AssertionError says what is wrong."""
@@ -94,6 +103,9 @@ class WriterRound(Round):
             settling = time.monotonic() - quiet
             self._stop_writers()
             rows = self._check_store(engine, copies)
+        except BaseException:
+            self._keep_logs()
+            raise
         finally:
             engine.dispose()
             self._end()
@@ -105,12 +117,14 @@ class WriterRound(Round):
     def _begin(self) -> None:
         self.stage.come_back()
         self.database.come_back()
+        self._broker_said = self.stage.broker.log.stat().st_size
         self.stage.create(self.topic, partitions=self.plan.partitions, message_timestamp_type="LogAppendTime")
         self._name = self.database.own()
         bus = f"kafka://{self.stage.address}/{self.topic}"
         place = ["--from", bus, "--store", self.database.url(self._name), "--group", GROUP]
         pipeline = "coordinated" if self.of_writers.is_coordinated else "plain"
-        flags = [*place, "--batch", str(self.of_writers.batch), "--pipeline", pipeline]
+        batch = str(self.of_writers.batch)
+        flags = [*place, "--batch", batch, "--pipeline", pipeline, "--log-level", "debug"]
         for number in range(WRITERS):
             writer = WriterProcess(self.folder / f"writer{number}.log", flags, self._settings, self._program)
             self._writers.append(writer)
@@ -186,6 +200,13 @@ class WriterRound(Round):
         assert not letters, f"{len(letters)} dead letters, and there should be none: {letters[:3]}"
         return rows
 
+    def _keep_logs(self) -> None:
+        """Writers' own lie in the folder already; a broker's is that of all rounds, and goes with it."""
+        with self.stage.broker.log.open("rb") as log:
+            log.seek(self._broker_said)
+            (self.folder / "broker.log").write_bytes(log.read())
+        (self.folder / "database.log").write_text(self.database.server.log_tail(_DATABASE_LINES))
+
     def _end(self) -> None:
         self._send_guest_away()
         for writer in self._writers:
@@ -233,6 +254,7 @@ class WriterRound(Round):
         settings: dict[str, Any] = {**self.stage.config(), **self._settings, "enable.auto.commit": False}
         if not self.of_writers.is_by_brokers:
             settings["partition.assignment.strategy"] = "cooperative-sticky"
+        settings.pop("debug")
         guest = Consumer({**settings, "group.id": GROUP, "log_level": 0})
         guest.subscribe([self.topic], on_assign=assigned)
         guest.poll(0.2)

@@ -13,7 +13,7 @@ from random import Random
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import Engine, create_engine, event, select, text
+from sqlalchemy import Connection, Engine, create_engine, event, select, text
 
 from headwater.events import Event, EventId, LineageDeleted
 from headwater.events.administration import LineageScope
@@ -373,6 +373,25 @@ def test_what_meets_another_transaction_is_begun_again(engine: Engine) -> None:
     with engine.begin() as connection:
         assert connection.execute(text("SELECT sum(last) FROM jobs")).scalar_one() == 4
         connection.execute(text("DELETE FROM jobs"))
+
+
+@pytest.mark.database
+def test_who_stands_still_in_mid_transaction_loses_it_after_a_minute_or_as_the_administrator_says(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    def limit(connection: Connection) -> object:
+        return connection.execute(text("SHOW idle_in_transaction_session_timeout")).scalar_one()
+
+    with store_on("postgres", request, tmp_path) as engine:
+        assert Transactions(engine).run(limit)[0] == "1min"
+        with engine.connect() as connection:
+            assert limit(connection) == "0", "who reads may take his time"
+            connection.execute(
+                text(f"ALTER DATABASE {engine.url.database} SET idle_in_transaction_session_timeout = '3s'")
+            )
+            connection.commit()
+        engine.dispose()
+        assert Transactions(engine).run(limit)[0] == "3s"
 
 
 @pytest.mark.parametrize("few", [0, 1_000], ids=["copied", "few"])

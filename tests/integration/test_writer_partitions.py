@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -34,18 +35,24 @@ class Reading:
         topic: str,
         known: dict[int, int] | None = None,
         settings: dict[str, str] | None = None,
+        *,
+        is_offset_kafkas: bool = False,
     ) -> None:
         self._kafka, self.topic = kafka, topic
         self.records: list[tuple[int, int]] = []
+        self.places: list[Partition] = []
+        """Of each record."""
         self.ends: dict[int, int] = {}
         self.holes: list[Hole] = []
+
+        def stored(cluster: str) -> dict[Partition, int]:
+            return {Partition(cluster, self.source.topic_id, number): at for number, at in (known or {}).items()}
+
         self.source = KafkaSource(
             {**{name: str(value) for name, value in kafka.client_config().items()}, **(settings or {})},
             topic,
             str(uuid4()),
-            lambda cluster: {
-                Partition(cluster, self.source.topic_id, number): at for number, at in (known or {}).items()
-            },
+            None if is_offset_kafkas else stored,
         )
 
     def until(self, holds: Callable[[], bool]) -> None:
@@ -58,6 +65,7 @@ class Reading:
 
     def _take(self, batch: Batch) -> None:
         self.records += [(each.partition.number, each.offset) for each in batch.records]
+        self.places += [each.partition for each in batch.records]
         self.ends.update((each.number, at) for each, at in batch.ends.items())
         self.holes += batch.holes
 
@@ -82,6 +90,15 @@ def produced(kafka: KafkaServer, topic: str, number: int, count: int) -> None:
     for _ in range(count):
         client.produce(topic, b"x", partition=number)
     assert client.flush(60) == 0
+
+
+def made_anew(admin: AdminClient, topic: str, partitions: int = 2) -> None:
+    """The name is free a moment after the older one is gone."""
+    admin.delete_topics([topic])[topic].result()
+    deadline = time.monotonic() + 60
+    while fault := admin.create_topics([NewTopic(topic, partitions, 1)])[topic].exception():
+        assert time.monotonic() < deadline, fault
+        time.sleep(0.1)
 
 
 def truncated(admin: AdminClient, topic: str, number: int, before: int) -> None:
@@ -121,6 +138,35 @@ def test_what_is_truncated_while_it_waits_is_a_hole(kafka: KafkaServer, topic: s
     assert reading.records[4:] == [(0, 8), (0, 9)]
     (hole,) = reading.holes
     assert (hole.first, hole.following) == (4, 8)
+    reading.source.close()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "count", "is_offset_kafkas"),
+    [("classic", 3, False), ("consumer", 20, False), ("classic", 20, True)],
+    ids=["shorter", "longer", "offsets are Kafka's"],
+)
+def test_a_topic_that_is_made_anew_while_it_is_read_is_read_from_its_beginning(
+    kafka: KafkaServer, topic: str, admin: AdminClient, protocol: str, count: int, *, is_offset_kafkas: bool
+) -> None:
+    """Whether the new one is shorter than what was read of the older one, or longer."""
+    produced(kafka, topic, 0, 5)
+    reading = Reading(kafka, topic, settings={"group.protocol": protocol}, is_offset_kafkas=is_offset_kafkas)
+    reading.until(lambda: len(reading.records) == 5 and reading.source.behind() == 0)
+    older = reading.source.topic_id
+    reading.source.rest()  # it doesn't fetch
+    produced(kafka, topic, 0, 4)
+    assert reading.source.behind() == 4
+    made_anew(admin, topic)
+    produced(kafka, topic, 0, count)
+    reading.source.done({reading.places[0]: 5})  # nobody has noticed yet
+    reading.until(lambda: reading.source.behind() == 0 and reading.source.topic_id != older)
+    newer = reading.source.topic_id
+    read = [at for (_, at), where in zip(reading.records, reading.places, strict=True) if where.topic == newer]
+    assert read == list(range(count))
+    found = [(each.partition.topic, each.partition.number, each.first, each.following) for each in reading.holes]
+    assert found == [(older, 0, 5, 9), (older, 1, 0, None)]
+    assert {each.why for each in reading.holes} == {GapReason.LOG_RECREATED}
     reading.source.close()
 
 

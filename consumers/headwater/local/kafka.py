@@ -29,7 +29,10 @@ appender.stdout.type = Console
 appender.stdout.name = stdout
 appender.stdout.layout.type = PatternLayout
 appender.stdout.layout.pattern = %d %p %c: %m%n
+logger.groups.name = org.apache.kafka.coordinator.group
+logger.groups.level = info
 """
+"""Who comes to a group and goes from it is all that is told of what is well."""
 _PROPERTIES = {
     "process.roles": "broker,controller",
     "node.id": str(_NODE),

@@ -28,7 +28,8 @@ class Hole:
 
     partition: Partition
     first: int
-    following: int
+    following: int | None
+    """The first that is there again; None where nobody knows how much is gone."""
     why: GapReason
 
 

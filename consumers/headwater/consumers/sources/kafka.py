@@ -1,7 +1,8 @@
 """Events of a topic, in a consumer group. Where a partition is begun is what the store says: offsets stand there in one
 transaction with the rows; those in Kafka follow, for others to see how far this is.
 
-A topic that was deleted and made again is another one: offsets are kept by the ids of cluster and topic.
+A topic that was deleted and made again is another one: offsets are kept by the ids of cluster and topic. Kafka's client
+knows topics by their names: in a new one it goes on where it was in the older one, without a word.
 """
 
 from __future__ import annotations
@@ -19,12 +20,11 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
-    TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
 
 from headwater.consumers.sources.api import CLOCKS, END_SECONDS, Batch, Hole, Taken
+from headwater.consumers.sources.kafka_topic import TopicIdentity
 from headwater.consumers.sources.lines import Lines, Once
 from headwater.errors import ConfigurationError, HeadwaterError, TransientError
 from headwater.events.clock import wall_micros
@@ -76,10 +76,10 @@ class KafkaSource:
         asked: dict[str, Any] = {**settings, "error_cb": self._heard, "logger": Lines()}
         try:
             self._client = Consumer(told)
-            self._admin = AdminClient(asked)
+            self._identity = TopicIdentity(asked, topic)
         except KafkaException as e:
             raise ConfigurationError(f"the settings of the Kafka client: {e.args[0].str()}") from e
-        self._cluster, self._topic = "", ""
+        self._cluster = ""
         self._holes: list[Hole] = []
         self._new: set[int] = set()
         """Partitions that came, of which nothing was told yet."""
@@ -87,6 +87,9 @@ class KafkaSource:
         self.rebalances = 0
         self._at: dict[int, int] = {}
         """What comes next of a partition."""
+        self._mine: set[int] = set()
+        self._begun: set[int] = set()
+        """Partitions of this topic that were read from somewhere."""
         self._subscribed = False
         self._paused: set[int] = set()
         self._kept: list[Message] = []
@@ -102,12 +105,13 @@ class KafkaSource:
     @property
     def topic_id(self) -> str:
         """Empty until a broker has answered."""
-        return self._topic
+        return self._identity.id
 
     def poll(self, most: int, timeout: float) -> Batch:
-        self._admin.poll(0)  # what it has to say
+        self._identity.serve()
         messages = self._messages(most, timeout)
         records = tuple(map(self._taken, messages))
+        self._refuse_another(records)
         self._look_for_holes(records)
         holes, self._holes = tuple(self._holes), []
         following = {each.partition: each.offset + 1 for each in records}
@@ -115,6 +119,15 @@ class KafkaSource:
         ends = {self._partition(number): 0 for number in self._new} | ({} if records else self._ends())
         self._new.clear()
         return Batch(records, following, holes, ends)
+
+    def _refuse_another(self, records: Sequence[Taken]) -> None:
+        """Where offsets go back it may be another topic that they are of."""
+        if not any(each.offset < self._at.get(each.partition.number, 0) for each in records):
+            return
+        with suppress(KafkaException):  # who can't be asked now is asked soon
+            if self._identity.is_another():
+                self._give_back()
+                raise TransientError(self._identity.words)
 
     def _look_for_holes(self, records: Sequence[Taken]) -> None:
         """What expired while it was waited for is passed over by the client without a word."""
@@ -206,7 +219,11 @@ class KafkaSource:
 
     def done(self, positions: Mapping[Partition, int]) -> None:
         """A group that has given a partition to somebody else can't commit it, and needn't."""
-        told = [TopicPartition(self._name, each.number, at) for each, at in positions.items()]
+        told = [
+            TopicPartition(self._name, each.number, at) for each, at in positions.items() if each.topic == self.topic_id
+        ]
+        if not told:
+            return
         try:
             self._client.commit(offsets=told, asynchronous=True)
         except KafkaException as e:
@@ -217,15 +234,31 @@ class KafkaSource:
             assigned = self._client.assignment()
             if not assigned and self.away is not None:
                 self._client.list_topics(self._name, timeout=_LOOK_SECONDS)
-            found = sum(map(self._behind_in, assigned)) if assigned else None
+            found = self._looked_at(assigned) if assigned else None
         except KafkaException:
             return None
         self.away = None
         return found
 
+    def _looked_at(self, assigned: Sequence[TopicPartition]) -> int | None:
+        """How much is to come, if it is still the same topic."""
+        reached = {each.partition: self._reached_in(each) for each in assigned}
+        if self._identity.is_another():
+            _LOG.warning("%s", self._identity.words)
+            self._give_back()
+            return None
+        self._identity.seen(reached)
+        return sum(end - at for at, end in reached.values())
+
     def _behind_in(self, partition: TopicPartition) -> int:
+        at, end = self._reached_in(partition)
+        return end - at
+
+    def _reached_in(self, partition: TopicPartition) -> tuple[int, int]:
+        """What comes next, and what comes after all that there is."""
         low, high = self._client.get_watermark_offsets(partition, timeout=_LOOK_SECONDS)
-        return int(max(0, high - self._at.get(partition.partition, low)))
+        at = self._at.get(partition.partition, int(low))
+        return at, max(at, int(high))
 
     def close(self) -> None:
         self._client.close()
@@ -234,15 +267,25 @@ class KafkaSource:
         """What the topic is, before anything is read of it."""
         try:
             self._cluster = str(self._client.list_topics(self._name, timeout=_ASK_SECONDS).cluster_id)
-            asked = self._admin.describe_topics(TopicCollection([self._name]), request_timeout=_ASK_SECONDS)
-            self._topic = str(asked[self._name].result().topic_id)
+            found = self._identity.asked()
         except KafkaException as e:
             error: KafkaError = e.args[0]
             if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise TransientError(f"there is no topic {self._name} yet: the first driver makes it") from e
             raise TransientError(self._explained(error)) from e
+        self._become(found)
         self._client.subscribe([self._name], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
         self._subscribed = True
+
+    def _become(self, found: str) -> None:
+        """What was of an older topic is at its end."""
+        if found == self.topic_id:
+            return
+        stored = self._stored(self._cluster) if self._stored is not None else None
+        self._holes += self._identity.become(found, self._cluster, self._mine, stored)
+        self._at.clear()
+        self._new.clear()
+        self._begun.clear()
 
     def _assigned(self, client: Consumer, partitions: Sequence[TopicPartition]) -> None:
         known = self._known(partitions)
@@ -252,16 +295,23 @@ class KafkaSource:
             each.offset = OFFSET_BEGINNING
             if at is not None:
                 each.offset = self._at[each.partition] = self._within(client, each, at)
+        if self._identity.is_another():
+            raise TransientError(self._identity.words)
         client.incremental_assign(list(partitions))
-        self._new.update(each.partition for each in partitions)
+        numbers = {each.partition for each in partitions}
+        self._identity.seen({number: (self._at.get(number, 0),) * 2 for number in numbers})
+        for mine in (self._new, self._mine, self._begun):
+            mine.update(numbers)
         self._rebalanced("came", partitions)
 
     def _revoked(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
         """The client takes them away itself."""
+        self._mine.difference_update(each.partition for each in partitions)
         self._rebalanced("go to another writer", partitions)
 
     def _lost(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
         """The group has given them to others already."""
+        self._mine.difference_update(each.partition for each in partitions)
         self._rebalanced("went to another writer, because this one wasn't heard", partitions)
 
     def _rebalanced(self, words: str, partitions: Sequence[TopicPartition]) -> None:
@@ -277,7 +327,9 @@ class KafkaSource:
     def _known(self, partitions: Sequence[TopicPartition]) -> Mapping[Partition, int]:
         if self._stored is not None:
             return self._stored(self._cluster)
-        committed = self._client.committed(list(partitions), timeout=_ASK_SECONDS)
+        if self._identity.is_younger:  # what was committed before that was noticed is the older topic's
+            partitions = [each for each in partitions if each.partition in self._begun]
+        committed = self._client.committed(list(partitions), timeout=_ASK_SECONDS) if partitions else []
         return {self._partition(each.partition): each.offset for each in committed if each.offset >= 0}
 
     def _within(self, client: Consumer, partition: TopicPartition, at: int) -> int:
@@ -301,7 +353,7 @@ class KafkaSource:
         return Taken(bytes(message.value() or b""), self._partition(number), offset, appended, key, headers)
 
     def _partition(self, number: int) -> Partition:
-        return Partition(self._cluster, self._topic, number)
+        return Partition(self._cluster, self.topic_id, number)
 
     def _heard(self, error: KafkaError) -> None:
         """Why nothing comes is told here only."""

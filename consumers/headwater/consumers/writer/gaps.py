@@ -15,7 +15,7 @@ from headwater.lineage.rows import tables as t
 
 def gap_rows(hole: Hole, topic: str) -> Iterator[Row]:
     """Whoever finds the same hole tells the same Gap."""
-    where = hole.partition
+    where, following = hole.partition, hole.following
     named = hash_of("hole", (where.cluster, where.topic, where.number, hole.first))
     gap = Gap(
         producer=UUID(bytes=named),
@@ -23,13 +23,19 @@ def gap_rows(hole: Hole, topic: str) -> Iterator[Row]:
         family_sequence=1,
         time=datetime.now(timezone.utc),
         reason=hole.why,
-        detail=f"{topic} no longer has what comes before {hole.following}",
+        detail=_detail(hole, topic),
         cluster=where.cluster,
         topic=topic,
         topic_id=where.topic,
         partition=where.number,
         first_offset=hole.first,
-        last_offset=max(hole.first, hole.following - 1),
-        missed=hole.following - hole.first,
+        last_offset=None if following is None else max(hole.first, following - 1),
+        missed=None if following is None else following - hole.first,
     )
     return (row for row in changes(gap) if row.kind == t.GAP)
+
+
+def _detail(hole: Hole, topic: str) -> str:
+    if hole.following is None:
+        return f"{topic} no longer has what came from {hole.first} on, if anything did: it was deleted and made again"
+    return f"{topic} no longer has what comes before {hole.following}"

@@ -7,13 +7,19 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from headwater.lineage.bulk.natures import OF_DRIVERS, is_clash, is_refusal, refusal
 from headwater.lineage.sql.troubles import StoreDataError, trouble_of
 
 T = TypeVar("T")
+_LET_GO: Final = text(
+    "SELECT set_config('idle_in_transaction_session_timeout', '60s', true) "
+    "WHERE current_setting('idle_in_transaction_session_timeout') = '0'"
+)
+"""Who stands still in mid-transaction, or whose host is gone, holds its rows against all others for as long as
+PostgreSQL takes it for alive, which may be hours. An administrator's own limit holds."""
 _PATIENCE: Final = 20.0
 """Seconds in which it is begun again and again."""
 _FIRST_PAUSE: Final = 0.005
@@ -31,6 +37,7 @@ class Transactions:
     def __init__(self, engine: Engine, where: str | None = None) -> None:
         self.engine = engine
         self.where = where or f"{engine.dialect.name}://{engine.url.host or ''}/{engine.url.database or ''}"
+        self._is_postgres = engine.dialect.name == "postgresql"
         is_lite = engine.dialect.name == "sqlite"
         self._engine = engine if is_lite else engine.execution_options(isolation_level="READ COMMITTED")
 
@@ -41,6 +48,8 @@ class Transactions:
         while True:
             try:
                 with self._engine.begin() as connection:
+                    if self._is_postgres:
+                        connection.execute(_LET_GO)
                     return work(connection), attempt
             except (SQLAlchemyError, StoreDataError, *OF_DRIVERS) as e:
                 if is_refusal(e):

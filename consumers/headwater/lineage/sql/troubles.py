@@ -73,6 +73,7 @@ _SQLSTATES: Final[tuple[tuple[str, type[HeadwaterError]], ...]] = (
     ("55P03", StoreBusyError),
     ("42501", StoreRightsError),
     ("25006", StoreRightsError),
+    ("25P03", StoreUnreachableError),
     ("28", StoreAccessError),
     ("3D000", StoreAccessError),
     ("3F000", StoreSchemaError),
