@@ -378,6 +378,7 @@ def _id(value: Any) -> str | None:
 
 
 @pytest.mark.parametrize(("listener", "case", "words"), [*PLAIN, *DURABLE], ids=_id)
+@pytest.mark.slow
 def test_a_listener_that_breaks_its_word_is_found(listener: type[Any], case: Case, words: str) -> None:
     base: type[Any] = PlainSuite if (listener, case, words) in PLAIN else DurableSuite
 

@@ -76,6 +76,7 @@ class _InOpenedDatabase(AsyncLineageMetaContract):
         return LineageMetaOnThreads(self.store)
 
 
+@pytest.mark.slow
 class TestSQLiteInALoop(_InOpenedDatabase):
     @pytest.fixture
     def url(self, tmp_path: Path) -> str:
@@ -90,6 +91,7 @@ class TestPostgreSQLInALoop(_InOpenedDatabase):
         return emptied
 
 
+@pytest.mark.slow
 class TestSQLite(_InDatabase):
     @pytest.fixture
     def url(self, tmp_path: Path) -> str:

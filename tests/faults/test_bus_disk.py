@@ -164,6 +164,7 @@ def test_at_the_limit_each_listener_is_told_what_it_missed(tmp_path: Path) -> No
     check_changes([gap for gap in gaps if gap.listener == "changes"], missed_changes)
 
 
+@pytest.mark.slow
 def test_the_range_of_a_hole_is_that_of_its_own_listener(tmp_path: Path) -> None:
     """One came a good deal later than the other, and so it missed more."""
     quick, slow, changes = Taking(), Taking(), Taking()
@@ -262,6 +263,7 @@ def test_damage_is_told_and_what_is_behind_it_comes(tmp_path: Path) -> None:
     assert firsts(listener.records)[: len(told) - 1] == [each.event_id for each in told if each not in missed]
 
 
+@pytest.mark.slow
 def test_a_hole_begins_where_the_listener_had_got_to(tmp_path: Path) -> None:
     """It was handed more than it answered for before it raised, and the limit was reached while it was away."""
 

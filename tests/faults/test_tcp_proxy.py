@@ -121,6 +121,7 @@ def test_where_answers_are_lost_requests_arrive(proxy: Proxy) -> None:
         assert Echo.heard == b"ab"
 
 
+@pytest.mark.slow
 def test_slow_ones_take_their_time(proxy: Proxy) -> None:
     with client(proxy) as one:
         echoed(one, b"a")

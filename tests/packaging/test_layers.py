@@ -110,6 +110,7 @@ def test_the_layers_are_checked_over_every_module() -> None:
     assert set(MODULES) | {"headwater"} == graph.modules
 
 
+@pytest.mark.slow
 def test_whatever_is_imported_is_declared() -> None:
     """A module that only a development tool happens to bring would be missing where a user installs headwater."""
     requirements = [Requirement(text) for text in distribution("headwater").requires or []]

@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 
 from tests.packaging.house import ROOT, SOURCE_ROOTS, only
 
-pytestmark = pytest.mark.xdist_group("packaging")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packaging")]
 HOOK_SOURCE, HOOK_LINE = "headwater/listeners/hook.pth", "headwater.pth"  # see test_hook_line.py
 EXTRAS = {
     *(
@@ -56,7 +56,6 @@ def metadata(wheel: Path) -> email.message.Message:
         return HeaderParser().parsestr(archive.read(name).decode())
 
 
-@pytest.mark.slow
 def test_the_wheel_has_every_file_of_the_tree_and_no_other(names: set[str]) -> None:
     assert {name for name in names if ".dist-info/" not in name} == tree_files() - {HOOK_SOURCE} | {HOOK_LINE}
 

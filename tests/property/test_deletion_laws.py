@@ -191,6 +191,7 @@ def test_memory_and_sql_hide_the_same(engine: Engine, told: list[Event]) -> None
 
 @given(events(), st.integers(1, 4), st.data())
 @settings(max_examples=examples(100), deadline=None)
+@pytest.mark.slow
 def test_purged_on_the_way_or_at_the_end(engine: Engine, told: list[Event], size: int, data: st.DataObject) -> None:
     again = data.draw(st.permutations([*told, *told[::2]]))
     at_the_end = purged(engine, [told])

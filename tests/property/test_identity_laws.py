@@ -308,6 +308,7 @@ ANYTHING: list[tuple[Callable[[str, str, str], object], str]] = [
 
 @settings(max_examples=examples(600))
 @given(st.sampled_from(ANYTHING), TEXTS | URLISH, TEXTS | URLISH)
+@pytest.mark.slow
 def test_any_text_is_identified_or_refused_by_one_kind_of_error(
     identify: tuple[Callable[[str, str, str], object], str], one: str, other: str
 ) -> None:

@@ -113,6 +113,7 @@ def test_whatever_fails_when_it_is_handed_over_nothing_is_lost(tmp_path: Path) -
     assert (True, False) in on_either_side
 
 
+@pytest.mark.slow
 def test_a_target_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
     hanging = Hanging("put")
     shelf = Shelf(tmp_path / "shelf", hanging)
@@ -156,6 +157,7 @@ def left_on_others(spools: Path, bus: Bus) -> list[str]:
     return [name for name in left_on(spools) if own is None or name != own.name]
 
 
+@pytest.mark.slow
 def test_what_is_not_delivered_here_either_is_given_back_at_stop(tmp_path: Path) -> None:
     shelf, mine = Shelf(tmp_path / "shelf"), Made()
     told = handed_over(tmp_path / "pod1", shelf)

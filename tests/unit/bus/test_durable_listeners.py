@@ -313,6 +313,7 @@ def test_one_that_hangs_is_given_up_at_stop_and_the_others_have_all(tmp_path: Pa
         until(lambda: [each.name for each in tmp_path.iterdir()] == [bus.spool.name if bus.spool else ""])
 
 
+@pytest.mark.slow
 def test_a_close_that_says_all_is_dealt_with_moves_the_cursor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of the time at the end is for closing here: with the usual share a thread that waits half a second for a
     processor has none left."""
@@ -399,6 +400,7 @@ def test_stop_keeps_its_time_wherever_a_listener_hangs(tmp_path: Path, where: st
     never.set()
 
 
+@pytest.mark.slow
 def test_one_that_allocates_without_end_gets_bounded_batches_and_harms_nobody(tmp_path: Path) -> None:
     class Swelling(Taking):
         def handle(self, batch: Batch) -> Position | None:
@@ -439,6 +441,7 @@ def test_stop_keeps_its_time_while_a_dead_drivers_spool_is_shipped(tmp_path: Pat
     never.set()
 
 
+@pytest.mark.slow
 def test_nobody_waits_at_stop_for_what_others_left(tmp_path: Path) -> None:
     instances: list[Taking] = [_raising_always(), Taking(), raising := _raising_always()]
     with bus_of(tmp_path, {"mine": lambda _: instances.pop(0)}) as bus:

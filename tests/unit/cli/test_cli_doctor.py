@@ -269,6 +269,7 @@ def test_a_disk_that_is_nearly_full(examine: Doctor, monkeypatch: pytest.MonkeyP
     assert (code, of(findings, "room", "spool")["state"]) == (Exit.FAILED, "wrong")
 
 
+@pytest.mark.slow
 def test_a_disk_that_refuses_to_sync_or_is_slow(examine: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: int) -> None:
         raise OSError(5, "Input/output error")
@@ -328,6 +329,7 @@ class Refusing:
         raise OSError("nothing here")
 
 
+@pytest.mark.slow
 def test_an_examination_that_hangs_is_given_up() -> None:
     wanted = Wanted("hung", f"hung={__name__}:Hung", "spark.headwater.listeners")
     began = time.monotonic()

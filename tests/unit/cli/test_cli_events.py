@@ -241,6 +241,7 @@ def test_tail_follows_also_what_is_new_and_ends_on_ctrl_c(log: Path) -> None:
         assert process.stderr.read() == ""
 
 
+@pytest.mark.slow
 def test_tail_shows_nothing_of_what_was_there(log: Path) -> None:
     with tailing("--from", f"log:{log}", "--limit", "1") as process:
         while process.poll() is None:

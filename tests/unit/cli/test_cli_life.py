@@ -129,6 +129,7 @@ def test_what_a_person_sees(run: Run) -> None:
     ],
     ids=lambda each: each[0] if isinstance(each, tuple) else "",
 )
+@pytest.mark.slow
 def test_what_a_program_reads(run: Run, arguments: tuple[str, ...], expected: dict[str, object]) -> None:
     command, *rest = arguments
     code, out, _ = run(command, "--format", "json", *rest)

@@ -47,6 +47,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("upstream c --as-of 2026-03-01T12:00:30", "nothing is known"),
     ],
 )
+@pytest.mark.slow
 def test_what_is_answered(url: str, capsys: pytest.CaptureFixture[str], words: str, expected: str) -> None:
     assert main(["lineage", *words.split()]) == Exit.DONE
     assert expected in capsys.readouterr().out

@@ -60,6 +60,7 @@ def test_only_the_spools_that_are_meant(tmp_path: Path, capsys: pytest.CaptureFi
     assert f"there is no spool {one.name}" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_drivers_own_properties_file(tmp_path: Path) -> None:
     spools, shared, defaults = tmp_path / "spools", tmp_path / "shared", tmp_path / "spark-defaults.conf"
     keys = {"spool.handover": str(shared)}
@@ -125,6 +126,7 @@ def test_beside_a_driver_that_runs(tmp_path: Path) -> None:
     assert firsts([record for each in made for record in each.records]) == ids(told)
 
 
+@pytest.mark.slow
 def test_shipping_never_lets_a_spool_go_for_want_of_room(tmp_path: Path) -> None:
     """The limit is the drivers', and may not be told here."""
     left = [left_in(tmp_path, 3, "another")[0] for _ in range(5)]

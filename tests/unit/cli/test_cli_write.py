@@ -191,6 +191,7 @@ def test_what_happens_is_told_line_by_line(capsys: pytest.CaptureFixture[str], t
     assert (letter["reason"], letter["position"], letter["level"]) == ("UNDECODABLE", 0, "warning")
 
 
+@pytest.mark.slow
 def test_a_store_of_somebody_elses_is_called(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

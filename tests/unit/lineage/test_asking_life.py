@@ -41,6 +41,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow
 def test_both_answer_the_same(url: str, method: str) -> None:
     async def ask() -> object:
         async with await AsyncLineage.open(url) as lineage:

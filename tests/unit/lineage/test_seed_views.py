@@ -50,6 +50,7 @@ def engine(file: Path) -> Iterator[Engine]:
 
 
 @pytest.mark.parametrize("catalog", seed_story.CATALOGS)
+@pytest.mark.slow
 def test_a_file_attached_has_the_rows_of_its_catalog(engine: Engine, file: Path, catalog: str) -> None:
     fill(engine, seed_story.told(), ("paimon", catalog))
     reader = create_engine("sqlite://")
