@@ -299,7 +299,8 @@ class KafkaSource:
             raise TransientError(self._identity.words)
         client.incremental_assign(list(partitions))
         numbers = {each.partition for each in partitions}
-        self._identity.seen({number: (self._at.get(number, 0),) * 2 for number in numbers})
+        begun = {number: self._at.get(number, 0) for number in numbers}
+        self._identity.seen({number: (at, at) for number, at in begun.items()})
         for mine in (self._new, self._mine, self._begun):
             mine.update(numbers)
         self._rebalanced("came", partitions)
