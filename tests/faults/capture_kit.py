@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 import time
@@ -180,7 +181,9 @@ def await_blocked(spark: SparkSession, thing: Any) -> None:
 
 
 def used_heap(spark: SparkSession) -> int:
-    """Bytes in use in the driver's JVM after a full collection."""
+    """Bytes in use in the driver's JVM after a full collection, of what Python holds on to there too: a DataFrame that
+    nobody has any more keeps its plan, and what that broadcast, until its circle of objects is found."""
+    gc.collect()
     context: Any = spark.sparkContext
     jvm = context._jvm
     for _ in range(2):

@@ -142,8 +142,10 @@ def test_plans_are_bounded_by_what_they_weigh_too(spark: SparkSession, monkeypat
         waiting, weight = tap.waiting()
         assert 4 < waiting < 34
         assert weight <= 32 * MB
-        until(lambda: used_heap(spark) - before < 96 * MB, "letting go of what was dropped", 180.0)
-        open_gate(eye)
+        try:
+            until(lambda: used_heap(spark) - before < 96 * MB, "letting go of what was dropped", 180.0)
+        finally:
+            open_gate(eye)
         told, dropped = counted(tap.records())
         assert (told + dropped, dropped > 0) == (34, True)
 

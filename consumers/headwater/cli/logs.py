@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from datetime import datetime, timezone
-from typing import Final
+from typing import Final, TextIO
 
 FORMATS: Final = ("text", "json")
 LEVELS: Final = ("debug", "info", "warning", "error")
@@ -15,16 +15,26 @@ FIELDS: Final = "headwater"
 
 def begin(form: str, level: str) -> logging.Handler:
     """From here on. Whoever calls this takes the handler away again."""
-    handler = logging.StreamHandler()
+    handler = _Handler()
     handler.setFormatter(_Json() if form == "json" else _Text())
     logger = logging.getLogger("headwater")
+    handler.level_before = logger.level
     logger.addHandler(handler)
     logger.setLevel(level.upper())
     return handler
 
 
 def end(handler: logging.Handler) -> None:
-    logging.getLogger("headwater").removeHandler(handler)
+    """As it was before."""
+    logger = logging.getLogger("headwater")
+    logger.removeHandler(handler)
+    if isinstance(handler, _Handler):
+        logger.setLevel(handler.level_before)
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    level_before = logging.NOTSET
+    """The logger's, where somebody else has one in this process."""
 
 
 class _Text(logging.Formatter):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -178,7 +179,7 @@ def test_what_is_missing_is_told_by_its_own_exit_code(
 
 
 def test_what_happens_is_told_line_by_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-
+    before = logging.getLogger("headwater").level
     log = LocalLog.open(tmp_path / "log")
     with log.writer() as journal:
         journal.append(b"no event")
@@ -189,6 +190,7 @@ def test_what_happens_is_told_line_by_line(capsys: pytest.CaptureFixture[str], t
     assert (batch["events"], batch["letters"], batch["level"]) == (1, 1, "debug")
     (letter,) = [each for each in lines if each["message"] == "a dead letter"]
     assert (letter["reason"], letter["position"], letter["level"]) == ("UNDECODABLE", 0, "warning")
+    assert logging.getLogger("headwater").level == before
 
 
 @pytest.mark.slow
