@@ -18,6 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from headwater.cli.output import TextOutput
+from headwater.cli.pipelines import JDBC
+from headwater.cli.store import options_of
 from headwater.errors import ConfigurationError
 
 _LOG: Final = logging.getLogger(__name__)
@@ -39,9 +41,8 @@ def _refuse(given: Any) -> None:
     """What one process at a time can do."""
     if not getattr(given, "from").startswith("kafka:"):
         raise ConfigurationError("one process reads a local log: leave --processes at 1")
-    if any(
-        url.removeprefix("jdbc:").startswith("sqlite") for url in (given.store or "", *dict(given.store_of).values())
-    ):
+    urls = [given.store, *dict(given.store_of).values()] if given.lineage_meta == JDBC else []
+    if any(options_of(given, url).target.kind.scheme == "sqlite" for url in urls):
         raise ConfigurationError("SQLite lets one process write at a time: leave --processes at 1")
     if given.health is not None and given.health[1] + given.processes - 1 > _LAST_PORT:
         raise ConfigurationError("each process has a port of its own for --health, from this one on: name a lower one")

@@ -165,6 +165,11 @@ def test_a_variable_that_no_flag_has_is_told(
             "SQLite lets one process write at a time",
         ),
         (
+            ["--from", "kafka://127.0.0.1:1", "--store", "{tmp}/x.db", "--processes", "2"],
+            "SQLite lets one process write at a time",
+        ),
+        (["--from", "kafka://127.0.0.1:1", "--processes", "2"], "which store?"),
+        (
             ["--from", "kafka://h:1", "--store", "jdbc:postgresql://h/d", "--processes", "2", "--health", "h:65535"],
             "name a lower one",
         ),
