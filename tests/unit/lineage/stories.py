@@ -38,7 +38,7 @@ from headwater.lineage.questions.paths import path_between
 from headwater.lineage.questions.snapshots import downstream_snapshots, upstream_snapshots
 from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.questions.tables import downstream_tables, upstream_tables
-from tests.unit.lineage.scribe import Scribe, at, dataset
+from tests.unit.lineage.scribe import Scribe, at, dataset, store
 
 _REF = re.compile(r"(?P<table>\w+)(?:\[(?P<branch>\w+)\])?(?:@(?:(?P<since>\d+)\.\.)?(?P<snapshot>\d+))?")
 ALL, PART, NOTHING, UNKNOWN = Extent.ALL, Extent.PART, Extent.NOTHING, Extent.UNKNOWN
@@ -283,3 +283,11 @@ __all__ = [
     "checks",
     "moment_of",
 ]
+
+
+def told(connection: Connection, tell: Callable[[Teller], object]) -> Connection:
+    """With a story in the store."""
+    teller = Teller()
+    tell(teller)
+    store(connection, teller)
+    return connection

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection
 
 from headwater.lineage.forms import as_dot, as_graph, as_json, as_mermaid, as_text
 from headwater.lineage.forms.dot import quoted
@@ -17,28 +16,10 @@ from headwater.lineage.questions.paths import path_between
 from headwater.lineage.questions.snapshots import upstream_snapshots
 from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.questions.tables import downstream_tables, upstream_tables
-from headwater.lineage.sql import METADATA
-from tests.unit.lineage.scribe import store
-from tests.unit.lineage.stories import Teller
+from tests.unit.lineage.stories import Teller, told
 from tests.unit.lineage.stories_told import columns, cycle, diamond, streams
 
 HOSTILE = 'a "b" \\ <c> | #d; `e`\nf'
-
-
-@pytest.fixture
-def connection() -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.connect() as connection:
-        yield connection
-    engine.dispose()
-
-
-def told(connection: Connection, tell: Any) -> Connection:
-    teller = Teller()
-    tell(teller)
-    store(connection, teller)
-    return connection
 
 
 def test_a_tree(connection: Connection) -> None:

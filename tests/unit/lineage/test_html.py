@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection
 
 from headwater.lineage.forms import as_html
 from headwater.lineage.forms.html import Mark, Marks, graph
@@ -22,27 +21,9 @@ from headwater.lineage.questions.paths import path_between
 from headwater.lineage.questions.snapshots import upstream_snapshots
 from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.questions.tables import downstream_tables, upstream_tables
-from headwater.lineage.sql import METADATA
 from tests.unit.lineage.html_page import Read
-from tests.unit.lineage.scribe import store
-from tests.unit.lineage.stories import Teller
+from tests.unit.lineage.stories import Teller, told
 from tests.unit.lineage.stories_told import columns, cycle, diamond, streams
-
-
-@pytest.fixture
-def connection() -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.connect() as connection:
-        yield connection
-    engine.dispose()
-
-
-def told(connection: Connection, tell: Any) -> Connection:
-    teller = Teller()
-    tell(teller)
-    store(connection, teller)
-    return connection
 
 
 class TestPage:
