@@ -1,57 +1,67 @@
-# Every target sets up what it needs: .venv in this checkout, from requirements/*.lock. Caches are outside of it.
+# Every target sets up the environment it needs from requirements/*.lock, by uv. Caches are outside of the checkout.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-spark4 bench format lock schemas migrations build clean base spark dev
+.PHONY: help demo check test test-all bench format docs lock schemas migrations build clean .venv .venv-spark-4.1.1 .venv-demo
 
 BIN := .venv/bin
-# Any Python 3 can start tools/bootstrap.py, which looks for one to build on: PYTHON if given, else the best it finds.
-STARTER := $(shell for name in python3 python3.12 python3.11 python3.10 python $(PYTHON); do \
-	command -v $$name 2>/dev/null && break; done)
-SETUP = @test -n "$(STARTER)" || { echo "no Python found: install Python 3.10, 3.11 or 3.12 with its venv module or pip" >&2; exit 1; }; \
-	"$(STARTER)" -m tools.bootstrap
+# An environment's own Python sees fastest that it is fresh. Else any Python from 3.10 sets it up, or the one that uv has.
+SETUP = -m tools.environment $(or $(patsubst .venv-%,%,$(filter .venv-%,$@)),dev)
+IS_NEW := import sys; sys.exit(sys.version_info < (3, 10))
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-20s%s\n", $$1, $$2}'
 
-demo: spark ## See it work
-	@$(BIN)/headwater demo
+demo: .venv-demo ## See it work
+	@.venv-demo/bin/headwater demo
 
-check: dev ## Format, lint, types, layers, fast tests; under a minute
+check: .venv ## Format, lint, types, layers, fast tests; under a minute
 	@$(BIN)/python -m tools.check
 
-test: dev ## All tests, on real servers, with coverage
+test: .venv ## What finds most faults in a quarter of an hour, on real servers and real Spark
 	@$(BIN)/python -m tools.test
 
-test-spark4: dev ## All tests of capture that apply to Spark 4, on Spark 4
-	@$(BIN)/python -m tools.spark4
+test-all: .venv ## Everything that takes long; SLICE=3/16 plays a part of eight minutes, SLICE=auto one by the commit
+	@SLICE=$(SLICE) $(BIN)/python -m tools.test_all
 
-bench: dev ## The benchmarks and long fuzz runs, as tables of ratios; BENCH=name runs one
+bench: .venv ## The benchmarks and long fuzz runs, as tables of ratios; BENCH=name runs one
 	@$(BIN)/python -m tools.bench $(BENCH)
 
-format: dev ## Format the code and mend what lint can mend
+format: .venv ## Format the code and mend what lint can mend
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format .
 
-lock: base ## Write requirements/*.lock anew from pyproject.toml; UPGRADE=1 takes the newest of everything
-	@$(BIN)/python -m tools.lock
+docs: .venv ## Build the documentation as a site, into site/; a broken link fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-schemas: dev ## Write the Avro schemas anew from the event models
+COMPILE = $(BIN)/python -m tools.uv pip compile $(LOCKING) --python-version 3.10 pyproject.toml
+LOCK_SPARK = $(BIN)/python -m tools.uv pip compile $(LOCKING) --python-version 3.11
+LOCKING = --universal --generate-hashes --quiet --no-emit-index-url --no-annotate --custom-compile-command "make lock"
+# The versions of Spark that tests run on besides that of requirements/dev.in.
+SPARKS = $(patsubst requirements/spark-%.lock,%,$(wildcard requirements/spark-*.lock))
+
+lock: .venv ## Write requirements/*.lock anew from pyproject.toml; UPGRADE=1 takes the newest of everything
+	@$(COMPILE) $(if $(UPGRADE),--upgrade) --extra dev requirements/dev.in --output-file requirements/dev.lock
+	@for spark in $(SPARKS); do \
+		echo pyspark==$$spark | $(LOCK_SPARK) - --output-file requirements/spark-$$spark.lock || exit 1; done
+	@cp requirements/dev.lock requirements/demo.lock
+	@$(COMPILE) --extra demo requirements/dev.in --output-file requirements/demo.lock
+
+schemas: .venv ## Write the Avro schemas anew from the event models
 	@$(BIN)/python -m tools.schemas
 
-migrations: dev ## Write the store's first migration anew from its tables, as long as no release has it
+migrations: .venv ## Write the store's first migration anew from its tables, as long as no release has it
 	@$(BIN)/python -m tools.migrations
 
-build: dev ## Make dist/*.tar.gz and, from it, dist/*.whl
+build: .venv ## Make dist/*.tar.gz and, from it, dist/*.whl
 	@rm -rf dist && $(BIN)/python -m build --no-isolation
 
 clean: ## Remove whatever make has made in this checkout
-	@rm -rf .venv dist build .coverage .coverage.* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .benchmarks
+	@rm -rf .venv .venv-* dist build site .coverage .coverage.* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .benchmarks
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-base:
-	$(SETUP) base
-
-spark:
-	$(SETUP) demo
-
-dev:
-	$(SETUP) dev
+.venv .venv-spark-4.1.1 .venv-demo:
+	@$@/bin/python -S $(SETUP) --is-fresh 2>/dev/null && exit; \
+	for python in python3 python3.12 python3.11 python3.10 python "$(PYTHON)"; do \
+		"$$python" -c "$(IS_NEW)" >/dev/null 2>&1 && exec "$$python" $(SETUP); \
+	done; \
+	command -v uv >/dev/null && exec uv run --no-project --python '>=3.10' python $(SETUP); \
+	echo "no Python found: install Python 3.10, 3.11 or 3.12 with pip or its venv module, or uv" >&2; exit 1

@@ -1,4 +1,4 @@
-"""What all tests share: real servers for whoever asks for one by name, and no skips where none are allowed.
+"""What all tests share: real servers for whoever asks for one by name, one seed, and no skips where none are allowed.
 
 A server is started when the first test of a process asks, and serves that process until its end: a broker takes 3 s,
 MariaDB 1 s, PostgreSQL half a second. Under xdist each worker has its own, so workers share nothing and none waits for
@@ -11,11 +11,18 @@ groups and databases that are your own. Whoever kills or restarts a server start
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests import seeds
+from tests.property import effort
+
+pytest_plugins = ["tests.tiers", "tests.quarantine"]
 
 if TYPE_CHECKING:  # its import takes a while, and most tests need no server
     from headwater.local import Service
@@ -52,7 +59,7 @@ def mariadb() -> Iterator[Service]:
     params=[
         "sqlite",
         pytest.param("postgres", marks=pytest.mark.database),
-        pytest.param("mariadb", marks=pytest.mark.database),
+        pytest.param("mariadb", marks=[pytest.mark.database, pytest.mark.long]),
     ]
 )
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
@@ -77,6 +84,32 @@ def java_home() -> Path:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`make test` gives --no-skips: what can't be tested there is told as a failure, not passed over."""
     parser.addoption("--no-skips", action="store_true", help="a skipped test counts as a failure")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the order of the tests and Hypothesis's examples come from one seed, in the processes of this run too."""
+    os.environ[seeds.VARIABLE] = str(seeds.seed())
+    for option, unset in (("randomly_seed", "default"), ("hypothesis_seed", None)):
+        if getattr(config.option, option, seeds) == unset:
+            setattr(config.option, option, seeds.seed())
+    effort.load()
+
+
+def pytest_report_header() -> str:
+    """Tell the seed when a run begins."""
+    return f"everything random comes from {seeds.VARIABLE}={seeds.seed()}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Tell how to see each failure again."""
+    options = "--no-skips -m ''" if config.getoption("--no-skips") else "-m ''"
+    failed = {report.nodeid for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, ())}
+    if failed:
+        terminalreporter.section("to see it again")
+        for nodeid in sorted(failed):
+            again = f"{seeds.this_python()} -m pytest {options} {shlex.quote(nodeid)}"
+            terminalreporter.write_line(seeds.command_to_repeat(again))
 
 
 @pytest.hookimpl(wrapper=True)

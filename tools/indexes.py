@@ -1,61 +1,64 @@
-"""pip's own configuration, said in uv's words, so that a mirror, a proxy or a certificate is told once, to pip."""
+"""pip's configuration as uv's variables, so that an index, a proxy or a certificate is configured once, for pip."""
 
 from __future__ import annotations
 
 import ast
 import os
-import re
-from collections.abc import Mapping
+import subprocess
+from pathlib import Path
 
-_LINE = re.compile(r"^(?P<section>[^.]+)\.(?P<key>[\w-]+)=(?P<value>.+)$")
+VARIABLES = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "no-index": "UV_NO_INDEX",
+    "trusted-host": "UV_INSECURE_HOST",
+    "timeout": "UV_HTTP_TIMEOUT",
+    "default-timeout": "UV_HTTP_TIMEOUT",
+    "cert": "SSL_CERT_FILE",
+    "proxy": "ALL_PROXY",
+}
+# These make pip, uv or Python install into, or import from, another place.
+_MISLEADING = {
+    "PIP_USER",
+    "PIP_TARGET",
+    "PIP_PREFIX",
+    "PIP_REQUIRE_VIRTUALENV",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+}
+_QUIET = {"PIP_ROOT_USER_ACTION": "ignore", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 # As in pip: what is for `install` beats what is for all commands, and the environment beats both.
-_PRECEDENCE = ("global", "install", ":env:")
-# pip looks at all indexes for the best version, uv at the first that has the name; pinned hashes make either safe.
-_ALL_INDEXES = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
-
-
-def read_settings(listing: str) -> dict[str, str]:
-    """The settings in force, from the output of `pip config list`."""
-    lines = [match for match in map(_LINE.match, listing.splitlines()) if match and match["section"] in _PRECEDENCE]
-    lines.sort(key=lambda match: _PRECEDENCE.index(match["section"]))
-    return {match["key"].replace("_", "-"): str(ast.literal_eval(match["value"])).strip() for match in lines}
-
-
-def uv_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """What uv is to be told in its environment for it to look where pip looks."""
-    told = {
-        "UV_DEFAULT_INDEX": settings.get("index-url", ""),
-        "UV_INDEX": _spaced(settings, "extra-index-url"),
-        "UV_FIND_LINKS": ",".join(settings.get("find-links", "").split()),
-        "UV_INSECURE_HOST": _spaced(settings, "trusted-host"),
-        "UV_HTTP_TIMEOUT": settings.get("default-timeout", settings.get("timeout", "")),
-        "SSL_CERT_FILE": settings.get("cert", ""),
-        "ALL_PROXY": settings.get("proxy", ""),
-        "UV_NO_INDEX": "1" if settings.get("no-index", "").lower() in {"1", "true", "yes", "on"} else "",
-    }
-    if told["UV_INDEX"]:
-        told |= _ALL_INDEXES
-    return {name: value for name, value in told.items() if value}
-
-
-def with_uv_settings(environ: Mapping[str, str], listing: str) -> dict[str, str]:
-    """An environment with pip's settings added for uv; what somebody told uv itself is left as it is."""
-    return {**uv_environment(read_settings(listing)), **environ}
+_SECTIONS = ("global.", "install.", ":env:.")
 
 
 def clean_environment() -> dict[str, str]:
-    """This process's environment without what would make pip or Python install into, or read from, somewhere else."""
-    astray = {
-        "PIP_USER",
-        "PIP_TARGET",
-        "PIP_PREFIX",
-        "PIP_REQUIRE_VIRTUALENV",
-        "PYTHONHOME",
-        "PYTHONPATH",
-        "VIRTUAL_ENV",
-    }
-    return {name: value for name, value in os.environ.items() if name not in astray}
+    """Return this process's environment without what would mislead pip or uv."""
+    return {name: value for name, value in os.environ.items() if name not in _MISLEADING} | _QUIET
 
 
-def _spaced(settings: Mapping[str, str], key: str) -> str:
-    return " ".join(settings.get(key, "").split())
+def uv_environment(python: Path) -> dict[str, str]:
+    """Return the environment to run uv in, with the settings of this Python's pip, if it has one.
+
+    A variable that is set for uv itself counts more than pip's settings.
+    """
+    command = [str(python), "-m", "pip", "config", "list"]
+    listed = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, check=False)
+    return {**translate(listed.stdout), **clean_environment()}
+
+
+def translate(listing: str) -> dict[str, str]:
+    """Return uv's variables for the output of `pip config list`."""
+    settings: dict[str, str] = {}
+    for section in _SECTIONS:
+        for line in listing.splitlines():
+            name, _, value = line.partition("=")
+            variable = VARIABLES.get(name.removeprefix(section).replace("_", "-"))
+            if variable and name.startswith(section):
+                separator = "," if variable == "UV_FIND_LINKS" else " "
+                settings[variable] = separator.join(str(ast.literal_eval(value)).split())
+    # pip looks at all indexes for the best version, uv at the first that has the name; pinned hashes make either safe.
+    if "UV_INDEX" in settings:
+        settings["UV_INDEX_STRATEGY"] = "unsafe-best-match"
+    return settings

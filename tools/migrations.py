@@ -14,8 +14,8 @@ from alembic.autogenerate import produce_migrations, render_python_code
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import create_engine
 
-from headwater.lineage.sql.tables import rest_of
-from headwater.lineage.store.tables import METADATA
+from headwater.lineage.sql import METADATA
+from headwater.lineage.sql.tables import default_partition
 from tools import environment
 
 FIRST = Path(__file__).parents[1] / "consumers/headwater/lineage/store/migrations/v0001_all_tables.py"
@@ -64,7 +64,7 @@ def first_migration() -> str:
 def _rests() -> str:
     apart = [name for name, table in METADATA.tables.items() if table.dialect_options["postgresql"]["partition_by"]]
     return "".join(
-        f'        op.execute("CREATE TABLE {rest_of(name)} PARTITION OF {name} DEFAULT")\n' for name in apart
+        f'        op.execute("CREATE TABLE {default_partition(name)} PARTITION OF {name} DEFAULT")\n' for name in apart
     )
 
 

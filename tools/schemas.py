@@ -10,8 +10,8 @@ import json
 import sys
 from pathlib import Path
 
-from headwater.events.avro.book import fingerprint_of
 from headwater.events.avro.schema import schema_of, version_of
+from headwater.events.avro.schema_cache import fingerprint_of
 from headwater.events.kinds import KINDS
 
 SCHEMAS = Path(__file__).parent.parent / "events/headwater/events/schemas"

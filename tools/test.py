@@ -1,67 +1,68 @@
-"""`make test`: every test but the benchmarks, in random order, in parallel, on real servers, with branch coverage; then
-some of those of capture on Spark 4.
+"""`make test`: what finds most faults per minute, in at most 15 minutes on two idle cores.
 
-A skipped test counts as a failure (tests/conftest.py): a missing service is told, not passed over. A few tests that
-failed are run once more, by themselves: with thousands of them beside servers that are killed, one may meet a machine
-that stood still. Such a test is told at the end, with what it said in the first run above; it is a defect to be mended,
-of the test or of what it tests, but no reason to run all the others again.
+First the second type checker and a few tests of capture on two other Sparks, side by side; then every test that isn't
+`long`, in parallel, on real servers and real Spark. A skipped test counts as a failure, and a failed one is not tried
+again: `tests/quarantine.txt` names the few that are known to be unsteady. What is long runs in slices
+(tools/test_all.py).
 """
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
-from tools import environment, spark4
+from tools import environment, sparks
 
-# A file stays in one worker, so that what its tests share, a Spark session say, starts once.
-PARALLEL = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
-COVERAGE = ["--cov", "--cov-branch", "--cov-report", "term", "-p", "tools.whole_coverage"]
-CHOSEN = ["-m", "not long and not spark4"]
-SOME_FAILED = 1  # pytest's status
-# More than this is no machine that stood still.
-LOOKED_AT_AGAIN = 4
+# Groups of tests stay in one worker (tests/tiers.py), so that what they share, a Spark driver say, starts once.
+PARALLEL = ("--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
+CHOSEN = ("-m", "not long and not spark4")
+SECOND = ("catalog_tables", "delta", "files", "iceberg_writes", "streams_files")
+NEWEST = ("catalog_tables", "files", "spark4", "streams_files")
+"""Modules whose smoke tests are played on the other main line and on the newest Spark each time; slices play all."""
 
 
 def pytest(*arguments: str) -> int:
-    """Run it; its status."""
-    command = [str(environment.PYTHON), "-m", "pytest", "--no-skips", *arguments]
+    """Run it on all cores; its status."""
+    command = [str(environment.PYTHON), "-m", "pytest", "-q", "--no-skips", *PARALLEL, *arguments]
     return subprocess.run(command, cwd=environment.ROOT, check=False).returncode
 
 
-def failed(cache: Path) -> list[str]:
-    """The tests that failed in the last run with this cache."""
-    try:
-        return sorted(json.loads((cache / "v" / "cache" / "lastfailed").read_text()))
-    except FileNotFoundError:
-        return []
+def basedpyright() -> int:
+    """Check the types a second time; print what it says only if it fails."""
+    started = time.monotonic()
+    command = [environment.VENV / "bin" / "basedpyright"]
+    done = subprocess.run(command, cwd=environment.ROOT, check=False, capture_output=True, text=True)
+    if done.returncode:
+        print(done.stdout + done.stderr, flush=True)
+    verdict = "FAILED" if done.returncode else "ok"
+    print(f"{verdict} types (basedpyright) {time.monotonic() - started:.1f} s", flush=True)
+    return done.returncode
 
 
-def all_tests() -> int:
-    """Every test on Spark 3.5; the status."""
-    with tempfile.TemporaryDirectory() as directory:
-        cache = ["-o", f"cache_dir={directory}"]
-        status = pytest(*CHOSEN, *PARALLEL, *COVERAGE, *cache)
-        unsteady = failed(Path(directory))
-        if status != SOME_FAILED or not 0 < len(unsteady) <= LOOKED_AT_AGAIN:
-            return status
-        print("\nOnce more, by themselves:", *unsteady, sep="\n  ", flush=True)
-        status = pytest(*cache, *unsteady)
-        if status == 0:
-            print(
-                "\nUNSTEADY: failed above, and passed by themselves. To be mended:", *unsteady, sep="\n  ", flush=True
-            )
-        return status
+def beside() -> bool:
+    """Run what needs one core each, side by side; whether all passed."""
+    with ThreadPoolExecutor(2) as pool:
+        others = {sparks.SECOND: SECOND, sparks.NEWEST: NEWEST}
+        steps = [pool.submit(basedpyright), *(pool.submit(smoke, *each) for each in others.items())]
+        statuses = [step.result() for step in steps]
+        return not any(statuses)
+
+
+def smoke(spark: str, names: Sequence[str]) -> int:
+    """Run the smoke tests of these modules on this Spark; its status."""
+    return sparks.run(spark, "-q", "-m", "smoke and not long", *(f"tests/matrix/test_{name}.py" for name in names))
 
 
 def main() -> int:
-    """Run pytest; arguments are handed on to it, and it is run once then."""
+    """All of it; with arguments pytest alone, which gets them."""
     if sys.argv[1:]:
-        return pytest(*CHOSEN, *PARALLEL, *COVERAGE, *sys.argv[1:])
-    return all_tests() or spark4.run("-m", "smoke", *spark4.PARALLEL, *spark4.TESTS)
+        return pytest(*CHOSEN, *sys.argv[1:])
+    passed = beside()
+    status = pytest(*CHOSEN)
+    return status or int(not passed)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@
 --   headwater_reader  whoever asks by SQL: reads the views in paimon, and nothing else
 --
 -- Tables of later versions and partitions of later months are covered: those that the user makes who runs this.
--- A role that makes none of them leaves `headwater store migrate` and `headwater store upkeep` to that user.
+-- A role that makes none of them leaves `headwater store migrate` and `headwater store maintain` to that user.
 
 DO $$
 DECLARE

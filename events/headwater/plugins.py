@@ -1,7 +1,9 @@
-"""Finding what others plug in: by the name of an entry point, or as `package.module:Name`."""
+"""Plug-ins: found by the name of an entry point or as `package.module:Name`, created, and checked."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
@@ -24,6 +26,42 @@ def load(group: str, name: str) -> Any:
         return points[0].load()
     except Exception as e:  # a plug-in's import can fail in any way
         raise PluginError(f"{name} of {group} is {points[0].value}, and that can't be imported: {_words(e)}") from e
+
+
+def create(group: str, name: str) -> Any:
+    """Load a plug-in; a class is called without arguments. A PluginError says why there is none."""
+    loaded = load(group, name)
+    if not isinstance(loaded, type):
+        return loaded
+    try:
+        return loaded()
+    except Exception as e:  # a plug-in can fail in any way
+        raise PluginError(f"{name} can't be created without arguments: {_words(e)}") from e
+
+
+def check_methods(plugin: object, expected: Mapping[str, str]) -> None:
+    """Raise a PluginError if a method can't be called with its one argument, or is asynchronous.
+
+    `expected` has the argument of each method. Methods that the plug-in doesn't have are left to the caller.
+    """
+    for name, argument in expected.items():
+        if not hasattr(plugin, name):
+            continue
+        method = getattr(plugin, name)
+        where = f"{type(plugin).__name__}.{name}"
+        advice = f"write def {name}(self, {argument})"
+        if not callable(method):
+            raise PluginError(f"{where} is no method: {advice}")
+        if inspect.iscoroutinefunction(method):
+            raise PluginError(f"{where} is asynchronous, and nothing awaits it: {advice}, without async")
+        try:
+            signature = inspect.signature(method)
+        except ValueError:  # some that are written in C have none
+            continue
+        try:
+            signature.bind(None)
+        except TypeError:
+            raise PluginError(f"{where}{signature} can't be called as {name}({argument}): {advice}") from None
 
 
 def names(group: str) -> tuple[str, ...]:

@@ -65,15 +65,15 @@ def _ignore(event: Event, data: bytes) -> None:
 def bus_with(directory: Path, listeners: str) -> Bus:
     configuration = {"spark.headwater.spool.dir": str(directory), "spark.headwater.listeners": listeners}
     bus = Bus.open(configuration, Application("application_1", "benchmark"))
-    bus.tell(COMMITTED)
+    bus.emit(COMMITTED)
     bus.flush(10)
     return bus
 
 
-def told(directory: Path, listeners: str) -> float:
+def measured(directory: Path, listeners: str) -> float:
     bus = bus_with(directory, listeners)
     try:
-        return micros(lambda: bus.tell(COMMITTED))
+        return micros(lambda: bus.emit(COMMITTED))
     finally:
         bus.stop(10)
         forget("mine")
@@ -84,7 +84,7 @@ def full_speed(directory: Path) -> tuple[float, float]:
     bus = bus_with(directory, f"mine={DURABLE}")
     began = time.perf_counter()
     for _ in range(FULL_SPEED):
-        bus.tell(COMMITTED)
+        bus.emit(COMMITTED)
     told_in = time.perf_counter() - began
     bus.flush(60)
     arrived_in = time.perf_counter() - began
@@ -98,9 +98,9 @@ def main(directory: Path) -> None:
     rows = {
         "bare journal, append": bare,
         "producer that appends nowhere": nowhere(),
-        "bus, one durable listener": told(directory / "1", f"mine={DURABLE}"),
-        "bus, three durable listeners": told(directory / "2", f"mine={DURABLE},b={DURABLE},c={DURABLE}"),
-        "bus, one durable and one plain": told(directory / "3", f"mine={DURABLE},plain={PLAIN}"),
+        "bus, one durable listener": measured(directory / "1", f"mine={DURABLE}"),
+        "bus, three durable listeners": measured(directory / "2", f"mine={DURABLE},b={DURABLE},c={DURABLE}"),
+        "bus, one durable and one plain": measured(directory / "3", f"mine={DURABLE},plain={PLAIN}"),
     }
     sys.stdout.write(f"{'an event of a commit':<36}{'µs':>10}{'of bare':>10}\n")
     for name, each in rows.items():

@@ -45,7 +45,7 @@ def main() -> None:
 def compare(spark: SparkSession, title: str, statement: Callable[[], object], rounds: int, count: int) -> None:
     for _ in range(count):  # until the JVM has compiled what matters
         statement()
-    without, with_it, told = [], [], 0
+    without, with_it, events = [], [], 0
     for _ in range(rounds):
         without.append(measured(spark, statement, count))
         with attached(spark) as (capture, bus):
@@ -54,8 +54,8 @@ def compare(spark: SparkSession, title: str, statement: Callable[[], object], ro
             capture.drain(30)
             before = len(bus.bytes)
             with_it.append(measured(spark, statement, count, partial(capture.drain, 30)))
-            told = sum(bus.bytes[before:]) // max(1, count)
-    show(title, without, with_it, told)
+            events = sum(bus.bytes[before:]) // max(1, count)
+    show(title, without, with_it, events)
 
 
 def measured(
@@ -78,13 +78,13 @@ def cpu_seconds(spark: SparkSession) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + time.process_time()
 
 
-def show(title: str, without: list[tuple[float, float]], with_it: list[tuple[float, float]], told: int) -> None:
+def show(title: str, without: list[tuple[float, float]], with_it: list[tuple[float, float]], events: int) -> None:
     for n, what in enumerate(("wall", "cpu")):
         bare, ours = (statistics.median(each[n] for each in rounds) for rounds in (without, with_it))
         print(
             f"{title:<8}{what:<6}{bare:8.2f} ms without {ours:8.2f} ms with  {ours - bare:+7.2f} ms  x{ours / bare:.3f}"
         )
-    print(f"{title:<8}{told} bytes told per statement")
+    print(f"{title:<8}{events} bytes told per statement")
 
 
 if __name__ == "__main__":

@@ -33,13 +33,13 @@ def compare(spark: SparkSession, rounds: int, tasks: int) -> None:
         spark.range(0, tasks, 1, tasks).write.format("noop").mode("overwrite").save()
 
     job()
-    without, with_it, told = [], [], 0
+    without, with_it, events = [], [], 0
     for _ in range(rounds):
         without.append(measured(spark, job, 1))
         with attached(spark) as (capture, bus):
             with_it.append(measured(spark, job, 1, partial(capture.drain, 60)))
-            told = sum(bus.bytes)
-    show("tasks", without, with_it, told)
+            events = sum(bus.bytes)
+    show("tasks", without, with_it, events)
 
 
 if __name__ == "__main__":

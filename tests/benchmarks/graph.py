@@ -1,7 +1,8 @@
 """A generated store: jobs, tables and commits as a large warehouse has them; the same for the same size.
 
 Tables stand in five layers. A commit makes the next snapshot of its table out of the newest snapshots of the table's
-sources. A few tables are written very often and a few are read by very many, as it is in warehouses.
+sources. A few tables are written very often and a few are read by very many, as it is in warehouses. An event of one
+producer in a thousand never came, and another one in a thousand died: these are the gaps.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from typing import Any, Final
 
 from sqlalchemy import Engine, text
 
-from headwater.lineage.rows import Kind
+from headwater.lineage.rows import RowKind
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import table_of
 from headwater.lineage.sql.tables import stamp_name
 
 BEGAN: Final = 1_767_225_600_000_000
 MINUTE: Final = 60_000_000
+GAP_EVERY: Final = 1_000
+_HOLE_AT, _DEATH_AT = 500, 700
 _LAYERS: Final = (0.40, 0.30, 0.20, 0.08, 0.02)
 _PORTION: Final = 20_000
 _ABSENT: Final = {"deleted": -(2**63)}
@@ -49,9 +52,12 @@ class Graph:
     """The newest of each table."""
     commits: int = 0
     edges: int = 0
+    holes: int = 0
+    deaths: int = 0
+    """What `gaps` has to answer."""
 
 
-def generated(size: Size) -> Generator[tuple[Kind, Values], None, Graph]:
+def generated(size: Size) -> Generator[tuple[RowKind, Values], None, Graph]:
     """All rows; the graph is what the last one returns."""
     chance = random.Random(size.edges)
     graph = Graph(size)
@@ -79,25 +85,28 @@ def _sources(size: Size, chance: random.Random) -> Iterator[tuple[int, ...]]:
         yield tuple({low + int((high - low) * chance.random() ** 3) for _ in range(count)})
 
 
-def _names(graph: Graph) -> Iterator[tuple[Kind, Values]]:
-    told = {"first": BEGAN, "last": BEGAN, "deleted": -(2**63)}
+def _names(graph: Graph) -> Iterator[tuple[RowKind, Values]]:
+    times = {"first": BEGAN, "last": BEGAN, "deleted": -(2**63)}
     for number in range(graph.size.tables):
         key = key_of("dataset", number)
         yield t.DATASET, {"id": key, "namespace": "s3://lake", "name": f"warehouse/db{number % 100}/t{number}"}
         name = {"catalog": "lake", "database_name": f"db{number % 100}", "table_name": f"t{number}"}
-        yield t.ALIAS, {"id": key_of("alias", number), "dataset": key, **name, **told}
-        yield t.LIFE, {"id": key_of("life", number), "dataset": key, "life": "1", "format": "DELTA", **told}
+        yield t.ALIAS, {"id": key_of("alias", number), "dataset": key, **name, **times}
+        yield (
+            t.GENERATION,
+            {"id": key_of("generation", number), "dataset": key, "generation": "1", "format": "DELTA", **times},
+        )
         for source in graph.sources[number]:
             edge = {"target": key, "source": key_of("dataset", source), "fingerprint": key_of("shape", number)}
             job = {"job_namespace": "default", "job": f"job{number % graph.size.jobs}.lake.t{number}"}
             job |= {"parent_namespace": "default", "parent_job": f"job{number % graph.size.jobs}"}
             yield (
                 t.TABLE_EDGE,
-                {"id": key_of(f"edge{number}.", source), **edge, **job, "certainty": "EXACT", **told},
+                {"id": key_of(f"edge{number}.", source), **edge, **job, "certainty": "EXACT", **times},
             )
 
 
-def _commits(graph: Graph, chance: random.Random) -> Iterator[tuple[Kind, Values]]:
+def _commits(graph: Graph, chance: random.Random) -> Iterator[tuple[RowKind, Values]]:
     """Each table is written in turn at first, and then those that are written often."""
     while graph.edges < graph.size.edges:
         n = graph.commits
@@ -106,31 +115,35 @@ def _commits(graph: Graph, chance: random.Random) -> Iterator[tuple[Kind, Values
         graph.commits += 1
 
 
-def _commit(graph: Graph, table: int, n: int) -> Iterator[tuple[Kind, Values]]:
+def _commit(graph: Graph, table: int, n: int) -> Iterator[tuple[RowKind, Values]]:
     at = BEGAN + n * 1_000_000
     barrier, commit, run = (at // 1000) << 20, key_of("commit", n), key_of("run", n)
-    told = {"first": at, "last": at, "deleted": -(2**63)}
+    times = {"first": at, "last": at, "deleted": -(2**63)}
     job = f"job{table % graph.size.jobs}"
     facts = {"parent_namespace": "default", "parent_job": job, "run": run, "fingerprint": key_of("shape", table)}
     named = {"job_namespace": "default", "job": f"{job}.lake.t{table}", "incarnation": run, "barrier": barrier}
-    yield t.COMMIT, {"id": commit, **named, **facts, "statement": 1, "at": at, "application": job, **told}
+    yield t.COMMIT, {"id": commit, **named, **facts, "statement": 1, "committed_at": at, "application": job, **times}
     for place, source in enumerate(graph.sources[table]):
-        read = {"mode": "STATE", "snapshot": graph.snapshots[source], "main": 1, "row_count": 1000, **told}
+        read = {"mode": "STATE", "snapshot": graph.snapshots[source], "main": 1, "row_count": 1000, **times}
         yield t.READ, {"id": key_of(f"read{n}.", place), **_place(commit, barrier, source), **read}
         graph.edges += 1
     graph.snapshots[table] += 1
     number = graph.snapshots[table]
-    made = {"commit_kind": "APPEND", "replaced": "NOTHING", "made_from": "ALL", "main": 1, "row_count": 1000, **told}
+    made = {"commit_kind": "APPEND", "replaced": "NOTHING", "made_from": "ALL", "main": 1, "row_count": 1000, **times}
     made |= {"snapshot": number, "parent_snapshot": number - 1 if number > 1 else None}
     if number % 20 == 0:
         made |= {"commit_kind": "OVERWRITE", "replaced": "ALL"}
     yield t.WRITE, {"id": key_of("write", n), **_place(commit, barrier, table), **made}
-    block = {"producer": run, "family": "JOB", "block": 0, "bits": 7, "first": at, "last": at + MINUTE}
-    yield t.RECEIVED, {"id": key_of("received", n), **block}
-    beat = {"producer": run, "application": job, "sequence": 3, "closed_at": at + MINUTE, "complete": 1}
-    yield t.PRODUCER, {"id": key_of("producer", n), **beat, **told}
+    has_hole, is_dead = n % GAP_EVERY == _HOLE_AT, n % GAP_EVERY == _DEATH_AT
+    graph.holes, graph.deaths = graph.holes + has_hole, graph.deaths + is_dead
+    bits = 0b101 if has_hole else 0b111
+    block = {"producer": run, "family": "JOB", "block": 0, "bits": bits, "first": at, "last": at + MINUTE}
+    yield t.ARRIVAL, {"id": key_of("arrivals", n), **block}
+    closed = {"closed_at": None if is_dead else at + MINUTE, "complete": None if is_dead else 1}
+    beat = {"producer": run, "application": job, "sequence": 3, **closed}
+    yield t.PRODUCER, {"id": key_of("producer", n), **beat, **times}
     start = {"run": run, "job_namespace": "default", "job": job, "application": job, "scope": "APPLICATION"}
-    yield t.RUN, {"id": key_of("runs", n), **start, "status": "FINISHED", "started_at": at, **told}
+    yield t.RUN, {"id": key_of("runs", n), **start, "status": "FINISHED", "started_at": at, **times}
 
 
 def _place(commit: bytes, barrier: int, table: int) -> Values:
@@ -140,7 +153,7 @@ def _place(commit: bytes, barrier: int, table: int) -> Values:
         "barrier": barrier,
         "dataset": key_of("dataset", table),
         **name,
-        "life": "1",
+        "generation": "1",
         "format": "DELTA",
     }
 
@@ -148,12 +161,12 @@ def _place(commit: bytes, barrier: int, table: int) -> Values:
 class Loading:
     """Rows into a database, portion by portion of each kind."""
 
-    def __init__(self, put: Callable[[Kind, list[tuple[Any, ...]]], None]) -> None:
+    def __init__(self, put: Callable[[RowKind, list[tuple[Any, ...]]], None]) -> None:
         self._put = put
-        self._waiting: dict[Kind, list[tuple[Any, ...]]] = {}
-        self._defaults: dict[Kind, list[tuple[str, Any]]] = {}
+        self._waiting: dict[RowKind, list[tuple[Any, ...]]] = {}
+        self._defaults: dict[RowKind, list[tuple[str, Any]]] = {}
 
-    def load(self, rows: Generator[tuple[Kind, Values], None, Graph]) -> Graph:
+    def load(self, rows: Generator[tuple[RowKind, Values], None, Graph]) -> Graph:
         while True:
             try:
                 kind, values = next(rows)
@@ -169,7 +182,7 @@ class Loading:
             self._put(kind, waiting)
         return graph
 
-    def _columns(self, kind: Kind) -> list[tuple[str, Any]]:
+    def _columns(self, kind: RowKind) -> list[tuple[str, Any]]:
         known = self._defaults.get(kind)
         if known is None:
             stamps = {stamp_name(group.name) for group in kind.groups}
@@ -182,12 +195,12 @@ class Loading:
 
 def load_postgres(engine: Engine, size: Size) -> Graph:
     """By COPY into tables without indexes, which are made afterwards."""
-    kinds = (t.DATASET, t.ALIAS, t.LIFE, t.TABLE_EDGE, t.COMMIT, t.READ, t.WRITE, t.RECEIVED, t.PRODUCER, t.RUN)
+    kinds = (t.DATASET, t.ALIAS, t.GENERATION, t.TABLE_EDGE, t.COMMIT, t.READ, t.WRITE, t.ARRIVAL, t.PRODUCER, t.RUN)
     dropped = list(_dropped(engine, kinds))
     raw = engine.raw_connection()
     driver: Any = raw.driver_connection
 
-    def put(kind: Kind, rows: list[tuple[Any, ...]]) -> None:
+    def put(kind: RowKind, rows: list[tuple[Any, ...]]) -> None:
         names = ", ".join(f'"{column.name}"' for column in table_of(kind).c)
         with driver.cursor() as cursor, cursor.copy(f"COPY {kind.name} ({names}) FROM STDIN") as copy:
             copy.write("".join(map(_line, rows)))
@@ -206,7 +219,7 @@ def load_postgres(engine: Engine, size: Size) -> Graph:
     return graph
 
 
-def _dropped(engine: Engine, kinds: Iterable[Kind]) -> Iterator[str]:
+def _dropped(engine: Engine, kinds: Iterable[RowKind]) -> Iterator[str]:
     """Drops the indexes of these tables; the statements make them again."""
     names = [kind.name for kind in kinds]
     wanted = text(
@@ -235,7 +248,7 @@ def load_sqlite(engine: Engine, size: Size) -> Graph:
     raw = engine.raw_connection()
     driver: Any = raw.driver_connection
 
-    def put(kind: Kind, rows: list[tuple[Any, ...]]) -> None:
+    def put(kind: RowKind, rows: list[tuple[Any, ...]]) -> None:
         marks = ", ".join("?" * len(table_of(kind).c))
         driver.executemany(f"INSERT INTO {kind.name} VALUES ({marks})", rows)
 

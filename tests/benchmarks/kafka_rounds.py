@@ -1,7 +1,7 @@
 """Hundreds of rounds of faults around the Kafka publisher: producers and the broker are killed, disks are full, the
 network is cut, clocks jump; after each round everything that was told has to be on the topic.
 
-    .venv/bin/python -m tests.benchmarks.kafka_rounds [--seed 0] [--rounds 300]
+    .venv/bin/python -m tests.benchmarks.kafka_rounds [--seed S] [--rounds 300]
 
 Every round comes out of its seed, and is run again by `--seed S --rounds 1`; each tenth has a real Spark driver.
 """
@@ -13,21 +13,22 @@ import tempfile
 from argparse import ArgumentParser
 from pathlib import Path
 
+from tests import seeds
 from tests.faults.kafka_rounds import run_rounds
 from tests.faults.kafka_stage import stage
 
 
 def main() -> int:
     parser = ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=0, help="the first round's; the next ones count up")
+    parser.add_argument("--seed", type=int, default=seeds.seed(), help="the first round's; the next ones count up")
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--folder", type=Path, default=None, help="where rounds that fail leave their files")
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="headwater-rounds-"))
-    seeds = range(given.seed, given.seed + given.rounds)
-    print(f"seeds {seeds.start} to {seeds.stop - 1}; rounds that fail leave their files in {folder}", flush=True)
+    numbers = range(given.seed, given.seed + given.rounds)
+    print(f"seeds {numbers.start} to {numbers.stop - 1}; rounds that fail leave their files in {folder}", flush=True)
     with stage() as kafka:
-        tally = run_rounds(kafka, folder, seeds, tell=lambda line: print(line, flush=True), go_on=True)
+        tally = run_rounds(kafka, folder, numbers, tell=lambda line: print(line, flush=True), go_on=True)
     print(tally)
     return 1 if tally.lost_rounds else 0
 

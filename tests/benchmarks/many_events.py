@@ -16,7 +16,7 @@ from fastavro import parse_schema, schemaless_writer
 
 from headwater.events.avro import Codec, current_schema
 from headwater.events.avro.framing import HEADER_BYTES
-from headwater.events.avro.plain import kind_of, record_of
+from headwater.events.avro.raw_reader import kind_of, record_of
 from headwater.events.clock import micros_of
 from headwater.events.kinds import KINDS
 from tests.benchmarks.mixture import BEGAN, events

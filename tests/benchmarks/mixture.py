@@ -12,27 +12,22 @@ from uuid import UUID
 
 from headwater.events import (
     AlterTable,
-    Column,
     ColumnLineage,
-    CommitKind,
     Committed,
     DatasetId,
-    Derivation,
     Event,
-    Extent,
     Format,
     Input,
     JobLineage,
     JobName,
-    JobStatus,
     JobStatusChanged,
     Output,
-    ReadMode,
-    SetProperty,
-    ShapedSink,
-    ShapedSource,
     TableName,
 )
+from headwater.events.changes import SetProperty
+from headwater.events.column_lineage import Derivation
+from headwater.events.jobs import CommitKind, JobStatus, OverwriteScope, ReadMode, SinkSchema, SourceSchema
+from headwater.events.tables import Column
 from headwater.testing.examples import CONTEXT
 
 JOBS: Final = 300
@@ -80,13 +75,13 @@ def _commit(job: int, number: int) -> Committed:
     output = Output(
         dataset=_dataset(name),
         table=_table(name),
-        life=UUID(int=10_000 + job),
+        generation=UUID(int=10_000 + job),
         format=Format.ICEBERG,
         snapshot=(number << 20) + job,
         parent=(number - 1 << 20) + job,
         schema_id=1,
         commit_kind=CommitKind.APPEND,
-        replaced=Extent.NOTHING,
+        replaced=OverwriteScope.NOTHING,
         made_from=(0, 1),
         rows=number,
         bytes=100 * number,
@@ -107,7 +102,7 @@ def _read(table: int, number: int) -> Input:
     return Input(
         dataset=_dataset(name),
         table=_table(name),
-        life=UUID(int=20_000 + table),
+        generation=UUID(int=20_000 + table),
         format=Format.DELTA,
         mode=ReadMode.STATE,
         snapshot=number // 7,
@@ -128,13 +123,15 @@ def _shape(job: int, shape: int) -> JobLineage:
         )
         for at in range(COLUMNS)
     )
-    told = tuple(Column(name=f"column_{at}", type='"string"') for at in range(COLUMNS))
+    more_columns = tuple(Column(name=f"column_{at}", type='"string"') for at in range(COLUMNS))
     sources = tuple(
-        ShapedSource(dataset=_dataset(f"raw_{each}"), table=_table(f"raw_{each}"), format=Format.DELTA, columns=told)
+        SourceSchema(
+            dataset=_dataset(f"raw_{each}"), table=_table(f"raw_{each}"), format=Format.DELTA, columns=more_columns
+        )
         for each in _sources(job)
     )
     name = f"daily_{job}"
-    sink = ShapedSink(dataset=_dataset(name), table=_table(name), format=Format.ICEBERG, columns=told)
+    sink = SinkSchema(dataset=_dataset(name), table=_table(name), format=Format.ICEBERG, columns=more_columns)
     return JobLineage(job=_job(job), fingerprint=_fingerprint(shape), inputs=sources, outputs=(sink,), columns=columns)
 
 
@@ -144,7 +141,7 @@ def _change(job: int, number: int) -> AlterTable:
         context=CONTEXT,
         identifier=_table(name),
         dataset=_dataset(name),
-        life=UUID(int=10_000 + job),
+        generation=UUID(int=10_000 + job),
         format=Format.ICEBERG,
         schema_id=number,
         changes=(SetProperty(key="owner", value=f"team_{number}"),),

@@ -1,7 +1,7 @@
 """A million mutated messages among good ones, from a local log into SQLite and from Kafka into PostgreSQL: every good
 one is stored, every bad one is a dead letter with its bytes and its place, and memory stays what it is.
 
-    .venv/bin/python -m tests.benchmarks.mutants [--mutants 1000000] [--seed 0]
+    .venv/bin/python -m tests.benchmarks.mutants [--mutants 1000000] [--seed S]
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from sqlalchemy import Engine, create_engine
 
 from headwater import local
+from tests import seeds
 from tests.faults.measured import run_measured
 from tests.faults.mutant_runs import Checking, Placed, fill_log, fill_topic, in_log, on_topic
 from tests.faults.mutations import messages
@@ -36,15 +37,15 @@ def say(text: str) -> None:
 
 
 def write(name: str, bus: str, store: str) -> None:
-    measured = run_measured(["write", "--until-end", "--from", bus, "--store", store], timeout=PATIENCE)
+    measured = run_measured(["writer", "run", "--until-end", "--bus", bus, "--store", store], timeout=PATIENCE)
     say(f"{name}: {measured}")
     if measured.peak > MOST_MEMORY or measured.growth > MOST_GROWTH:
         FAULTS.append(f"{name}: memory isn't flat ({measured})")
 
 
-def check(name: str, engine: Engine, told: Iterator[Placed]) -> None:
+def check(name: str, engine: Engine, placed: Iterator[Placed]) -> None:
     try:
-        say(f"{name}: {Checking(engine).check(told)}")
+        say(f"{name}: {Checking(engine).check(placed)}")
     except AssertionError as e:
         FAULTS.append(f"{name}: {e}")
         say(f"{name}: WRONG: {e}")
@@ -78,7 +79,7 @@ def into_postgres(log: Path) -> None:
 def main() -> int:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--mutants", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=seeds.seed())
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         log = Path(place) / "log"

@@ -4,9 +4,12 @@ All on one machine: the producers, the broker, and what times them. Each way sen
 of a commit) to a topic of its own, with the same settings of librdkafka, and the ways take turns.
 
 - bare: a loop around `Producer.produce` with a delivery callback that counts, over records that lie in memory.
-- shipped: the records are appended to a spool in one go; the bus's lane reads them and the listener sends them, until
-  all are acknowledged.
+- shipped: the records are appended to a spool in one go; the listener gets them from there and sends them, until all
+  are acknowledged.
 - both: they are appended one by one, as capture does, as fast as that goes while they are sent.
+
+The last two with the listener in the shipper, the process that it is in by default, and on a thread of the driver. CPU
+is the driver's alone; memory is what a process holds at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from headwater.events.avro import current_schema
 from headwater.events.envelope import Event
 from headwater.events.keys import headers_of, key_of
 from headwater.events.producer import Producer as EventProducer
-from headwater.journal import Entry
+from headwater.journal import JournalEntry
 from headwater.listeners.bus import Bus
 from headwater.listeners.bus.spool import Spool
 from headwater.publishers.kafka import KafkaConfig
@@ -39,15 +42,16 @@ EVENTS = 100_000
 ROUNDS = 3
 PARTITIONS = 6
 JOBS = 40
+MEMORY: dict[str, int] = {}
 
 
-def entries() -> list[Entry]:
+def entries() -> list[JournalEntry]:
     """What is in the spool: the records of some jobs, as capture writes them."""
-    producer, found = EventProducer("application_1"), list[Entry]()
+    producer, found = EventProducer("application_1"), list[JournalEntry]()
 
     def keep(event: Event, data: bytes) -> None:
         headers = headers_of(event, current_schema(type(event)).fingerprint)
-        found.append(Entry(data, key_of(event), headers))
+        found.append(JournalEntry(data, key_of(event), headers))
 
     for number in range(JOBS):
         job = COMMITTED.job.model_copy(update={"name": f"job_{number}"}) if COMMITTED.job else None
@@ -55,7 +59,7 @@ def entries() -> list[Entry]:
     return [found[number % JOBS] for number in range(EVENTS)]
 
 
-def bare(address: str, topic: str, records: list[Entry]) -> float:
+def bare(address: str, topic: str, records: list[JournalEntry]) -> float:
     """Events a second."""
     config = KafkaConfig(bootstrap_servers=address)
     producer = Producer({**config.sender(1_048_588), "logger": _Silent()})
@@ -86,6 +90,12 @@ def bare(address: str, topic: str, records: list[Entry]) -> float:
     return len(records) / took
 
 
+def memory_of(process: int | str) -> int:
+    """What it holds of the machine's memory, in MiB."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) // 1024
+
+
 class _Silent:
     def log(self, *_: object) -> None:
         """Nothing."""
@@ -93,7 +103,7 @@ class _Silent:
 
 def spool_of(bus: Bus) -> Spool:
     """What it tells events into."""
-    spool = bus._teller.spool  # pyright: ignore[reportPrivateUsage]
+    spool = bus._emitter.spool  # pyright: ignore[reportPrivateUsage]
     assert spool is not None
     return spool
 
@@ -101,8 +111,10 @@ def spool_of(bus: Bus) -> Spool:
 class Shipping:
     """A bus whose spool is written to directly: encoding events is timed elsewhere."""
 
-    def __init__(self, directory: Path, address: str, topic: str) -> None:
+    def __init__(self, directory: Path, address: str, topic: str, isolation: str) -> None:
         keys = {
+            "spark.headwater.kafka.isolation": isolation,
+            "spark.headwater.spool.linger": "0",
             "spark.headwater.listeners": "kafka",
             "spark.headwater.spool.dir": str(directory),
             "spark.headwater.kafka.bootstrap.servers": address,
@@ -119,10 +131,13 @@ class Shipping:
 
     def await_all(self) -> None:
         assert self.bus.flush(120), self.bus.report()
+        shipper = self.bus.report().shipper
+        if shipper is not None and shipper.pid is not None:
+            MEMORY["shipper"] = max(MEMORY.get("shipper", 0), memory_of(shipper.pid))
 
 
-def shipped(address: str, topic: str, records: list[Entry], directory: Path) -> float:
-    with Shipping(directory, address, topic) as shipping:
+def shipped(address: str, topic: str, records: list[JournalEntry], directory: Path, isolation: str) -> float:
+    with Shipping(directory, address, topic, isolation) as shipping:
         shipping.journal.append_many(records[:1])
         shipping.await_all()  # the topic is known, and the connection there
         began = time.perf_counter()
@@ -131,8 +146,8 @@ def shipped(address: str, topic: str, records: list[Entry], directory: Path) -> 
         return len(records) / (time.perf_counter() - began)
 
 
-def both(address: str, topic: str, records: list[Entry], directory: Path) -> float:
-    with Shipping(directory, address, topic) as shipping:
+def both(address: str, topic: str, records: list[JournalEntry], directory: Path, isolation: str) -> float:
+    with Shipping(directory, address, topic, isolation) as shipping:
         shipping.journal.append_many(records[:1])
         shipping.await_all()
         began = time.perf_counter()
@@ -145,18 +160,21 @@ def both(address: str, topic: str, records: list[Entry], directory: Path) -> flo
 
 def main() -> None:
     records = entries()
-    rates: dict[str, list[float]] = {"bare": [], "shipped": [], "both": []}
+    names = ("bare", "shipped, process", "both, process", "shipped, thread", "both, thread")
+    rates: dict[str, list[float]] = {name: [] for name in names}
     used: dict[str, list[float]] = {name: [] for name in rates}
     with local.kafka() as broker, tempfile.TemporaryDirectory() as scratch:
         ways: dict[str, Callable[[str], float]] = {
             "bare": lambda topic: bare(broker.address, topic, records),
-            "shipped": lambda topic: shipped(broker.address, topic, records, Path(scratch, topic)),
-            "both": lambda topic: both(broker.address, topic, records, Path(scratch, topic)),
+            "shipped, process": lambda topic: shipped(broker.address, topic, records, Path(scratch, topic), "process"),
+            "both, process": lambda topic: both(broker.address, topic, records, Path(scratch, topic), "process"),
+            "shipped, thread": lambda topic: shipped(broker.address, topic, records, Path(scratch, topic), "thread"),
+            "both, thread": lambda topic: both(broker.address, topic, records, Path(scratch, topic), "thread"),
         }
         _warm(broker.address, records)
         for _ in range(ROUNDS):
             for name, way in ways.items():
-                topic = f"{name}-{uuid.uuid4()}"
+                topic = f"{name.replace(', ', '-')}-{uuid.uuid4()}"
                 _make(broker.address, topic)
                 cpu = time.process_time()
                 rates[name].append(way(topic))
@@ -167,7 +185,8 @@ def main() -> None:
     for name, each in rates.items():
         middle, cost = statistics.median(each), statistics.median(used[name])
         words = f"{middle:>12,.0f} events/s{middle / base:>8.0%} of bare{cost:>10.1f} µs of CPU each"
-        sys.stdout.write(f"{name:<10}{words}\n")
+        sys.stdout.write(f"{name:<18}{words}\n")
+    sys.stdout.write(f"memory: the shipper {MEMORY.get('shipper')} MiB, this process {memory_of('self')} MiB\n")
 
 
 def _make(address: str, topic: str) -> None:
@@ -177,7 +196,7 @@ def _make(address: str, topic: str) -> None:
     client.create_topics([new])[topic].result()
 
 
-def _warm(address: str, records: list[Entry]) -> None:
+def _warm(address: str, records: list[JournalEntry]) -> None:
     """The broker's JIT, above all."""
     topic = f"warm-{uuid.uuid4()}"
     _make(address, topic)

@@ -23,6 +23,7 @@ from headwater.journal import Journal, JournalOptions
 from headwater.listeners.bus import Bus
 from headwater.spi import Application
 from headwater.testing.examples import COMMITTED
+from tests.benchmarks.harness import Aims
 from tests.benchmarks.publishing import entries, spool_of
 
 RATE: Final = 1_000
@@ -57,13 +58,13 @@ def timed(call: Callable[..., Any], taken: list[float]) -> Callable[..., Any]:
     return wrapped
 
 
-def life(address: str, spools: Path, seconds: int) -> bool:
+def life(address: str, spools: Path, seconds: int, aims: Aims) -> None:
     bus = bus_to(address, spools, "life")
     spool = spool_of(bus)
-    told: list[float] = []
+    emit_times: list[float] = []
     appended: list[float] = []
     spool.append = timed(spool.append, appended)  # type: ignore[method-assign]
-    tell = timed(bus.tell, told)
+    tell = timed(bus.emit, emit_times)
     marks: list[float] = []
     began, count = time.monotonic(), 0
     while (now := time.monotonic() - began) < seconds:
@@ -75,21 +76,23 @@ def life(address: str, spools: Path, seconds: int) -> bool:
             time.sleep(0.001)
         if now > seconds * (len(marks) + 1) / 11:
             marks.append(resident())
-            del told[:-100_000], appended[:-100_000]
+            del emit_times[:-100_000], appended[:-100_000]
     delivered = bus.flush(30)
     report = bus.report()
     bus.stop(10)
     sys.stdout.write(f"{count:,} commits told in {seconds} s, all acknowledged: {delivered}; {report}\n")
-    for name, each in (("telling, in all", told), ("of it the append", appended)):
+    for name, each in (("telling, in all", emit_times), ("of it the append", appended)):
         cuts = statistics.quantiles(each, n=1000)
         p50, p99, worst = cuts[499], cuts[989], max(each)
         sys.stdout.write(f"  {name:<20} p50 {p50:,.0f} µs, p99 {p99:,.0f} µs, longest {worst:,.0f} µs\n")
     sys.stdout.write(f"  the process holds, in MB: {', '.join(f'{each:.0f}' for each in marks)}\n")
     cuts = statistics.quantiles(appended, n=1000)
-    return delivered and cuts[499] <= P50 and cuts[989] <= P99
+    aims.is_true("all that was told is acknowledged", delivered)
+    aims.at_most("append to the spool, p50", cuts[499], P50, "µs")
+    aims.at_most("append to the spool, p99", cuts[989], P99, "µs")
 
 
-def outage(address: str, spools: Path, megabytes: int) -> bool:
+def outage(address: str, spools: Path, megabytes: int, aims: Aims) -> None:
     """What ends the dead driver isn't there: whoever ships it tells that."""
     some = entries()[:2_000]
     dead = spools / "dead"
@@ -112,15 +115,18 @@ def outage(address: str, spools: Path, megabytes: int) -> bool:
         f"{megabytes / took:.1f} MB/s; the process held {before:.0f} MB before and {highest:.0f} MB at most; "
         f"gone when through: {gone}\n"
     )
-    return gone
+    aims.is_true("the dead driver's spool is shipped and gone", gone)
 
 
 def main() -> int:
     seconds, megabytes = (int(sys.argv[n]) if len(sys.argv) > n else usual for n, usual in ((1, 600), (2, 1024)))
     with local.kafka() as broker, tempfile.TemporaryDirectory() as scratch:
-        kept = [life(broker.address, Path(scratch, "life"), seconds) if seconds else True]
-        kept += [outage(broker.address, Path(scratch, "outage"), megabytes) if megabytes else True]
-    return 0 if all(kept) else 1
+        aims = Aims()
+        if seconds:
+            life(broker.address, Path(scratch, "life"), seconds, aims)
+        if megabytes:
+            outage(broker.address, Path(scratch, "outage"), megabytes, aims)
+    return aims.report()
 
 
 if __name__ == "__main__":

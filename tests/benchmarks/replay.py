@@ -19,8 +19,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from sqlalchemy import create_engine
 
 from headwater import local
-from headwater.lineage.sql import digest_of
+from headwater.lineage.sql import store_digest
 from headwater.local import Service
+from tests.benchmarks.harness import Aims, fsync_words
 from tests.benchmarks.many_events import encoded_events
 from tests.faults.measured import run_measured
 from tests.stores import own_database
@@ -73,12 +74,12 @@ def replayed(name: str, kafka: Service, postgres: Service, messages: Iterable[Pl
     topic = f"{name}-{uuid.uuid4()}"
     count = fill(kafka.address, topic, 7, messages)
     with own_database(postgres) as url:
-        flags = ["--from", f"kafka://{kafka.address}/{topic}", "--store", url, "--batch", str(batch)]
-        measured = run_measured(["write", "--until-end", *flags], timeout=PATIENCE)
+        flags = ["--bus", f"kafka://{kafka.address}/{topic}", "--store", url, "--batch", str(batch)]
+        measured = run_measured(["writer", "run", "--until-end", *flags], timeout=PATIENCE)
         print(f"{name:>10}: {count} events, {count / measured.seconds:,.0f} a second; {measured}", flush=True)
         engine, began = create_engine(url, connect_args={"options": "-c search_path=headwater"}), time.monotonic()
         with engine.connect() as connection:
-            digest = digest_of(connection)
+            digest = store_digest(connection)
         engine.dispose()
     print(f"{'':>10}  digest {digest}, made in {time.monotonic() - began:.0f} s", flush=True)
     return digest
@@ -86,10 +87,12 @@ def replayed(name: str, kafka: Service, postgres: Service, messages: Iterable[Pl
 
 def main(count: int) -> int:
     with local.kafka() as kafka, local.postgres(durable=False) as postgres:
+        print(fsync_words(postgres.address))
         first = replayed("ordered", kafka, postgres, in_order(count), batch=5_000)
         other = replayed("shuffled", kafka, postgres, shuffled(count, Random(count)), batch=1_700)
-    print("the same rows" if first == other else "OTHER ROWS")
-    return 0 if first == other else 1
+    aims = Aims()
+    aims.is_true("both stores have the same rows", first == other)
+    return aims.report()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import headwater
 from headwater.listeners import hook
+from tests.benchmarks.harness import Aims
 from tests.benchmarks.imports import Run, once
 
 RUNS = 200
@@ -53,8 +54,9 @@ def main() -> int:
         clock, processor = [run.clock for run in runs], [run.processor for run in runs]
         print(f"{name:<28}{min(clock):>8.2f}{statistics.median(clock):>8.2f}{statistics.median(processor):>20.2f}")
     more = statistics.median(ours.processor - bare.processor for bare, ours in pairs)
-    print(f"more processor time, median of pairs: {more:.2f} ms, limit {LIMIT} ms")
-    return 0 if more <= LIMIT else 1
+    aims = Aims()
+    aims.at_most("more processor time, median of pairs", more, LIMIT, "ms")
+    return aims.report()
 
 
 if __name__ == "__main__":

@@ -23,15 +23,16 @@ from typing import Any, Final
 from sqlalchemy import Engine, text
 
 from headwater import local
-from headwater.lineage.bulk import Work
-from headwater.lineage.bulk.packing import Packed, piles
-from headwater.lineage.entities import DataLineage, TableLineage
-from headwater.lineage.law import changes
+from headwater.lineage.api import DataLineage, TableLineage
+from headwater.lineage.bulk import WriteBatch
+from headwater.lineage.bulk.packing import RowTuple, group_by_kind
+from headwater.lineage.mapping import map_event
 from headwater.lineage.meta import DatabaseLineageMeta
-from headwater.lineage.rows import KINDS, Keep, Row
-from headwater.lineage.sql import digest_of
+from headwater.lineage.rows import KINDS, Precedence, Row
+from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import COMMITTED
+from tests.benchmarks.harness import Aims
 
 EVENTS: Final = 2_000
 """In a transaction: ten thousand rows."""
@@ -62,7 +63,7 @@ class Bare:
     def close(self) -> None:
         self._connection.close()
 
-    def prepare(self, batches: Sequence[dict[str, list[Packed]]]) -> None:
+    def prepare(self, batches: Sequence[dict[str, list[RowTuple]]]) -> None:
         for name in sorted({name for batch in batches for name in batch}):
             with self._driver.cursor() as cursor:
                 cursor.execute(f"CREATE TEMP TABLE IF NOT EXISTS bare_{name} (LIKE {name}) ON COMMIT DELETE ROWS")
@@ -74,7 +75,7 @@ class Bare:
                 self._columns[name] = cursor.fetchall()
         self._driver.commit()
 
-    def merge(self, batch: dict[str, list[Packed]]) -> None:
+    def merge(self, batch: dict[str, list[RowTuple]]) -> None:
         with self._driver.cursor() as cursor:
             for name, rows in batch.items():
                 with cursor.copy(f"COPY bare_{name} FROM STDIN (FORMAT BINARY)") as copy:
@@ -90,16 +91,16 @@ class Bare:
         kind = next(each for each in KINDS if each.name == name)
         key = "id, barrier" if kind.partition else "id"
         insert = f"INSERT INTO {name} SELECT {names} FROM bare_{name} ORDER BY id ON CONFLICT ({key}) DO"
-        if "first" not in columns and not kind.groups and not kind.bits:
+        if "first" not in columns and not kind.groups and not kind.has_bits:
             return f"{insert} NOTHING"
         changes_, news = ([_HELD.format(t=name)], [_NEWS.format(t=name)]) if "first" in columns else ([], [])
         for group in kind.groups:
             stamp = f"{group.name}_stamp"
-            told = (*(each.name for each in group.columns), stamp)
-            wins = (_NEWER if group.keep is Keep.NEWEST else _OLDER).format(t=name, s=stamp)
-            changes_ += [f"{each} = CASE WHEN {wins} THEN excluded.{each} ELSE {name}.{each} END" for each in told]
+            emitted = (*(each.name for each in group.columns), stamp)
+            wins = (_NEWER if group.precedence is Precedence.NEWEST else _OLDER).format(t=name, s=stamp)
+            changes_ += [f"{each} = CASE WHEN {wins} THEN excluded.{each} ELSE {name}.{each} END" for each in emitted]
             news.append(wins)
-        if kind.bits:
+        if kind.has_bits:
             changes_.append(f"bits = {name}.bits | excluded.bits")
             news.append(f"{name}.bits | excluded.bits <> {name}.bits")
         return f"{insert} UPDATE SET {', '.join(changes_)} WHERE {' OR '.join(news)}"
@@ -109,8 +110,8 @@ def batches() -> list[list[Row]]:
     """As the law tells them, each key once: what is told again within a batch is the law's matter."""
     found = []
     for number in range(BATCHES):
-        told = (row for n in range(EVENTS) for row in changes(_event(number * EVENTS + n + 1)))
-        found.append([row for pile in piles(told) for row in pile.rows])
+        emitted = (row for n in range(EVENTS) for row in map_event(_event(number * EVENTS + n + 1)))
+        found.append([row for pile in group_by_kind(emitted) for row in pile.rows])
     return found
 
 
@@ -134,17 +135,17 @@ def emptied(store: Store) -> None:
         connection.execute(text(f"TRUNCATE {', '.join(data)}"))
 
 
-def postgres() -> None:
-    told = batches()
-    packed = [{pile.kind.name: pile.ordered() for pile in piles(rows)} for rows in told]
-    number = sum(map(len, told))
+def postgres(aims: Aims) -> None:
+    emitted = batches()
+    packed = [{pile.kind.name: pile.ordered() for pile in group_by_kind(rows)} for rows in emitted]
+    number = sum(map(len, emitted))
     with local.postgres(durable=True) as server, open_store(server.address) as store:
         bare = Bare(store.engine)
         bare.prepare(packed)
 
         def ours() -> None:
-            for rows in told:
-                store.bulk.merge(Work(rows))
+            for rows in emitted:
+                store.bulk.merge(WriteBatch(rows))
 
         def by_hand() -> None:
             for batch in packed:
@@ -169,7 +170,8 @@ def postgres() -> None:
             mine, other = (statistics.median(each) for each in zip(*pairs, strict=True))
             ratio = statistics.median(b / a for a, b in pairs)
             rates = f"{number / mine:>10,.0f} rows/s{number / other:>12,.0f} by hand{ratio:>8.2f}"
-            _say(f"  {name:<24}{rates}  aim {AIM} {'reached' if ratio >= AIM else 'MISSED'}")
+            _say(f"  {name:<24}{rates}")
+            aims.at_least(f"PostgreSQL, {name}, of the rate by hand", ratio, AIM)
         calls(store)
 
 
@@ -179,18 +181,18 @@ def _check_that_both_end_in_the_same(store: Store, *ways: Callable[[], object]) 
         emptied(store)
         way()
         with store.engine.connect() as connection:
-            digests.add(digest_of(connection))
+            digests.add(store_digest(connection))
     if len(digests) != 1:
         raise SystemExit("the two ways don't end in the same rows: their times mean nothing")
 
 
 def others(name: str, url: str) -> None:
     """For information."""
-    told = batches()
-    number = sum(map(len, told))
+    emitted = batches()
+    number = sum(map(len, emitted))
     with open_store(url) as store:
         for what in ("new rows", "all duplicates"):
-            took = timed(lambda: [store.bulk.merge(Work(rows)) for rows in told])
+            took = timed(lambda: [store.bulk.merge(WriteBatch(rows)) for rows in emitted])
             _say(f"{name}  {what:<24}{number / took:>10,.0f} rows/s")
         calls(store)
 
@@ -217,13 +219,16 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def main() -> None:
-    postgres()
+def main() -> int:
+    """Print the rates; 1 if an aim is missed."""
+    aims = Aims()
+    postgres(aims)
     with tempfile.TemporaryDirectory() as scratch:
         others("SQLite", f"sqlite:///{Path(scratch, 'store.db')}")
     with local.mariadb(durable=True) as server:
         others("MariaDB", server.address)
+    return aims.report()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

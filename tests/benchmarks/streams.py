@@ -67,8 +67,8 @@ def compare(spark: SparkSession, root: Path, rounds: int, batches: int) -> None:
 
 def sizes_of(bus: TestBus, before: int) -> list[int]:
     """Bytes of each micro-batch's one event, those aside that are told once for the query."""
-    told = zip(bus.events[before:], bus.bytes[before:], strict=True)
-    return [size for event, size in told if isinstance(event, Committed)]
+    events = zip(bus.events[before:], bus.bytes[before:], strict=True)
+    return [size for event, size in events if isinstance(event, Committed)]
 
 
 def measured(
@@ -109,10 +109,10 @@ def long_run(spark: SparkSession, root: Path, most: int) -> None:
                         raise SystemExit(f"the query failed: {query.exception()}")
                     time.sleep(0.2)
                 capture.drain(30)
-                told = sum(isinstance(event, Committed) for event in bus.events)
+                events = sum(isinstance(event, Committed) for event in bus.events)
                 bus.events.clear()
                 print(
-                    f"LONG    {goal:6} micro-batches: {told} commits since, heap {heap(spark)} MB, process {rss()} MB"
+                    f"LONG    {goal:6} micro-batches: {events} commits since, heap {heap(spark)} MB, process {rss()} MB"
                 )
         finally:
             query.stop()

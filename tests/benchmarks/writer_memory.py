@@ -15,9 +15,10 @@ from sqlalchemy.exc import DBAPIError
 
 from headwater import local
 from headwater.lineage.bulk.epochs import bump_epoch
-from headwater.lineage.bulk.tables import OFFSETS
 from headwater.lineage.rows import KINDS
 from headwater.lineage.sql.tables import table_of
+from headwater.lineage.sql.writer_tables import OFFSETS
+from tests.benchmarks.harness import Aims
 from tests.benchmarks.many_events import encoded_events
 from tests.benchmarks.replay import fill
 from tests.faults.measured import resident
@@ -82,17 +83,20 @@ def main(count: int) -> int:
         fill(kafka.address, TOPIC, 3, ((number % 3, data) for number, data in enumerate(encoded_events(count))))
         print(f"{count:,} events are on the topic", flush=True)
         engine = create_engine(postgres.address, connect_args={"options": "-c search_path=headwater"})
-        words = ["--from", f"kafka://{kafka.address}/{TOPIC}", "--store", postgres.address, "--until-end"]
+        words = ["--bus", f"kafka://{kafka.address}/{TOPIC}", "--store", postgres.address, "--until-end"]
         subprocess.run(
-            [sys.executable, "-m", "headwater.cli", "store", "create", "--store", postgres.address], check=True
+            [sys.executable, "-m", "headwater.cli", "store", "init", "--store", postgres.address], check=True
         )
-        with subprocess.Popen([sys.executable, "-m", "headwater.cli", "write", *words]) as process:
+        with subprocess.Popen([sys.executable, "-m", "headwater.cli", "writer", "run", *words]) as process:
             watch = Watch(process, engine)
             watch.follow()
         engine.dispose()
     growth = watch.late - watch.early
     print(f"up to {EARLY:,} events {watch.early / _MEGABYTE:.0f} MB, then {growth / _MEGABYTE:+.0f} MB")
-    return 0 if process.returncode == 0 and growth < MOST_GROWTH else 1
+    aims = Aims()
+    aims.is_true("the writer ended as it should", process.returncode == 0)
+    aims.at_most(f"growth after {EARLY:,} events", growth / _MEGABYTE, MOST_GROWTH / _MEGABYTE, "MB")
+    return aims.report()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""From Kafka into PostgreSQL by one writer: python -m tests.benchmarks.writing [events]
+"""From Kafka into PostgreSQL by one writer: python -m tests.benchmarks.writing [events] [--fsync-off]
+
+PostgreSQL waits for its disk as a real one does, unless --fsync-off is given; the output says which.
 
 The broker, the database, the writer and what times them share this machine. Beside the rate of the whole path stand its
 parts by themselves: what decoding and making rows takes, what merging those rows takes that were made before, and what
@@ -14,6 +16,7 @@ import sys
 import tempfile
 import time
 import uuid
+from argparse import ArgumentParser
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,14 +26,15 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater import local
-from headwater.consumers.sources import Batch, Taken
-from headwater.consumers.writer.plain import PlainPipeline
+from headwater.consumers.sources import BusRecord, SourceBatch
+from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
-from headwater.lineage.bulk import Partition, Work
-from headwater.lineage.bulk.packing import piles
-from headwater.lineage.sql import digest_of
+from headwater.lineage.bulk import BusPartition, WriteBatch
+from headwater.lineage.bulk.packing import group_by_kind
+from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, open_store
+from tests.benchmarks.harness import fsync_words
 from tests.benchmarks.mixture import events
 from tests.benchmarks.store_merge import Bare, emptied
 
@@ -60,8 +64,18 @@ def whole(address: str, url: str, data: list[bytes], processes: int = 1) -> floa
     rate. To begin, and to share out a group, isn't counted."""
     topic = f"full-{uuid.uuid4()}"
     produce(address, topic, data)
-    command = [sys.executable, "-m", "headwater.cli", "write", "--batch", str(AT_ONCE), "--processes", str(processes)]
-    command += ["--from", f"kafka://{address}/{topic}", "--store", url, "--group", topic, "--no-upkeep"]
+    command = [
+        sys.executable,
+        "-m",
+        "headwater.cli",
+        "writer",
+        "run",
+        "--batch",
+        str(AT_ONCE),
+        "--processes",
+        str(processes),
+    ]
+    command += ["--bus", f"kafka://{address}/{topic}", "--store", url, "--group", topic, "--no-maintenance"]
     with open_store(url) as store:
         writer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
@@ -85,8 +99,8 @@ def into_sqlite(data: list[bytes]) -> float:
         with log.writer() as journal:
             for each in data:
                 journal.append(each)
-        command = [sys.executable, "-m", "headwater.cli", "write", "--until-end", "--batch", str(AT_ONCE)]
-        place_of = ["--from", f"log:{place}/log", "--store", f"sqlite:///{place}/store.db"]
+        command = [sys.executable, "-m", "headwater.cli", "writer", "run", "--until-end", "--batch", str(AT_ONCE)]
+        place_of = ["--bus", f"log:{place}/log", "--store", f"sqlite:///{place}/store.db"]
         return seconds(lambda: subprocess.run([*command, *place_of], check=True, capture_output=True))
 
 
@@ -103,12 +117,12 @@ def parts(url: str, data: list[bytes]) -> Parts:
     """Making rows, merging them, and the same rows merged by COPY and statements written by hand."""
     with open_store(url) as store:
         pipeline = PlainPipeline(store.bulk, "g", "kafka", "t")
-        where = Partition("c", "t", 0)
-        taken = [Taken(each, where, number, None) for number, each in enumerate(data)]
-        batches = [Batch(tuple(taken[at : at + AT_ONCE])) for at in range(0, len(taken), AT_ONCE)]
-        prepared: list[Work] = []
-        making = seconds(lambda: prepared.extend(Work(pipeline.prepare(each).rows) for each in batches))
-        packed = [{pile.kind.name: pile.ordered() for pile in piles(each.rows)} for each in prepared]
+        where = BusPartition("c", "t", 0)
+        taken = [BusRecord(each, where, number, None) for number, each in enumerate(data)]
+        batches = [SourceBatch(tuple(taken[at : at + AT_ONCE])) for at in range(0, len(taken), AT_ONCE)]
+        prepared: list[WriteBatch] = []
+        making = seconds(lambda: prepared.extend(WriteBatch(pipeline.prepare(each).rows) for each in batches))
+        packed = [{pile.kind.name: pile.ordered() for pile in group_by_kind(each.rows)} for each in prepared]
         merging = seconds(lambda: [store.bulk.merge(each) for each in prepared])
         digest = digest_in(store)
         emptied(store)
@@ -123,17 +137,23 @@ def parts(url: str, data: list[bytes]) -> Parts:
 
 def digest_in(store: Store) -> str:
     with store.engine.connect() as connection:
-        return digest_of(connection)
+        return store_digest(connection)
 
 
-def main(count: int) -> None:
+def main() -> None:
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("events", type=int, nargs="?", default=EVENTS)
+    parser.add_argument("--fsync-off", action="store_true", help="let PostgreSQL not wait for its disk")
+    given = parser.parse_args()
+    count: int = given.events
     gc.freeze()
     gc.set_threshold(50_000, 50, 50)
     codec = Codec()
     data = [codec.encode(each) for each in events(count)]
     fresh = [codec.encode(each) for each in events(count // 4, seed=8, shapes=0)]
     print(f"{count} events, {sum(map(len, data)) // count} bytes each, {AT_ONCE} in a transaction")
-    with local.kafka() as kafka, local.postgres(durable=False) as postgres:
+    with local.kafka() as kafka, local.postgres(durable=not given.fsync_off) as postgres:
+        print(fsync_words(postgres.address), flush=True)
         alone = parts(postgres.address, [codec.encode(each) for each in events(count, seed=9)])
         say("making rows", count, alone.making)
         say("merging them", count, alone.merging, f"{alone.rows / alone.merging:,.0f} rows/s")
@@ -152,4 +172,4 @@ def say(what: str, count: int, took: float, more: str = "") -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS)
+    main()

@@ -14,7 +14,7 @@ import pytest
 from headwater.errors import TerminalError
 from headwater.events.envelope import Event
 from headwater.events.keys import PRODUCER
-from headwater.spi import Batch, Position, Record
+from headwater.spi import EventRecord, RecordBatch, SpoolPosition
 from headwater.testing.listeners import BRIEF
 from headwater.testing.memory import DurableMemoryListener, MemoryListener, MemoryTarget, RefusedError
 from tests.contract.test_listeners_in_memory import (
@@ -95,8 +95,8 @@ class Nothing:
 class Lying(DurableMemoryListener):
     """Says that it is through before it is."""
 
-    def handle(self, batch: Batch) -> Position | None:
-        super().handle(Batch(batch.records[:-1]))
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
+        super().handle(RecordBatch(batch.records[:-1]))
         self._dealt_with = batch.end
         return batch.end
 
@@ -104,11 +104,11 @@ class Lying(DurableMemoryListener):
 class Early(Partitioned):
     """Says that it is through with what it took, and tells the truth only in the end."""
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         super().handle(batch)
         return batch.end
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         super().flush(timeout)
         return max(self._is_dealt_with, default=self._answer)
 
@@ -116,27 +116,27 @@ class Early(Partitioned):
 class Hasty(DurableMemoryListener):
     """Says more than it was handed."""
 
-    def handle(self, batch: Batch) -> Position | None:
-        return Position((super().handle(batch) or 0) + 1)
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
+        return SpoolPosition((super().handle(batch) or 0) + 1)
 
 
 class Speechless(DurableMemoryListener):
     """Says nothing more once it has said all."""
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         return super().flush(timeout) if timeout == 0 else None
 
 
 class GoingBack(DurableMemoryListener):
     """Answers for the batch, not for all that it was handed."""
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         super().handle(batch)
         return batch.records[0].position
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         answer = super().flush(timeout)
-        return None if answer is None else Position(10)
+        return None if answer is None else SpoolPosition(10)
 
 
 class OutOfOrder(Partitioned):
@@ -149,14 +149,14 @@ class OutOfOrder(Partitioned):
 class Impatient(Partitioned):
     """Never waits in flush."""
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         return super().flush(0)
 
 
 class OverstayingDurable(DurableMemoryListener):
     grace = GRACE
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         return super().flush(TOO_LONG if timeout == BRIEF else timeout)
 
 
@@ -165,7 +165,7 @@ class LookingTooLong(DurableMemoryListener):
 
     grace = GRACE
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         if timeout == 0 and not self._waiting:
             return self._dealt_with
         return super().flush(timeout or TOO_LONG)
@@ -201,7 +201,7 @@ class EmptyHanded(DurableMemoryListener):
 class Swallowing(DurableMemoryListener):
     """Writes a line into a log instead of raising."""
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         with suppress(RefusedError):
             return super().handle(batch)
         self._dealt_with = batch.end
@@ -211,22 +211,22 @@ class Swallowing(DurableMemoryListener):
 class Once(DurableMemoryListener):
     """Takes what comes again after an error for a copy."""
 
-    def __init__(self, target: MemoryTarget[Record]) -> None:
+    def __init__(self, target: MemoryTarget[EventRecord]) -> None:
         super().__init__(target)
-        self._seen: set[Position] = set()
+        self._seen: set[SpoolPosition] = set()
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         fresh = [record for record in batch if record.position not in self._seen]
         self._seen |= {record.position for record in batch}
         if fresh:
-            super().handle(Batch(fresh))
+            super().handle(RecordBatch(fresh))
         return batch.end
 
 
 class Surrendering(DurableMemoryListener):
     """Takes what passes for what doesn't."""
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         try:
             return super().handle(batch)
         except RefusedError as e:
@@ -236,7 +236,7 @@ class Surrendering(DurableMemoryListener):
 class Shuffling(DurableMemoryListener):
     """Brings the last first."""
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         last = self._waiting[-1].position if self._waiting else None
         self._waiting.reverse()
         super().flush(timeout)
@@ -247,26 +247,26 @@ class Shuffling(DurableMemoryListener):
 class Renaming(DurableMemoryListener):
     """Gives a copy an id of its own."""
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         ids = {record.event_id for record in self.records}
-        return super().handle(Batch([_renamed(record) if record.event_id in ids else record for record in batch]))
+        return super().handle(RecordBatch([_renamed(record) if record.event_id in ids else record for record in batch]))
 
 
 class Remembering(DurableMemoryListener):
     """Knows from the instance before where that one was."""
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         return super().flush(timeout) or (self.records[-1].position if self.records else None)
 
 
 class Shared(DurableMemoryListener):
     """Has one place for the positions of all spools."""
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         super().handle(batch)
         return self.flush(0)
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         mine = super().flush(timeout)
         positions = [record.position for record in self.records]
         return max(positions) if positions and mine is not None else mine
@@ -275,7 +275,7 @@ class Shared(DurableMemoryListener):
 class Choking(DurableMemoryListener):
     """Can't do with what it doesn't know."""
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         for record in batch:
             assert isinstance(record.event, Event), "what is this?"
         return super().handle(batch)
@@ -284,12 +284,12 @@ class Choking(DurableMemoryListener):
 class PassingOver(DurableMemoryListener):
     """Drops what it doesn't know, and should pass it on."""
 
-    def handle(self, batch: Batch) -> Position | None:
-        super().handle(Batch([record for record in batch if isinstance(record.event, Event)]))
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
+        super().handle(RecordBatch([record for record in batch if isinstance(record.event, Event)]))
         return batch.end
 
 
-def _renamed(record: Record) -> Record:
+def _renamed(record: EventRecord) -> EventRecord:
     other = str(UUID(int=1)).encode()
     return replace(
         record, headers=tuple((name, other if name == PRODUCER else value) for name, value in record.headers)
@@ -302,27 +302,29 @@ Case = Callable[[Any], None]
 class Simplifying(DurableMemoryListener):
     """Leaves out what it doesn't need itself."""
 
-    def handle(self, batch: Batch) -> Position | None:
-        return super().handle(Batch([_changed(each, headers=each.headers[:-2] + each.headers[-1:]) for each in batch]))
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
+        return super().handle(
+            RecordBatch([_changed(each, headers=each.headers[:-2] + each.headers[-1:]) for each in batch])
+        )
 
 
 class Knowing(DurableMemoryListener):
     """Puts its own word for what it doesn't know."""
 
-    def handle(self, batch: Batch) -> Position | None:
-        return super().handle(Batch([_changed(each, headers=tuple(map(_known, each.headers))) for each in batch]))
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
+        return super().handle(RecordBatch([_changed(each, headers=tuple(map(_known, each.headers))) for each in batch]))
 
 
 class Narrow(DurableMemoryListener):
     """Has room for so much."""
 
-    def handle(self, batch: Batch) -> Position | None:
-        return super().handle(Batch([_changed(each, data=each.data[:65_535]) for each in batch]))
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
+        return super().handle(RecordBatch([_changed(each, data=each.data[:65_535]) for each in batch]))
 
 
-def _changed(record: Record, **changes: Any) -> Record:
+def _changed(record: EventRecord, **changes: Any) -> EventRecord:
     kept: dict[str, Any] = {"data": record.data, "headers": record.headers, **changes}
-    return Record(record.position, kept["data"], record.key, kept["headers"], record.decode)
+    return EventRecord(record.position, kept["data"], record.key, kept["headers"], record.decode)
 
 
 def _known(header: tuple[str, bytes]) -> tuple[str, bytes]:
@@ -336,7 +338,7 @@ PLAIN: list[tuple[type[Any], Case, str]] = [
     (Forgetful, PlainSuite.test_closing_lets_nothing_fall, "never arrived"),
     (Backwards, PlainSuite.test_closing_lets_nothing_fall, "changed places"),
     (NeverDone, PlainSuite.test_closing_lets_nothing_fall, "close says that not all"),
-    (Heedless, PlainSuite.test_it_says_what_it_missed, "isn't told of 12"),
+    (Heedless, PlainSuite.test_it_says_what_it_missed, "doesn't know of 12"),
     (Overstaying, PlainSuite.test_it_keeps_to_its_time_when_nothing_answers, "flush took"),
     (LingeringOn, PlainSuite.test_it_keeps_to_its_time_when_nothing_answers, "close took"),
     (AlwaysDone, PlainSuite.test_it_goes_on_after_an_error, "close said that all arrived"),
@@ -355,7 +357,7 @@ DURABLE: list[tuple[type[Any], Case, str]] = [
     (NeverDoneDurable, DurableSuite.test_closing_waits_for_what_was_handed_over, "close says that not all"),
     (Remembering, DurableSuite.test_an_instance_begins_knowing_nothing, "before anything was handed over"),
     (Shared, DurableSuite.test_two_spools_have_nothing_to_do_with_each_other, "never handed over"),
-    (Renaming, DurableSuite.test_what_comes_again_after_a_restart_is_the_same, "nobody told these"),
+    (Renaming, DurableSuite.test_what_comes_again_after_a_restart_is_the_same, "nobody emitted these"),
     (Swallowing, DurableSuite.test_nothing_is_lost_where_the_target_refuses, "never arrived"),
     (Once, DurableSuite.test_nothing_is_lost_where_the_target_refuses, "never arrived"),
     (Surrendering, DurableSuite.test_nothing_is_lost_where_the_target_refuses, "the target is away"),

@@ -101,11 +101,11 @@ class TestConsoleAsJson(ListenerContract):
         return self.seen
 
     def delivered(self, listener: Any) -> list[EventId]:
-        told = [json.loads(line) for line in self.lines()]
-        return [EventId(UUID(each["producer"]), int(each["sequence"])) for each in told if each["kind"]]
+        printed = [json.loads(line) for line in self.lines()]
+        return [EventId(UUID(each["producer"]), int(each["sequence"])) for each in printed if each["kind"]]
 
     def missed(self, listener: Any) -> int:
-        return sum(int(told.get("missed", 0)) for told in map(json.loads, self.lines()))
+        return sum(int(printed.get("missed", 0)) for printed in map(json.loads, self.lines()))
 
     def refusing(self) -> Any:
         return self.pipe.refusing()

@@ -17,15 +17,15 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from headwater.events import EventId
-from headwater.lineage.law.changes import BLOCK
 from headwater.lineage.listener import JdbcFactory, JdbcListener
+from headwater.lineage.mapping.events import ARRIVALS_PER_ROW
 from headwater.lineage.store import open_store
 from headwater.local import MariaDBServer, PostgresServer
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import DurableListenerContract
 from headwater.testing.memory import MemoryContext
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sample(20)]
 
 Server = PostgresServer | MariaDBServer
 
@@ -68,13 +68,13 @@ class _Jdbc(DurableListenerContract):
         return self.made[-1]
 
     def delivered(self, listener: Any) -> list[EventId]:
-        told = {(event.producer, event.family.value, event.family_sequence): event.event_id for event in EXAMPLES}
+        ids = {(event.producer, event.family.value, event.family_sequence): event.event_id for event in EXAMPLES}
         with open_store(self.url) as store, store.engine.connect() as connection:
-            rows = connection.execute(text("SELECT producer, family, block, bits FROM received")).all()
+            rows = connection.execute(text("SELECT producer, family, block, bits FROM arrivals")).all()
         return [
-            told.get((UUID(bytes=bytes(producer)), family, block * BLOCK + bit + 1), EventId(uuid4(), 1))
+            ids.get((UUID(bytes=bytes(producer)), family, block * ARRIVALS_PER_ROW + bit + 1), EventId(uuid4(), 1))
             for producer, family, block, bits in rows
-            for bit in range(BLOCK)
+            for bit in range(ARRIVALS_PER_ROW)
             if bits >> bit & 1
         ]
 

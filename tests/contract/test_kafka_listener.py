@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 import uuid
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,11 +16,12 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from headwater.local import KafkaServer
 from headwater.publishers.kafka import KafkaFactory, KafkaListener
 from headwater.testing.memory import MemoryContext
-from headwater.testing.publishers import PassedOn, PublisherContract
+from headwater.testing.publishers import PublishedRecord, PublisherContract
+from tests.waiting import attempts
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka]
+pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(9)]
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -40,19 +40,19 @@ def messages_of(broker: KafkaServer, topic: str) -> list[Message]:
     ends = {each.partition: consumer.get_watermark_offsets(each, PATIENCE) for each in partitions}
     consumer.assign([TopicPartition(topic, each, low) for each, (low, _) in ends.items()])
     found: list[Message] = []
-    deadline = time.monotonic() + PATIENCE
-    while len(found) < sum(high - low for low, high in ends.values()):
-        assert time.monotonic() < deadline, f"only {len(found)} messages could be read of {ends}"
+    for _ in attempts(f"all messages of {ends}", PATIENCE):
+        if len(found) >= sum(high - low for low, high in ends.values()):
+            break
         found += [each for each in consumer.consume(500, timeout=0.1) if each.error() is None]
     consumer.close()
     return sorted(found, key=lambda each: (each.partition(), each.offset()))
 
 
-def passed_on(message: Message) -> PassedOn:
+def passed_on(message: Message) -> PublishedRecord:
     key, value, headers = message.key(), message.value(), dict(message.headers() or [])
     assert isinstance(key, bytes)
     assert isinstance(value, bytes)
-    return PassedOn(key, {name: each for name, each in headers.items() if isinstance(each, bytes)}, value)
+    return PublishedRecord(key, {name: each for name, each in headers.items() if isinstance(each, bytes)}, value)
 
 
 class TestKafkaListener(PublisherContract):
@@ -69,9 +69,8 @@ class TestKafkaListener(PublisherContract):
         keys = {"bootstrap.servers": self.broker.address, "topic": self.topic, **self.configuration}
         return KafkaFactory().create(MemoryContext("kafka", keys, self.executor))
 
-    def passed_on(self, listener: Any) -> list[PassedOn]:
-        found = [passed_on(each) for each in messages_of(self.broker, self.topic)]
-        return [each for each in found if each.headers["kind"] != b"SchemaMessage"]
+    def passed_on(self, listener: Any) -> list[PublishedRecord]:
+        return [passed_on(each) for each in messages_of(self.broker, self.topic)]
 
     @contextmanager
     def refusing(self) -> Generator[None]:

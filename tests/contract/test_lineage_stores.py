@@ -9,13 +9,15 @@ import pytest
 from sqlalchemy import Engine, create_engine
 
 from headwater.lineage.api import LineageMeta
-from headwater.lineage.api_async import AsyncLineageMeta
-from headwater.lineage.meta import DatabaseLineageMeta, LineageMetaOnThreads, MemoryLineageMeta, open_lineage_meta
+from headwater.lineage.meta import DatabaseLineageMeta, MemoryLineageMeta, ThreadedLineageMeta, open_lineage_meta
+from headwater.lineage.meta.asynchronous import AsyncLineageMeta
 from headwater.lineage.sql import METADATA
 from headwater.lineage.store import open_store
 from headwater.local import Service
 from headwater.testing.stores import AsyncLineageMetaContract, LineageMetaContract
 from tests.stores import own_database
+
+pytestmark = pytest.mark.sample(45)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +57,7 @@ class TestMemoryInALoop(AsyncLineageMetaContract):
         self.store = MemoryLineageMeta()
 
     def create_async(self) -> AsyncLineageMeta:
-        return LineageMetaOnThreads(self.store)
+        return ThreadedLineageMeta(self.store)
 
 
 class _InOpenedDatabase(AsyncLineageMetaContract):
@@ -73,7 +75,7 @@ class _InOpenedDatabase(AsyncLineageMetaContract):
         self.store.close()
 
     def create_async(self) -> AsyncLineageMeta:
-        return LineageMetaOnThreads(self.store)
+        return ThreadedLineageMeta(self.store)
 
 
 @pytest.mark.slow
@@ -106,6 +108,7 @@ class TestPostgreSQL(_InDatabase):
         return postgres.address
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.database
 class TestMariaDB(_InDatabase):

@@ -12,10 +12,12 @@ import pytest
 
 from headwater.errors import TransientError
 from headwater.events.envelope import Event, EventId
-from headwater.spi import Batch, Position, Record
+from headwater.spi import EventRecord, RecordBatch, SpoolPosition
 from headwater.testing.listeners import BRIEF, DurableListenerContract, ListenerContract
 from headwater.testing.memory import DurableMemoryListener, MemoryListener, MemoryTarget
-from headwater.testing.publishers import PassedOn, PublisherContract
+from headwater.testing.publishers import PublishedRecord, PublisherContract
+
+pytestmark = pytest.mark.slow
 
 
 class TestMemoryListener(ListenerContract):
@@ -42,13 +44,13 @@ class TestMemoryListener(ListenerContract):
 class TestDurableMemoryListener(PublisherContract):
     @pytest.fixture(autouse=True)
     def _target(self) -> None:
-        self.target: MemoryTarget[Record] = MemoryTarget()
+        self.target: MemoryTarget[EventRecord] = MemoryTarget()
 
     def create(self) -> Any:
         return DurableMemoryListener(self.target)
 
-    def passed_on(self, listener: Any) -> list[PassedOn]:
-        return [PassedOn(record.key, dict(record.headers), record.data) for record in self.target.items]
+    def passed_on(self, listener: Any) -> list[PublishedRecord]:
+        return [PublishedRecord(record.key, dict(record.headers), record.data) for record in self.target.items]
 
     def refusing(self) -> AbstractContextManager[None]:
         return self.target.refusing()
@@ -67,20 +69,20 @@ class Partitioned:
     waits is known by its position.
     """
 
-    def __init__(self, target: MemoryTarget[Record]) -> None:
+    def __init__(self, target: MemoryTarget[EventRecord]) -> None:
         self.target = target
-        self._answer: Position | None = None
-        self._is_dealt_with: dict[Position, bool] = {}
-        self._waiting: dict[int, list[Record]] = defaultdict(list)
+        self._answer: SpoolPosition | None = None
+        self._is_dealt_with: dict[SpoolPosition, bool] = {}
+        self._waiting: dict[int, list[EventRecord]] = defaultdict(list)
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         for record in batch:
             if record.position not in self._is_dealt_with:
                 self._is_dealt_with[record.position] = False
                 self._waiting[zlib.crc32(record.key) % PARTITIONS].append(record)
         return self._answer
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         deadline = time.monotonic() + timeout
         while self._waiting:
             if not self._one_partition(max(deadline - time.monotonic(), 0)) or not timeout:
@@ -119,12 +121,12 @@ class TestPartitionedListener(TestDurableMemoryListener):
 class Transactional:
     """As a database does it: a batch is a transaction, in whatever order; what isn't known is passed over."""
 
-    def __init__(self, target: MemoryTarget[Record]) -> None:
+    def __init__(self, target: MemoryTarget[EventRecord]) -> None:
         self.target = target
-        self._answer: Position | None = None
+        self._answer: SpoolPosition | None = None
         self._has_given_up = False
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         rows = [record for record in batch if isinstance(record.event, Event)]
         self._has_given_up = True
         if not self.target.bring(rows[::-1], BRIEF):
@@ -133,7 +135,7 @@ class Transactional:
         self._answer = batch.end
         return self._answer
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         return self._answer
 
     def close(self, timeout: float) -> bool:
@@ -148,7 +150,7 @@ class TestTransactionalListener(DurableListenerContract):
 
     @pytest.fixture(autouse=True)
     def _target(self) -> None:
-        self.target: MemoryTarget[Record] = MemoryTarget()
+        self.target: MemoryTarget[EventRecord] = MemoryTarget()
 
     def delivered(self, listener: Any) -> list[EventId]:
         return [record.event_id for record in self.target.items]

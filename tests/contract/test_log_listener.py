@@ -16,10 +16,10 @@ import pytest
 from typing_extensions import Buffer
 
 from headwater.events.envelope import EventId
-from headwater.journal import JournalReader, LocalLog, OsFiles, Record
+from headwater.journal import JournalReader, JournalRecord, LocalLog, OsFiles
 from headwater.publishers.log import LogFactory, LogListener
 from headwater.testing.memory import MemoryContext
-from headwater.testing.publishers import PassedOn, PublisherContract
+from headwater.testing.publishers import PublishedRecord, PublisherContract
 
 pytestmark = pytest.mark.slow
 
@@ -42,19 +42,19 @@ class Disk(OsFiles):
         super().sync(descriptor)
 
 
-def records_of(directory: Path) -> list[Record]:
+def records_of(directory: Path) -> list[JournalRecord]:
     """All records of a log, each partition in its order, by what reads journals."""
-    found: list[Record] = []
+    found: list[JournalRecord] = []
     for partition in LocalLog.open(directory).partitions():
         reader = JournalReader.open(directory / partition)
         with reader.tail(reader.first_offset()) as tail:
             while batch := tail.read():
-                assert not batch.lost
+                assert not batch.missing
                 found.extend(batch.records)
     return found
 
 
-def id_of(record: Record) -> EventId:
+def id_of(record: JournalRecord) -> EventId:
     headers = dict(record.headers)
     return EventId(UUID(headers["producer"].decode()), int(headers["sequence"]))
 
@@ -74,8 +74,8 @@ class TestLogListener(PublisherContract):
         keys = {"dir": str(self.directory), **self.configuration}
         return LogFactory(self.disk).create(MemoryContext("log", keys, self.executor))
 
-    def passed_on(self, listener: Any) -> list[PassedOn]:
-        return [PassedOn(each.key or b"", dict(each.headers), each.value) for each in records_of(self.directory)]
+    def passed_on(self, listener: Any) -> list[PublishedRecord]:
+        return [PublishedRecord(each.key or b"", dict(each.headers), each.value) for each in records_of(self.directory)]
 
     @contextmanager
     def refusing(self) -> Generator[None]:

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count as numbers
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,12 +15,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from sqlalchemy import Engine, create_engine, select
 from sqlalchemy.exc import DBAPIError
 
-from headwater.lineage.bulk.tables import OFFSETS
+from headwater.lineage.sql.writer_tables import OFFSETS
 from headwater.local import PostgresServer
 from tests.benchmarks.many_events import encoded_events
 from tests.faults.measured import resident
 from tests.faults.store_check import check_store, state_of
 from tests.faults.writer_process import WriterProcess
+from tests.waiting import attempts
 
 PATIENCE: Final = 600.0
 PARTITIONS: Final = 3
@@ -62,7 +62,7 @@ def run_backlog(folder: Path, kafka: Mapping[str, Any], server: PostgresServer, 
     engine = create_engine(server.address, connect_args={"options": "-c search_path=headwater"}, pool_pre_ping=True)
     source = encoded_events(_BEFORE + count)
     sent: list[bytes] = []
-    flags = ["--from", f"kafka://{kafka['bootstrap.servers']}/{topic}", "--store", server.address]
+    flags = ["--bus", f"kafka://{kafka['bootstrap.servers']}/{topic}", "--store", server.address]
     with _running(WriterProcess(folder / "writer.log", flags, {})) as writer:
         _send(kafka, topic, source, _BEFORE, sent)
         before = _follow(writer, engine, len(sent))
@@ -101,24 +101,22 @@ def _send(kafka: Mapping[str, Any], topic: str, source: Iterator[bytes], count: 
 
 def _follow(writer: WriterProcess, engine: Engine, wanted: int) -> int:
     """Until so many events are stored; the most bytes meanwhile."""
-    deadline, most = time.monotonic() + PATIENCE, 0
-    while (stored := _stored(engine)) < wanted:
-        assert time.monotonic() < deadline, f"{stored} of {wanted} are stored\n{writer.words[-3_000:]}"
+    most = 0
+    for _ in attempts(lambda: f"{_stored(engine)} of {wanted} are stored\n{writer.words[-3_000:]}", PATIENCE, 0.05):
+        if _stored(engine) >= wanted:
+            break
         most = max(most, resident(writer.pid))
-        time.sleep(0.05)
     return most
 
 
 def _wait_for_words(writer: WriterProcess) -> int:
     """Until it says that it waits, and a little longer; the most bytes meanwhile."""
-    deadline, most = time.monotonic() + PATIENCE, 0
-    for looks in numbers():
+    most = 0
+    for looks in attempts(lambda: f"it doesn't say that it waits\n{writer.words[-3_000:]}", PATIENCE, 0.05):
         most = max(most, resident(writer.pid))
         if looks > 40 and _WAITS in writer.words:
-            return most
-        assert time.monotonic() < deadline, f"it doesn't say that it waits\n{writer.words[-3_000:]}"
-        time.sleep(0.05)
-    raise AssertionError
+            break
+    return most
 
 
 def _stored(engine: Engine) -> int:

@@ -27,35 +27,35 @@ def commit_first() -> None:
             self.done(batch.next)
         return batch
 
-    _put(KafkaSource, "_assigned", assigned)
+    _put(KafkaSource, "_on_assign", assigned)
     _put(KafkaSource, "poll", polled)
 
 
 def drop_what_fails() -> None:
     """A batch that met a database that was away isn't tried again."""
-    from headwater.consumers.writer.plain import PlainPipeline, Prepared, Written
+    from headwater.consumers.writer.plain_pipeline import BatchResult, PlainPipeline, PreparedBatch
     from headwater.errors import TransientError
 
     store = PlainPipeline.store
 
-    def stored(self: PlainPipeline, prepared: Prepared) -> Written:
+    def stored(self: PlainPipeline, prepared: PreparedBatch) -> BatchResult:
         try:
             return store(self, prepared)
         except TransientError:
-            return Written()
+            return BatchResult()
 
     _put(PlainPipeline, "store", stored)
 
 
 def two_transactions() -> None:
     """Offsets are stored first, in a transaction of their own."""
-    from headwater.lineage.bulk.api import Work
+    from headwater.lineage.bulk.api import WriteBatch
     from headwater.lineage.bulk.database import DatabaseBulkMeta
 
     merge = DatabaseBulkMeta.merge
 
-    def merged(self: DatabaseBulkMeta, work: Work) -> Any:
-        merge(self, Work(offsets=work.offsets))
+    def merged(self: DatabaseBulkMeta, work: WriteBatch) -> Any:
+        merge(self, WriteBatch(offsets=work.offsets))
         return merge(self, replace(work, offsets=()))
 
     _put(DatabaseBulkMeta, "merge", merged)

@@ -12,11 +12,12 @@ from pathlib import Path
 from uuid import UUID
 
 from headwater.errors import TransientError
-from headwater.events import Heartbeat, JobStarted, JobStatus, JobStatusChanged, JobType
+from headwater.events import Heartbeat, JobStarted, JobStatusChanged
 from headwater.events.envelope import Event
+from headwater.events.jobs import JobStatus, JobType
 from headwater.events.names import JobName
 from headwater.listeners.bus import Bus, BusOptions
-from headwater.spi import Application, Batch, ListenerContext, Position
+from headwater.spi import Application, ListenerContext, RecordBatch, SpoolPosition
 
 OPEN = {UUID(int=3): JobName(name="orders"), UUID(int=1): JobName(namespace="prod", name="clicks")}
 """The runs that begin and don't end."""
@@ -45,9 +46,9 @@ class Noting:
     def __init__(self, notebook: Notebook, delivered: int) -> None:
         self._notebook = notebook
         self._left = delivered
-        self._answer: Position | None = None
+        self._answer: SpoolPosition | None = None
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         for record in batch:
             if not self._left:
                 raise TransientError("the target is away")
@@ -56,7 +57,7 @@ class Noting:
             self._answer = record.position
         return self._answer
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         return self._answer
 
     def close(self, timeout: float) -> bool:
@@ -73,7 +74,7 @@ def drafts() -> list[Event]:
 
 
 def main(spools: str, directory: str, delivered: str) -> None:
-    told = Notebook(Path(directory, "told"))
+    emitted = Notebook(Path(directory, "told"))
     prefix = "spark.headwater."
     configuration = {
         f"{prefix}spool.dir": spools,
@@ -85,10 +86,10 @@ def main(spools: str, directory: str, delivered: str) -> None:
     options = BusOptions(batch_count=20, commit_interval=0.0, keep_interval=0.01)
     bus = Bus.open(configuration, Application("application_7", "victim"), options=options)
     for event in drafts():
-        told.note(bus.tell(event)[0].event_id)
+        emitted.note(bus.emit(event)[0].event_id)
     while True:
         for _ in range(PACE):
-            told.note(bus.tell(Heartbeat())[0].event_id)
+            emitted.note(bus.emit(Heartbeat())[0].event_id)
         bus.flush(1 if int(delivered) > PACE else 0)  # nothing but the kill is to cost anything: no limit is to be met
 
 

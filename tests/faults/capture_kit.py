@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headwater.listeners.capture.jvm import Java
-from headwater.listeners.capture.register import ignored
-from headwater.listeners.capture.tap import Tap
+from headwater.listeners.capture.command_registry import ignored_commands
+from headwater.listeners.capture.driver_listener import DriverListener
+from headwater.listeners.capture.jvm import JavaClasses
 from headwater.listeners.settings import read_settings
 from tests.integration.spark_session import spark_session
 
@@ -26,7 +26,7 @@ _OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 BLOCKING_EYE = """
 package headwatertest;
 
-public class BlockingEye implements headwater.capture.Eye {
+public class BlockingExtractor implements headwater.capture.FormatExtractor {
     public final java.util.concurrent.CountDownLatch gate = new java.util.concurrent.CountDownLatch(1);
     public final java.util.concurrent.CountDownLatch reached = new java.util.concurrent.CountDownLatch(1);
     public String format() { return "blocking"; }
@@ -99,19 +99,19 @@ def another_context(spark: SparkSession, **conf: str) -> SparkSession:
     return made
 
 
-class ScriptedTap(Tap):
+class ScriptedTap(DriverListener):
     """A tap with eyes of the test's own, whose texts only the test takes."""
 
     def __init__(self, context: Any, conf: Mapping[str, str], eyes: Iterable[Any] = ()) -> None:
         self._scripted = list(eyes)
-        super().__init__(context, read_settings(conf)[0], ignored())
+        super().__init__(context, read_settings(conf)[0], ignored_commands())
 
-    def _eyes(self) -> list[Any]:
-        return [*super()._eyes(), *self._scripted]
+    def _make_extractors(self) -> list[Any]:
+        return [*super()._make_extractors(), *self._scripted]
 
     @property
     def inside(self) -> Any:
-        return self._tap
+        return self._listener
 
     def waiting(self) -> tuple[int, int]:
         """How many plans wait to be read, and what they weigh."""
@@ -123,7 +123,7 @@ class ScriptedTap(Tap):
 
     def held_facts(self) -> int:
         """How many facts of hooks wait for a statement to end."""
-        return int(self._java.call("Facts", "held"))
+        return int(self._java.call("CommitRecorder", "held"))
 
     def records(self, seconds: float = 60) -> list[dict[str, Any]]:
         """All that the tap has to say of what was done so far, without the mark at its end."""
@@ -135,7 +135,7 @@ class ScriptedTap(Tap):
                 return found[:-1]
 
     def _field(self, name: str, owner: Any = None) -> Any:
-        holder = self._tap if owner is None else owner
+        holder = self._listener if owner is None else owner
         field = holder.getClass().getDeclaredField(name)
         field.setAccessible(True)
         return field.get(holder)
@@ -157,7 +157,7 @@ def compiled(spark: SparkSession, source: str) -> Any:
     """An object of the class in this source, which may name headwater's own classes."""
     context: Any = spark.sparkContext
     compiler = context._jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(Java(context).load("Eye").getClassLoader())
+    compiler.setParentClassLoader(JavaClasses(context).load("FormatExtractor").getClassLoader())
     compiler.cook(source)
     name = source.partition("public class ")[2].split()[0]
     made = compiler.getClassLoader().loadClass(f"headwatertest.{name}")
@@ -218,10 +218,3 @@ def in_threads(threads: int, work: Callable[[int], object]) -> float:
     if failures:
         raise failures[0]
     return time.monotonic() - started
-
-
-def until(condition: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} took more than {seconds} s"
-        time.sleep(0.01)

@@ -1,6 +1,6 @@
 """A driver on a small disk, told line by line what to do: a program of test_small_disk.
 
-Usage: python -m tests.faults.disk_victim DISK SPOOLS SHARED KIND SIZE INODES. Each line of standard input is a JSON
+Usage: python -m tests.faults.disk_victim DISK SPOOLS SHARED. Each line of standard input is a JSON
 list, a method of `Victim` and its arguments; each gets a line with what came of it.
 """
 
@@ -9,19 +9,17 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import resource
 import shutil
 import signal
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from headwater.errors import TransientError
 from headwater.events import Gap, Heartbeat
 from headwater.listeners.bus import Bus
-from headwater.spi import Batch, Position
-from tests.faults.small_disk import STAND_IN, RealDisk, StandIn
+from headwater.spi import RecordBatch, SpoolPosition
+from tests.faults.small_disk import SmallDisk
 from tests.unit.bus.kit import QUICK, SCRIPTS, Taking
 
 _CAP_DAC_OVERRIDE = 1
@@ -32,14 +30,14 @@ class Gated(Taking):
 
     is_open = False
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         if not Gated.is_open:
             raise TransientError("shut")
         return super().handle(batch)
 
 
 class Victim:
-    def __init__(self, disk: StandIn | RealDisk, spools: Path, shared: Path | None) -> None:
+    def __init__(self, disk: SmallDisk, spools: Path, shared: Path | None) -> None:
         self._disk = disk
         self._spools = spools
         self._shared = shared
@@ -58,13 +56,12 @@ class Victim:
         from headwater.spi import Application
 
         flat = {f"spark.headwater.{key}": value for key, value in conf.items()}
-        options = replace(QUICK, files=self._disk.files)
-        self._bus = Bus.open(flat, Application("application_1", "orders"), options=options)
+        self._bus = Bus.open(flat, Application("application_1", "orders"), options=QUICK)
         return str(self.bus.spool) if self.bus.spool else None
 
     def tell(self, count: int) -> list[str]:
         """What was told; what isn't in it was refused."""
-        return [str(event.event_id) for _ in range(count) for event in self.bus.tell(Heartbeat())]
+        return [str(event.event_id) for _ in range(count) for event in self.bus.emit(Heartbeat())]
 
     def fill(self, left: int) -> None:
         self._disk.fill(left)
@@ -83,10 +80,6 @@ class Victim:
 
     def stop(self, timeout: float) -> bool:
         return self.bus.stop(timeout)
-
-    def limit_file_size(self, size: int) -> None:
-        """The stand-in of a disk that is full where something else than a journal writes."""
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def remove_spool(self) -> None:
         assert self.bus.spool is not None
@@ -122,8 +115,8 @@ class Victim:
         return [str(record.event_id) for record in self._listener.records if record.kind != "Gap"]
 
     def gaps(self) -> list[dict[str, Any]]:
-        told = {record.event_id: record.event for record in self._listener.records}
-        gaps = [event for event in told.values() if isinstance(event, Gap)]
+        emitted = {record.event_id: record.event for record in self._listener.records}
+        gaps = [event for event in emitted.values() if isinstance(event, Gap)]
         return [json.loads(gap.model_dump_json(include={"reason", "missed", "detail", "sequence"})) for gap in gaps]
 
     def sequences(self) -> list[int]:
@@ -144,10 +137,9 @@ def give_up_override() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    disk, spools, shared, kind, size, inodes = arguments
+    disk, spools, shared = arguments
     give_up_override()
-    small = StandIn(Path(disk), int(size), int(inodes)) if kind == STAND_IN else RealDisk(Path(disk))
-    victim = Victim(small, Path(spools), Path(shared) if shared else None)
+    victim = Victim(SmallDisk(Path(disk)), Path(spools), Path(shared) if shared else None)
     print("null", flush=True)
     for line in sys.stdin:
         method, *arguments = json.loads(line)

@@ -19,19 +19,18 @@ from typing import ParamSpec, TypeVar
 from typing_extensions import Buffer
 
 from headwater.journal import (
-    Compacted,
     Cursor,
-    Entry,
     Fsync,
     Journal,
+    JournalEntry,
     JournalOptions,
     JournalReader,
+    JournalRecord,
+    MissingReason,
     OsFiles,
-    Record,
     StorageError,
     SyncFailedError,
     Tail,
-    Why,
 )
 
 P = ParamSpec("P")
@@ -147,8 +146,8 @@ class FaultyFiles(OsFiles):
     def names(self, directory: Path) -> list[str]:
         return self._do(super().names, directory)
 
-    def make_directory(self, path: Path) -> None:
-        self._do(super().make_directory, path)
+    def make_directory(self, path: Path, mode: int = 0o777) -> None:
+        self._do(super().make_directory, path, mode)
 
 
 class Ledger:
@@ -185,12 +184,10 @@ class Workload:
             segment_bytes=420,
             max_bytes=None,
             drop_consumed=True,
-            compact_after=0,
             reserve_bytes=4096,
         )
         self._journal: Journal | None = None
         self._made = 0
-        self.compacted: list[Compacted] = []
         self.errors: list[StorageError] = []
         self.after_each: Callable[[], object] = list
 
@@ -198,10 +195,8 @@ class Workload:
         """The whole script."""
         self.one(3)
         self.many(7)
-        self.compact()
         self.consume(4)
         self.one(1)
-        self.compact()
         self.flush()
         self.close()
         self.one(2)
@@ -223,11 +218,6 @@ class Workload:
 
     def consume(self, count: int) -> None:
         self._attempt(lambda journal: self._consume(journal, count))
-
-    def compact(self) -> None:
-        """Not with every kind of fsync: it brings what it writes to the disk itself."""
-        if self._options.fsync is Fsync.NONE:
-            self._attempt(lambda journal: self.compacted.extend(iter(journal.compact, None)))
 
     def flush(self) -> None:
         self._attempt(lambda journal: journal.flush())
@@ -251,11 +241,11 @@ class Workload:
     def _append(self, journal: Journal, *, keyed: bool) -> None:
         (value,) = self._values(1)
         key, headers = (b"key", [("kind", b"\x00\xff"), ("n", b"")]) if keyed else (None, ())
-        self._ledger.acknowledge(journal.append_reserved(value, key=key, headers=headers), value)
+        self._ledger.acknowledge(journal.append_emergency(value, key=key, headers=headers), value)
 
     def _append_many(self, journal: Journal, count: int) -> None:
         values = self._values(count)
-        entries = [Entry(value, b"k") if number % 3 == 0 else value for number, value in enumerate(values)]
+        entries = [JournalEntry(value, b"k") if number % 3 == 0 else value for number, value in enumerate(values)]
         before = journal.next_offset
         try:
             offsets: Sequence[int] = journal.append_many(entries)
@@ -286,17 +276,17 @@ class Workload:
         journal.trim()
 
 
-def read_all(tail: Tail | Cursor) -> tuple[list[Record], list[tuple[int, int, Why]]]:
+def read_all(tail: Tail | Cursor) -> tuple[list[JournalRecord], list[tuple[int, int, MissingReason]]]:
     """Everything there is now, and what was told to be lost."""
-    records: list[Record] = []
-    lost: list[tuple[int, int, Why]] = []
+    records: list[JournalRecord] = []
+    lost: list[tuple[int, int, MissingReason]] = []
     while batch := tail.read(3):
-        lost += [(each.first, each.following, each.why) for each in batch.lost]
+        lost += [(each.first, each.end_offset, each.reason) for each in batch.missing]
         records += batch.records
     return records, lost
 
 
-def check_law(ledger: Ledger, records: Sequence[Record], begin: int) -> None:
+def check_law(ledger: Ledger, records: Sequence[JournalRecord], begin: int) -> None:
     """Hold what came out from offset `begin` on against the ledger."""
     offsets = [record.offset for record in records]
     assert offsets == sorted(set(offsets)), "out of order, or twice"

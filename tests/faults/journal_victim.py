@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from headwater.journal import Fsync, compaction
+from headwater.journal import Fsync
 from tests.faults.journal_faults import Fault, FaultyFiles, Ledger, Workload
 
 
@@ -74,7 +74,6 @@ def live_until(directory: Path, fsync: Fsync, fault: Fault, at: int) -> bool:
 
 
 def main(directory: str, fsync: str, fault: str) -> None:
-    compaction.MERGED_AT_ONCE = 2  # the workload has few segments
     at = 0
     while live_until(Path(directory), Fsync(fsync), Fault[fault], at):
         at += 1

@@ -22,7 +22,9 @@ IMPATIENT: Final = {
     "topic.metadata.propagation.max.ms": "2000",
 }
 """Each of librdkafka's own time-outs: being away for longer than all of them together takes a few seconds."""
-OPTIONS: Final = BusOptions(first_pause=0.05, longest_pause=1.0, aside=1.0, keep_interval=0.1, look_interval=0.5)
+OPTIONS: Final = BusOptions(
+    first_backoff=0.05, longest_backoff=1.0, suspended_seconds=1.0, keep_interval=0.1, look_interval=0.5
+)
 """As a driver's, but what takes minutes there takes a second."""
 
 
@@ -32,6 +34,7 @@ def kafka_conf(address: str, topic: str, spools: Path, **more: str) -> dict[str,
     return {
         f"{PREFIX}listeners": "kafka",
         f"{PREFIX}spool.dir": str(spools),
+        f"{PREFIX}spool.linger": "0",
         **{f"{KAFKA}producer.{key}": value for key, value in IMPATIENT.items()},
         **{f"{KAFKA}{key}": value for key, value in keys.items()},
     }

@@ -17,13 +17,15 @@ from headwater.listeners.bus import Bus, ListenerReport
 from headwater.spi import Application
 from tests.faults.kafka_conf import OPTIONS
 from tests.faults.many_drafts import many_drafts
-from tests.faults.truth import Told
+from tests.faults.truth import SpooledEvent
+from tests.waiting import until
 
 PATIENCE: Final = 60.0
 LONGEST_TELL: Final = 1.0
-"""Thousands of times what it takes, on machines that do other things too: whoever waits for a broker, or for a thread
-that does, takes longer."""
-GRACE: Final = 2.0
+"""Thousands of times what it takes: whoever waits for a broker, or for a thread that does, takes longer."""
+MOST_SLOW_TELLS: Final = 2
+"""So many may take longer, on a machine that stood still meanwhile: who waits for a broker does so each time."""
+GRACE: Final = 10.0
 """By which a call may overstay its time where other processes want the processors too."""
 
 
@@ -32,19 +34,22 @@ class Driver:
 
     def __init__(self, bus: Bus) -> None:
         self.bus = bus
-        self.told: list[Told] = []
-        self.longest_tell = 0.0
+        self.emitted: list[SpooledEvent] = []
+        self.slow_tells: list[float] = []
+        """Seconds."""
         self._drafts = many_drafts(Random(7), large=False)
 
-    def tell(self, count: int) -> list[Told]:
+    def tell(self, count: int) -> list[SpooledEvent]:
         """So many events of several jobs and tables. Those that the spool took are remembered."""
-        taken: list[Told] = []
+        taken: list[SpooledEvent] = []
         for draft in islice(self._drafts, count):
             began = time.monotonic()
-            events = self.bus.tell(draft)
-            self.longest_tell = max(self.longest_tell, time.monotonic() - began)
-            taken += [Told.of(event) for event in events]
-        self.told += taken
+            events = self.bus.emit(draft)
+            took = time.monotonic() - began
+            if took > LONGEST_TELL:
+                self.slow_tells.append(took)
+            taken += [SpooledEvent.of(event) for event in events]
+        self.emitted += taken
         return taken
 
     def tell_for(self, seconds: float, pace: int = 10) -> None:
@@ -66,10 +71,7 @@ class Driver:
 
     def until(self, condition: Callable[[ListenerReport], object], what: str) -> None:
         """Wait until the listener is so."""
-        deadline = time.monotonic() + PATIENCE
-        while not condition(self.kafka):
-            assert time.monotonic() < deadline, f"{what} didn't happen within {PATIENCE} s: {self.bus.report()}"
-            time.sleep(0.01)
+        until(lambda: condition(self.kafka), lambda: f"{what}: {self.bus.report()}", PATIENCE)
 
     def until_it_says(self, *words: str) -> None:
         """Wait until its last error has one of these words."""
@@ -85,7 +87,7 @@ def driver_of(conf: Mapping[str, str], *, files: Files = OS_FILES) -> Generator[
         yield driver
     finally:
         bus.stop(5)
-    assert driver.longest_tell < LONGEST_TELL, f"a tell took {driver.longest_tell:.2f} s"
+    assert len(driver.slow_tells) <= MOST_SLOW_TELLS, f"tells took {driver.slow_tells} s"
 
 
 def assert_stops_within(bus: Bus, seconds: float) -> bool:

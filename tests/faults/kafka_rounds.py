@@ -11,8 +11,9 @@ from pathlib import Path
 from tests.faults.kafka_round import Outcome, Round
 from tests.faults.kafka_stage import Stage
 from tests.faults.round_plan import Plan, plan_of
+from tests.seeds import this_python
 
-REPLAY = ".venv/bin/python -m tests.benchmarks.kafka_rounds --seed {seed} --rounds 1"
+REPLAY = "{python} -m tests.benchmarks.kafka_rounds --seed {seed} --rounds 1"
 
 
 @dataclass
@@ -73,4 +74,5 @@ def run_rounds(
 
 
 def _words(plan: Plan, place: Path, e: Exception) -> str:
-    return f"FAILED {plan}\n{type(e).__name__}: {e}\nits files: {place}\nagain: {REPLAY.format(seed=plan.seed)}"
+    again = REPLAY.format(python=this_python(), seed=plan.seed)
+    return f"FAILED {plan}\n{type(e).__name__}: {e}\nits files: {place}\nagain: {again}"

@@ -6,7 +6,6 @@ import os
 import resource
 import signal
 import subprocess
-import time
 import uuid
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,8 +28,9 @@ from headwater.local import KafkaServer
 from headwater.local.java import java
 from headwater.local.kafka import kafka_libraries
 from tests.faults.tcp_proxy import CLEAR, Proxy
+from tests.waiting import until
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 _TOOL_SECONDS = 60.0
 QUICK_BROKER = {
     # What was told to a broker that is killed and comes back isn't waited for.
@@ -111,10 +111,17 @@ class Stage:
     def stop_broker(self) -> None:
         """Ask it to end, as an operator does; it can be started again."""
         os.kill(self.broker.pid, signal.SIGTERM)
-        deadline = time.monotonic() + PATIENCE
-        while self.broker.running:
-            assert time.monotonic() < deadline, self.broker.log_tail()
-            time.sleep(0.01)
+        until(lambda: not self.broker.running, self.broker.log_tail, PATIENCE)
+
+    @contextmanager
+    def frozen(self) -> Generator[None]:
+        """It answers nothing meanwhile, and all of it afterwards."""
+        assert self.broker.pid is not None
+        os.kill(self.broker.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.broker.pid, signal.SIGCONT)
 
     def limit_files(self, size: int) -> None:
         """No file of the broker's gets larger than this from now on: its disk is full. A new start knows no limit."""

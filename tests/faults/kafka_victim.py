@@ -95,9 +95,9 @@ def main(place: str) -> None:
     drafts, longest = many_drafts(random), 0.0
     for number in range(orders.events):
         began = time.monotonic()
-        told = bus.tell(next(drafts))
+        emitted = bus.emit(next(drafts))
         longest = max(longest, time.monotonic() - began)
-        ledger.note(told)
+        ledger.note(emitted)
         if number % BURST == BURST - 1:
             time.sleep(random.random() * orders.pause)
     began = time.monotonic()

@@ -16,8 +16,8 @@ def main(directory: str, group: str) -> None:
     with LocalLog.open(directory).group(group) as member:
         for line in sys.stdin:
             batch = member.poll(int(line))
-            for partition, lost in batch.lost:
-                sys.stdout.write(f"{partition} lost {lost.first}..{lost.following - 1} {lost.why.value}\n")
+            for partition, lost in batch.missing:
+                sys.stdout.write(f"{partition} lost {lost.first}..{lost.end_offset - 1} {lost.reason.value}\n")
             numbered = enumerate((partition, record.offset) for partition, record in batch.records)
             for _, found in groupby(numbered, lambda each: (each[1][0], each[1][1] - each[0])):
                 records = [each for _, each in found]

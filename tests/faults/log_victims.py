@@ -29,9 +29,9 @@ from headwater.events.names import JobName
 from headwater.events.producer import Producer
 from headwater.journal import GroupBatch, LocalLog, StorageError, options
 from headwater.listeners.bus import Bus, BusOptions
-from headwater.publishers import upkeep
+from headwater.publishers import maintenance
 from headwater.publishers.log import LogFactory
-from headwater.spi import Application, Batch
+from headwater.spi import Application, RecordBatch
 from headwater.testing.examples import COMMITTED
 from headwater.testing.listeners import record
 from headwater.testing.memory import MemoryContext
@@ -40,11 +40,9 @@ FSYNC = ("none", "interval", "always")
 JOBS = 3
 QUICKLY = {
     (options, "_USUAL_SEGMENT"): 16 << 10,
-    (upkeep, "_EVERY"): 0.05,
-    (upkeep, "_ALL_EVERY"): 0.05,
-    (upkeep, "_REST"): 0.0,
+    (maintenance, "_INTERVAL_SECONDS"): 0.05,
 }
-"""Small segments, so that there are many, and hardly a moment in which nothing is compacted."""
+"""Small segments, so that there are many, and hardly a moment in which no limits are held."""
 
 
 class Notebook:
@@ -68,7 +66,7 @@ def id_of(event: Event) -> str:
 
 def lines_of(batch: GroupBatch, name: str) -> list[str]:
     """What is noted of records: by whom, from where, which event, its key, and what its bytes were."""
-    lines = [f"{name} {each.partition} lost {each.lost}" for each in batch.lost]
+    lines = [f"{name} {each.partition} lost {each.missing}" for each in batch.missing]
     for partition, each in batch.records:
         headers = dict(each.headers)
         event = f"{headers['producer'].decode()}/{headers['sequence'].decode()}"
@@ -112,13 +110,12 @@ class Life:
             "dir": str(self.directory / "log"),
             "fsync": self.random.choice(FSYNC),
             "fsync.interval": "0.05",
-            "compact.after": "0",
         }
 
 
 def write_by_bus(life: Life, *, idle: bool) -> None:
     """A driver, which also ships what dead ones left; an idle one only does that."""
-    told = Notebook(life.directory / "told")
+    emitted = Notebook(life.directory / "told")
     prefix = "spark.headwater."
     configuration = {f"{prefix}log.{key}": value for key, value in life.configuration().items()}
     configuration |= {f"{prefix}spool.dir": str(life.directory / "spools"), f"{prefix}listeners": "log"}
@@ -129,14 +126,14 @@ def write_by_bus(life: Life, *, idle: bool) -> None:
             life.ends.wait(1)
             continue
         for _ in range(life.random.randint(1, 40)):
-            told.note([id_of(each) for each in bus.tell(life.draft())])
+            emitted.note([id_of(each) for each in bus.emit(life.draft())])
         life.ends.wait(life.random.random() * 0.02)
     bus.stop(20)
 
 
 def write_by_listener(life: Life) -> None:
     """The listener alone, handed what its bus would hand it; what it answers for counts as acknowledged."""
-    told = Notebook(life.directory / "told")
+    emitted = Notebook(life.directory / "told")
     producer, stamped = Producer("application_raw"), list[Event]()
     positions, waiting = count(1), dict[int, Event]()
     with ThreadPoolExecutor(2) as executor:
@@ -144,12 +141,14 @@ def write_by_listener(life: Life) -> None:
 
         def acknowledge(answer: int | None) -> None:
             done = [position for position in waiting if answer is not None and position <= answer]
-            told.note([id_of(waiting.pop(position)) for position in done])
+            emitted.note([id_of(waiting.pop(position)) for position in done])
 
         while not life.ends.is_set():
             for _ in range(life.random.randint(1, 40)):
                 producer.emit(life.draft(), lambda event, _: stamped.append(event))
-            batch = Batch(tuple(record(position, event) for position, event in zip(positions, stamped, strict=False)))
+            batch = RecordBatch(
+                tuple(record(position, event) for position, event in zip(positions, stamped, strict=False))
+            )
             waiting.update(zip((each.position for each in batch), stamped, strict=True))
             stamped.clear()
             acknowledge(listener.handle(batch))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from headwater.events import AlterTable, Committed, CreateTable, Heartbeat, JobStarted, JobType
-from headwater.events.base import Texts
+from headwater.events import AlterTable, Committed, CreateTable, Heartbeat, JobStarted
+from headwater.events.base import StringMap
 from headwater.events.envelope import Event
+from headwater.events.jobs import JobType
 from headwater.events.names import DatasetId, JobName
 from headwater.testing.examples import DRAFTS
 
@@ -43,5 +44,5 @@ def _large(random: Random) -> Event:
     return JobStarted(job_type=JobType.BATCH, job=random.choice(JOBS), configuration=_conf(random.randrange(300, 700)))
 
 
-def _conf(count: int) -> Texts:
-    return Texts({f"spark.sales.{each}": f"{each}" * 300 for each in range(count)})
+def _conf(count: int) -> StringMap:
+    return StringMap({f"spark.sales.{each}": f"{each}" * 300 for each in range(count)})

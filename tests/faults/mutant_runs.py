@@ -15,10 +15,10 @@ from sqlalchemy import Engine, select
 from headwater.events.avro import Codec, DecodeError, UnknownEvent
 from headwater.events.envelope import Event
 from headwater.journal import LocalLog
-from headwater.lineage.bulk import Reason
-from headwater.lineage.bulk.tables import LETTERS
-from headwater.lineage.law import State, changes
-from headwater.lineage.rows import Row
+from headwater.lineage.bulk import DeadLetterReason
+from headwater.lineage.mapping import map_event
+from headwater.lineage.rows import Row, RowSet
+from headwater.lineage.sql.writer_tables import DEAD_LETTERS
 from tests.faults.mutations import Message
 from tests.faults.store_check import check_store
 
@@ -43,7 +43,7 @@ class Placed(NamedTuple):
 
 
 class Letter(NamedTuple):
-    reason: Reason
+    reason: DeadLetterReason
     digest: bytes
 
 
@@ -121,15 +121,15 @@ class Checking:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._codec = Codec()
-        self._state = State()
+        self._state = RowSet()
         self._letters = _letters_in(engine)
         self._left = dict(self._letters)
         self._faults: list[str] = []
 
-    def check(self, told: Iterable[Placed]) -> Found:
+    def check(self, emitted: Iterable[Placed]) -> Found:
         """An AssertionError says what is wrong."""
         count, rows = 0, list[Row]()
-        for count, each in enumerate(told, 1):  # noqa: B007 - it is how many there were
+        for count, each in enumerate(emitted, 1):  # noqa: B007 - it is how many there were
             rows += self._rows(each)
             if len(rows) > _AT_ONCE:
                 self._state.merge(rows)
@@ -144,36 +144,38 @@ class Checking:
         """Of the truth."""
         letter = self._left.pop((each.partition, each.position), None)
         rows, reason = self._judged(each)
-        allowed = {None, Reason.REFUSED} if reason is None else {reason}
+        allowed = {None, DeadLetterReason.REFUSED} if reason is None else {reason}
         given = None if letter is None else letter.reason
         if given not in allowed:
             self._faults.append(f"{each} is {given}, and should be {reason}")
         if letter is not None and letter.digest != sha256(each.data).digest():
             self._faults.append(f"the letter of {each} has other bytes")
-        if given is Reason.REFUSED and len(each.data) < REFUSABLE:
+        if given is DeadLetterReason.REFUSED and len(each.data) < REFUSABLE:
             self._faults.append(f"{each} is refused, and nothing in it is large")
-        return [] if given is Reason.REFUSED else rows
+        return [] if given is DeadLetterReason.REFUSED else rows
 
-    def _judged(self, each: Placed) -> tuple[list[Row], Reason | None]:
+    def _judged(self, each: Placed) -> tuple[list[Row], DeadLetterReason | None]:
         """What it tells, and why it has to be a letter."""
         try:
             found = self._codec.decode(each.data)
         except DecodeError:
-            return [], Reason.UNDECODABLE
+            return [], DeadLetterReason.UNDECODABLE
         is_unknown = isinstance(found, UnknownEvent)
         event = found.known if isinstance(found, UnknownEvent) else found
         try:
-            rows = list(changes(event, each.appended)) if isinstance(event, Event) else []
+            rows = list(map_event(event, each.appended)) if isinstance(event, Event) else []
         except Exception:  # noqa: BLE001 - whatever it is, the others are none the worse for it
-            return [], Reason.INVALID
-        return rows, Reason.UNKNOWN if is_unknown else None
+            return [], DeadLetterReason.INVALID
+        return rows, DeadLetterReason.UNKNOWN if is_unknown else None
 
 
 def _letters_in(engine: Engine) -> Letters:
     """Those that wait, by the table's own columns."""
-    chosen = select(LETTERS.c.partition_number, LETTERS.c.position, LETTERS.c.reason, LETTERS.c.data)
+    chosen = select(
+        DEAD_LETTERS.c.partition_number, DEAD_LETTERS.c.position, DEAD_LETTERS.c.reason, DEAD_LETTERS.c.data
+    )
     found: Letters = {}
     with engine.connect() as connection:
         for number, position, reason, data in connection.execute(chosen.execution_options(yield_per=1_000)):
-            found[number, position] = Letter(Reason(reason), sha256(bytes(data)).digest())
+            found[number, position] = Letter(DeadLetterReason(reason), sha256(bytes(data)).digest())
     return found

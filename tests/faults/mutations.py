@@ -19,7 +19,7 @@ from fastavro import schemaless_writer
 from headwater.events import JobLineage
 from headwater.events.avro import MAX_EVENT_BYTES, Codec, current_schema
 from headwater.events.avro.framing import HEADER_BYTES, MAGIC
-from headwater.events.avro.plain import kind_of, record_of
+from headwater.events.avro.raw_reader import kind_of, record_of
 from headwater.events.envelope import Event
 from headwater.events.kinds import KINDS
 from headwater.testing.examples import EXAMPLES
@@ -47,13 +47,13 @@ def messages(good: int, mutants: int, seed: int) -> Iterator[Message]:
     """So many of each, mixed."""
     rng = Random(seed)
     bases = events(2 * mutants, seed=_BASES + seed, shapes=0)
-    told = events(good, seed=_GOOD + seed)
+    good_events = events(good, seed=_GOOD + seed)
     left_good, left_mutants = good, mutants
     yield from map(_CODEC.encode, EXAMPLES)
     while left_good or left_mutants:
         if rng.randrange(left_good + left_mutants) < left_good:
             left_good -= 1
-            yield _CODEC.encode(next(told))
+            yield _CODEC.encode(next(good_events))
         else:
             left_mutants -= 1
             yield _mutant(_base(bases), _base(bases), rng)

@@ -85,7 +85,7 @@ def plan_of(seed: int) -> Plan:
     random = Random(seed)
     is_spark = seed % SPARK_EVERY == SPARK_EVERY - 1
     victims = () if is_spark else tuple(_victim(random, number) for number in range(random.choice((1, 2, 2, 3))))
-    acts = [act for number, each in enumerate(victims) for act in _life(random, number, each)]
+    acts = [act for number, each in enumerate(victims) for act in _generation(random, number, each)]
     for _ in range(random.choice((1, 2, 2, 3))):
         acts += _fault(random, len(victims), span=8.0 if is_spark else _LONGEST)
     acts += _broker_fault(random, is_likely=is_spark)
@@ -105,7 +105,7 @@ def _victim(random: Random, number: int) -> VictimPlan:
     )
 
 
-def _life(random: Random, number: int, plan: VictimPlan) -> list[Act]:
+def _generation(random: Random, number: int, plan: VictimPlan) -> list[Act]:
     acts = [Act(plan.begins, "start", number)] if number else []
     if plan.dies is not None:
         acts.append(Act(plan.dies, "kill", number))

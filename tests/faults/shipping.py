@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from headwater.listeners.bus import Bus
 from headwater.spi import Application
 from tests.faults.kafka_conf import OPTIONS
+from tests.waiting import attempts, until
 
 PATIENCE = 60.0
 HEADWATER = Path(sys.executable).parent / "headwater"
@@ -25,10 +25,11 @@ def ship_by_bus(conf: Mapping[str, str], spools: Path) -> None:
     """Come back when nothing is left; an AssertionError if it doesn't come to that."""
     bus = Bus.open(conf, Application("application_shipper", "shipper"), options=OPTIONS)
     try:
-        deadline = time.monotonic() + PATIENCE
-        while spools_in(spools) != [bus.spool]:
-            assert time.monotonic() < deadline, f"still there: {spools_in(spools)}; {bus.report()}; {bus.faults}"
-            time.sleep(0.02)
+        until(
+            lambda: spools_in(spools) == [bus.spool],
+            lambda: f"still there: {spools_in(spools)}; {bus.report()}; {bus.faults}",
+            PATIENCE,
+        )
     finally:
         assert bus.stop(60), bus.report()
 
@@ -36,8 +37,10 @@ def ship_by_bus(conf: Mapping[str, str], spools: Path) -> None:
 def ship_by_command(conf: Mapping[str, str], spools: Path) -> None:
     """The same by `headwater spool ship`, again and again as it says."""
     flags = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
-    deadline = time.monotonic() + PATIENCE
-    while spools_in(spools):
+    said: list[str] = []
+    for _ in attempts(lambda: f"still there: {spools_in(spools)}\n{said[-1:]}", PATIENCE):
+        if not spools_in(spools):
+            return
         command = [str(HEADWATER), "spool", "ship", "--spool-dir", str(spools), *flags]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-        assert time.monotonic() < deadline, f"still there: {spools_in(spools)}\n{done.stdout}{done.stderr}"
+        said.append(done.stdout + done.stderr)

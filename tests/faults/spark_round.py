@@ -18,9 +18,9 @@ from tests.integration.drivers import PYTHON, SESSION, Place
 
 TABLES: Final = 6
 """So many are made and written before the driver may die."""
-_SETTLE_SECONDS = 2.0
 JOB: Final = f"""
-import os, signal, sys, time
+import os, signal, sys
+import headwater.listeners
 {SESSION}
 doomed, note = sys.argv[1] == "doomed", open("made", "a", buffering=1)
 machine = spark._jvm.java.lang.ProcessHandle.current().pid()
@@ -32,7 +32,7 @@ def make(name):
 
 for number in range({TABLES}):
     make(f"t{{number}}")
-time.sleep({_SETTLE_SECONDS})  # what a statement did is in the spool within half a second
+assert headwater.listeners.install(spark)._tracker.emit_all(60), "not all is in the spool"
 print("settled", file=note)
 if doomed:
     make("late")
@@ -48,7 +48,7 @@ class SparkVictim:
     def __init__(self, folder: Path, java_home: Path, conf: Mapping[str, str], seed: int) -> None:
         self._folder = folder
         folder.mkdir()
-        place = Place(folder, java_home)
+        place = Place(folder, java_home, patience=None)
         place.configure(conf)
         self.is_doomed = Random(seed).random() < 0.5
         word = "doomed" if self.is_doomed else "spared"
@@ -67,7 +67,7 @@ class SparkVictim:
     def end(self) -> None:
         """It has come to its end, whichever was meant for it."""
         try:
-            _, err = self._process.communicate(timeout=100)
+            _, err = self._process.communicate(timeout=250)
         finally:
             self.kill()
         assert "settled" in self._made(), err[-3000:]

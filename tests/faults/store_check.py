@@ -9,10 +9,10 @@ from sqlalchemy import Connection, Engine
 
 from headwater.events.avro import Codec
 from headwater.events.envelope import Event
-from headwater.lineage.law import State, changes
-from headwater.lineage.rows import KINDS, Kind, Row
-from headwater.lineage.sql import digest_of
-from headwater.lineage.sql.stored import rows_in
+from headwater.lineage.mapping import map_event
+from headwater.lineage.rows import KINDS, Row, RowKind, RowSet
+from headwater.lineage.sql import store_digest
+from headwater.lineage.sql.row_codec import select_rows
 
 _MANY = 3
 
@@ -32,36 +32,36 @@ class Difference:
         return "\n    ".join([counts, *self.examples])
 
 
-def state_of(messages: Iterable[bytes]) -> State:
+def state_of(messages: Iterable[bytes]) -> RowSet:
     """By the law, and by the codec that users have: nothing of the writer is in it. No clock is so far ahead that the
     bus's would cap it."""
-    codec, state, seen = Codec(), State(), set[object]()
+    codec, state, seen = Codec(), RowSet(), set[object]()
     for message in messages:
         event = codec.decode(message)
         if isinstance(event, Event) and event.event_id not in seen:
             seen.add(event.event_id)
-            state.merge(changes(event))
+            state.merge(map_event(event))
     return state
 
 
-def check_store(engine: Engine, truth: State) -> int:
+def check_store(engine: Engine, truth: RowSet) -> int:
     """How many rows there are, all as they should be. An AssertionError counts those that aren't."""
     with engine.connect() as connection:
-        if digest_of(connection) == truth.digest():
+        if store_digest(connection) == truth.digest():
             return sum(1 for _ in truth.rows())
         differences = list(_differences(connection, truth))
     raise AssertionError("\n".join(["the store isn't what was told:", *map(str, differences)]))
 
 
-def _differences(connection: Connection, truth: State) -> Iterator[Difference]:
+def _differences(connection: Connection, truth: RowSet) -> Iterator[Difference]:
     for kind in KINDS:
         should = {row.id: row for row in truth.rows(kind)}
-        there = {row.id: row for row in rows_in(connection, kind)}
+        there = {row.id: row for row in select_rows(connection, kind)}
         if should != there:
             yield _difference(kind, should, there)
 
 
-def _difference(kind: Kind, should: dict[bytes, Row], there: dict[bytes, Row]) -> Difference:
+def _difference(kind: RowKind, should: dict[bytes, Row], there: dict[bytes, Row]) -> Difference:
     lost = [f"lost {_shown(should[each])}" for each in should.keys() - there.keys()]
     made_up = [f"made up {_shown(there[each])}" for each in there.keys() - should.keys()]
     wrong = [
@@ -74,4 +74,4 @@ def _difference(kind: Kind, should: dict[bytes, Row], there: dict[bytes, Row]) -
 
 
 def _shown(row: Row) -> str:
-    return f"{row.key} {row.span} {row.groups} {row.bits}"[:400]
+    return f"{row.key} {row.times} {row.groups} {row.bits}"[:400]

@@ -1,6 +1,6 @@
 """A store whose disk is full, in a process of its own on a file system of its own; what it saw is its last line.
 
-python -m tests.faults.store_disk_victim sqlite|postgres DIRECTORY KIND SIZE INODES
+python -m tests.faults.store_disk_victim sqlite|postgres DIRECTORY
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from typing import Any
 from sqlalchemy import create_engine, make_url, text
 
 from headwater.errors import TransientError
-from headwater.lineage.law import State
-from headwater.lineage.law.telling import row_id
-from headwater.lineage.rows import Row, Span, Told
+from headwater.lineage.mapping.row_builder import row_id
+from headwater.lineage.rows import GroupValues, Row, RowSet, RowTimes
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql import digest_of
+from headwater.lineage.sql import store_digest
 from headwater.lineage.store import open_store
 from headwater.local import PostgresServer
-from headwater.local.account import give, unprivileged
-from tests.faults.small_disk import RealDisk
+from headwater.local.system_user import change_owner, find_unprivileged_user
+from tests.faults.small_disk import SmallDisk
 
 _AT_ONCE, _MOST = 200, 500
 
@@ -34,32 +33,34 @@ def rows_of(number: int) -> list[Row]:
     for each in range(number * _AT_ONCE, (number + 1) * _AT_ONCE):
         key = ("default", f"job{each}", b"i" * 16, each)
         facts = (*(None,) * 6, each, None, None, f"{each:032x}" * 8)
-        rows.append(Row(t.COMMIT, row_id(t.COMMIT, key), key, span=Span(7, 7), groups=(Told(b"s" * 33, facts),)))
+        rows.append(
+            Row(t.COMMIT, row_id(t.COMMIT, key), key, times=RowTimes(7, 7), groups=(GroupValues(b"s" * 33, facts),))
+        )
     return rows
 
 
-def experience(url: str, disk: RealDisk, left: int) -> dict[str, Any]:
-    state, told = State(), 0
+def experience(url: str, disk: SmallDisk, left: int) -> dict[str, Any]:
+    state, emitted = RowSet(), 0
     with open_store(url) as store:
         store.merge(rows_of(0))
         state.merge(rows_of(0))
         disk.fill(left)
         error: Exception | None = None
-        for told in range(1, _MOST):
+        for emitted in range(1, _MOST):
             try:
-                store.merge(rows_of(told))
+                store.merge(rows_of(emitted))
             except TransientError as e:
                 error = e
                 break
-            state.merge(rows_of(told))
+            state.merge(rows_of(emitted))
         with store.engine.connect() as connection:
-            while_full = digest_of(connection) == state.digest()
+            while_full = store_digest(connection) == state.digest()
         disk.free()
-        store.merge(rows_of(told))
-        state.merge(rows_of(told))
+        store.merge(rows_of(emitted))
+        state.merge(rows_of(emitted))
         with store.engine.connect() as connection:
-            after = digest_of(connection) == state.digest()
-    return {"error": type(error).__name__, "words": str(error), "whole": while_full, "after": after, "told": told}
+            after = store_digest(connection) == state.digest()
+    return {"error": type(error).__name__, "words": str(error), "whole": while_full, "after": after, "told": emitted}
 
 
 @contextmanager
@@ -68,7 +69,7 @@ def on_postgres(place: Path) -> Generator[str]:
     small = place / "tables"
     small.mkdir()
     place.chmod(0o755)
-    give(small, unprivileged())
+    change_owner(small, find_unprivileged_user())
     with PostgresServer(durable=False) as server:
         root = create_engine(server.address, isolation_level="AUTOCOMMIT")
         with root.connect() as connection:
@@ -80,7 +81,7 @@ def on_postgres(place: Path) -> Generator[str]:
 
 def main(which: str, directory: str) -> None:
     place = Path(directory)
-    disk = RealDisk(place)
+    disk = SmallDisk(place)
     if which == "sqlite":
         seen = experience(str(place / "store.db"), disk, 256 << 10)
     else:
@@ -90,4 +91,4 @@ def main(which: str, directory: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:])

@@ -13,22 +13,16 @@ from typing import Any
 
 import pytest
 
-from headwater.events import (
-    Closed,
-    Gap,
-    GapReason,
-    Heartbeat,
-    JobStarted,
-    JobStatus,
-    JobStatusChanged,
-    JobType,
-)
+from headwater.events import Closed, Gap, Heartbeat, JobStarted, JobStatusChanged
 from headwater.events.envelope import EventId
+from headwater.events.health import GapReason
+from headwater.events.jobs import JobStatus, JobType
 from headwater.journal import Journal
 from headwater.listeners.bus import Bus
-from headwater.spi import Batch, Position, Record
+from headwater.spi import EventRecord, RecordBatch, SpoolPosition
 from tests.faults.bus_victim import ENDED, OPEN
-from tests.unit.bus.kit import QUICK, Taking, bus_of, firsts, until
+from tests.unit.bus.kit import QUICK, Taking, bus_of, firsts
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 CUT = 3_000
@@ -59,17 +53,18 @@ def only_own_spool_is_left(bus: Bus, spools: Path) -> bool:
     return [each for each in spools.iterdir() if each.is_dir()] == [bus.spool]
 
 
-def ends(records: list[Record]) -> dict[EventId, JobStatusChanged]:
+def ends(records: list[EventRecord]) -> dict[EventId, JobStatusChanged]:
     events = [record.event for record in records]
     return {each.event_id: each for each in events if isinstance(each, JobStatusChanged) and each.inferred}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("delivered", "lines"), [(0, 60), (40, 150), (CUT, CUT)])
 @pytest.mark.slow
 def test_the_next_driver_delivers_what_a_killed_one_told(tmp_path: Path, delivered: int, lines: int) -> None:
     """After so many of them the spool has been cut: the runs' beginnings are no longer in it."""
     spools = tmp_path / "spools"
-    told = killed_driver(spools, tmp_path / "victim", delivered=delivered, lines=lines)
+    emitted = killed_driver(spools, tmp_path / "victim", delivered=delivered, lines=lines)
     (left,) = [each for each in spools.iterdir() if each.is_dir()]
     assert left.name.startswith("application_7-")
     assert delivered < CUT or not (left / f"{0:020}.segment").exists(), "it wasn't cut, and this test shows nothing"
@@ -83,7 +78,7 @@ def test_the_next_driver_delivers_what_a_killed_one_told(tmp_path: Path, deliver
     with bus_of(spools, {"noting": make}) as bus:
         until(lambda: only_own_spool_is_left(bus, spools), "shipping")
     arrived = {*lines_of(tmp_path / "victim" / "arrived"), *map(str, firsts(shipped.records))}
-    assert not [line for line in told if line not in arrived], "told, and never arrived"
+    assert not [line for line in emitted if line not in arrived], "told, and never arrived"
     inferred = ends(shipped.records)
     assert {each.run: each.job for each in inferred.values()} == OPEN
     assert ENDED not in OPEN
@@ -104,7 +99,7 @@ def test_a_shipper_that_is_killed_too_changes_nothing(tmp_path: Path) -> None:
     first, second = Taking(), Taking()
 
     class Stopping(Taking):
-        def handle(self, batch: Batch) -> Position | None:
+        def handle(self, batch: RecordBatch) -> SpoolPosition | None:
             first.records.extend(batch)
             raise KeyError("it goes no further")
 
@@ -125,8 +120,8 @@ def test_a_shipper_that_is_killed_too_changes_nothing(tmp_path: Path) -> None:
 
 def test_nobody_is_killed_who_said_that_he_closes(tmp_path: Path) -> None:
     with bus_of(tmp_path, {"mine": lambda _: _Away()}) as bus:
-        bus.tell(JobStarted(job_type=JobType.BATCH, run=ENDED))
-        bus.tell(Closed(complete=bus.flush(0.1)))
+        bus.emit(JobStarted(job_type=JobType.BATCH, run=ENDED))
+        bus.emit(Closed(complete=bus.flush(0.1)))
         assert not bus.stop(0.5)
     instances = [Taking(), second := Taking()]
     with bus_of(tmp_path, {"mine": lambda _: instances.pop(0)}) as bus:
@@ -147,6 +142,7 @@ def test_what_nobody_here_can_ship_is_left_alone(tmp_path: Path) -> None:
     assert len(second.records) == 1
 
 
+@pytest.mark.slow
 def test_what_nobody_ships_takes_bounded_room_and_its_going_is_told(tmp_path: Path) -> None:
     left = [_left_spool(tmp_path) for _ in range(3)]
     for age, each in enumerate(left):
@@ -166,11 +162,12 @@ def test_what_nobody_ships_takes_bounded_room_and_its_going_is_told(tmp_path: Pa
         assert bus.flush(60)
 
 
+@pytest.mark.slow
 def test_a_shared_directory_takes_what_is_not_delivered(tmp_path: Path) -> None:
     spools, shared = tmp_path / "spools", tmp_path / "shared"
     keys = {"spool.handover": str(shared)}
     with bus_of(spools, {"mine": lambda _: _Away()}, keys) as bus:
-        told = [event for _ in range(30) for event in bus.tell(Heartbeat())]
+        emitted = [event for _ in range(30) for event in bus.emit(Heartbeat())]
         until(lambda: bus.report().listeners[0].failures)
         assert not bus.stop(2)
     assert list(spools.iterdir()) == []
@@ -181,17 +178,17 @@ def test_a_shared_directory_takes_what_is_not_delivered(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     with bus_of(elsewhere, {"mine": lambda _: instances.pop(0)}, keys) as bus:
         until(lambda: not taken.exists(), "shipping")
-    assert firsts(second.records) == [event.event_id for event in told]
+    assert firsts(second.records) == [event.event_id for event in emitted]
 
 
 class _Away(Taking):
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         raise KeyError("away")
 
 
 def _left_spool(spools: Path, listener: str = "mine") -> Path:
     with bus_of(spools, {listener: lambda _: _Away()}) as bus:
-        bus.tell(Heartbeat())
+        bus.emit(Heartbeat())
         left = bus.spool
         assert not bus.stop(0.2)
     assert left is not None

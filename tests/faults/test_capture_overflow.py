@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headwater.listeners.capture.tap import QUEUE
+from headwater.listeners.capture.driver_listener import QUEUE
 from tests.faults.capture_kit import (
     BLOCKING_LISTENER,
     KEEPING_LISTENER,
+    ScriptedTap,
     await_blocked,
     compiled,
     driver,
@@ -52,7 +54,9 @@ def test_what_sparks_own_queue_drops(spark: SparkSession) -> None:
         bus.removeListener(blocker)
     assert lost > 0
     assert sum(each["count"] for each in records if each["kind"] == "lost") == lost
-    written = [each["plan"] for each in records if "plan" in each]
+    plans = {digest: plan for each in records for digest, plan in each.get("plans", {}).items()}
+    written = [plans[each["planDigest"]] for each in records if each["kind"] == "statement"]
+    assert written
     assert not any("InsertIntoHadoopFsRelationCommand" in str(each) for each in written[1:]), "the CTAS's own write"
     assert [each["kind"] for each in after] == ["statement"]
 
@@ -80,3 +84,26 @@ def test_what_failed_in_planning_has_no_start_and_is_told(spark: SparkSession) -
         records = tap.records()
     assert [(each["kind"], "failure" in each) for each in records] == [("statement", True)]
     assert tap.open() == 0
+
+
+def test_a_plan_that_is_not_there_any_more_is_told_again(spark: SparkSession) -> None:
+    """Python keeps plans within bounds: one that it gave up comes again with the next statement that needs it."""
+    with tapped(spark, {}) as tap:
+        brought = [set(each["plans"]) for each in _inserted(spark, tap)]
+        assert [len(each) for each in brought] == [1]
+        assert not any("plans" in each for each in _inserted(spark, tap))
+        spark.sql("INSERT OVERWRITE b SELECT * FROM a")  # it may wait already when the plan is given up
+        assert tap.settle("before", 60)
+        (waiting, _) = map(json.loads, tap.take(10, 10, [*brought[0]]))
+        assert waiting["plans"].keys() == brought[0]
+        assert waiting["planDigest"] in brought[0]
+        assert tap.settle("lost", 60)
+        tap.take(10, 10, ["*"])
+        (again,) = _inserted(spark, tap)
+        # by another digest: after a loss catalogs have new numbers, and a plan says by which its names are understood
+        assert again["plans"].keys() == {again["planDigest"]}
+
+
+def _inserted(spark: SparkSession, tap: ScriptedTap) -> list[dict[str, Any]]:
+    spark.sql("INSERT OVERWRITE b SELECT * FROM a")
+    return tap.records()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headwater.listeners.capture import tap as tap_module
+from headwater.listeners.capture import driver_listener as tap_module
 from tests.faults.capture_kit import (
     BLOCKING_EYE,
     READS,
@@ -18,14 +18,15 @@ from tests.faults.capture_kit import (
     in_threads,
     open_gate,
     tapped,
-    until,
     used_heap,
 )
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [
+    pytest.mark.sample(2),
     pytest.mark.slow,
     pytest.mark.spark,
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`
@@ -80,11 +81,12 @@ def assert_a_stall_harms_nobody(
     with tapped(spark, conf) as tap:
         stalled = work(spark, count)
         assert used_heap(spark) - before < TEXTS + 32 * MB
-        told, dropped = counted(tap.records())
-        assert (told + dropped, told) == (count, min(count, most_texts))
+        emitted, dropped = counted(tap.records())
+        assert (emitted + dropped, emitted) == (count, min(count, most_texts))
         work(spark, THREADS)
         assert counted(tap.records()) == (THREADS, 0)
-    assert stalled < 1.5 * bare + 2
+    # A machine that does other things too may take twice as long; who waits for a reader waits in each statement.
+    assert stalled < 2 * bare + 20
 
 
 def test_a_drain_that_stalls(spark: SparkSession) -> None:
@@ -94,9 +96,9 @@ def test_a_drain_that_stalls(spark: SparkSession) -> None:
 def test_texts_are_bounded_by_their_length_too(spark: SparkSession) -> None:
     with tapped(spark, READS | {"spark.headwater.capture.queue.bytes": "16k"}) as tap:
         select(spark, 60, salt="long" * 50)
-        told, dropped = counted(tap.records())
-        assert told + dropped == 60
-        assert 0 < told < 40
+        emitted, dropped = counted(tap.records())
+        assert emitted + dropped == 60
+        assert 0 < emitted < 40
 
 
 @pytest.mark.long
@@ -112,7 +114,7 @@ def test_a_drain_that_stalls_for_1000_inserts(spark: SparkSession) -> None:
 
 
 def test_a_reader_that_is_blocked_holds_so_many_plans(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tap_module, "_MOST_PLANS", 20)
+    monkeypatch.setattr(tap_module, "_MAX_WAITING_PLANS", 20)
     eye = compiled(spark, BLOCKING_EYE)
     with tapped(spark, READS, [eye]) as tap:
         select(spark, 4)
@@ -120,16 +122,17 @@ def test_a_reader_that_is_blocked_holds_so_many_plans(spark: SparkSession, monke
         select(spark, 96)
         assert tap.waiting()[0] <= 20
         open_gate(eye)
-        told, dropped = counted(tap.records())
-        assert told + dropped == 100
-        assert 20 <= told <= 21
+        emitted, dropped = counted(tap.records())
+        assert emitted + dropped == 100
+        assert 20 <= emitted <= 21
         assert tap.waiting() == (0, 0)
         assert tap.open() == 0
 
 
+@pytest.mark.long
 def test_plans_are_bounded_by_what_they_weigh_too(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand plans may be a thousand tables of rows that stand in the plan, or were broadcast."""
-    monkeypatch.setattr(tap_module, "_PLAN_WEIGHT", 32 * MB)
+    monkeypatch.setattr(tap_module, "_MAX_PLAN_BYTES", 32 * MB)
     eye = compiled(spark, BLOCKING_EYE)
     before = used_heap(spark)
     with tapped(spark, READS, [eye]) as tap:
@@ -146,15 +149,15 @@ def test_plans_are_bounded_by_what_they_weigh_too(spark: SparkSession, monkeypat
             until(lambda: used_heap(spark) - before < 96 * MB, "letting go of what was dropped", 180.0)
         finally:
             open_gate(eye)
-        told, dropped = counted(tap.records())
-        assert (told + dropped, dropped > 0) == (34, True)
+        emitted, dropped = counted(tap.records())
+        assert (emitted + dropped, dropped > 0) == (34, True)
 
 
 def test_a_statement_of_which_a_part_found_no_room_is_dropped_whole(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The write nested in a CTAS would be another statement by itself, and without it the CTAS wrote nothing."""
-    monkeypatch.setattr(tap_module, "_MOST_PLANS", 1)
+    monkeypatch.setattr(tap_module, "_MAX_WAITING_PLANS", 1)
     eye = compiled(spark, BLOCKING_EYE)
     with tapped(spark, {}, [eye]) as tap:
         spark.sql("INSERT OVERWRITE b SELECT * FROM a")

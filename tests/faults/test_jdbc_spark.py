@@ -3,8 +3,6 @@ is lost. The truth is in the table's own metadata."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -14,10 +12,12 @@ from sqlalchemy import text
 from headwater.lineage.store import open_store
 from headwater.local import PostgresServer
 from tests.integration.drivers import PYTHON, SECONDS, SESSION, Place
+from tests.integration.servers import configure
 from tests.matrix.harness import ICEBERG
 from tests.matrix.iceberg_truth import Metadata, metadata_at
+from tests.waiting import until as wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.database]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.database]
 
 SCRIPT: Final = (
     SESSION
@@ -53,34 +53,28 @@ MADE_FROM: Final = text(
 )
 
 
-def await_that(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_nothing_is_lost_when_the_database_is_killed(tmp_path: Path, java_home: Path) -> None:
     place = Place(tmp_path, java_home)
     warehouse = tmp_path / "warehouse"
     with PostgresServer(durable=False) as server:
-        place.configure(
+        configure(
+            place,
+            ICEBERG.packages,
             {
                 **ICEBERG.conf,
-                "spark.jars.packages": ",".join(ICEBERG.packages),
                 "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
                 "spark.sql.catalog.ice.type": "hadoop",
                 "spark.sql.catalog.ice.warehouse": str(warehouse),
                 "spark.headwater.listeners": "jdbc",
                 "spark.headwater.jdbc.url": server.address,
                 "spark.headwater.jdbc.timeout": "5 s",
-            }
+            },
         )
         with place.start([PYTHON, place.script(SCRIPT)]) as process:
-            await_that((tmp_path / "begun").exists)
+            wait_until((tmp_path / "begun").exists)
             server.kill()
             (tmp_path / "killed").touch()
-            await_that((tmp_path / "written").exists)
+            wait_until((tmp_path / "written").exists)
             server.restart()
             (tmp_path / "restarted").touch()
             _, err = process.communicate(timeout=SECONDS)

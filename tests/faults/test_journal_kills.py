@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from headwater.journal import Fsync, Journal, JournalOptions, JournalReader, Record, Why
+from headwater.journal import Fsync, Journal, JournalOptions, JournalReader, JournalRecord, MissingReason
 from tests.faults.journal_faults import Fault, FaultyFiles, Ledger, check_law, read_all
 from tests.faults.journal_victim import read_ledger
 
-OPTIONS = JournalOptions(fsync=Fsync.NONE, segment_bytes=420, max_bytes=None, compact_after=0, reserve_bytes=0)
+pytestmark = pytest.mark.sample(4)
+OPTIONS = JournalOptions(fsync=Fsync.NONE, segment_bytes=420, max_bytes=None, reserve_bytes=0)
 QUICK = [(Fsync.NONE, Fault.KILL_WITHIN)]
 THOROUGH = [
     (fsync, fault)
@@ -41,8 +42,6 @@ def check_leftover(directory: Path, ledger: Ledger) -> None:
             assert journal.recovered is None or journal.recovered.corrupt == 0
             ledger.attempt([b"next"])
             ledger.acknowledge(journal.append(b"next"), b"next")
-            while journal.compact() is not None:
-                pass
             with journal.cursor("reader") as cursor:
                 assert cursor.committed <= ledger.committed
                 rest, lost = read_all(cursor)
@@ -53,7 +52,7 @@ def check_leftover(directory: Path, ledger: Ledger) -> None:
     with JournalReader.open(directory).tail(0) as tail:
         records, lost = read_all(tail)
     check_law(ledger, records, begin=ledger.committed)
-    assert all(why is Why.DROPPED and following <= ledger.committed for _, following, why in lost), lost
+    assert all(why is MissingReason.DROPPED and following <= ledger.committed for _, following, why in lost), lost
     assert seen[len(seen) - len(records) :] == records
     assert not list(directory.glob("*.new"))
 
@@ -63,7 +62,7 @@ def check_leftover(directory: Path, ledger: Ledger) -> None:
 def test_a_writer_killed_at_every_call(tmp_path: Path, fsync: Fsync, fault: Fault) -> None:
     calls = kill_at_every_call(tmp_path, fsync, fault)
     assert calls > 100
-    most: list[Record] = []
+    most: list[JournalRecord] = []
     for at in range(calls):
         ledger = read_ledger(tmp_path / f"{at}.told")
         try:

@@ -37,7 +37,7 @@ class Watcher:
 
     def __init__(self, tail: Tail) -> None:
         self.seen: list[tuple[int, bytes]] = []
-        self.lost: list[object] = []
+        self.missing: list[object] = []
         self._tail = tail
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -45,7 +45,7 @@ class Watcher:
     def _run(self) -> None:
         while not self.seen or self.seen[-1][1] != b"stop":
             batch = self._tail.read(timeout=1)
-            self.lost += batch.lost
+            self.missing += batch.missing
             self.seen += [(record.offset, record.value) for record in batch.records]
 
     def join(self) -> None:
@@ -59,10 +59,10 @@ def write_and_die(directory: Path, fsync: Fsync, lines: int) -> int:
     command = [sys.executable, "-c", WRITER, str(directory), fsync.value]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
-        told = [int(writer.stdout.readline()) for _ in range(lines)]
+        emitted = [int(writer.stdout.readline()) for _ in range(lines)]
         os.kill(writer.pid, signal.SIGKILL)
         whole = [line for line in writer.stdout.read().split(b"\n")[:-1] if line]
-    return int(whole[-1]) if whole else told[-1]
+    return int(whole[-1]) if whole else emitted[-1]
 
 
 @pytest.mark.parametrize("fsync", [Fsync.INTERVAL, Fsync.ALWAYS])
@@ -71,17 +71,17 @@ def test_a_reader_beside_writers_that_are_killed(tmp_path: Path, fsync: Fsync) -
     options = JournalOptions(fsync=Fsync.NONE, reserve_bytes=0)
     with JournalReader.open(tmp_path).tail(0) as tail:
         watcher = Watcher(tail)
-        told = -1
+        emitted = -1
         try:
             for lines in (20, 31, 42):
                 last = write_and_die(tmp_path, fsync, lines)
-                assert last > told
-                told = last
+                assert last > emitted
+                emitted = last
         finally:
             with Journal.open(tmp_path, options) as journal:
                 journal.append(b"stop")
             watcher.join()
-    assert not watcher.lost
+    assert not watcher.missing
     assert [offset for offset, _ in watcher.seen] == list(range(len(watcher.seen)))
-    assert len(watcher.seen) > told + 1
+    assert len(watcher.seen) > emitted + 1
     assert all(seen == value(offset) for offset, seen in watcher.seen[:-1])

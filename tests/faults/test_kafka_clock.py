@@ -58,13 +58,14 @@ def test_a_clock_that_is_behind_is_raised_by_the_broker(staged: Stage, tmp_path:
         driver.tell(20)
         driver.deliver()
     copies = copies_on(staged.config(), topic)
-    check_topic(driver.told, copies)
+    check_topic(driver.emitted, copies)
     times = times_of(copies)
     assert times == sorted(times)
-    assert times[19] < known - HOUR // 2, "the clock was behind"
+    assert times[0] < known - HOUR // 2, "the clock was behind"
     assert all(known < each for each in times[20:]), "the broker's time is known by then"
 
 
+@pytest.mark.long
 def test_where_times_are_the_producers_nobody_is_raised_by_his_own(staged: Stage, tmp_path: Path, wall: Wall) -> None:
     topic = new_topic()
     staged.create(topic, message_timestamp_type="CreateTime")
@@ -75,10 +76,11 @@ def test_where_times_are_the_producers_nobody_is_raised_by_his_own(staged: Stage
         driver.tell(20)
         driver.deliver()
     copies = copies_on(staged.config(), topic)
-    check_topic(driver.told, copies)
+    check_topic(driver.emitted, copies)
     assert max(times_of(copies)) < time.time_ns() // 1000 - HOUR // 2
 
 
+@pytest.mark.long
 def test_a_clock_that_jumps_there_and_back(staged: Stage, tmp_path: Path, wall: Wall) -> None:
     topic = new_topic()
     with driver_of(kafka_conf(staged.address, topic, tmp_path)) as driver:
@@ -87,6 +89,6 @@ def test_a_clock_that_jumps_there_and_back(staged: Stage, tmp_path: Path, wall: 
             driver.tell_for(0.2)
         driver.deliver()
     copies = copies_on(staged.config(), topic)
-    check_topic(driver.told, copies)
+    check_topic(driver.emitted, copies)
     times = times_of(copies)
     assert times == sorted(times)

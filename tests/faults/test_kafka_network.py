@@ -13,11 +13,12 @@ from tests.faults.tcp_proxy import DEAF, HALF_OPEN, STALLED, Weather
 from tests.faults.topic_check import check_topic
 from tests.faults.topic_copies import copies_on
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.sample(1)]
 
 SLOW = Weather(delay=0.1, rate=20_000)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("weather", [STALLED, HALF_OPEN, DEAF, SLOW], ids=["stalled", "half-open", "deaf", "slow"])
 def test_bad_weather(staged: Stage, tmp_path: Path, weather: Weather) -> None:
     topic = new_topic()
@@ -28,18 +29,20 @@ def test_bad_weather(staged: Stage, tmp_path: Path, weather: Weather) -> None:
             driver.tell_for(3)
         driver.tell(50)
         driver.deliver()
-    check_topic(driver.told, copies_on(staged.config(), topic))
+    check_topic(driver.emitted, copies_on(staged.config(), topic))
 
 
+@pytest.mark.long
 def test_bad_weather_from_the_beginning(staged: Stage, tmp_path: Path) -> None:
     topic = new_topic()
     with staged.proxy.weather(STALLED), driver_of(kafka_conf(staged.address, topic, tmp_path)) as driver:
         driver.tell_for(3)
         staged.come_back()
         driver.deliver()
-    check_topic(driver.told, copies_on(staged.config(), topic))
+    check_topic(driver.emitted, copies_on(staged.config(), topic))
 
 
+@pytest.mark.long
 def test_cut_again_and_again(staged: Stage, tmp_path: Path) -> None:
     topic = new_topic()
     with driver_of(kafka_conf(staged.address, topic, tmp_path)) as driver:
@@ -49,8 +52,8 @@ def test_cut_again_and_again(staged: Stage, tmp_path: Path) -> None:
             driver.tell_for(0.1, pace=50)
             staged.proxy.cut()
         driver.deliver()
-    verdict = check_topic(driver.told, copies_on(staged.config(), topic))
-    assert verdict.told > 15 * 50
+    verdict = check_topic(driver.emitted, copies_on(staged.config(), topic))
+    assert verdict.emitted > 15 * 50
 
 
 def test_another_cluster_answers_at_the_same_address(staged: Stage, tmp_path: Path) -> None:
@@ -67,17 +70,18 @@ def test_another_cluster_answers_at_the_same_address(staged: Stage, tmp_path: Pa
                 other.fill(topic, partitions=6, count=100)
                 staged.proxy.cut()
                 driver.tell_for(3)
-                assert driver.kafka.lag == len(driver.told) - 50, "the wrong cluster acknowledged something"
+                assert driver.kafka.lag == len(driver.emitted) - 50, "the wrong cluster acknowledged something"
                 driver.until_it_says("cluster")
                 driver.tell_for(1)
-                assert driver.kafka.lag == len(driver.told) - 50, "the wrong cluster acknowledged something"
+                assert driver.kafka.lag == len(driver.emitted) - 50, "the wrong cluster acknowledged something"
             finally:
                 staged.proxy.target = right
                 staged.proxy.cut()
         driver.deliver()
-    check_topic(driver.told, copies_on(staged.config(), topic))
+    check_topic(driver.emitted, copies_on(staged.config(), topic))
 
 
+@pytest.mark.long
 def test_what_begins_at_another_cluster_than_was_named_sends_nothing(staged: Stage, tmp_path: Path) -> None:
     topic = new_topic()
     with driver_of(kafka_conf(staged.address, topic, tmp_path, cluster_id="AAAAAAAAAAAAAAAAAAAAAA")) as driver:

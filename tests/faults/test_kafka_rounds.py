@@ -1,8 +1,9 @@
-"""Rounds in which everything comes out of a seed: twenty here, hundreds in tests/benchmarks/kafka_rounds.py."""
+"""Rounds in which everything comes out of a seed: four in `make test`, more in slices, hundreds in
+tests/benchmarks/kafka_rounds.py."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,13 @@ import pytest
 from tests.faults.kafka_rounds import run_rounds
 from tests.faults.kafka_stage import Stage
 from tests.faults.round_plan import SPARK_EVERY, plan_of
+from tests.seeds import rounds
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
-ROUNDS = 20
+FIXED = (3, 57)
+"""Full disks, killed producers and brokers, stalled and cut connections, a clock that jumps. Add what failed once."""
+FEW, MANY = 4, 16
 
 
 def test_a_seed_is_a_plan() -> None:
@@ -22,10 +26,28 @@ def test_a_seed_is_a_plan() -> None:
     assert [seed for seed in range(30) if plan_of(seed).is_spark] == [9, 19, 29]
 
 
-def test_nothing_is_lost_in_rounds_of_faults(staged: Stage, tmp_path: Path) -> None:
-    """Other ones each time; a failure names the seed."""
-    first = int.from_bytes(os.urandom(4), "big")
-    tally = run_rounds(staged, tmp_path, range(first, first + ROUNDS), tell=print)
-    assert tally.rounds == ROUNDS
-    assert ROUNDS // SPARK_EVERY == 2
-    assert tally.events > 1000
+def without_spark(seeds: Sequence[int]) -> list[int]:
+    """Return the seeds, those of rounds with a Spark driver moved to the next one."""
+    return [seed + plan_of(seed).is_spark for seed in seeds]
+
+
+def test_nothing_is_lost_in_a_few_rounds_of_faults(staged: Stage, tmp_path: Path) -> None:
+    """A failure names its seed."""
+    tally = run_rounds(staged, tmp_path, without_spark(rounds(FEW, FIXED)), tell=print)
+    assert tally.rounds == FEW
+    assert tally.events > 200
+
+
+@pytest.mark.long
+def test_nothing_is_lost_in_many_rounds_of_faults(staged: Stage, tmp_path: Path) -> None:
+    tally = run_rounds(staged, tmp_path, without_spark(rounds(FEW + MANY, FIXED)[FEW:]), tell=print)
+    assert tally.rounds == MANY
+    assert tally.events > 800
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_nothing_is_lost_by_spark_drivers_in_rounds_of_faults(staged: Stage, tmp_path: Path) -> None:
+    seeds = [seed - seed % SPARK_EVERY + SPARK_EVERY - 1 for seed in rounds(2)]
+    assert all(plan_of(seed).is_spark for seed in seeds)
+    assert run_rounds(staged, tmp_path, seeds, tell=print).rounds == 2

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.journal import Fsync, Journal, JournalOptions, LocalLog, Start
+from headwater.journal import CursorStart, Fsync, Journal, JournalOptions, LocalLog
 
 ROOT = Path(__file__).parents[2]
 HOUR = 3_600_000_000
@@ -72,7 +72,6 @@ class World:
             clock=lambda: self.now,
             max_bytes=int(limits.get("max_bytes", 1 << 30)),
             max_age=limits.get("max_age"),
-            compact_after=limits.get("compact_after"),
         )
         self.log = LocalLog.open(directory, options)
 
@@ -98,8 +97,8 @@ def check(world: World, found: Reader) -> None:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "limits",
-    [{"max_bytes": 64_000}, {"max_age": 60.0}, {"max_bytes": 64_000, "compact_after": 0.0}],
-    ids=["bytes", "age", "bytes, compacted"],
+    [{"max_bytes": 64_000}, {"max_age": 60.0}],
+    ids=["bytes", "age"],
 )
 def test_readers_that_lag_are_told_what_they_lost(tmp_path: Path, limits: dict[str, float], seed: int) -> None:
     """One reads along, another lags behind and reads in spurts: in partitions that are written to, and in one that was
@@ -121,11 +120,9 @@ def test_readers_that_lag_are_told_what_they_lost(tmp_path: Path, limits: dict[s
                 slow.poll(chance.randint(1, 100))
             if chance.random() < 0.2:
                 live.trim()
-                while live.compact() is not None:
-                    pass
-                world.log.tend()
+                world.log.trim()
         world.now += HOUR
-        world.log.tend()
+        world.log.trim()
         for each in (quick, slow):
             while each.poll(10_000):
                 pass
@@ -147,15 +144,15 @@ def test_what_a_group_never_saw_of_a_new_partition_is_told(tmp_path: Path) -> No
             second.trim()
             begin = second.first_offset
     with world.log.group("g") as member:
-        ((partition, lost),) = member.poll().lost
-        assert (partition, lost.first, lost.following) == (second.directory.name, 0, begin)
+        ((partition, lost),) = member.poll().missing
+        assert (partition, lost.first, lost.end_offset) == (second.directory.name, 0, begin)
 
 
 def test_a_group_that_reads_from_now_on_misses_nothing_of_a_new_partition(tmp_path: Path) -> None:
     world = World(tmp_path)
     with world.log.writer() as first:
         world.write(first, 5)
-        with world.log.group("g", start=Start.LATEST) as member:
+        with world.log.group("g", start=CursorStart.LATEST) as member:
             assert not member.poll()
             with world.log.writer() as second:
                 world.write(second, 3)
@@ -170,18 +167,18 @@ def test_one_that_comes_after_the_beginning_is_told_nothing(tmp_path: Path) -> N
         world.write(journal, 2_000)
         journal.trim()
         assert journal.first_offset
-        for start in Start:
+        for start in CursorStart:
             with world.log.group(start.value, start=start) as member:
-                assert not member.poll().lost
+                assert not member.poll().missing
 
 
 def test_a_log_with_the_limit_of_age_alone_gets_empty_in_time(tmp_path: Path) -> None:
-    """Also a partition that nobody comes back to, once somebody tends the log."""
+    """Also a partition that nobody comes back to, once somebody holds the limits."""
     world = World(tmp_path, max_age=60.0)
     with world.log.writer() as journal:
         world.write(journal, 200)
     world.now += 2 * HOUR
-    assert world.log.tend().dropped
+    assert world.log.trim()
     with world.log.group("late") as member:
         assert not member.poll()
     assert sum(path.stat().st_size for path in tmp_path.rglob("*.segment")) == 40

@@ -16,7 +16,8 @@ from headwater.events.avro import Codec
 from headwater.journal import Journal
 from tests.contract.test_log_listener import records_of
 from tests.faults.test_bus_kills import ROOT, killed_driver, lines_of
-from tests.unit.bus.kit import Taking, bus_of, until
+from tests.unit.bus.kit import Taking, bus_of
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +48,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 def test_ctrl_c_leaves_what_is_not_delivered(tmp_path: Path) -> None:
     """Of what arrived before some may come again; of the rest nothing is missing."""
     spools, arrived = tmp_path / "spools", tmp_path / "arrived"
-    told = killed_driver(spools, tmp_path / "victim", delivered=0, lines=1200)
+    emitted = killed_driver(spools, tmp_path / "victim", delivered=0, lines=1200)
     first = shipping(spools, arrived, delivered=700)
     try:
         until(lambda: len(lines_of(arrived)) == 700, "delivering a part")
@@ -62,15 +63,17 @@ def test_ctrl_c_leaves_what_is_not_delivered(tmp_path: Path) -> None:
     assert 0 < noted <= 700
     code, err = ended(shipping(spools, tmp_path / "rest", delivered=10**9))
     assert code == 0, err
-    assert {*told} <= {*lines_of(arrived), *lines_of(tmp_path / "rest")}
-    assert lines_of(tmp_path / "rest")[: len(told) - noted] == told[noted:], "it goes on where the first one stopped"
+    assert {*emitted} <= {*lines_of(arrived), *lines_of(tmp_path / "rest")}
+    assert lines_of(tmp_path / "rest")[: len(emitted) - noted] == emitted[noted:], (
+        "it goes on where the first one stopped"
+    )
     assert not left.exists()
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["both", "one killed"])
 def test_two_at_once_and_one_that_is_killed(tmp_path: Path, kill: bool) -> None:
     spools = tmp_path / "spools"
-    told = [
+    emitted = [
         line
         for number in range(3)
         for line in killed_driver(spools, tmp_path / f"victim{number}", delivered=0, lines=150)
@@ -84,7 +87,7 @@ def test_two_at_once_and_one_that_is_killed(tmp_path: Path, kill: bool) -> None:
     last = ended(shipping(spools, tmp_path / "three", delivered=10**9))
     assert last[0] == 0, (ends, last)
     arrived = {line for note in (*notes, tmp_path / "three") for line in lines_of(note)}
-    assert {*told} <= arrived
+    assert {*emitted} <= arrived
     assert not list(spools.glob("*/*.segment"))
 
 

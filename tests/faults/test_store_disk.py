@@ -12,18 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
-from headwater.lineage.sql.troubles import StoreFullError, troubles
-from headwater.lineage.store import open_store
-from tests.faults.small_disk import STAND_IN, kinds, on_small_disk
+from tests.faults.small_disk import on_small_disk
 from tests.faults.test_bus_kills import ROOT
-from tests.integration.test_store_opening import TOLD, digest, digest_in_memory, rows_of
-from tests.stores import own_database
 
 pytestmark = pytest.mark.slow
-KINDS = kinds()
-"""A stand-in, and a real small disk where one may be had."""
 
 
 @pytest.fixture
@@ -34,8 +27,8 @@ def place() -> Iterator[Path]:
         yield Path(directory)
 
 
-def seen(which: str, place: Path, kind: str, size: int) -> dict[str, Any]:
-    command = on_small_disk(kind, place, size, 10_000, ["tests.faults.store_disk_victim", which, str(place)])
+def seen(which: str, place: Path, size: int) -> dict[str, Any]:
+    command = on_small_disk(place, size, 10_000, ["tests.faults.store_disk_victim", which, str(place)])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
@@ -50,45 +43,10 @@ def check(found: dict[str, Any]) -> None:
     assert found["after"], "it goes on"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_disk_of_a_sqlite_file_is_full(place: Path, kind: str) -> None:
-    if kind == STAND_IN:
-        may_not_grow(str(place / "store.db"))
-    else:
-        check(seen("sqlite", place, kind, 12 << 20))
-
-
-def may_not_grow(url: str) -> None:
-    with open_store(url) as store:
-        with store.engine.connect() as connection:
-            pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(StoreFullError, match="make room"):
-            store.merge(rows_of(TOLD))
-        assert digest(store) == digest_in_memory([])
+def test_the_disk_of_a_sqlite_file_is_full(place: Path) -> None:
+    check(seen("sqlite", place, 12 << 20))
 
 
 @pytest.mark.database
-@pytest.mark.parametrize("kind", [each for each in KINDS if each != "user"])
-def test_the_disk_of_a_postgresql_is_full(request: pytest.FixtureRequest, place: Path, kind: str) -> None:
-    """In a name space of a user's own everybody is root, whom no server runs for."""
-    if kind == STAND_IN:
-        with own_database(request.getfixturevalue("postgres")) as url:
-            says_so(url)
-    else:
-        check(seen("postgres", place, kind, 40 << 20))
-
-
-def says_so(url: str) -> None:
-    def full() -> None:
-        with troubles("it"), store.engine.begin() as connection:
-            connection.execute(text("UPDATE jobs SET last = 0"))
-            connection.execute(
-                text("DO $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$")
-            )
-
-    with open_store(url) as store:
-        store.merge(rows_of(TOLD))
-        with pytest.raises(StoreFullError, match="make room"):
-            full()
-        assert digest(store) == digest_in_memory(TOLD)
+def test_the_disk_of_a_postgresql_is_full(place: Path) -> None:
+    check(seen("postgres", place, 40 << 20))

@@ -14,10 +14,11 @@ from typing import Final
 import pytest
 
 from tests.integration.drivers import Ended, Event, Place
+from tests.integration.servers import configure
 from tests.matrix.harness import DELTA
 from tests.matrix.streams import barriers, query_id
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(400), pytest.mark.sample(1)]
 
 JOB: Final = """
 import os, signal, sys
@@ -63,29 +64,30 @@ SINKS: Final = ("one", "two")
 )
 def test_killed_in_mid_batch(tmp_path: Path, java_home: Path, point: str, batch: int) -> None:
     place, root = Place(tmp_path, java_home), tmp_path / "data"
-    place.configure({**DELTA.conf, "spark.jars.packages": ",".join(DELTA.packages)})
+    configure(place, DELTA.packages, DELTA.conf)
     killed = place.python(JOB, str(root), point, str(batch))
     assert killed.code == -9, killed.err[-3000:]
     restarted = place.python(JOB, str(root), "never", "0")
     assert restarted.code == 0, restarted.err[-3000:]
 
     made = {(sink, version): number for sink in SINKS for version, number in batches(root / sink).items()}
-    told = [each for run in (killed, restarted) for each in outputs(run)]
-    assert [(sink, version, made[sink, version]) for sink, version, _, _ in told] == [
-        (sink, version, number) for sink, version, number, _ in told
+    emitted = [each for run in (killed, restarted) for each in outputs(run)]
+    assert [(sink, version, made[sink, version]) for sink, version, _, _ in emitted] == [
+        (sink, version, number) for sink, version, number, _ in emitted
     ]
-    assert {(sink, version) for sink, version, _, _ in told} == made.keys()
+    assert {(sink, version) for sink, version, _, _ in emitted} == made.keys()
     checkpoint = root / "checkpoint"
-    assert {(number, barrier) for _, _, number, barrier in told} == set(
+    assert {(number, barrier) for _, _, number, barrier in emitted} == set(
         zip(range(3), barriers(checkpoint, range(3)), strict=True)
     )
     assert {each["incarnation"] for each in commits(restarted)} == {str(query_id(checkpoint))}
     assert [each for run in (killed, restarted) for each in run.of("Gap")] == []
 
 
+@pytest.mark.long
 def test_a_query_whose_driver_was_killed_goes_on_in_another_run(tmp_path: Path, java_home: Path) -> None:
     place, root = Place(tmp_path, java_home), tmp_path / "data"
-    place.configure({**DELTA.conf, "spark.jars.packages": ",".join(DELTA.packages)})
+    configure(place, DELTA.packages, DELTA.conf)
     killed = place.python(JOB, str(root), "begun", "2")
     restarted = place.python(JOB, str(root), "never", "0")
     first, second = (started(run) for run in (killed, restarted))

@@ -11,6 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.tcp_proxy import CLEAR, DEAF, HALF_OPEN, REFUSED, STALLED, Proxy, Weather
+from tests.waiting import PATIENCE, until
+
+pytestmark = pytest.mark.slow
 
 BRIEF = 0.2
 
@@ -44,7 +47,7 @@ def proxy() -> Iterator[Proxy]:
 
 
 def client(proxy: Proxy) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", proxy.port), timeout=5)
+    return socket.create_connection(("127.0.0.1", proxy.port), timeout=PATIENCE)
 
 
 def echoed(connection: socket.socket, data: bytes) -> bytes:
@@ -56,7 +59,7 @@ def assert_silent(connection: socket.socket) -> None:
     connection.settimeout(BRIEF)
     with pytest.raises(TimeoutError):
         connection.recv(1)
-    connection.settimeout(5)
+    connection.settimeout(PATIENCE)
 
 
 def test_in_clear_weather_everything_passes(proxy: Proxy) -> None:
@@ -117,8 +120,8 @@ def test_where_answers_are_lost_requests_arrive(proxy: Proxy) -> None:
         echoed(before, b"a")
         with proxy.weather(DEAF):
             before.sendall(b"b")
+            until(lambda: Echo.heard == b"ab", "the request")
             assert_silent(before)
-        assert Echo.heard == b"ab"
 
 
 @pytest.mark.slow

@@ -11,40 +11,37 @@ from uuid import UUID
 
 import pytest
 
-from headwater.events import Heartbeat, JobStatus, JobStatusChanged
-from headwater.events.avro import Codec, current_schema, schema_message
+from headwater.events import Heartbeat, JobStatusChanged
+from headwater.events.avro import Codec, current_schema
 from headwater.events.envelope import Event
+from headwater.events.jobs import JobStatus
 from headwater.events.keys import headers_of, key_of
 from headwater.events.names import JobName
 from headwater.events.producer import Producer
 from tests.faults.many_drafts import many_drafts
 from tests.faults.topic_check import Verdict, check_topic
 from tests.faults.topic_copies import Copy
-from tests.faults.truth import Told
+from tests.faults.truth import SpooledEvent
 
 PARTITIONS: Final = 3
 Messages = list[tuple[bytes | None, bytes, dict[str, bytes]]]
 
 
-def a_topic() -> tuple[list[Told], list[Messages]]:
-    """Sixty events in their partitions, each behind its schema."""
-    told: list[Told] = []
+def a_topic() -> tuple[list[SpooledEvent], list[Messages]]:
+    """Sixty events in their partitions."""
+    emitted: list[SpooledEvent] = []
     partitions: list[Messages] = [[] for _ in range(PARTITIONS)]
-    kinds: list[set[str]] = [set() for _ in range(PARTITIONS)]
 
     def append(event: Event, data: bytes) -> None:
         place = sum(key_of(event)) % PARTITIONS
         schema = current_schema(type(event))
-        if event.kind not in kinds[place]:
-            kinds[place].add(event.kind)
-            partitions[place].append((None, schema_message(schema), {}))
         partitions[place].append((key_of(event), data, dict(headers_of(event, schema.fingerprint))))
-        told.append(Told.of(event))
+        emitted.append(SpooledEvent.of(event))
 
     producer = Producer("application_1")
     for draft in islice(many_drafts(Random(1), large=False), 60):
         producer.emit(draft, append)
-    return told, partitions
+    return emitted, partitions
 
 
 def copies(partitions: list[Messages]) -> list[Copy]:
@@ -62,14 +59,13 @@ def an_event(partitions: list[Messages], place: int = 0) -> int:
 
 
 def test_all_is_right_and_copies_are_counted() -> None:
-    told, partitions = a_topic()
-    schemas = [message for message in partitions[0] if message[0] is None]
-    once = check_topic(told, copies(partitions))
-    assert once == Verdict(told=60, events=60, copies=60, own=0, schemas=once.schemas)
-    again = len(partitions[0]) - len(schemas)
+    emitted, partitions = a_topic()
+    once = check_topic(emitted, copies(partitions))
+    assert once == Verdict(emitted=60, events=60, copies=60, own=0)
+    again = len(partitions[0])
     partitions[0] += partitions[0]
-    twice = check_topic(told, copies(partitions))
-    assert twice == replace(once, copies=60 + again, schemas=once.schemas + len(schemas))
+    twice = check_topic(emitted, copies(partitions))
+    assert twice == replace(once, copies=60 + again)
 
 
 def swap(messages: Messages) -> None:
@@ -81,10 +77,6 @@ def swap(messages: Messages) -> None:
 
 def lose(messages: Messages) -> None:
     del messages[an_event([messages])]
-
-
-def lose_the_schema(messages: Messages) -> None:
-    del messages[0]
 
 
 def change(messages: Messages) -> None:
@@ -102,7 +94,7 @@ def tell_another(messages: Messages) -> None:
     stranger = Producer("application_2")
     schema = current_schema(Heartbeat)
     stranger.emit(Heartbeat(), lambda event, one: data.append((b"k", one, dict(headers_of(event, schema.fingerprint)))))
-    messages += [(None, schema_message(schema), {}), *data]
+    messages += data
 
 
 @pytest.mark.parametrize(
@@ -110,73 +102,58 @@ def tell_another(messages: Messages) -> None:
     [
         (swap, "of the same key"),
         (lose, "LOST"),
-        (lose_the_schema, "before its schema"),
         (change, "two copies differ"),
         (alter_the_key, "and should be"),
         (tell_another, "nobody told"),
     ],
 )
 def test_what_is_wrong_is_found(spoil: Callable[[Messages], None], words: str) -> None:
-    told, partitions = a_topic()
+    emitted, partitions = a_topic()
     spoil(partitions[0])
     with pytest.raises(AssertionError, match=words):
-        check_topic(told, copies(partitions))
+        check_topic(emitted, copies(partitions))
 
 
 def test_a_key_in_two_partitions_is_found() -> None:
-    told, partitions = a_topic()
+    emitted, partitions = a_topic()
     at = an_event(partitions)
     partitions[1] = [message for message in partitions[0] if message[0] is None] + partitions[1]
     partitions[1].append(partitions[0].pop(at))
     with pytest.raises(AssertionError, match="is in partitions"):
-        check_topic(told, copies(partitions))
+        check_topic(emitted, copies(partitions))
 
 
 def test_other_bytes_than_told_are_found() -> None:
-    told, partitions = a_topic()
-    told[5] = replace(told[5], digest="0" * 32)
+    emitted, partitions = a_topic()
+    emitted[5] = replace(emitted[5], digest="0" * 32)
     with pytest.raises(AssertionError, match="other bytes were told"):
-        check_topic(told, copies(partitions))
+        check_topic(emitted, copies(partitions))
 
 
 def test_who_was_killed_may_have_told_one_more_than_is_noted() -> None:
-    told, partitions = a_topic()
+    emitted, partitions = a_topic()
     with pytest.raises(AssertionError, match="nobody told"):
-        check_topic(told[:-1], copies(partitions))
-    assert check_topic(told[:-1], copies(partitions), unnoted=1).events == 60
+        check_topic(emitted[:-1], copies(partitions))
+    assert check_topic(emitted[:-1], copies(partitions), unnoted=1).events == 60
     with pytest.raises(AssertionError, match="nobody told"):
-        check_topic([*told[:30], *told[31:]], copies(partitions), unnoted=1)
+        check_topic([*emitted[:30], *emitted[31:]], copies(partitions), unnoted=1)
 
 
 def test_a_hole_in_what_was_noted_by_nobody_is_found() -> None:
-    told, partitions = a_topic()
-    lost = told.pop(30)
+    emitted, partitions = a_topic()
+    lost = emitted.pop(30)
     for messages in partitions:
         messages[:] = [each for each in messages if each[2].get("sequence") != b"%d" % lost.id.sequence]
     with pytest.raises(AssertionError, match="are on no partition"):
-        check_topic(told, copies(partitions))
-    assert check_topic(told, copies(partitions), may_have_holes=True).events == 59
+        check_topic(emitted, copies(partitions))
+    assert check_topic(emitted, copies(partitions), may_have_holes=True).events == 59
 
 
 def test_what_the_bus_tells_by_itself_is_nobodys_fault() -> None:
-    told, partitions = a_topic()
+    emitted, partitions = a_topic()
     end = JobStatusChanged(run=UUID(int=1), job=JobName(name="ended"), status=JobStatus.KILLED, inferred=True)
-    last = told[-1].id
+    last = emitted[-1].id
     event = end.model_copy(update={"producer": last.producer, "sequence": last.sequence + 1})
     schema = current_schema(JobStatusChanged)
-    partitions[2] += [
-        (None, schema_message(schema), {}),
-        (key_of(event), Codec().encode(event), dict(headers_of(event, schema.fingerprint))),
-    ]
-    assert check_topic(told, copies(partitions)).own == 1
-
-
-def test_in_a_topic_that_was_made_anew_a_later_copy_is_behind_its_schema() -> None:
-    told, partitions = a_topic()
-    schema = partitions[0].pop(0)
-    with pytest.raises(AssertionError, match="before its schema"):
-        check_topic(told, copies(partitions), was_made_anew=True)
-    partitions[0] += [schema, *partitions[0]]
-    with pytest.raises(AssertionError, match="before its schema"):
-        check_topic(told, copies(partitions))
-    assert check_topic(told, copies(partitions), was_made_anew=True).copies > 60
+    partitions[2].append((key_of(event), Codec().encode(event), dict(headers_of(event, schema.fingerprint))))
+    assert check_topic(emitted, copies(partitions)).own == 1

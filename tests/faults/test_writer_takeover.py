@@ -4,7 +4,6 @@ anew in mid-batch, a topic that is made anew: each event is there once in the en
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from sqlalchemy import Engine, create_engine, select, text
 
-from headwater.lineage.bulk.tables import OFFSETS
+from headwater.lineage.sql.writer_tables import OFFSETS
 from headwater.lineage.store import open_store
 from headwater.local import KafkaServer, Service
 from tests.benchmarks.many_events import encoded_events
@@ -23,8 +22,15 @@ from tests.faults.store_check import check_store, state_of
 from tests.faults.writer_process import WriterProcess
 from tests.integration.test_writer_partitions import made_anew
 from tests.stores import own_database
+from tests.waiting import until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.database,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.sample(1),
+]
 
 PATIENCE = 60.0
 PARTITIONS = 3
@@ -41,7 +47,7 @@ class Scene:
         self._source = encoded_events(10_000)
         self.topic, self.sent = f"takeover-{uuid4()}", list[bytes]()
         self.engine = create_engine(url, connect_args={"options": "-c search_path=headwater"})
-        bus = ["--from", f"kafka://{kafka.address}/{self.topic}", "--group", self.topic, "--dead-letter-topic", "none"]
+        bus = ["--bus", f"kafka://{kafka.address}/{self.topic}", "--group", self.topic, "--dead-letter-topic", "none"]
         how = ["--batch", str(BATCH)]
         self._flags = [*bus, *how, "--store", url]
         self._writers: list[WriterProcess] = []
@@ -109,11 +115,11 @@ class Scene:
         self.until(lambda: self.sessions("wait_event_type = 'Lock'") > 0)
 
     def until(self, holds: Callable[[], object]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not holds():
-            words = "\n\n".join(each.words[-3_000:] for each in self._writers)
-            assert time.monotonic() < deadline, f"{self.offsets} of {len(self.sent)} events\n{words}"
-            time.sleep(0.05)
+        def words() -> str:
+            said = "\n\n".join(each.words[-3_000:] for each in self._writers)
+            return f"{self.offsets} of {len(self.sent)} events\n{said}"
+
+        until(holds, words, PATIENCE, 0.05)
 
     def check(self) -> None:
         """All are told to stop, end well, and each event was applied once."""
@@ -174,6 +180,7 @@ def test_what_a_zombie_stores_late_changes_nothing(scene: Scene) -> None:
     scene.check()
 
 
+@pytest.mark.long
 def test_a_group_is_shared_out_anew_in_mid_batch(scene: Scene) -> None:
     """What the first member had taken of partitions that go is stored by it, and told again by the second."""
     first = scene.writer()

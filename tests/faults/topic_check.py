@@ -6,17 +6,17 @@ its kind, and its place in the producer's order must be free otherwise.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from headwater.events import Closed, Gap, JobStatusChanged
-from headwater.events.avro import Codec, Decoded, SchemaMessage, UnknownEvent
+from headwater.events.avro import Codec, Decoded
 from headwater.events.envelope import Event, EventId
 from headwater.events.keys import PRODUCER, SCHEMA, SEQUENCE
 from tests.faults.topic_copies import Copy
-from tests.faults.truth import Told, digest_of
+from tests.faults.truth import SpooledEvent, digest_of
 
 _MANY = 5
 
@@ -25,12 +25,11 @@ _MANY = 5
 class Verdict:
     """What was found on a topic on which all is right."""
 
-    told: int
+    emitted: int
     events: int
     copies: int
     own: int
     """Events that the bus told by itself."""
-    schemas: int
 
 
 @dataclass(frozen=True)
@@ -43,76 +42,72 @@ class _Arrived:
 
 
 def check_topic(
-    told: Sequence[Told],
+    emitted: Sequence[SpooledEvent],
     copies: Sequence[Copy],
     *,
     unnoted: int = 0,
     may_have_holes: bool = False,
-    was_made_anew: bool = False,
 ) -> Verdict:
     """An AssertionError names everything that is wrong.
 
     A producer that was killed may have told so many more events than it could note (`unnoted`). Where a disk failed so
-    that nobody knows whether a record is in, its place stays free: then there `may_have_holes`. Who writes to a topic
-    notices only by the answer that it `was_made_anew`: then a copy of the event has to come behind its schema.
+    that nobody knows whether a record is in, its place stays free: then there `may_have_holes`.
     """
-    arrived, schemas, faults = _sorted_out(copies)
+    arrived, faults = _sorted_out(copies)
     firsts: dict[EventId, _Arrived] = {}
     for each in arrived:
         firsts.setdefault(each.id, each)
     own = [each for each in firsts.values() if _is_own(each.event)]
-    faults += _lost(told, firsts)
-    faults += _changed(told, arrived, firsts)
-    faults += _made_up(told, firsts, unnoted)
+    faults += _lost(emitted, firsts)
+    faults += _changed(emitted, arrived, firsts)
+    faults += _made_up(emitted, firsts, unnoted)
     faults += _out_of_order(firsts.values())
     faults += [] if may_have_holes else _holes(firsts)
-    faults += _without_schema(copies, arrived, firsts if was_made_anew else {})
     assert not faults, "\n".join(_shown(faults))
-    return Verdict(len(told), len(firsts), len(arrived), len(own), schemas)
+    return Verdict(len(emitted), len(firsts), len(arrived), len(own))
 
 
-def _sorted_out(copies: Sequence[Copy]) -> tuple[list[_Arrived], int, list[str]]:
-    codec, schemas = Codec(), 0
+def _sorted_out(copies: Sequence[Copy]) -> tuple[list[_Arrived], list[str]]:
+    codec = Codec()
     arrived: list[_Arrived] = []
     faults: list[str] = []
     for copy in copies:
         event = codec.decode(copy.value)
-        if isinstance(event, SchemaMessage):
-            schemas += 1
-            continue
         id_ = EventId(UUID(copy.headers[PRODUCER].decode()), int(copy.headers[SEQUENCE]))
         if isinstance(event, Event) and event.event_id != id_:
             faults.append(f"the headers say {id_}, and the event {event.event_id}")
         if copy.headers[SCHEMA] != copy.value[2:10].hex().encode():
             faults.append(f"{id_}: its header names another schema than its bytes")
         arrived.append(_Arrived(id_, copy, event))
-    return arrived, schemas, faults
+    return arrived, faults
 
 
 def _is_own(event: Decoded) -> bool:
     return isinstance(event, Gap | Closed) or (isinstance(event, JobStatusChanged) and event.inferred)
 
 
-def _lost(told: Sequence[Told], firsts: dict[EventId, _Arrived]) -> Iterator[str]:
-    return (f"LOST: {each.kind} {each.id}" for each in told if each.id not in firsts)
+def _lost(emitted: Sequence[SpooledEvent], firsts: dict[EventId, _Arrived]) -> Iterator[str]:
+    return (f"LOST: {each.kind} {each.id}" for each in emitted if each.id not in firsts)
 
 
-def _changed(told: Sequence[Told], arrived: Sequence[_Arrived], firsts: dict[EventId, _Arrived]) -> Iterator[str]:
+def _changed(
+    emitted: Sequence[SpooledEvent], arrived: Sequence[_Arrived], firsts: dict[EventId, _Arrived]
+) -> Iterator[str]:
     for each in arrived:
         copy, first = each.copy, firsts[each.id].copy
         if (copy.key, copy.value, copy.headers) != (first.key, first.value, first.headers):
             yield f"{each.id}: two copies differ (offsets {first.offset} and {copy.offset})"
-    for one in told:
+    for one in emitted:
         if one.id in firsts and digest_of(firsts[one.id].copy.value) != one.digest:
             yield f"{one.id}: other bytes were told than arrived"
         if one.id in firsts and firsts[one.id].copy.key != one.key:
             yield f"{one.id}: the key is {firsts[one.id].copy.key!r} and should be {one.key!r}"
 
 
-def _made_up(told: Sequence[Told], firsts: dict[EventId, _Arrived], unnoted: int) -> Iterator[str]:
-    known = {each.id for each in told}
+def _made_up(emitted: Sequence[SpooledEvent], firsts: dict[EventId, _Arrived], unnoted: int) -> Iterator[str]:
+    known = {each.id for each in emitted}
     last: dict[UUID, int] = {}
-    for one in told:
+    for one in emitted:
         last[one.id.producer] = max(last.get(one.id.producer, 0), one.id.sequence)
     extra: dict[UUID, int] = defaultdict(int)
     for id_, each in firsts.items():
@@ -147,28 +142,6 @@ def _holes(firsts: dict[EventId, _Arrived]) -> Iterator[str]:
         missing = set(range(1, max(found) + 1)) - found
         if missing:
             yield f"{producer}: sequences {sorted(missing)[:_MANY]} … are on no partition ({len(missing)})"
-
-
-def _without_schema(
-    copies: Sequence[Copy], arrived: Sequence[_Arrived], forgiven: Mapping[EventId, _Arrived]
-) -> Iterator[str]:
-    """A schema is told in each partition before the first event that was written with it; those whose first copy is
-    forgiven need another one behind it."""
-    by_place = {(each.copy.partition, each.copy.offset): each for each in arrived}
-    codec, told = Codec(), defaultdict[int, set[bytes]](set)
-    again = Counter(each.id for each in arrived)
-    for copy in copies:
-        each = by_place.get((copy.partition, copy.offset))
-        if each is None:
-            message = codec.decode(copy.value)
-            assert isinstance(message, SchemaMessage)
-            told[copy.partition].add(message.fingerprint)
-            continue
-        again[each.id] -= 1
-        is_forgiven = each.id in forgiven and again[each.id] > 0
-        if copy.value[2:10] not in told[copy.partition] and not is_forgiven:
-            kind = each.event.kind if isinstance(each.event, Event | UnknownEvent) else ""
-            yield f"partition {copy.partition} has {kind} {each.id} before its schema"
 
 
 def _shown(faults: Sequence[str]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,9 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, TopicPartition
 
-PATIENCE = 30.0
+from tests.waiting import attempts
+
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,9 @@ def copies_on(config: Mapping[str, Any], topic: str) -> list[Copy]:
 
 def _read_to_the_ends(consumer: Consumer, reading: set[int]) -> list[Copy]:
     found: list[Copy] = []
-    deadline = time.monotonic() + PATIENCE
-    while reading:
-        assert time.monotonic() < deadline, f"the ends of partitions {reading} aren't reached in {PATIENCE} s"
+    for _ in attempts(lambda: f"the ends of partitions {reading}", PATIENCE):
+        if not reading:
+            break
         for message in consumer.consume(1000, timeout=0.2):
             error = message.error()
             if error is None:

@@ -19,7 +19,7 @@ from headwater.events.keys import key_of
 
 
 @dataclass(frozen=True)
-class Told:
+class SpooledEvent:
     """An event that the spool took."""
 
     id: EventId
@@ -31,12 +31,12 @@ class Told:
         return f"{self.id.producer} {self.id.sequence} {self.kind} {self.key.hex()} {self.digest}\n"
 
     @classmethod
-    def parse(cls, line: str) -> Told:
+    def parse(cls, line: str) -> SpooledEvent:
         producer, sequence, kind, key, digest = line.split(" ")
         return cls(EventId(UUID(producer), int(sequence)), kind, bytes.fromhex(key), digest)
 
     @classmethod
-    def of(cls, event: Event) -> Told:
+    def of(cls, event: Event) -> SpooledEvent:
         return cls(event.event_id, event.kind, key_of(event), digest_of(Codec().encode(event)))
 
 
@@ -51,13 +51,13 @@ class Ledger:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def note(self, events: Iterable[Event]) -> None:
-        os.write(self._descriptor, "".join(str(Told.of(event)) for event in events).encode())
+        os.write(self._descriptor, "".join(str(SpooledEvent.of(event)) for event in events).encode())
 
     def close(self) -> None:
         os.close(self._descriptor)
 
 
-def read_ledger(path: Path) -> list[Told]:
+def read_ledger(path: Path) -> list[SpooledEvent]:
     """What is noted so far, in order."""
     text = path.read_text() if path.exists() else ""
-    return [Told.parse(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+    return [SpooledEvent.parse(line) for line in text[: text.rfind("\n") + 1].splitlines()]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.faults.kafka_victim import Done, Orders
-from tests.faults.truth import Told, read_ledger
+from tests.faults.truth import SpooledEvent, read_ledger
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
@@ -46,7 +46,7 @@ class Victim:
             )
 
     @property
-    def told(self) -> list[Told]:
+    def emitted(self) -> list[SpooledEvent]:
         """What it noted so far."""
         return read_ledger(self.directory / "told")
 
@@ -60,10 +60,11 @@ class Victim:
 
     def wait_until_it_tells(self, count: int = 1) -> None:
         """Until so many events are noted, or it has ended."""
-        deadline = time.monotonic() + PATIENCE
-        while self.is_running and len(self.told) < count:
-            assert time.monotonic() < deadline, f"it told {len(self.told)} of {count} events\n{self.log}"
-            time.sleep(0.005)
+        until(
+            lambda: not self.is_running or len(self.emitted) >= count,
+            lambda: f"it told {len(self.emitted)} of {count} events\n{self.log}",
+            PATIENCE,
+        )
 
     def kill(self) -> None:
         """kill -9."""

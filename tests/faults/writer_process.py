@@ -1,4 +1,4 @@
-"""`headwater write` as a process that a round kills, freezes, stops and starts again."""
+"""`headwater writer run` as a process that a round kills, freezes, stops and starts again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headwater.cli.exits import Exit
 
 ROOT: Final = Path(__file__).parents[2]
 PROGRAM: Final = ("headwater.cli",)
-ENDS_WITHIN: Final = 30.0
+ENDS_WITHIN: Final = 60.0
 
 
 class WriterProcess:
@@ -30,11 +30,11 @@ class WriterProcess:
     ) -> None:
         """`settings` are the Kafka client's."""
         self._log = folder
-        self._command = [sys.executable, "-m", *program, "write", *flags]
+        self._command = [sys.executable, "-m", *program, "writer", "run", *flags]
         self._environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
-            "HEADWATER_WRITE_KAFKA": "\n".join(f"{key}={value}" for key, value in settings.items()),
+            "HEADWATER_WRITER_KAFKA": "\n".join(f"{key}={value}" for key, value in settings.items()),
             **(environment or {}),
         }
         self._process: subprocess.Popen[bytes] | None = None

@@ -16,9 +16,9 @@ from sqlalchemy import Connection, Engine, delete, select
 from sqlalchemy.exc import OperationalError
 
 from headwater.lineage.bulk.epochs import bump_epoch
-from headwater.lineage.bulk.tables import LETTERS, OFFSETS
 from headwater.lineage.rows import KINDS
 from headwater.lineage.sql.tables import table_of
+from headwater.lineage.sql.writer_tables import DEAD_LETTERS, OFFSETS
 from tests.faults.kafka_conf import IMPATIENT
 from tests.faults.kafka_round import Round
 from tests.faults.round_plan import Act
@@ -31,6 +31,7 @@ from tests.faults.victims import Victim
 from tests.faults.writer_plan import SESSION_SECONDS, WRITERS, WriterPlan
 from tests.faults.writer_process import PROGRAM, WriterProcess
 from tests.faults.writer_stage import WriterStage
+from tests.waiting import attempts, until
 
 PATIENCE: Final = 90.0
 _DATABASE_LINES: Final = 2_000
@@ -121,7 +122,7 @@ class WriterRound(Round):
         self.stage.create(self.topic, partitions=self.plan.partitions, message_timestamp_type="LogAppendTime")
         self._name = self.database.own()
         bus = f"kafka://{self.stage.address}/{self.topic}"
-        place = ["--from", bus, "--store", self.database.url(self._name), "--group", GROUP]
+        place = ["--bus", bus, "--store", self.database.url(self._name), "--group", GROUP]
         pipeline = "coordinated" if self.of_writers.is_coordinated else "plain"
         batch = str(self.of_writers.batch)
         flags = [*place, "--batch", batch, "--pipeline", pipeline, "--log-level", "debug"]
@@ -145,11 +146,13 @@ class WriterRound(Round):
     def _wait_for_rows(self, engine: Engine) -> None:
         """Faults before the first of them would meet programs that still begin. It may be that the first producer has
         told all by then, and that it lies in its spool."""
-        deadline = time.monotonic() + PATIENCE
         producers: list[Victim | SparkVictim] = [*self._drivers, *self.victims.values()]
-        while not self._stored(engine) and any(each.is_running for each in producers):
-            assert time.monotonic() < deadline, "nothing was ever stored"
-            time.sleep(0.02)
+        until(
+            lambda: self._stored(engine) or not any(each.is_running for each in producers),
+            "something that is stored",
+            PATIENCE,
+            0.02,
+        )
 
     def _come_back(self) -> None:
         super()._come_back()
@@ -163,14 +166,14 @@ class WriterRound(Round):
 
     def _settle(self, engine: Engine) -> None:
         """Whoever ended is started again, and then all is stored that is on the topic."""
-        deadline = time.monotonic() + PATIENCE
         ends = self._ends()
-        while (stored := self._stored(engine)) != ends:
-            assert time.monotonic() < deadline, f"stored up to {stored}, and the topic ends at {ends}"
+        words = lambda: f"stored up to {self._stored(engine)}, and the topic ends at {ends}"  # noqa: E731
+        for _ in attempts(words, PATIENCE, 0.05):
+            if self._stored(engine) == ends:
+                break
             for writer in self._writers:
                 writer.look_after()
                 writer.start()
-            time.sleep(0.05)
 
     def _stored(self, engine: Engine) -> dict[int, int]:
         with engine.connect() as connection:
@@ -196,7 +199,7 @@ class WriterRound(Round):
     def _check_store(self, engine: Engine, copies: Sequence[Copy]) -> int:
         rows = check_store(engine, state_of(each.value for each in copies))
         with engine.connect() as connection:
-            letters = connection.execute(select(LETTERS.c.words)).scalars().all()
+            letters = connection.execute(select(DEAD_LETTERS.c.error)).scalars().all()
         assert not letters, f"{len(letters)} dead letters, and there should be none: {letters[:3]}"
         return rows
 
@@ -293,7 +296,7 @@ class WriterRound(Round):
 def _forget_all(connection: Connection) -> None:
     bump_epoch(connection)
     for kind in KINDS:
-        if not kind.mortal and not kind.bits:
+        if not kind.has_times and not kind.has_bits:
             connection.execute(delete(table_of(kind)))
 
 

@@ -13,8 +13,9 @@ from tests.faults.writer_plan import WriterPlan, writer_plan_of
 from tests.faults.writer_process import PROGRAM
 from tests.faults.writer_round import WriterOutcome, WriterRound
 from tests.faults.writer_stage import WriterStage
+from tests.seeds import this_python
 
-REPLAY = ".venv/bin/python -m tests.benchmarks.writer_rounds --seed {seed} --rounds 1"
+REPLAY = "{python} -m tests.benchmarks.writer_rounds --seed {seed} --rounds 1"
 
 
 @dataclass
@@ -82,5 +83,5 @@ def run_writer_rounds(
 
 
 def _words(plan: WriterPlan, place: Path, e: Exception) -> str:
-    again = REPLAY.format(seed=plan.seed)
+    again = REPLAY.format(python=this_python(), seed=plan.seed)
     return f"FAILED {plan}\n{type(e).__name__}: {e}\nits files: {place}\nagain: {again}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from headwater.lineage.store import open_store
 from headwater.local import PostgresServer
 from tests.faults.kafka_stage import Stage, stage
 from tests.faults.tcp_proxy import CLEAR, Proxy
+from tests.waiting import until
 
 PATIENCE = 60.0
 BROKER = {
@@ -71,10 +71,7 @@ class Database:
         for each in sessions:
             with suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)
-        deadline = time.monotonic() + PATIENCE
-        while any(_is_there(each) for each in sessions):
-            assert time.monotonic() < deadline, "processes of the database survive kill -9"
-            time.sleep(0.01)
+        until(lambda: not any(_is_there(each) for each in sessions), "the end of the database's processes", PATIENCE)
 
     def kill_session(self) -> None:
         """kill -9 of one that serves a writer: the server takes all sessions down and recovers."""

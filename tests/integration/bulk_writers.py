@@ -16,18 +16,18 @@ from uuid import UUID
 from sqlalchemy import func, select
 
 from headwater.events import Committed, Event, JobName
-from headwater.lineage.bulk import Work
-from headwater.lineage.law import State, changes
-from headwater.lineage.rows import Row
+from headwater.lineage.bulk import WriteBatch
+from headwater.lineage.mapping import map_event
+from headwater.lineage.rows import Row, RowSet
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql import digest_of, table_of
+from headwater.lineage.sql import store_digest, table_of
 from headwater.lineage.store import open_store
 from headwater.testing.examples import EXAMPLES
 
 _DAYS: Final = [timedelta(days=days) for days in (-1, 0, 1)]
 _LARGEST: Final = 150
 _AT_ONCE: Final = 500
-_PATIENCE: Final = 60.0
+_PATIENCE: Final = 120.0
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Written:
     """Transactions whose rows weren't all there when they were looked for right after."""
 
 
-def told(seed: int, number: int) -> list[Event]:
+def events_of(seed: int, number: int) -> list[Event]:
     """Of few producers, jobs and runs, at few times: most rows are told many times."""
     random = Random(seed)
     return [_event(random, sequence) for sequence in range(1, number + 1)]
@@ -84,7 +84,7 @@ def _wait_at(start: Barrier) -> None:
 
 
 def _write(url: str, seed: int, number: int, writer: int, processes: int) -> Written:
-    events, random = told(seed, number), Random(f"{seed} {writer}")
+    events, random = events_of(seed, number), Random(f"{seed} {writer}")
     mine = [event for place, event in enumerate(events) if place % processes == writer or random.random() < 0.5]
     random.shuffle(mine)
     transactions = retries = invisible = 0
@@ -93,7 +93,7 @@ def _write(url: str, seed: int, number: int, writer: int, processes: int) -> Wri
         assert _start is not None
         _start.wait(_PATIENCE)
         for rows in batches:
-            retries += store.bulk.merge(Work(rows)).retries
+            retries += store.bulk.merge(WriteBatch(rows)).retries
             transactions += 1
             commits = {row.id for row in rows if row.kind == t.COMMIT}
             table = table_of(t.COMMIT)
@@ -107,17 +107,17 @@ def _batches(events: Sequence[Event], random: Random) -> Iterator[list[Row]]:
     at = 0
     while at < len(events):
         size = 1 + random.randrange(_LARGEST)
-        yield list(chain.from_iterable(map(changes, events[at : at + size])))
+        yield list(chain.from_iterable(map(map_event, events[at : at + size])))
         at += size
 
 
 def digest_in(url: str) -> str:
     with open_store(url) as store, store.engine.connect() as connection:
-        return digest_of(connection)
+        return store_digest(connection)
 
 
 def digest_in_memory(seed: int, number: int) -> str:
-    state = State()
-    for event in told(seed, number):
-        state.merge(changes(event))
+    state = RowSet()
+    for event in events_of(seed, number):
+        state.merge(map_event(event))
     return state.digest()

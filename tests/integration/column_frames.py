@@ -72,16 +72,24 @@ def _function(spark: SparkSession, frame: DataFrame, kind: int, schema: str) -> 
     plain: Any = udf(lambda rows: rows, schema)
     python = inside._jvm.org.apache.spark.sql.execution.python.UserDefinedPythonFunction
     judf = import_module("pyspark.sql.udf").UserDefinedFunction(plain.func, plain.returnType)._judf
-    columns = import_module("pyspark.sql.column")
+    columns = import_module("pyspark.sql.column" if spark.version.startswith("3") else "pyspark.sql.classic.column")
     given = columns._to_seq(inside.sparkContext, [frame[name] for name in frame.columns], columns._to_java_column)
     return python(judf.name(), judf.func(), judf.dataType(), kind, True).apply(given)
+
+
+def _plan_arguments(spark: SparkSession, function: Any, *more: object) -> tuple[object, ...]:
+    """A function as a plan's method wants it: its expression in Spark 3, the column and a profile in Spark 4."""
+    if spark.version.startswith("3"):
+        return (function.expr(), *more)
+    return (function, *more, *([None] if more else []))
 
 
 def _mapped(method: str, kind: int) -> Callable[[SparkSession], DataFrame]:
     def make(spark: SparkSession) -> DataFrame:
         frame: Any = spark.table("customers")
         function = _function(spark, frame, kind, "x int, y string")
-        return _frame(getattr(frame._jdf, method)(function.expr(), False), spark)
+        named = method if spark.version.startswith("3") else method.replace("pythonM", "m")
+        return _frame(getattr(frame._jdf, named)(*_plan_arguments(spark, function, False)), spark)
 
     return make
 
@@ -89,14 +97,16 @@ def _mapped(method: str, kind: int) -> Callable[[SparkSession], DataFrame]:
 def _applied(spark: SparkSession) -> DataFrame:
     frame: Any = spark.table("customers")
     function = _function(spark, frame, 201, "x int, y string")
-    return _frame(frame.groupBy("region")._jgd.flatMapGroupsInPandas(function.expr()), spark)
+    return _frame(frame.groupBy("region")._jgd.flatMapGroupsInPandas(*_plan_arguments(spark, function)), spark)
 
 
 def _cogrouped(spark: SparkSession) -> DataFrame:
     left: Any = spark.table("customers").select("region", "name")
     right: Any = spark.table("orders").select("status", "amount")
     function = _function(spark, left.crossJoin(right), 206, "x int")
-    grouped = left.groupBy("region")._jgd.flatMapCoGroupsInPandas(right.groupBy("status")._jgd, function.expr())
+    grouped = left.groupBy("region")._jgd.flatMapCoGroupsInPandas(
+        right.groupBy("status")._jgd, *_plan_arguments(spark, function)
+    )
     return _frame(grouped, spark)
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from headwater.listeners.capture.plan.columns import Lineage, Origin, lineage_of, merge_lineage
+from headwater.listeners.capture.plan.columns import ColumnOrigin, QueryLineage, lineage_of, merge_lineage
 from headwater.listeners.capture.plan.tree import Plan
 
 SIGNS: Final = {"=": "IDENTITY", "<-": "TRANSFORMATION", "<<": "AGGREGATION", "?": "CONDITIONAL", "over": "WINDOW"}
@@ -44,7 +44,7 @@ def _sources(text: str, tables: Mapping[str, str]) -> Iterable[str]:
         yield f"{tables.get(table, table)}.{path}"
 
 
-def told(plan: Plan, query: int | None = None) -> set[str]:
+def edges_of(plan: Plan, query: int | None = None) -> set[str]:
     """The same of a query's lineage."""
     node = plan.root if query is None else query
     lineage = lineage_of(plan, node)
@@ -54,7 +54,7 @@ def told(plan: Plan, query: int | None = None) -> set[str]:
     return found
 
 
-def told_of_changes(plan: Plan) -> set[str]:
+def edges_of_changes(plan: Plan) -> set[str]:
     """The same of an UPDATE, DELETE or MERGE, by what is assigned."""
     lineage = merge_lineage(plan, plan.root)
     found = _indirect(plan, lineage)
@@ -63,7 +63,7 @@ def told_of_changes(plan: Plan) -> set[str]:
     return found
 
 
-def _indirect(plan: Plan, lineage: Lineage) -> set[str]:
+def _indirect(plan: Plan, lineage: QueryLineage) -> set[str]:
     if lineage.unknown:
         raise AssertionError(f"not understood: {lineage.unknown}")
     if len(set(lineage.indirect)) != len(lineage.indirect):
@@ -71,13 +71,13 @@ def _indirect(plan: Plan, lineage: Lineage) -> set[str]:
     return {f"{each.derivation.value} {_source(plan, each)}" for each in lineage.indirect}
 
 
-def _of_target(plan: Plan, target: str, origins: tuple[Origin, ...]) -> set[str]:
+def _of_target(plan: Plan, target: str, origins: tuple[ColumnOrigin, ...]) -> set[str]:
     if len(set(origins)) != len(origins):
         raise AssertionError(f"told twice of {target}: {origins}")
     return {target, *(f"{each.derivation.value} {_source(plan, each)} > {target}" for each in origins)}
 
 
-def _source(plan: Plan, origin: Origin) -> str:
+def _source(plan: Plan, origin: ColumnOrigin) -> str:
     return ".".join((table_of(plan, origin.leaf), *origin.path))
 
 

@@ -239,7 +239,7 @@ COMMON: Final = {
         "id = o.customer",
     "with t as (select max(score) as m from customers) select id, (select m from t) as m from orders":
         "id = o.id; m << c.score",
-    "with t as (select id, name from customers) select id from t union all select name from t":
+    "with t as (select id, name from customers) select cast(id as string) as id from t union all select name from t":
         "id <- c.id; id = c.name",
     "select n from good": "n <- c.name; ~FILTER c.score",
     "select m from better": "m <- c.name; ~FILTER c.score, c.id",
@@ -298,6 +298,20 @@ NESTED: Final = {
     "select exists(tags, x -> x = sku) as e from items": "e <- i.tags, i.sku",
     "select transform(parts, x -> x.p + size(filter(tags, y -> y = sku))) as t from items":
         "t <- i.parts, i.tags; t ? i.sku",
+    "select max(struct(score, name)).name as n from customers group by region":
+        "n << c.name; n ? c.score; ~GROUP_BY c.region",
+    "select s.name as n, s.score as k from (select max(struct(score, name)) as s from customers)":
+        "n << c.name; n ? c.score; k << c.score",
+    "select e.x, e.y from (select explode(array(named_struct('x', qty, 'y', sku), "
+    "named_struct('x', order_id, 'y', 'k'))) as e from items)":
+        "x = i.qty, i.order_id; y = i.sku",
+    "select inline(array(named_struct('x', qty, 'y', sku), named_struct('x', order_id, 'y', 'k'))) from items":
+        "x = i.qty, i.order_id; y = i.sku",
+    "select s.a from (select struct(id as a, name as b) as s from customers "
+    "union all select struct(order_id as a, sku as b) from items)":
+        "a = c.id, i.order_id",
+    "select s.b.c from (select first(struct(id as a, struct(name as c, score as d) as b)) as s from customers)":
+        "c << c.name",
 }  # fmt: skip
 
 WINDOWS: Final = {

@@ -13,7 +13,15 @@ from typing import Any
 
 PYTHON = sys.executable
 BIN = Path(PYTHON).parent
-SECONDS = 100
+SECONDS = 250
+PATIENCE = 60.0
+PATIENT = """
+from headwater.listeners.installation import contexts, installation
+installation.Installation.start.__defaults__ = installation.Installation.end.__defaults__ = ({patience},)
+contexts.STOP_SECONDS = {patience}
+"""
+"""For each Python of a driver. A job waits for headwater 10 s at its start and 2 s at its end, and goes on then without
+it; a machine on which much else goes on can take longer, and what is told, not how soon, is what is tested mostly."""
 SEEN = '''
 class Seen:
     """Writes each event as a line of JSON, at once."""
@@ -66,10 +74,17 @@ class Ended:
 
 
 class Place:
-    """A folder with a configuration for drivers that are started in it."""
+    """A folder with a configuration for drivers that are started in it.
 
-    def __init__(self, folder: Path, java_home: Path, *, enabled: bool = True) -> None:
+    With `patience=None` a job waits for headwater as long as it does elsewhere.
+    """
+
+    def __init__(
+        self, folder: Path, java_home: Path, *, enabled: bool = True, patience: float | None = PATIENCE
+    ) -> None:
         self.folder = folder
+        if patience is not None:
+            (folder / "sitecustomize.py").write_text(PATIENT.format(patience=patience))
         self.told = folder / "told.jsonl"
         (folder / "conf").mkdir()
         (folder / "seen.py").write_text(SEEN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from headwater.listeners.capture.jvm import Java
+from headwater.listeners.capture.jvm import JavaClasses
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 class PlanReader:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._java = Java(spark.sparkContext)
-        self._values = self._java.new("Values", self._java.new("Catalogs"), self._java.array("Eye", []))
+        self._java = JavaClasses(spark.sparkContext)
+        extractors = self._java.array("FormatExtractor", [])
+        self._values = self._java.new("ValueWriter", self._java.new("CatalogWriter"), extractors)
 
     def sql(self, text: str) -> dict[str, Any]:
         """The content of the plan of a statement. Commands are run by this, queries aren't."""

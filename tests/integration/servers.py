@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headwater.local.cache import cache_directory
+from headwater.local.process import free_ports
 from tests.integration.drivers import BIN, SECONDS, Ended, Event, Place
+from tests.integration.spark_packages import package_settings
 
 
 @dataclass
@@ -28,19 +28,12 @@ class Served:
         return self.ended
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def configure(place: Place, packages: tuple[str, ...], conf: Mapping[str, str]) -> None:
     """With these packages, out of headwater's cache."""
-    jars = {"spark.jars.packages": ",".join(packages), "spark.jars.ivy": str(cache_directory() / "ivy")}
+    jars = package_settings(Path(place.environment["JAVA_HOME"]), ",".join(packages)) if packages else {}
     place.configure(
         {
-            **(jars if packages else {}),
+            **jars,
             **{key: value.replace("{warehouse}", str(place.folder)) for key, value in conf.items()},
         }
     )
@@ -49,7 +42,7 @@ def configure(place: Place, packages: tuple[str, ...], conf: Mapping[str, str]) 
 @contextmanager
 def serving(place: Place, *words: str, ending: signal.Signals = signal.SIGTERM) -> Generator[Served, None, None]:
     """`headwater --output json run …`, from when clients can come until it is stopped by this signal."""
-    port = free_port()
+    port = free_ports(1)[0]
     command: list[str | Path] = [BIN / "headwater", "--output", "json", "run", *words, "--port", str(port)]
     with (place.folder / "server.log").open("w+") as log:
         process = subprocess.Popen(
@@ -66,7 +59,7 @@ def serving(place: Place, *words: str, ending: signal.Signals = signal.SIGTERM) 
                 assert process.stdout is not None
                 line = next((line for line in process.stdout if line.startswith("{")), "")  # Ivy has its say before
                 assert line, Path(log.name).read_text()
-                served = Served(port, json.loads(line)["record"]["address"])
+                served = Served(port, next(iter(json.loads(line).values()))["address"])
                 yield served
                 process.send_signal(ending)
                 out, _ = process.communicate(timeout=SECONDS)

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from fastavro import schemaless_reader, schemaless_writer
 
-from headwater.events.avro import Codec, WriterSchema, current_schema, schema_message
-from headwater.events.avro.book import read_schema
+from headwater.events.avro import Codec, WriterSchema, current_schema
 from headwater.events.avro.framing import HEADER_BYTES, MAGIC
+from headwater.events.avro.schema_cache import read_schema
 from headwater.events.envelope import Event
 from headwater.events.jobs import Committed
 from headwater.testing.examples import EXAMPLES
@@ -22,11 +22,6 @@ NEWEST: Final = current_schema(Committed)
 
 def _changed(version: int, **change: Any) -> WriterSchema:
     return read_schema(json.dumps({**json.loads(NEWEST.text), "version": version, **change}))
-
-
-def _impossible_version() -> bytes:
-    text = json.dumps({**json.loads(NEWEST.text), "version": -(2**60), "name": "Absurd"})
-    return schema_message(WriterSchema("Absurd", 0, bytes(8), text))
 
 
 _FIELDS: Final = json.loads(NEWEST.text)["fields"]
@@ -89,16 +84,8 @@ FUTURE: Final = {
     "rebalanced": framed(REBALANCED, {**_RECORD, "moved": UUID(int=5).bytes}),
     "untold": framed(SECRET, _RECORD),
 }
-TOLD: Final = {f"schema of {s.kind} v{s.version}": schema_message(s) for s in (OLD, NEW, REBALANCED, NEWEST)}
-_TWICE: Final = {"name": "x", "type": ["string", "string"]}
-STRANGE_SCHEMAS: Final = {
-    "schema of somebody else": schema_message(
-        WriterSchema("X", 1, b"", '{"type":"record","name":"shop.X","fields":[{"name":"a","type":"int"}]}')
-    ),
-    "schema that is none": schema_message(WriterSchema("X", 1, b"", "{")),
-    "schema with an impossible version": _impossible_version(),
-    "schema that Java refuses": schema_message(_changed(1, name="Refused", fields=[*_FIELDS[:9], _TWICE])),
-}
+REFUSED: Final = _changed(1, name="Refused", fields=[*_FIELDS[:9], {"name": "x", "type": ["string", "string"]}])
+"""A schema that Python's Avro takes and Java's refuses."""
 BAD: Final[dict[str, tuple[bytes | None, str]]] = {
     "null": (None, "empty"),
     "empty": (b"", "empty"),

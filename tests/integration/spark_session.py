@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.consumers.spark import AVRO_LIMITS
-from headwater.local.cache import cache_directory
+from tests.integration.spark_packages import package_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,17 +26,32 @@ def avro_package() -> str:
     )
 
 
+_held = ExitStack()
+
+
+def hold(stack: ExitStack) -> None:
+    """Keep what belongs to a driver that several modules share until another one starts, or until `release`."""
+    global _held  # noqa: PLW0603 - a process has one JVM
+    _held = stack
+
+
+def release() -> None:
+    """Stop the driver that is kept, if there is one."""
+    _held.close()
+
+
 @contextmanager
 def spark_session(java_home: Path, **conf: str) -> Generator[SparkSession, None, None]:
     """A local driver with two cores. What it needs of Maven is kept in headwater's cache."""
     from pyspark.sql import SparkSession
 
+    release()
+
     os.environ.update(JAVA_HOME=str(java_home), PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
     builder: Any = SparkSession.builder
     settings = {
         "spark.master": "local[2]",
-        "spark.jars.packages": avro_package(),
-        "spark.jars.ivy": str(cache_directory() / "ivy"),
+        **package_settings(java_home, conf.pop("spark.jars.packages", avro_package())),
         "spark.ui.enabled": "false",
         "spark.driver.memory": "1g",
         # a short life on few cores

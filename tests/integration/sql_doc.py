@@ -1,11 +1,13 @@
-"""docs/sql.md as it is run: its blocks, the programs that it names, and what they print."""
+"""The pages docs/sql*.md as they are run: its blocks, the programs that it names, and what they print."""
 
 from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import subprocess
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,15 +15,15 @@ from typing import Any, Final
 
 from sqlalchemy import URL
 
-from tests import seed_story
+from tests import pip5_story
 
 ROOT: Final = Path(__file__).parents[2]
-DOC: Final = ROOT / "docs/sql.md"
+DOC: Final = "\n".join(page.read_text("utf-8") for page in sorted((ROOT / "docs").glob("sql*.md")))
 _QUERY: Final = re.compile(r"^```sql (\w+)\n(-- [^\n]*)\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _RULE: Final = re.compile(r"[-+─┬┴┼├┤┌┐└┘\s]*|\(?\d+ rows?\)?")
 
 
-D = seed_story.D
+D = pip5_story.D
 ANSWERS: Final[dict[str, set[tuple[str, ...]]]] = {
     "Select the options for the current catalog": {
         ("table-lineage", "true"),
@@ -55,12 +57,12 @@ class Query:
 
 
 def queries(*engines: str) -> list[Query]:
-    found = (Query(engine, title[3:], sql, text) for engine, title, sql, text in _QUERY.findall(DOC.read_text("utf-8")))
+    found = (Query(engine, title[3:], sql, text) for engine, title, sql, text in _QUERY.findall(DOC))
     return [query for query in found if query.engine in engines]
 
 
 def block(language: str) -> str:
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", DOC.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", DOC, re.MULTILINE | re.DOTALL)
     return str(found)
 
 
@@ -79,13 +81,13 @@ def lines_of(printed: str) -> list[str]:
 def placed(text: str, url: URL) -> str:
     """The documentation's example of a server, as the one that is here."""
     port = str(url.port)
-    for told, real in (
+    for written, real in (
         ("//reader@db.example:5432/lineage", f"//reader@127.0.0.1:{port}/{url.database}"),
         ("//db.example:5432/lineage", f"//127.0.0.1:{port}/{url.database}"),
         ("host=db.example port=5432 dbname=lineage", f"host=127.0.0.1 port={port} dbname={url.database}"),
         ("--host db.example --port 3306", f"--host 127.0.0.1 --port {port}"),
     ):
-        text = text.replace(told, real)
+        text = text.replace(written, real)
     return text
 
 
@@ -96,6 +98,24 @@ def typed(command: str, sql: str, programs: Path | None, **environment: str) -> 
     done = subprocess.run(command, shell=True, input=sql, env=given, capture_output=True, text=True, check=False)  # noqa: S602
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def in_sqlite(sql: str, directory: Path) -> str:
+    """What `sqlite3 -table` prints, by the library of Python: for machines without that program."""
+    *before, query = sql.replace("'file:store", f"'file:{directory}/store").rstrip().removesuffix(";").split(";\n")
+    with closing(sqlite3.connect("file::memory:", uri=True)) as connection:
+        for statement in before:
+            connection.execute(statement)
+        found = connection.execute(query)
+        rows = [["" if cell is None else str(cell) for cell in row] for row in found]
+        heads = [column[0] for column in found.description]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    rule = "+".join(["", *("-" * (width + 2) for width in widths), ""])
+    centred = [" " * ((width - len(head)) // 2) + head for head, width in zip(heads, widths, strict=True)]
+    lines = [
+        "|".join(["", *(f" {cell:<{w}} " for cell, w in zip(row, widths, strict=True)), ""]) for row in (centred, *rows)
+    ]
+    return "\n".join([rule, lines[0], rule, *lines[1:], rule])
 
 
 def duckdb_extension(name: str) -> Path:

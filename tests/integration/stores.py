@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import URL, Engine, create_engine, make_url
 
-from headwater.lineage.store.tables import METADATA
+from headwater.lineage.sql import METADATA
 from headwater.local import Service
 
 DATABASES: Final = [

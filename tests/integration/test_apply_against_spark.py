@@ -15,16 +15,17 @@ from headwater.events.changes import (
     AddColumn,
     ChangeDefault,
     ChangeNullability,
+    ColumnPosition,
     DropColumn,
     MoveColumn,
-    Position,
     RecommentColumn,
     RenameColumn,
     RetypeColumn,
     TableChange,
 )
 from headwater.events.tables import Table
-from headwater.events.types import columns_from_schema_json, parse_ddl, schema_json, to_json
+from headwater.events.types import columns_from_schema_json, schema_json, to_json
+from tests.ddl import type_of
 from tests.integration.spark_jvm import JVM_ERROR, spark_classes
 from tests.property.table_changes import histories
 
@@ -85,7 +86,7 @@ class Spark:
             names[index] = name
         return names
 
-    def _position(self, position: Position | None) -> Any:
+    def _position(self, position: ColumnPosition | None) -> Any:
         if position is None:
             return None
         places = getattr(self._catalog, "TableChange$ColumnPosition")
@@ -106,26 +107,26 @@ def spark(java_home: Path) -> Iterator[Spark]:
 
 
 def add(path: str, type_: str = "int", **more: Any) -> AddColumn:
-    return AddColumn(path=tuple(path.split(".")), type=to_json(parse_ddl(type_)), **more)
+    return AddColumn(path=tuple(path.split(".")), type=to_json(type_of(type_)), **more)
 
 
 def path(text: str) -> tuple[str, ...]:
     return tuple(text.split("."))
 
 
-FIRST = Position()
+FIRST = ColumnPosition()
 
 HISTORIES: list[list[TableChange]] = [
     [],
     [add("new")],
     [add("new", "STRUCT<a: INT NOT NULL>", nullable=False, comment="it's new")],
-    [add("new", position=FIRST), add("newer", position=Position(after="new"))],
+    [add("new", position=FIRST), add("newer", position=ColumnPosition(after="new"))],
     [add("new", default="7")],
     [add("s.new", comment="x", default="7"), add("s.newer", "array<int>", comment="y")],
-    [add("s.new", position=FIRST), add("s.newer", position=Position(after="a"))],
+    [add("s.new", position=FIRST), add("s.newer", position=ColumnPosition(after="a"))],
     [add("l.element.new", nullable=False)],
     [add("l.element.y.new", position=FIRST)],
-    [add("m.key.new"), add("m.value.new", position=Position(after="v"))],
+    [add("m.key.new"), add("m.value.new", position=ColumnPosition(after="v"))],
     [DropColumn(path=path("name")), DropColumn(path=path("nothing"), if_exists=True)],
     [DropColumn(path=path("s.a")), DropColumn(path=path("s.b"))],
     [DropColumn(path=path("l.element.y.z")), DropColumn(path=path("m.key.k"))],
@@ -145,8 +146,11 @@ HISTORIES: list[list[TableChange]] = [
         ChangeNullability(path=path("o.value"), nullable=False),
     ],
     [ChangeNullability(path=path("o.key"), nullable=True), ChangeNullability(path=path("m.value"), nullable=False)],
-    [MoveColumn(path=path("name"), position=FIRST), MoveColumn(path=path("id"), position=Position(after="s"))],
-    [MoveColumn(path=path("s.b"), position=FIRST), MoveColumn(path=path("m.value.v"), position=Position(after="w"))],
+    [MoveColumn(path=path("name"), position=FIRST), MoveColumn(path=path("id"), position=ColumnPosition(after="s"))],
+    [
+        MoveColumn(path=path("s.b"), position=FIRST),
+        MoveColumn(path=path("m.value.v"), position=ColumnPosition(after="w")),
+    ],
     [MoveColumn(path=path("l.element.y"), position=FIRST)],
     [ChangeDefault(path=path("id"), default="1"), ChangeDefault(path=path("s.a"), default="2")],
     [ChangeDefault(path=path("id"), default="1"), ChangeDefault(path=path("id"), default=None)],
@@ -167,12 +171,12 @@ IMPOSSIBLE: list[TableChange] = [
     ChangeNullability(path=path("m.x"), nullable=True),
     ChangeDefault(path=path("nothing"), default="1"),
     MoveColumn(path=path("nothing"), position=FIRST),
-    MoveColumn(path=path("id"), position=Position(after="nothing")),
-    MoveColumn(path=path("id"), position=Position(after="id")),
+    MoveColumn(path=path("id"), position=ColumnPosition(after="nothing")),
+    MoveColumn(path=path("id"), position=ColumnPosition(after="id")),
     add("name.x"),
     add("n.element.x"),
     add("nothing.x"),
-    add("x", position=Position(after="nothing")),
+    add("x", position=ColumnPosition(after="nothing")),
 ]
 
 
@@ -180,14 +184,14 @@ IMPOSSIBLE: list[TableChange] = [
     "changes", HISTORIES, ids=lambda changes: "+".join(change.change for change in changes) or "none"
 )
 def test_spark_makes_the_same_of_it(spark: Spark, changes: list[TableChange]) -> None:
-    schema = to_json(parse_ddl(SCHEMA))
+    schema = to_json(type_of(SCHEMA))
     ours = apply(changes, Table(columns=columns_from_schema_json(schema)))
     assert json.loads(schema_json(ours.columns)) == without_exists_default(spark.schema_after(changes, schema))
 
 
 @pytest.mark.parametrize("change", IMPOSSIBLE, ids=lambda change: f"{change.change} {'.'.join(change.path)}")
 def test_what_spark_refuses_is_refused(spark: Spark, change: TableChange) -> None:
-    schema = to_json(parse_ddl(SCHEMA))
+    schema = to_json(type_of(SCHEMA))
     with pytest.raises(ChangeError):
         apply([change], Table(columns=columns_from_schema_json(schema)))
     with pytest.raises(JVM_ERROR, match=r"IllegalArgumentException|SparkException|AnalysisException"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -19,45 +18,46 @@ from headwater.events import Event, EventId, LineageDeleted
 from headwater.events.administration import LineageScope
 from headwater.lineage.bulk import (
     BulkLineageMeta,
+    BusPartition,
+    ConsumerOffset,
     DatabaseBulkMeta,
     DeadLetter,
-    Ingest,
-    Instant,
-    LetterState,
-    Offset,
-    Partition,
-    Reason,
-    State,
-    Told,
-    Work,
+    DeadLetterReason,
+    DeadLetterState,
+    EventRows,
+    IngestProgress,
+    InstantState,
+    WriteBatch,
+    WriterInstant,
     postgres,
     timeline,
 )
-from headwater.lineage.bulk.letters import name_of
-from headwater.lineage.bulk.tables import INGESTS, INSTANTS
+from headwater.lineage.bulk.dead_letters import dead_letter_id
 from headwater.lineage.bulk.transactions import Transactions
-from headwater.lineage.law import State as Memory
-from headwater.lineage.law import changes
-from headwater.lineage.life.purging import purge
-from headwater.lineage.rows import Row, Span
+from headwater.lineage.mapping import map_event
+from headwater.lineage.retention.purge import purge
+from headwater.lineage.rows import Row, RowTimes
+from headwater.lineage.rows import RowSet as Memory
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql import METADATA, digest_of
-from headwater.lineage.sql.troubles import (
+from headwater.lineage.sql import METADATA, store_digest
+from headwater.lineage.sql.errors import (
     StoreAccessError,
     StoreDataError,
     StoreFullError,
     StoreRightsError,
     StoreSchemaError,
 )
+from headwater.lineage.sql.writer_tables import INGESTS, INSTANTS
 from headwater.testing.examples import COMMITTED, EXAMPLES
 from tests.integration.stores import DATABASES, store_on
+from tests.waiting import attempts
 
 pytestmark = pytest.mark.slow
 
-PLACE = Partition("cluster-1", "topic-1", 3)
+PLACE = BusPartition("cluster-1", "topic-1", 3)
 LETTER = DeadLetter(
-    reason=Reason.UNDECODABLE,
-    words="no \0 schema \ud800 of this",
+    reason=DeadLetterReason.UNDECODABLE,
+    error="no \0 schema \ud800 of this",
     source="kafka",
     partition=PLACE,
     position=17,
@@ -67,7 +67,7 @@ LETTER = DeadLetter(
     headers=(("kind", b"\xff"), ("kind", b"2")),
     event=EventId(UUID(int=5), 12),
     kind="Committed",
-    appended=1_700_000_000_000_000,
+    append_time=1_700_000_000_000_000,
 )
 
 
@@ -83,11 +83,13 @@ def store(engine: Engine) -> DatabaseBulkMeta:
 
 
 def rows_of(events: list[Event]) -> list[Row]:
-    return list(chain.from_iterable(map(changes, events)))
+    return list(chain.from_iterable(map(map_event, events)))
 
 
-def told(rows: list[Row], position: int) -> Told:
-    return Told(rows, lambda words: replace(LETTER, reason=Reason.REFUSED, words=words, position=position))
+def event_rows(rows: list[Row], position: int) -> EventRows:
+    return EventRows(
+        rows, lambda words: replace(LETTER, reason=DeadLetterReason.REFUSED, error=words, position=position)
+    )
 
 
 def commits(number: int) -> list[Event]:
@@ -117,7 +119,7 @@ def bad(rows: list[Row]) -> list[Row]:
     """The same with a number that no database has a place for."""
     return [
         *rows,
-        Row(t.PART, uuid4().bytes, (uuid4().bytes, 2**63, 1), (1, "x"), groups=()),
+        Row(t.EVENT_PART, uuid4().bytes, (uuid4().bytes, 2**63, 1), (1, "x"), groups=()),
     ]
 
 
@@ -128,11 +130,19 @@ def test_it_is_the_second_interface(store: DatabaseBulkMeta) -> None:
 def test_offsets_go_forward_only(store: DatabaseBulkMeta) -> None:
     group, other = f"g-{uuid4()}", PLACE._replace(number=4)
     assert store.offsets(group) == {}
-    store.merge(Work(offsets=[Offset(group, PLACE, 10), Offset(group, other, 5), Offset("another", PLACE, 99)]))
-    store.merge(Work(offsets=[Offset(group, PLACE, 7), Offset(group, other, 6)]))
+    store.merge(
+        WriteBatch(
+            offsets=[
+                ConsumerOffset(group, PLACE, 10),
+                ConsumerOffset(group, other, 5),
+                ConsumerOffset("another", PLACE, 99),
+            ]
+        )
+    )
+    store.merge(WriteBatch(offsets=[ConsumerOffset(group, PLACE, 7), ConsumerOffset(group, other, 6)]))
     assert store.offsets(group) == {PLACE: 10, other: 6}
     anew = PLACE._replace(topic="topic-made-anew")
-    store.merge(Work(offsets=[Offset(group, anew, 1)]))
+    store.merge(WriteBatch(offsets=[ConsumerOffset(group, anew, 1)]))
     assert store.offsets(group, "cluster-1") == {PLACE: 10, other: 6, anew: 1}
     assert store.offsets(group, "cluster-2") == {}
 
@@ -140,7 +150,7 @@ def test_offsets_go_forward_only(store: DatabaseBulkMeta) -> None:
 def test_up_to_when_a_partition_is_stored_goes_forward_only(store: DatabaseBulkMeta, engine: Engine) -> None:
     producer = uuid4()
     for until in (2_000, 1_000):
-        store.merge(Work(ingests=[Ingest("jdbc", Partition("", ""), until, producer=producer)]))
+        store.merge(WriteBatch(ingests=[IngestProgress("jdbc", BusPartition("", ""), until, producer=producer)]))
     with engine.connect() as connection:
         wanted = select(INGESTS.c.stored_until).where(INGESTS.c.producer == producer.bytes)
         assert connection.execute(wanted).scalars().all() == [2_000]
@@ -148,11 +158,13 @@ def test_up_to_when_a_partition_is_stored_goes_forward_only(store: DatabaseBulkM
 
 def test_a_timeline_goes_forward_only(store: DatabaseBulkMeta, engine: Engine) -> None:
     writer = uuid4()
-    store.merge(Work(instants=[Instant(writer, 1, State.REQUESTED, "up to 12"), Instant(uuid4(), 1)]))
-    store.merge(Work(instants=[Instant(writer, 1, State.COMPLETED)]))
-    store.merge(Work(instants=[Instant(writer, 1, State.INFLIGHT), Instant(writer, 2)]))
+    store.merge(
+        WriteBatch(instants=[WriterInstant(writer, 1, InstantState.REQUESTED, "up to 12"), WriterInstant(uuid4(), 1)])
+    )
+    store.merge(WriteBatch(instants=[WriterInstant(writer, 1, InstantState.COMPLETED)]))
+    store.merge(WriteBatch(instants=[WriterInstant(writer, 1, InstantState.INFLIGHT), WriterInstant(writer, 2)]))
     found = list(store.instants(writer))
-    assert found == [Instant(writer, 2), Instant(writer, 1, State.COMPLETED, "up to 12")]
+    assert found == [WriterInstant(writer, 2), WriterInstant(writer, 1, InstantState.COMPLETED, "up to 12")]
     with engine.connect() as connection:
         one = connection.execute(
             select(INSTANTS).where(INSTANTS.c.writer == writer.bytes, INSTANTS.c.number == 1)
@@ -162,7 +174,7 @@ def test_a_timeline_goes_forward_only(store: DatabaseBulkMeta, engine: Engine) -
 
 def test_of_a_timeline_the_last_thousand_are_kept(store: DatabaseBulkMeta) -> None:
     writer, other = uuid4(), uuid4()
-    store.merge(Work(instants=[Instant(other, 1), *(Instant(writer, n) for n in range(1, 1_006))]))
+    store.merge(WriteBatch(instants=[WriterInstant(other, 1), *(WriterInstant(writer, n) for n in range(1, 1_006))]))
     numbers = [each.number for each in store.instants(writer)]
     assert numbers == list(range(1_005, 5, -1))
     assert len(list(store.instants(other))) == 1
@@ -170,45 +182,45 @@ def test_of_a_timeline_the_last_thousand_are_kept(store: DatabaseBulkMeta) -> No
 
 def test_timelines_of_writers_that_went_are_forgotten(store: DatabaseBulkMeta, engine: Engine) -> None:
     writer = uuid4()
-    store.merge(Work(instants=[Instant(writer, 1)]))
+    store.merge(WriteBatch(instants=[WriterInstant(writer, 1)]))
     with engine.begin() as connection:
-        assert timeline.forget_before(connection, 1_000) == 0
+        assert timeline.delete_instants_before(connection, 1_000) == 0
     with engine.begin() as connection:
-        assert timeline.forget_before(connection, 2**62) > 0
+        assert timeline.delete_instants_before(connection, 2**62) > 0
     assert list(store.instants(writer)) == []
 
 
 def test_a_dead_letter_holds_all_that_it_takes_to_try_again(store: DatabaseBulkMeta) -> None:
     letter = replace(LETTER, position=100)
-    store.merge(Work(letters=[letter, letter]))
-    store.merge(Work(letters=[replace(letter, words="again")]))
-    assert store.letter(name_of(letter)) == replace(letter, words="no \ufffd schema ? of this")
-    assert [name for name, each in store.letters() if each.position == 100] == [name_of(letter)]
+    store.merge(WriteBatch(dead_letters=[letter, letter]))
+    store.merge(WriteBatch(dead_letters=[replace(letter, error="again")]))
+    assert store.dead_letter(dead_letter_id(letter)) == replace(letter, error="no \ufffd schema ? of this")
+    assert [name for name, each in store.dead_letters() if each.position == 100] == [dead_letter_id(letter)]
 
 
 def test_what_became_of_a_dead_letter(store: DatabaseBulkMeta) -> None:
     letter = replace(LETTER, position=101)
-    name = name_of(letter)
-    store.merge(Work(letters=[letter]))
-    assert store.mark_letter(name, LetterState.WAITING, "once more in vain")
-    again = store.letter(name)
+    name = dead_letter_id(letter)
+    store.merge(WriteBatch(dead_letters=[letter]))
+    assert store.mark_dead_letter(name, DeadLetterState.WAITING, "once more in vain")
+    again = store.dead_letter(name)
     assert again is not None
-    assert (again.attempts, again.words, again.state) == (2, "once more in vain", LetterState.WAITING)
-    assert store.mark_letter(name, LetterState.DROPPED)
-    assert name not in dict(store.letters())
-    assert name in dict(store.letters(LetterState.DROPPED))
-    store.merge(Work(letters=[letter]))  # it comes again after a restart
-    assert name in dict(store.letters(LetterState.DROPPED)), "what a person dropped came back"
-    assert not store.mark_letter("00" * 16, LetterState.DROPPED)
-    assert store.letter("00" * 16) is None
+    assert (again.attempts, again.error, again.state) == (2, "once more in vain", DeadLetterState.WAITING)
+    assert store.mark_dead_letter(name, DeadLetterState.DROPPED)
+    assert name not in dict(store.dead_letters())
+    assert name in dict(store.dead_letters(DeadLetterState.DROPPED))
+    store.merge(WriteBatch(dead_letters=[letter]))  # it comes again after a restart
+    assert name in dict(store.dead_letters(DeadLetterState.DROPPED)), "what a person dropped came back"
+    assert not store.mark_dead_letter("00" * 16, DeadLetterState.DROPPED)
+    assert store.dead_letter("00" * 16) is None
 
 
 def test_the_epoch_grows_with_each_deletion(store: DatabaseBulkMeta) -> None:
     before = store.epoch()
-    store.merge(Work(rows_of(commits(2))))
+    store.merge(WriteBatch(rows_of(commits(2))))
     assert store.epoch() == before
     (deletion,) = [event for event in EXAMPLES if event.kind == "LineageDeleted"]
-    store.merge(Work(rows_of([deletion])))
+    store.merge(WriteBatch(rows_of([deletion])))
     assert store.epoch() == before + 1
 
 
@@ -218,7 +230,7 @@ def test_the_epoch_grows_when_rows_go_from_the_disk(store: DatabaseBulkMeta, eng
     deletion = LineageDeleted(of_run=events[0].run, scope=LineageScope.DATA, before=later).model_copy(
         update={"producer": uuid4(), "sequence": 1, "family_sequence": 1, "time": later}
     )
-    store.merge(Work(rows_of([*events, deletion])))
+    store.merge(WriteBatch(rows_of([*events, deletion])))
     before = store.epoch()
     assert purge(engine).commits >= 2
     assert store.epoch() == before + 1
@@ -230,11 +242,17 @@ def test_all_of_a_transaction_or_nothing(store: DatabaseBulkMeta, engine: Engine
     rows, group = rows_of(commits(3)), f"g-{uuid4()}"
     writer = uuid4()
     letter = replace(LETTER, position=102)
-    rest = Work(letters=[letter], offsets=[Offset(group, PLACE, 1)], instants=[Instant(writer, 1)])
+    rest = WriteBatch(
+        dead_letters=[letter], offsets=[ConsumerOffset(group, PLACE, 1)], instants=[WriterInstant(writer, 1)]
+    )
     with pytest.raises(StoreDataError):
         store.merge(replace(rest, rows=bad(rows)))
     assert not is_stored(engine, rows)
-    assert (store.letter(name_of(letter)), store.offsets(group), list(store.instants(writer))) == (None, {}, [])
+    assert (store.dead_letter(dead_letter_id(letter)), store.offsets(group), list(store.instants(writer))) == (
+        None,
+        {},
+        [],
+    )
     assert store.merge(replace(rest, rows=rows)).rows == len({row.id for row in rows})
     assert is_stored(engine, rows)
     assert store.offsets(group) == {PLACE: 1}
@@ -247,18 +265,18 @@ def test_a_refused_batch_is_bisected_to_the_events(
     monkeypatch.setattr(postgres, "FEW", few)
     events, group = [rows_of([each]) for each in commits(9)], f"g-{uuid4()}"
     wrong = {0, 4, 5, 8}
-    batch = [told(bad(rows) if n in wrong else rows, 200 + 10 * few + n) for n, rows in enumerate(events)]
-    merged = store.merge_events(batch, Work(offsets=[Offset(group, PLACE, 9)]))
+    batch = [event_rows(bad(rows) if n in wrong else rows, 200 + 10 * few + n) for n, rows in enumerate(events)]
+    merged = store.merge_events(batch, WriteBatch(offsets=[ConsumerOffset(group, PLACE, 9)]))
     assert [letter.position for letter in merged.refused] == [200 + 10 * few + n for n in sorted(wrong)]
-    assert all(letter.words for letter in merged.refused)
+    assert all(letter.error for letter in merged.refused)
     assert [is_stored(engine, rows) for rows in events] == [n not in wrong for n in range(9)]
     assert store.offsets(group) == {PLACE: 9}
     for letter in merged.refused:
-        assert store.letter(name_of(letter)) == letter
+        assert store.dead_letter(dead_letter_id(letter)) == letter
 
 
 def test_one_event_that_is_refused_is_a_letter(store: DatabaseBulkMeta) -> None:
-    merged = store.merge_events([told(bad([]), 300)])
+    merged = store.merge_events([event_rows(bad([]), 300)])
     assert [letter.position for letter in merged.refused] == [300]
     assert store.merge_events([]).rows == 0
 
@@ -271,7 +289,7 @@ def test_texts_that_no_database_takes_are_cleaned_beforehand(
     monkeypatch.setattr(postgres, "FEW", few)
     awkward = {"user": "a\0b\ud800c", "operation": "\udfff\0", "application": "x"}
     event = commits(1)[0].model_copy(update=awkward)
-    merged = store.merge_events([told(rows_of([event]), 301)])
+    merged = store.merge_events([event_rows(rows_of([event]), 301)])
     assert merged.refused == ()
 
 
@@ -285,7 +303,7 @@ def test_texts_that_were_not_cleaned_are_refused_one_by_one(
         return  # the others take it
     row = Row(t.TAG, uuid4().bytes, (uuid4().bytes, None, value), groups=(None,))
     good = rows_of(commits(1))
-    merged = store.merge_events([told(good, 302), told([row], 303 + few)])
+    merged = store.merge_events([event_rows(good, 302), event_rows([row], 303 + few)])
     assert [letter.position for letter in merged.refused] == [303 + few]
     assert is_stored(engine, good)
 
@@ -302,7 +320,7 @@ def test_names_of_any_length_are_stored(store: DatabaseBulkMeta) -> None:
     )
     (event,) = commits(1)
     long = event.model_copy(update={"parent_job": job, "job": job, "outputs": outputs, "application": name})
-    merged = store.merge_events([told(rows_of([long]), 304)])
+    merged = store.merge_events([event_rows(rows_of([long]), 304)])
     assert merged.refused == ()
 
 
@@ -310,10 +328,10 @@ def test_a_database_that_is_away_is_no_bad_event(request: pytest.FixtureRequest,
     with store_on("sqlite", request, tmp_path):
         broken = DatabaseBulkMeta(create_engine(f"sqlite:///{tmp_path}/nowhere/store.db"))
         with pytest.raises(StoreAccessError, match="unable to open"):
-            broken.merge_events([told(rows_of(commits(1)), 1), told(rows_of(commits(1)), 2)])
+            broken.merge_events([event_rows(rows_of(commits(1)), 1), event_rows(rows_of(commits(1)), 2)])
         readonly = DatabaseBulkMeta(create_engine(f"sqlite:///file:{tmp_path}/store.db?mode=ro&uri=true"))
         with pytest.raises(StoreRightsError, match="readonly"):
-            readonly.merge_events([told(rows_of(commits(1)), 1), told(rows_of(commits(1)), 2)])
+            readonly.merge_events([event_rows(rows_of(commits(1)), 1), event_rows(rows_of(commits(1)), 2)])
         readonly.close()
 
 
@@ -328,9 +346,9 @@ def test_a_full_disk_is_no_bad_event(request: pytest.FixtureRequest, tmp_path: P
         engine.dispose()
         store, events = DatabaseBulkMeta(engine), [rows_of([each]) for each in commits(200)]
         with pytest.raises(StoreFullError, match="full"):
-            store.merge_events([told(rows, n) for n, rows in enumerate(events)])
+            store.merge_events([event_rows(rows, n) for n, rows in enumerate(events)])
         assert not is_stored(engine, list(chain.from_iterable(events)))
-        assert list(store.letters()) == []
+        assert list(store.dead_letters()) == []
 
 
 def test_what_meets_another_transaction_is_begun_again(engine: Engine) -> None:
@@ -408,16 +426,16 @@ def test_rows_are_locked_in_order_of_their_ids(
     below, middle, above = ids[:100], ids[100], ids[101:]
 
     def tags(time: int) -> list[Row]:
-        rows = [Row(t.TAG, each, (each, None, "x"), (), Span(time, time), (None,)) for each in ids]
+        rows = [Row(t.TAG, each, (each, None, "x"), (), RowTimes(time, time), (None,)) for each in ids]
         Random(time).shuffle(rows)
         return rows
 
     with store_on(name, request, tmp_path) as engine:
         store = DatabaseBulkMeta(engine)
-        store.merge(Work(tags(1)))
+        store.merge(WriteBatch(tags(1)))
         with engine.begin() as holding:
             holding.execute(text("UPDATE tags SET last = 1 WHERE id = :id"), {"id": middle})
-            writer = threading.Thread(target=lambda: store.merge(Work(tags(2))))
+            writer = threading.Thread(target=lambda: store.merge(WriteBatch(tags(2))))
             writer.start()
             held = _held_in(engine, ids, set(below))
         writer.join()
@@ -427,12 +445,13 @@ def test_rows_are_locked_in_order_of_their_ids(
 
 def _held_in(engine: Engine, ids: list[bytes], awaited: set[bytes]) -> set[bytes]:
     """Those that others have locked, once the awaited are among them."""
-    deadline, held = time.monotonic() + 60, set[bytes]()
-    while time.monotonic() < deadline and not awaited <= held:
+    for _ in attempts("rows that others lock"):
         with engine.connect() as connection:
             free = connection.execute(text("SELECT id FROM tags FOR UPDATE SKIP LOCKED")).scalars().all()
             connection.rollback()
         held = set(ids) - {bytes(each) for each in free}
+        if awaited <= held:
+            break
     return held
 
 
@@ -446,9 +465,9 @@ def test_a_row_longer_than_a_packet_is_refused_and_no_other(request: pytest.Fixt
         try:
             long = Row(t.TAG, uuid4().bytes, (uuid4().bytes, None, "x" * 70_000), groups=(None,))
             good = rows_of(commits(300))
-            merged = DatabaseBulkMeta(engine).merge_events([told(good, 1), told([long], 2)])
+            merged = DatabaseBulkMeta(engine).merge_events([event_rows(good, 1), event_rows([long], 2)])
             assert [letter.position for letter in merged.refused] == [2]
-            assert "SET GLOBAL max_allowed_packet" in merged.refused[0].words
+            assert "SET GLOBAL max_allowed_packet" in merged.refused[0].error
             assert is_stored(engine, good)
         finally:
             with engine.begin() as connection:
@@ -466,12 +485,12 @@ def test_a_role_without_temporary_tables_stores_all_the_same(request: pytest.Fix
             connection.exec_driver_sql(f"REVOKE TEMPORARY ON DATABASE {database} FROM PUBLIC")
             connection.exec_driver_sql("GRANT ALL ON ALL TABLES IN SCHEMA public TO without_temp")
         limited = create_engine(engine.url.set(username="without_temp", password="x"))
-        DatabaseBulkMeta(limited).merge(Work(rows_of(events)))
+        DatabaseBulkMeta(limited).merge(WriteBatch(rows_of(events)))
         limited.dispose()
         memory = Memory()
         memory.merge(rows_of(events))
         with engine.begin() as connection:
-            assert digest_of(connection) == memory.digest()
+            assert store_digest(connection) == memory.digest()
             connection.exec_driver_sql("DROP OWNED BY without_temp")
             connection.exec_driver_sql("DROP ROLE without_temp")
 
@@ -482,4 +501,4 @@ def test_a_store_that_is_not_there_is_no_bad_event(request: pytest.FixtureReques
         METADATA.drop_all(engine)
         store = DatabaseBulkMeta(engine)
         with pytest.raises(StoreSchemaError, match="does not exist"):
-            store.merge_events([told(rows_of(commits(1)), 1), told(rows_of(commits(1)), 2)])
+            store.merge_events([event_rows(rows_of(commits(1)), 1), event_rows(rows_of(commits(1)), 2)])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [
+    pytest.mark.sample(3),
     pytest.mark.slow,
     pytest.mark.spark,
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`
@@ -38,6 +39,34 @@ public class WritingThread extends Thread {
     }
     public void run() { for (int i = 0; i < times; i++) session.sql(statement); }
     public void await_end() throws InterruptedException { join(); }
+}
+"""
+UNKNOWN_INTERFACE = """
+package headwatertest;
+
+public class UnknownInterface implements java.lang.reflect.InvocationHandler {
+    public interface Newer extends java.util.Comparator {
+        boolean flag();
+        char letter();
+        long wide();
+        double rate();
+        void nothing();
+        String text();
+        scala.Option option();
+    }
+    public Object invoke(Object proxy, java.lang.reflect.Method method, Object[] arguments) throws Throwable {
+        return headwater.capture.ProxyDefaults.answer(proxy, method, arguments);
+    }
+    public String answers() {
+        Object made = java.lang.reflect.Proxy.newProxyInstance(
+            getClass().getClassLoader(), new Class[] {Newer.class}, this);
+        Newer asked = (Newer) made;
+        asked.nothing();
+        boolean isItself = asked.equals(made) && !asked.equals(this) && asked.hashCode() == made.hashCode();
+        boolean isStandard = asked.reversed() instanceof java.util.Comparator;
+        return asked.flag() + " " + (int) asked.letter() + " " + asked.wide() + " " + asked.rate() + " " + asked.text()
+            + " " + asked.option() + " " + asked.compare("a", "b") + " " + isStandard + " " + isItself;
+    }
 }
 """
 THREADS = 8
@@ -87,9 +116,14 @@ def test_python_that_holds_its_lock_for_seconds(spark: SparkSession) -> None:
         for _ in range(4):
             hold(500_000)
         job.await_end()
-        assert capture.drain(30)
+        assert capture.drain(60)
         assert len(of(Committed, bus.events)) == 20
         assert of(Gap, bus.events) == []
+
+
+def test_what_a_proxy_is_asked_that_it_does_not_know(spark: SparkSession) -> None:
+    """A newer library may ask for anything after a user's commit; null for a boolean or a number would fail there."""
+    assert compiled(spark, UNKNOWN_INTERFACE).answers() == "false 0 0 0.0 null None 0 true true"
 
 
 def test_a_listener_of_somebody_elses_that_hangs(spark: SparkSession) -> None:
@@ -99,15 +133,13 @@ def test_a_listener_of_somebody_elses_that_hangs(spark: SparkSession) -> None:
     try:
         with attached(spark) as (capture, bus):
             spark.sql("INSERT OVERWRITE b SELECT * FROM a")
-            started = time.monotonic()
-            assert capture.drain(30)
-            assert time.monotonic() - started < 5
+            assert capture.drain(60), "who waits for the one that hangs says no in the end"
             assert len(of(Committed, bus.events)) == 1
             started = time.monotonic()
     finally:
         open_gate(hanging)
         context._jsc.sc().removeSparkListener(hanging)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 9, "it waits ten seconds at most for what doesn't end"
 
 
 def test_draining_a_driver_that_is_never_idle(spark: SparkSession) -> None:
@@ -124,7 +156,7 @@ def test_draining_a_driver_that_is_never_idle(spark: SparkSession) -> None:
         try:
             for n in range(3):
                 spark.sql("INSERT OVERWRITE b SELECT * FROM a")
-                assert capture.drain(20)
+                assert capture.drain(60)
                 assert len(of(Committed, bus.events)) == n + 1
         finally:
             stop.set()

@@ -14,7 +14,8 @@ import pytest
 from headwater.events import Closed, Committed
 from headwater.listeners import install, uninstall
 from headwater.testing.memory import MemoryListener
-from tests.faults.capture_kit import another_context, driver, java_threads, make_tables, until
+from tests.faults.capture_kit import another_context, driver, java_threads, make_tables
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,19 +49,20 @@ def spark(java_home: Path, tmp_path: Path) -> Generator[SparkSession, None, None
     uninstall()
 
 
+@pytest.mark.long
 def test_contexts_one_after_the_other(spark: SparkSession, tmp_path: Path) -> None:
     taps: list[Any] = []
     for number in range(3):
         installed: Any = install(spark)
         spark.sql("INSERT OVERWRITE b SELECT * FROM a")
-        assert installed.flush(30)
+        assert installed.flush(60)
         context: Any = spark.sparkContext
         registered = _listeners(context)
         assert len(registered) == 1
         taps.append(context._jvm.java.lang.ref.WeakReference(registered.pop()))
         stopping = threading.Thread(target=spark.stop)  # from another thread than the one that made it
         stopping.start()
-        stopping.join(30)
+        stopping.join(60)
         assert not stopping.is_alive()
         assert [type(each) for each in Kept.made[number].events[-1:]] == [Closed]
         assert len([each for each in Kept.made[number].events if isinstance(each, Committed)]) == 1

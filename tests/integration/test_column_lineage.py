@@ -12,7 +12,7 @@ import pytest
 from headwater.listeners.capture.plan.columns import lineage_of
 from headwater.listeners.capture.plan.tree import Plan
 from tests.integration.column_frames import FRAMES, Frame
-from tests.integration.column_notation import edges, table_of, told
+from tests.integration.column_notation import edges, edges_of, table_of
 from tests.integration.column_queries import QUERIES, TABLES
 from tests.integration.plan_reader import PlanReader
 from tests.integration.spark_session import spark_session
@@ -43,14 +43,14 @@ def reader(spark: SparkSession) -> PlanReader:
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_has_the_edges_that_it_should(reader: PlanReader, query: str) -> None:
     plan = Plan.parse(reader.sql(query))
-    assert told(plan) == edges(QUERIES[query])
+    assert edges_of(plan) == edges(QUERIES[query])
 
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_what_only_dataframes_have(spark: SparkSession, reader: PlanReader, name: str) -> None:
     frame: Frame = FRAMES[name]
     plan = Plan.parse(reader.of(frame.make(spark)))
-    assert told(plan) == edges(frame.edges)
+    assert edges_of(plan) == edges(frame.edges)
 
 
 TWICE = (
@@ -117,7 +117,9 @@ def test_leaves_are_what_is_read(reader: PlanReader, query: str, tables: list[st
 def test_a_cached_table_is_seen_through(spark: SparkSession, reader: PlanReader) -> None:
     cached = spark.sql("select id, upper(name) as n from customers").cache()
     try:
-        assert told(Plan.parse(reader.of(cached.filter("n > 'x'")))) == edges("id = c.id; n <- c.name; ~FILTER c.name")
+        assert edges_of(Plan.parse(reader.of(cached.filter("n > 'x'")))) == edges(
+            "id = c.id; n <- c.name; ~FILTER c.name"
+        )
     finally:
         cached.unpersist()
 
@@ -128,4 +130,4 @@ def test_what_a_write_stores_is_followed_through_its_casts(reader: PlanReader) -
     )
     plan = Plan.parse(reader.sql("insert into stored select qty, score, sku, dims from items, customers"))
     expected = "a = i.qty; b <- c.score; c = i.sku; d <- i.dims.w, i.dims.h, i.dims.box.d"
-    assert told(plan, plan.top.plan_of("query")) == edges(expected)
+    assert edges_of(plan, plan.top.plan_of("query")) == edges(expected)

@@ -23,14 +23,13 @@ from sqlalchemy import event as on
 from sqlalchemy import text
 
 from headwater.consumers.sources.kafka import KafkaSource
-from headwater.consumers.writer.coordinated import Coordinator, Limits
+from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits
 from headwater.events import Committed, JobStarted
 from headwater.events.avro import Codec
-from headwater.lineage.bulk import Instant, Merged, Reason, State, Work, bump_epoch
-from headwater.lineage.sql import digest_of
-from headwater.lineage.sql.troubles import StoreUnreachableError
+from headwater.lineage.bulk import DeadLetterReason, InstantState, MergeResult, WriteBatch, WriterInstant, bump_epoch
+from headwater.lineage.sql import METADATA, store_digest
+from headwater.lineage.sql.errors import StoreUnreachableError
 from headwater.lineage.store import Store, open_store
-from headwater.lineage.store.tables import METADATA
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
 from tests.benchmarks.mixture import events
@@ -45,22 +44,22 @@ from tests.integration.coordinated_kit import (
     digest_by_law,
     lane,
     taken,
-    until,
     written,
 )
 from tests.integration.stores import database_on
 from tests.integration.test_writer import commits
+from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.database]
+pytestmark = [pytest.mark.slow, pytest.mark.database, pytest.mark.sample(8)]
 
 CODEC = Codec()
 MIXED = [*events(1_200), *EXAMPLES]
 RECORDS = taken([CODEC.encode(each) for each in MIXED])
-BY_LAW = digest_by_law([(event, record.appended) for event, record in zip(MIXED, RECORDS, strict=True)])
-SMALL = Limits(buckets=3, interval=0.01, bucket_rows=50, slice_bytes=20_000)
+BY_LAW = digest_by_law([(event, record.append_time) for event, record in zip(MIXED, RECORDS, strict=True)])
+SMALL = CoordinatorLimits(buckets=3, interval=0.01, bucket_rows=50, slice_bytes=20_000)
 FEW = commits(300)
 FEW_RECORDS = taken([CODEC.encode(each) for each in FEW])
-FEW_BY_LAW = digest_by_law([(event, record.appended) for event, record in zip(FEW, FEW_RECORDS, strict=True)])
+FEW_BY_LAW = digest_by_law([(event, record.append_time) for event, record in zip(FEW, FEW_RECORDS, strict=True)])
 
 
 class Killed(BaseException):
@@ -90,7 +89,7 @@ def store(opened: Store) -> Iterator[Store]:
 
 def digest_in(store: Store) -> str:
     with store.engine.connect() as connection:
-        return digest_of(connection)
+        return store_digest(connection)
 
 
 def ahead_of_rows(store: Store, offsets: dict[Any, int]) -> set[int]:
@@ -109,44 +108,44 @@ def ahead_of_rows(store: Store, offsets: dict[Any, int]) -> set[int]:
 
 
 class TestRows:
-    @pytest.mark.parametrize("limits", [Limits(), SMALL], ids=["as it comes", "small"])
-    def test_they_are_those_of_the_law(self, store: Store, limits: Limits) -> None:
+    @pytest.mark.parametrize("limits", [CoordinatorLimits(), SMALL], ids=["as it comes", "small"])
+    def test_they_are_those_of_the_law(self, store: Store, limits: CoordinatorLimits) -> None:
         source = Scripted(RECORDS, store)
         running = written(coordinator(source, store, limits))
         assert digest_in(store) == BY_LAW
-        assert running.vitals.events == len(MIXED)
+        assert running.metrics.events == len(MIXED)
         assert store.bulk.offsets(GROUP) == source.done_up_to
-        assert all(each.state is State.COMPLETED for each in store.bulk.instants(running.timeline.writer))
+        assert all(each.state is InstantState.COMPLETED for each in store.bulk.instants(running.timeline.writer))
 
     def test_what_is_no_event_is_a_letter_in_the_transaction_of_the_offsets(self, store: Store) -> None:
-        seen: list[Work] = []
+        seen: list[WriteBatch] = []
         bad = [b"", b"no event", FEW_RECORDS[5].data[:-2]]
         data = [each.data for each in FEW_RECORDS]
         source = Scripted(taken([*data[:10], *bad, *data[10:]]), store)
         own = lane(Watched(store, before=seen.append))
         running = written(coordinator(source, store, SMALL, own=own))
-        letters = [letter for _, letter in store.bulk.letters()]
+        letters = [letter for _, letter in store.bulk.dead_letters()]
         assert sorted(letter.data for letter in letters) == sorted(bad)
-        assert {letter.reason for letter in letters} == {Reason.UNDECODABLE}
-        assert running.vitals.letters_by == {"UNDECODABLE": 3}
-        assert all(work.offsets for work in seen if work.letters)
+        assert {letter.reason for letter in letters} == {DeadLetterReason.UNDECODABLE}
+        assert running.metrics.dead_letters_by == {"UNDECODABLE": 3}
+        assert all(work.offsets for work in seen if work.dead_letters)
 
     def test_transactions_that_met_another_one_are_counted(self, store: Store) -> None:
         class Met(Watched):
-            def merge(self, work: Work) -> Merged:
+            def merge(self, work: WriteBatch) -> MergeResult:
                 return replace(super().merge(work), retries=1)
 
         lanes = [lane(Met(store)) for _ in range(2)]
         running = written(coordinator(Scripted(FEW_RECORDS, store), store, SMALL, lanes))
-        assert running.vitals.retries >= 2, "each of the two has flushed something"
+        assert running.metrics.retries >= 2, "each of the two has flushed something"
 
     def test_what_the_database_refuses_is_found_event_by_event(self, store: Store) -> None:
         with refusing(store, "commits", "barrier NOT IN (13, 200)"):
             running = written(coordinator(Scripted(FEW_RECORDS, store), store, SMALL))
-        letters = [letter for _, letter in store.bulk.letters()]
-        assert [letter.reason for letter in letters] == [Reason.REFUSED] * 2
+        letters = [letter for _, letter in store.bulk.dead_letters()]
+        assert [letter.reason for letter in letters] == [DeadLetterReason.REFUSED] * 2
         assert sorted(letter.data for letter in letters) == sorted(FEW_RECORDS[n - 1].data for n in (13, 200))
-        assert running.vitals.letters == 2
+        assert running.metrics.dead_letters == 2
         with store.engine.connect() as connection:
             there = set(connection.execute(text("SELECT barrier FROM commits")).scalars())
         assert there == {n for n in range(1, 301) if n not in {13, 200}}
@@ -159,17 +158,17 @@ def test_on_mariadb_they_are_the_same(request: pytest.FixtureRequest, tmp_path: 
         open_store(url.render_as_string(hide_password=False)) as store,
     ):
         running = written(coordinator(Scripted(FEW_RECORDS, store, at_once=20), store, SMALL))
-        assert running.vitals.events == len(FEW)
+        assert running.metrics.events == len(FEW)
         assert digest_in(store) == FEW_BY_LAW
         assert sum(store.bulk.offsets(GROUP).values()) == len(FEW)
 
 
 class TestInstants:
     def test_one_is_requested_before_anything_of_it_is_flushed(self, store: Store) -> None:
-        found: list[tuple[set[State], dict[Any, int]]] = []
+        found: list[tuple[set[InstantState], dict[Any, int]]] = []
         running: Coordinator
 
-        def look(_: Work) -> None:
+        def look(_: WriteBatch) -> None:
             newest = list(store.bulk.instants(running.timeline.writer))[:1]
             found.append(({each.state for each in newest}, dict(store.bulk.offsets(GROUP))))
 
@@ -178,25 +177,25 @@ class TestInstants:
         running = coordinator(source, store, SMALL, lanes)
         written(running)
         assert len(found) > 10
-        assert not [states for states, _ in found if states not in ({State.REQUESTED}, {State.INFLIGHT})]
+        assert not [states for states, _ in found if states not in ({InstantState.REQUESTED}, {InstantState.INFLIGHT})]
 
     def test_offsets_follow_rows_and_go_forward_instant_by_instant(self, store: Store) -> None:
-        works: list[Work] = []
+        works: list[WriteBatch] = []
         missing: set[int] = set()
 
-        def look(work: Work) -> None:
+        def look(work: WriteBatch) -> None:
             works.append(work)
             missing.update(ahead_of_rows(store, {each.partition: each.next for each in work.offsets}))
 
         source = Scripted(FEW_RECORDS, store, at_once=20, most_ahead=20)
         running = written(coordinator(source, store, SMALL, own=lane(Watched(store, before=look))))
-        told = [work for work in works if work.offsets]
-        assert len(told) > 3
+        with_offsets = [work for work in works if work.offsets]
+        assert len(with_offsets) > 3
         assert not missing
-        assert all([each.state for each in work.instants] == [State.COMPLETED] for work in told)
-        numbers = [each.number for work in told for each in work.instants]
-        assert numbers == list(range(1, len(told) + 1)), "in order"
-        assert running.vitals.batches == len(told)
+        assert all([each.state for each in work.instants] == [InstantState.COMPLETED] for work in with_offsets)
+        numbers = [each.number for work in with_offsets for each in work.instants]
+        assert numbers == list(range(1, len(with_offsets) + 1)), "in order"
+        assert running.metrics.batches == len(with_offsets)
 
     def test_while_a_bucket_stalls_the_others_go_on_and_the_instant_spans_intervals(self, store: Store) -> None:
         gate = Gate()
@@ -210,13 +209,13 @@ class TestInstants:
             with store.engine.connect() as connection:
                 assert connection.execute(text("SELECT count(*) FROM commits")).scalar_one() > 50
             assert {each.state for each in store.bulk.instants(running.timeline.writer)} == {
-                State.REQUESTED,
-                State.INFLIGHT,
+                InstantState.REQUESTED,
+                InstantState.INFLIGHT,
             }
             gate.open()
             thread.join(60)
         assert digest_in(store) == FEW_BY_LAW
-        assert running.vitals.batches == 2, "the second one gathered all that came meanwhile"
+        assert running.metrics.batches == 2, "the second one gathered all that came meanwhile"
 
     def test_what_a_writer_left_is_told_and_marked_and_nothing_is_taken_back(
         self, store: Store, caplog: pytest.LogCaptureFixture
@@ -225,23 +224,23 @@ class TestInstants:
         killed = coordinator(source, store, SMALL, own=lane(Watched(store, dies_at(9))))
         with pytest.raises(Killed):
             written(killed)
-        left, *others = list(store.bulk.unfinished())
+        left, *others = list(store.bulk.unfinished_instants())
         assert len(others) <= 1, "one that waits for its buckets, and one that gathers"
         assert {each.writer for each in (left, *others)} == {killed.timeline.writer}
         assert json.loads(left.detail or "")["group"] == GROUP
         with caplog.at_level(logging.WARNING):
             written(coordinator(Scripted(FEW_RECORDS, store), store, SMALL))
         assert f"before its instant {left.number} was completed" in caplog.text
-        assert next(store.bulk.instants(left.writer)).state is State.GIVEN_UP
-        assert not list(store.bulk.unfinished())
+        assert next(store.bulk.instants(left.writer)).state is InstantState.GIVEN_UP
+        assert not list(store.bulk.unfinished_instants())
         assert digest_in(store) == FEW_BY_LAW
 
     def test_a_writer_that_lives_is_not_marked(self, store: Store) -> None:
         detail = json.dumps({"group": GROUP, "host": "elsewhere", "process": 1, "at": 9e9})
-        other = Instant(UUID(int=5), 3, State.INFLIGHT, detail)
-        store.bulk.merge(Work(instants=[other]))
+        other = WriterInstant(UUID(int=5), 3, InstantState.INFLIGHT, detail)
+        store.bulk.merge(WriteBatch(instants=[other]))
         written(coordinator(Scripted(FEW_RECORDS[:5], store), store))
-        assert list(store.bulk.unfinished()) == [other]
+        assert list(store.bulk.unfinished_instants()) == [other]
 
     def test_where_something_went_from_the_disk_meanwhile_all_of_the_instant_is_written_again(
         self, store: Store
@@ -260,7 +259,7 @@ class PurgedMeanwhile(Watched):
         super().__init__(store)
         self.gone: list[int] = []
 
-    def merge(self, work: Work) -> Merged:
+    def merge(self, work: WriteBatch) -> MergeResult:
         if work.offsets and not self.gone:
             with self.engine.begin() as connection:
                 bump_epoch(connection)
@@ -272,30 +271,30 @@ class TestIndex:
     def test_what_another_process_took_away_is_written_when_it_is_told_again(self, store: Store) -> None:
         """Datasets and shapes are known by then, and are left out as long as the store is as it was."""
         source = Scripted(FEW_RECORDS, store, at_once=1_000)
-        running = coordinator(source, store, Limits(), until_end=False)
+        running = coordinator(source, store, CoordinatorLimits(), until_end=False)
         again = [each._replace(offset=each.offset + 1_000) for each in FEW_RECORDS]
         with begun(running):
             until(lambda: sum(source.done_up_to.values()) == len(FEW_RECORDS))
             source.more(again)
-            until(lambda: running.vitals.events == 2 * len(FEW_RECORDS))
+            until(lambda: running.metrics.events == 2 * len(FEW_RECORDS))
             hits = running.index.hits
             with store.engine.begin() as connection:
                 bump_epoch(connection)
                 gone = connection.execute(text("DELETE FROM datasets")).rowcount
             source.more([each._replace(offset=each.offset + 1_000) for each in again])
-            until(lambda: running.vitals.events == 3 * len(FEW_RECORDS))
+            until(lambda: running.metrics.events == 3 * len(FEW_RECORDS))
         assert gone == 40
         assert hits > 30, "nothing was left out"
         assert digest_in(store) == FEW_BY_LAW
 
     def test_what_goes_while_an_instant_leaves_it_out_is_written_after_all(self, store: Store) -> None:
         source, own = Scripted(FEW_RECORDS, store, at_once=1_000), DatasetsGoMeanwhile(store)
-        running = coordinator(source, store, Limits(), until_end=False, own=lane(own))
+        running = coordinator(source, store, CoordinatorLimits(), until_end=False, own=lane(own))
         with begun(running):
             until(lambda: sum(source.done_up_to.values()) == len(FEW_RECORDS))
             own.is_armed = True
             source.more([each._replace(offset=each.offset + 1_000) for each in FEW_RECORDS])
-            until(lambda: running.vitals.events == 2 * len(FEW_RECORDS))
+            until(lambda: running.metrics.events == 2 * len(FEW_RECORDS))
         assert own.gone == 40
         assert digest_in(store) == FEW_BY_LAW
 
@@ -306,7 +305,7 @@ class DatasetsGoMeanwhile(Watched):
     is_armed = False
     gone = 0
 
-    def merge(self, work: Work) -> Merged:
+    def merge(self, work: WriteBatch) -> MergeResult:
         if work.offsets and self.is_armed:
             self.is_armed = False
             with self.engine.begin() as connection:
@@ -315,18 +314,18 @@ class DatasetsGoMeanwhile(Watched):
         return super().merge(work)
 
 
-def dies_at(count: int) -> Callable[[Work], None]:
+def dies_at(count: int) -> Callable[[WriteBatch], None]:
     """With the transaction of this number."""
     numbers = iter(range(1, count))
 
-    def die(_: Work) -> None:
+    def die(_: WriteBatch) -> None:
         if next(numbers, None) is None:
             raise Killed
 
     return die
 
 
-def unreachable(_: Work) -> None:
+def unreachable(_: WriteBatch) -> None:
     raise StoreUnreachableError("nobody answers")
 
 
@@ -381,13 +380,13 @@ class TestFaults:
     def test_a_flush_that_nobody_answers_is_broken_off_and_repeated(
         self, store: Store, caplog: pytest.LogCaptureFixture
     ) -> None:
-        limits = Limits(buckets=2, flush_seconds=0.3)
+        limits = CoordinatorLimits(buckets=2, flush_seconds=2)
         with store.engine.connect() as holder:
             holder.execute(text("LOCK TABLE commits IN EXCLUSIVE MODE"))
             running = coordinator(Scripted(FEW_RECORDS, store), store, limits)
             with begun(running) as thread:
-                until(lambda: running.vitals.waiting_for is not None)
-                assert "is broken off" in caplog.text
+                until(lambda: running.metrics.waiting_for is not None)
+                assert "the call is aborted and repeated" in caplog.text
                 assert store.bulk.offsets(GROUP) == {}
                 holder.rollback()
                 thread.join(60)
@@ -397,7 +396,7 @@ class TestFaults:
         source = Scripted(FEW_RECORDS, store, at_once=20)
         running = coordinator(source, store, SMALL, until_end=False)
         with begun(running) as thread:
-            until(lambda: running.vitals.events >= 100)
+            until(lambda: running.metrics.events >= 100)
             running.stop()
             thread.join(60)
         assert store.bulk.offsets(GROUP) == source.done_up_to
@@ -406,7 +405,7 @@ class TestFaults:
     def test_one_that_has_no_room_when_it_is_told_to_stop_finishes_too(self, store: Store) -> None:
         gate, source = Gate(), Scripted(FEW_RECORDS, store, at_once=20)
         lanes = [lane(Watched(store, before=gate)) for _ in range(2)]
-        running = coordinator(source, store, Limits(buffer_bytes=1_000), lanes, until_end=False)
+        running = coordinator(source, store, CoordinatorLimits(buffer_bytes=1_000), lanes, until_end=False)
         with begun(running) as thread:
             until(lambda: source.rests > 0)
             running.stop()
@@ -419,9 +418,9 @@ class TestFaults:
         lanes = [lane(Watched(store, before=unreachable))]
         running = coordinator(Scripted(FEW_RECORDS, store), store, SMALL, lanes, until_end=False)
         with begun(running) as thread:
-            until(lambda: running.vitals.waiting_for is not None)
-            assert running.vitals.waits_by == {"the store": 1}
-            assert not running.vitals.is_ready
+            until(lambda: running.metrics.waiting_for is not None)
+            assert running.metrics.waits_by == {"the store": 1}
+            assert not running.metrics.is_ready
             running.stop()
             thread.join(60)
         assert store.bulk.offsets(GROUP) == {}
@@ -438,7 +437,7 @@ class TestMemory:
             for n in range(1, 121)
         ]
         records = taken([CODEC.encode(each) for each in huge])
-        limits = Limits(buckets=2, buffer_bytes=16 << 20)
+        limits = CoordinatorLimits(buckets=2, buffer_bytes=16 << 20)
         gate, source = Gate(), Scripted(records, store, at_once=10)
         tracemalloc.start()
         try:
@@ -480,7 +479,7 @@ class TestKafka:
             with started(kafka, topic, url, *flags) as other:
                 while sending.is_alive() or killed < 2:
                     with started(kafka, topic, url, *flags) as process:
-                        writer.TestKafka.wait_for_rows(store, process)
+                        writer.TestKafka.wait_for_rows(store, process, len(data))
                         process.kill()
                         assert process.wait() == -signal.SIGKILL
                         killed += 1
@@ -489,10 +488,12 @@ class TestKafka:
         finally:
             sending.join()
         with started(kafka, topic, url, *flags, "--until-end") as process:
-            assert process.wait(60) == 0
+            assert process.wait(120) == 0
         assert digest_in(store) == writer.digest_by_law(writer.on_topic(kafka, topic))
         assert sum(store.bulk.offsets("g").values()) == 4_000
-        assert not any(each.state is State.INFLIGHT for each in store.bulk.unfinished() if is_of(each, process.pid))
+        assert not any(
+            each.state is InstantState.INFLIGHT for each in store.bulk.unfinished_instants() if is_of(each, process.pid)
+        )
 
     @staticmethod
     def check_offsets(store: Store) -> None:
@@ -505,13 +506,14 @@ class TestKafka:
                     first = partition.number or 3
                     assert there.issuperset(range(first, first + 3 * at, 3))
 
+    @pytest.mark.long
     def test_who_has_no_room_stays_in_its_group(self, kafka: KafkaServer, topic: str, store: Store) -> None:
         """For longer than a member may go without polling."""
         writer.produced(kafka, topic, [CODEC.encode(event) for event in FEW])
         settings = {name: str(value) for name, value in kafka.client_config().items()}
         settings |= {"max.poll.interval.ms": "6000", "session.timeout.ms": "6000", "heartbeat.interval.ms": "500"}
         source = KafkaSource(settings, topic, GROUP, lambda cluster: store.bulk.offsets(GROUP, cluster))
-        gate, limits = Gate(), Limits(buckets=2, buffer_bytes=1_000)
+        gate, limits = Gate(), CoordinatorLimits(buckets=2, buffer_bytes=1_000)
         closed_at = time.monotonic()
         lanes = [lane(Watched(store, before=gate)) for _ in range(2)]
         running = coordinator(source, store, limits, lanes, most=20)
@@ -520,8 +522,8 @@ class TestKafka:
             while time.monotonic() < closed_at + 10:
                 assert members(kafka) == 1
                 time.sleep(0.2)
-            until(lambda: running.vitals.partitions == 3)
-            assert running.vitals.rebalances > 0
+            until(lambda: running.metrics.partitions == 3)
+            assert running.metrics.rebalances > 0
             writer.produced(kafka, topic, [CODEC.encode(event) for event in commits(330)[300:]])
             gate.open()
             thread.join(60)
@@ -547,5 +549,5 @@ def members(kafka: KafkaServer) -> int:
     return len(client.describe_consumer_groups([GROUP])[GROUP].result().members)
 
 
-def is_of(instant: Instant, process: int) -> bool:
+def is_of(instant: WriterInstant, process: int) -> bool:
     return bool(json.loads(instant.detail or "{}").get("process") == process)

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from headwater.cli.demo.story import ACTS
+from headwater.cli.demo.scenario import STEPS
 from tests.unit.lineage.html_page import Read
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.spark, pytest.mark.timeout(500)]
 
 SECONDS = 450
 ORDERS, PRODUCTS, DETAILS = "lake.ods.orders", "lake.ods.products", "lake.dwd.order_details"
@@ -325,9 +325,9 @@ def test_the_commands_can_be_copied(demo: Demo, tmp_path: Path) -> None:
 
 def test_the_terminal_says_the_same(demo: Demo) -> None:
     assert "\x1b" not in demo.out
-    for act in ACTS:
-        assert act.what in demo.out
-        assert act.why in demo.out
+    for step in STEPS:
+        assert step.what in demo.out
+        assert step.why in demo.out
     (first, one), (then, two), _ = batches(demo)
     (product,), (top10,) = demo.snapshots(PRODUCTS), demo.snapshots(TOP10)
     tree = [re.sub(r", 2\S+ \S+Z$", "", each) for each in demo.told("through the whole chain")]

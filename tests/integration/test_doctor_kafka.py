@@ -28,9 +28,10 @@ from headwater.local.kafka import kafka_libraries
 from headwater.publishers.kafka import network
 from tests.faults.kafka_secured import new_authority
 from tests.integration.doctor_brokers import SecuredBroker, secured_broker
+from tests.ports import refusing_port
 
-pytestmark = pytest.mark.kafka
-SECONDS = 30.0
+pytestmark = [pytest.mark.kafka, pytest.mark.sample(5)]
+SECONDS = 60.0
 SECRET = "planted-5ecret"
 
 Found = dict[str, Any]
@@ -40,7 +41,7 @@ Examine = Callable[..., tuple[int, list[Found]]]
 @pytest.fixture
 def examine(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Examine:
     """The exit code, and what was found of the kafka listener; `producer` is librdkafka's settings."""
-    monkeypatch.setattr(doctor, "look_at_installation", lambda _: iter(()))
+    monkeypatch.setattr(doctor, "check_installation", lambda _: iter(()))
 
     def run(address: str, producer: dict[str, str] | None = None, **keys: str) -> tuple[int, list[Found]]:
         conf = {
@@ -55,8 +56,8 @@ def examine(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
         code = main(["--output", "json", "doctor", *given])
         captured = capsys.readouterr()
         assert SECRET not in captured.out + captured.err
-        lines = [json.loads(line) for line in captured.out.splitlines()]
-        return code, [line["finding"] for line in lines if line["title"] == "listener kafka"]
+        found = json.loads(captured.out)["findings"]
+        return code, [each for each in found if each["chapter"] == "listener kafka"]
 
     return run
 
@@ -74,7 +75,7 @@ def topic(kafka: Service) -> str:
 
 
 def not_fine(findings: list[Found]) -> list[tuple[str, str]]:
-    return [(each["step"], each["state"]) for each in findings if each["state"] != "fine"]
+    return [(each["step"], each["status"]) for each in findings if each["status"] != "ok"]
 
 
 def of(findings: list[Found], step: str) -> Found:
@@ -119,51 +120,50 @@ def run_command(command: str) -> None:
 def test_an_open_broker_and_a_topic_that_is_made(kafka: Service, topic: str, examine: Examine) -> None:
     code, findings = examine(kafka.address, topic=topic)
     assert code == Exit.DONE
-    assert not_fine(findings) == [("settings", "doubtful")], "of one broker there is one replica"
-    assert "one replica" in of(findings, "settings")["words"]
+    assert not_fine(findings) == [("settings", "warning")], "of one broker there is one replica"
+    assert "one replica" in of(findings, "settings")["message"]
     assert [each["step"] for each in findings] == [
         *("factory", "addresses", "connection", "cluster", "topic", "settings", "writing", "reading", "clocks")
     ]
-    assert "wasn't there, and is made now" in of(findings, "topic")["words"]
+    assert "wasn't there, and is made now" in of(findings, "topic")["message"]
     code, findings = examine(kafka.address, topic=topic)
-    assert of(findings, "topic")["words"] == f"{topic} is there, with 6 partitions"
-    told = [value for kind, value in contents(kafka.address, topic) if kind != "SchemaMessage"]
-    events = [Codec().decode(value) for value in told]
+    assert of(findings, "topic")["message"] == f"{topic} is there, with 6 partitions"
+    answer = [value for kind, value in contents(kafka.address, topic)]
+    events = [Codec().decode(value) for value in answer]
     assert [type(each) for each in events] == [Closed, Closed], "one each time"
     assert len({each.producer for each in events if isinstance(each, Closed)}) == 2
 
 
 def test_nobody_there(examine: Examine) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    code, findings = examine(f"127.0.0.1:{port}")
+    with refusing_port() as port:
+        code, findings = examine(f"127.0.0.1:{port}")
     assert code == Exit.FAILED
-    assert not_fine(findings) == [("connection", "wrong")]
-    assert of(findings, "connection")["words"] == f"127.0.0.1:{port} takes no connection (Connection refused)"
+    assert not_fine(findings) == [("connection", "error")]
+    assert of(findings, "connection")["message"] == f"127.0.0.1:{port} takes no connection (Connection refused)"
 
 
 def test_a_name_that_nobody_knows_and_another_server_that_is_there(kafka: Service, examine: Examine) -> None:
     code, findings = examine("nobody.invalid:9092")
-    assert (code, not_fine(findings)) == (Exit.FAILED, [("addresses", "wrong")])
-    assert "nobody.invalid isn't known here" in of(findings, "addresses")["words"]
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("addresses", "error")])
+    assert "nobody.invalid isn't known here" in of(findings, "addresses")["message"]
     code, findings = examine(f"nobody.invalid:9092,{kafka.address}", topic="headwater.events")
-    assert ("addresses", "doubtful") in not_fine(findings)
+    assert ("addresses", "warning") in not_fine(findings)
     assert code == Exit.DONE
 
 
 def test_another_cluster(kafka: Service, examine: Examine) -> None:
     code, findings = examine(kafka.address, cluster_id="AnotherOneEntirely0000")
-    assert (code, not_fine(findings)) == (Exit.FAILED, [("cluster", "wrong")])
-    assert "cluster.id names AnotherOneEntirely0000" in of(findings, "cluster")["words"]
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("cluster", "error")])
+    assert "cluster.id names AnotherOneEntirely0000" in of(findings, "cluster")["message"]
 
 
 def test_a_topic_that_is_missing_and_not_to_be_made(kafka: Service, topic: str, examine: Examine) -> None:
     code, findings = examine(kafka.address, topic=topic, topic_create="false")
-    assert (code, not_fine(findings)) == (Exit.FAILED, [("topic", "wrong")])
-    told = of(findings, "topic")
-    assert told["words"] == f"there is no topic {topic} at {kafka.address}, and topic.create is false"
-    assert re.match(rf"kafka-topics\.sh --bootstrap-server {kafka.address} --create --topic {topic} ", told["advice"])
-    assert topic not in AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=10).topics
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("topic", "error")])
+    answer = of(findings, "topic")
+    assert answer["message"] == f"there is no topic {topic} at {kafka.address}, and topic.create is false"
+    assert re.match(rf"kafka-topics\.sh --bootstrap-server {kafka.address} --create --topic {topic} ", answer["advice"])
+    assert topic not in AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=SECONDS).topics
 
 
 def test_what_is_doubtful_in_a_topic_is_mended_by_the_commands_that_are_told(
@@ -189,81 +189,84 @@ def test_what_is_doubtful_in_a_topic_is_mended_by_the_commands_that_are_told(
     code, findings = examine(kafka.address, topic=topic)
     assert code == Exit.FAILED
     doubts = [each for each in findings if each["step"] == "settings"]
-    assert {each["words"].split(" ")[0]: each["state"] for each in doubts} == {
-        "message.timestamp.type": "doubtful",
-        "cleanup.policy": "wrong",
-        "events": "doubtful",
-        "retention.bytes": "doubtful",
-        "max.message.bytes": "wrong",
-        "there": "doubtful",
-        "unclean.leader.election.enable": "doubtful",
+    assert {each["message"].split(" ")[0]: each["status"] for each in doubts} == {
+        "message.timestamp.type": "warning",
+        "cleanup.policy": "error",
+        "events": "warning",
+        "retention.bytes": "warning",
+        "max.message.bytes": "error",
+        "there": "warning",
+        "unclean.leader.election.enable": "warning",
     }
-    assert "kept for 1 hours" in next(each["words"] for each in doubts if each["words"].startswith("events"))
+    assert "kept for 1 hours" in next(each["message"] for each in doubts if each["message"].startswith("events"))
     commands = [each["advice"] for each in doubts if each["advice"].startswith("kafka-configs.sh")]
     assert len(commands) == 6
     settings = [command.rpartition(" ")[2] for command in commands]
     run_command(f"{commands[0].rpartition(' ')[0]} {','.join(settings)}")
     code, findings = examine(kafka.address, topic=topic)
-    assert (code, [each["words"] for each in findings if each["state"] != "fine"]) == (
+    assert (code, [each["message"] for each in findings if each["status"] != "ok"]) == (
         Exit.DONE,
         ["there is one replica: events are lost with the disk of one broker"],
     )
 
 
+@pytest.mark.long
 def test_more_replicas_in_sync_than_there_are(kafka: Service, topic: str, examine: Examine) -> None:
     new_topic(AdminClient({"bootstrap.servers": kafka.address}), topic, 1, min_insync_replicas="2")
     code, findings = examine(kafka.address, topic=topic)
     assert code == Exit.DONE
-    words = [each["words"] for each in findings if each["step"] == "settings"]
+    words = [each["message"] for each in findings if each["step"] == "settings"]
     assert words[0].startswith("there is one partition")
     assert words[1] == "min.insync.replicas is 2, and there are 1 replicas: older brokers take nothing then"
-    assert "kafka-topics.sh" in next(each["advice"] for each in findings if each["words"] == words[0])
-    assert of(findings, "writing")["state"] == "fine", "this one does"
+    assert "kafka-topics.sh" in next(each["advice"] for each in findings if each["message"] == words[0])
+    assert of(findings, "writing")["status"] == "ok", "this one does"
 
 
 def test_a_wrong_password_is_told_as_that_and_not_as_silence(secured: SecuredBroker, examine: Examine) -> None:
     secured.add_user("loader", "right")
     code, findings = examine(secured.server.address, secured.client("loader", SECRET))
-    assert (code, not_fine(findings)) == (Exit.FAILED, [("authentication", "wrong")])
-    told = of(findings, "authentication")
-    assert "Authentication failed" in told["words"]
-    assert "producer.sasl.password" in told["advice"]
-    assert "the certificate of 127.0.0.1" in of(findings, "TLS")["words"]
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("authentication", "error")])
+    answer = of(findings, "authentication")
+    assert "Authentication failed" in answer["message"]
+    assert "producer.sasl.password" in answer["advice"]
+    assert "the certificate of 127.0.0.1" in of(findings, "TLS")["message"]
 
 
+@pytest.mark.long
 def test_an_authority_that_is_not_known(secured: SecuredBroker, examine: Examine, tmp_path: Path) -> None:
     other = {**secured.client("loader", SECRET), "ssl.ca.location": str(new_authority(tmp_path, "other").certificate)}
     code, findings = examine(secured.server.address, other)
-    assert (code, not_fine(findings)) == (Exit.FAILED, [("TLS", "wrong")])
-    told = of(findings, "TLS")
-    assert told["words"] == f"the certificate of {secured.server.address} isn't accepted: self-signed certificate"
-    assert "producer.ssl.ca.location" in told["advice"]
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("TLS", "error")])
+    answer = of(findings, "TLS")
+    assert answer["message"] == f"the certificate of {secured.server.address} isn't accepted: self-signed certificate"
+    assert "producer.ssl.ca.location" in answer["advice"]
 
 
+@pytest.mark.long
 def test_a_name_that_is_not_in_the_certificate_and_one_that_ends_soon(tmp_path: Path, examine: Examine) -> None:
     with secured_broker(tmp_path, new_authority(tmp_path, "elsewhere", host="dns:elsewhere", days=5)) as broker:
         admin = broker.client("admin", "admin-secret")
         code, findings = examine(broker.server.address, admin)
-        assert (code, not_fine(findings)) == (Exit.FAILED, [("TLS", "wrong")])
-        assert "IP address mismatch" in of(findings, "TLS")["words"]
+        assert (code, not_fine(findings)) == (Exit.FAILED, [("TLS", "error")])
+        assert "IP address mismatch" in of(findings, "TLS")["message"]
         assert "by a name in its certificate" in of(findings, "TLS")["advice"]
         code, findings = examine(broker.server.address, {**admin, "ssl.endpoint.identification.algorithm": "none"})
         assert code == Exit.DONE
-        assert of(findings, "TLS")["state"] == "doubtful"
-        assert "signed by elsewhere, valid until" in of(findings, "TLS")["words"]
+        assert of(findings, "TLS")["status"] == "warning"
+        assert "signed by elsewhere, valid until" in of(findings, "TLS")["message"]
 
 
 def test_protocols_that_are_not_those_of_the_port(
     kafka: Service, secured: SecuredBroker, examine: Examine, tmp_path: Path
 ) -> None:
     code, findings = examine(kafka.address, secured.client("loader", SECRET))
-    assert (code, not_fine(findings)) == (Exit.FAILED, [("TLS", "wrong")])
-    assert of(findings, "TLS")["words"] == f"what listens at {kafka.address} doesn't speak TLS"
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("TLS", "error")])
+    assert of(findings, "TLS")["message"] == f"what listens at {kafka.address} doesn't speak TLS"
     assert "producer.security.protocol=SASL_PLAINTEXT" in of(findings, "TLS")["advice"]
     code, findings = examine(secured.server.address)
-    assert (code, not_fine(findings)) == (Exit.FAILED, [("TLS", "wrong")])
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("TLS", "error")])
     address = secured.server.address
-    assert of(findings, "TLS")["words"] == (
+    assert of(findings, "TLS")["message"] == (
         f"what listens at {address} speaks TLS, and producer.security.protocol is PLAINTEXT"
     )
     assert of(findings, "TLS")["advice"].startswith("producer.security.protocol=SSL")
@@ -291,19 +294,19 @@ def test_rights_that_are_missing_are_told_one_after_the_other_with_what_grants_t
         return examine(secured.server.address, client, topic=topic)[1]
 
     findings = look()
-    assert not_fine(findings) == [("topic", "wrong")], "it may not even see it"
-    assert of(findings, "authentication")["words"] == f"SCRAM-SHA-512, as {user}"
+    assert not_fine(findings) == [("topic", "error")], "it may not even see it"
+    assert of(findings, "authentication")["message"] == f"SCRAM-SHA-512, as {user}"
     secured.allow(user, topic, "Describe")
     findings = look()
-    assert not_fine(findings) == [("settings", "doubtful"), ("writing", "wrong")]
-    assert of(findings, "writing")["words"] == f"no right to write to the topic {topic}"
+    assert not_fine(findings) == [("settings", "warning"), ("writing", "error")]
+    assert of(findings, "writing")["message"] == f"no right to write to the topic {topic}"
     secured.allow(*_as_arguments(of(findings, "writing")["advice"]))
     findings = look()
-    assert not_fine(findings) == [("settings", "doubtful"), ("reading", "doubtful")]
-    assert of(findings, "writing")["state"] == "fine"
+    assert not_fine(findings) == [("settings", "warning"), ("reading", "warning")]
+    assert of(findings, "writing")["status"] == "ok"
     for step in ("settings", "reading"):
         secured.allow(*_as_arguments(of(findings, step)["advice"]))
-    assert [each["words"] for each in look() if each["state"] != "fine"] == [
+    assert [each["message"] for each in look() if each["status"] != "ok"] == [
         "there is one replica: events are lost with the disk of one broker"
     ]
 
@@ -313,20 +316,21 @@ def _as_arguments(command: str) -> tuple[str, ...]:
     return user, topic, *operations
 
 
+@pytest.mark.long
 def test_a_topic_that_this_user_may_not_make(secured: SecuredBroker, examine: Examine) -> None:
     user, topic = f"user-{uuid.uuid4().hex[:8]}", f"events-{uuid.uuid4().hex[:8]}"
     secured.add_user(user, SECRET)
     secured.allow(user, topic, "Describe", "Write")
     code, findings = examine(secured.server.address, secured.client(user, SECRET), topic=topic)
-    assert (code, not_fine(findings)) == (Exit.FAILED, [("topic", "wrong")])
-    told = of(findings, "topic")
-    assert "no right to make the topic" in told["words"]
-    assert told["advice"].startswith("kafka-acls.sh")
-    assert "kafka-topics.sh" in told["advice"]
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("topic", "error")])
+    answer = of(findings, "topic")
+    assert "no right to make the topic" in answer["message"]
+    assert answer["advice"].startswith("kafka-acls.sh")
+    assert "kafka-topics.sh" in answer["advice"]
 
 
 def test_one_that_takes_connections_and_never_answers(examine: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headwater.publishers.kafka.examining._PATIENCE", 2.0)
+    monkeypatch.setattr("headwater.publishers.kafka.checks._TIMEOUT_SECONDS", 2.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         taken: list[socket.socket] = []
         stopped = threading.Event()
@@ -344,8 +348,8 @@ def test_one_that_takes_connections_and_never_answers(examine: Examine, monkeypa
         thread.join()
         for each in taken:
             each.close()
-    assert (code, not_fine(findings)) == (Exit.FAILED, [("cluster", "wrong")])
-    assert "gives no answer" in of(findings, "cluster")["words"]
+    assert (code, not_fine(findings)) == (Exit.FAILED, [("cluster", "error")])
+    assert "gives no answer" in of(findings, "cluster")["message"]
     assert "is a broker running there" in of(findings, "cluster")["advice"]
 
 
@@ -353,5 +357,5 @@ def test_bootstrap_servers_are_read_as_librdkafka_reads_them() -> None:
     from headwater.publishers.kafka.config import KafkaConfig
 
     given = "a:1, SASL_SSL://b.acme.com:2 ,c,[::1]:3,PLAINTEXT://d,"
-    servers = network.servers_of(KafkaConfig(bootstrap_servers=given))
+    servers = network.broker_addresses(KafkaConfig(bootstrap_servers=given))
     assert [str(each) for each in servers] == ["a:1", "b.acme.com:2", "c:9092", "[::1]:3", "d:9092"]

@@ -61,12 +61,12 @@ URI = "viewfs://lake/spools"
 
 @pytest.fixture
 def place(tmp_path: Path, java_home: Path) -> Place:
-    place = Place(tmp_path, java_home)
+    place = Place(tmp_path, java_home, patience=None)  # listeners are away, and an end would wait for them
     (tmp_path / "parts.py").write_text(PARTS)
     place.configure(
         {
             "spark.headwater.listeners": "audit=parts:AwayFactory",
-            "spark.headwater.audit.told": str(tmp_path / "told"),
+            "spark.headwater.audit.told": str(tmp_path / "printed"),
             "spark.headwater.audit.kept": str(tmp_path / "kept"),
             "spark.headwater.spool.handover": URI,
             "spark.hadoop.fs.viewfs.mounttable.lake.link./spools": (tmp_path / "lake").as_uri(),
@@ -84,8 +84,8 @@ def headwater(place: Place, action: str, *flags: str) -> tuple[Ended, list[dict[
     ended = place.run(
         BIN / "headwater", *command, "--properties-file", str(place.folder / "conf" / "spark-defaults.conf"), *flags
     )
-    documents = [json.loads(line) for line in ended.out.splitlines()]
-    return ended, [row for each in documents for row in each.get("rows", [each.get("record")])]
+    document = json.loads(ended.out) if ended.out else {}
+    return ended, [row for each in document.values() for row in (each if isinstance(each, list) else [each])]
 
 
 def lines_of(path: Path) -> list[str]:
@@ -111,9 +111,9 @@ def test_what_a_driver_hands_over_is_shipped_from_there(place: Place) -> None:
     assert ended.code == 0, ended.err
     assert spools_of(place) == [], ended.err
     (handed,) = (place.folder / "lake").iterdir()
-    assert {"handed.json", "spool.json", "cursors"} <= {each.name for each in handed.iterdir()}
-    told, rows = headwater(place, "status")
-    assert told.code == 0, told.err
+    assert {"handover.json", "spool.json", "cursors"} <= {each.name for each in handed.iterdir()}
+    printed, rows = headwater(place, "status")
+    assert printed.code == 0, printed.err
     (row,) = [each for each in rows if each.get("driver")]
     assert (row["spool"], row["driver"]) == (f"{URI}/{handed.name}", "handed over")
     (waiting,) = [each for each in rows if each.get("listener")]
@@ -125,10 +125,11 @@ def test_what_a_driver_hands_over_is_shipped_from_there(place: Place) -> None:
     assert kinds[0] == "JobStarted"
     assert kinds[-1] == "Closed"
     assert "Committed" in kinds
-    assert set(lines_of(place.folder / "told")) <= {event_id for event_id, _ in kept(place)}
+    assert set(lines_of(place.folder / "printed")) <= {event_id for event_id, _ in kept(place)}
     assert spools_of(place) == []
 
 
+@pytest.mark.long
 def test_a_driver_that_is_killed_while_it_hands_over(place: Place) -> None:
     """Its disk is still there; over there is half of a spool, which is never taken for one."""
     kill = (
@@ -140,7 +141,7 @@ def test_a_driver_that_is_killed_while_it_hands_over(place: Place) -> None:
     assert ended.code == -9, ended.err
     (half,) = (place.folder / "lake").iterdir()
     assert list(half.glob("*.segment"))
-    assert not (half / "handed.json").exists()
+    assert not (half / "handover.json").exists()
     (left,) = spools_of(place)
     assert left.name == half.name
     _, rows = headwater(place, "status")
@@ -148,10 +149,11 @@ def test_a_driver_that_is_killed_while_it_hands_over(place: Place) -> None:
     shipped = ship(place)
     assert shipped.code == Exit.DONE, shipped.err
     assert "Committed" in {kind for _, kind in kept(place)}
-    assert set(lines_of(place.folder / "told")) <= {event_id for event_id, _ in kept(place)}
+    assert set(lines_of(place.folder / "printed")) <= {event_id for event_id, _ in kept(place)}
     assert (spools_of(place), list((place.folder / "lake").iterdir())) == ([], [half])
 
 
+@pytest.mark.long
 def test_a_file_system_that_accepts_and_never_answers(place: Place) -> None:
     """A name node that hangs, as Hadoop's own client sees it: neither the job nor its end waits longer than it may."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -21,10 +21,11 @@ import pytest
 
 from tests.integration.drivers import BIN, PYTHON, Ended, Event, Place
 from tests.integration.servers import Served, configure, serving, sessions
-from tests.matrix.harness import ICEBERG, SPARK4
+from tests.matrix.harness import ICEBERG
+from tests.matrix.sparks import MAJOR
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
-CONNECT = () if SPARK4 else (f"org.apache.spark:spark-connect_2.12:{version('pyspark')}",)
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(3)]
+CONNECT = () if MAJOR >= 4 else (f"org.apache.spark:spark-connect_2.12:{version('pyspark')}",)
 CLIENT = Path(__file__).with_name("connect_client.py")
 TABLE = "ice.shop.orders"
 USERS = ("anna", "ben_Session_x")
@@ -207,6 +208,7 @@ def test_a_server_that_is_stopped_was_killed_by_the_signal(story: Story) -> None
     assert "Traceback" not in story.told.err
 
 
+@pytest.mark.long
 def test_a_server_that_cannot_be_had_is_one_clear_error(place: Place) -> None:
     configure(place, CONNECT, {"spark.app.name": "server"})
     with socket.socket() as taken:
@@ -221,6 +223,7 @@ def test_a_server_that_cannot_be_had_is_one_clear_error(place: Place) -> None:
     assert ended.statuses() == ["server FAILED"]
 
 
+@pytest.mark.long
 @pytest.mark.spark3
 def test_where_connect_is_not_on_the_class_path_it_is_told_how_it_gets_there(place: Place) -> None:
     ended = place.run(BIN / "headwater", "run", "--connect")

@@ -42,6 +42,7 @@ def place(tmp_path: Path, java_home: Path) -> Place:
     return Place(tmp_path, java_home, enabled=False)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("end", "code", "status"),
     [
@@ -72,6 +73,7 @@ def test_a_main_class_and_how_it_ends(place: Place, app: Path, end: str, code: i
         assert "Traceback" not in ended.err
 
 
+@pytest.mark.long
 def test_a_jvm_that_halts_leaves_its_exit_code(place: Place, app: Path) -> None:
     """Nothing in the JVM can see that, so what was on its way may be missing: that is told."""
     ended = place.run(BIN / "headwater", "run", "--class", "acme.Main", app, "t", "halt")
@@ -81,6 +83,7 @@ def test_a_jvm_that_halts_leaves_its_exit_code(place: Place, app: Path) -> None:
     assert ended.of("Gap")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

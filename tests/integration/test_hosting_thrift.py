@@ -73,6 +73,7 @@ def _wait(process: subprocess.Popen[str]) -> str:
         return process.communicate(timeout=SECONDS)[0]
 
 
+@pytest.mark.long
 def test_each_statement_is_told_once_and_is_its_users(told: Ended) -> None:
     written = [(e["user"], e["job"]["name"], e["outputs"][0]["table"]) for e in told.of("Committed")]
     committed = [(user, job, table["database"], table["table"]) for user, job, table in written]
@@ -88,6 +89,7 @@ def test_each_statement_is_told_once_and_is_its_users(told: Ended) -> None:
     assert told.of("Gap") == []
 
 
+@pytest.mark.long
 def test_a_session_is_a_run_that_ends_when_it_is_closed(told: Ended) -> None:
     began = sessions(told)
     assert sorted(e["user"] for e in began) == ["anna", "anna", "ben"], "carol did nothing but read"
@@ -102,6 +104,7 @@ def test_a_session_is_a_run_that_ends_when_it_is_closed(told: Ended) -> None:
     ]
 
 
+@pytest.mark.long
 def test_what_fails_before_it_runs_is_told(told: Ended) -> None:
     failed = {e["user"]: e for e in told.of("StatementFailed")}
     assert set(failed) == set(USERS)
@@ -112,6 +115,7 @@ def test_what_fails_before_it_runs_is_told(told: Ended) -> None:
         assert "Relation" not in event["error"]["message"], "without the plan"
 
 
+@pytest.mark.long
 def test_ctrl_c_stops_it(told: Ended) -> None:
     assert told.code == -signal.SIGINT, told.err
     assert told.of("JobStatusChanged")[-1]["signal"] == signal.SIGINT

@@ -18,13 +18,13 @@ WRITE = "spark.range(3).write.saveAsTable('t')\n"
 HANGING = """
 import threading, time
 from headwater.listeners.bus import Bus
-from headwater.listeners.installation import Parts, contexts
+from headwater.listeners.installation import InstallationFactories, contexts
 class Hanging:
     def __init__(self, *parts): pass
     def start(self): pass
     def drain(self, timeout): threading.Event().wait()
     def close(self, timeout): threading.Event().wait()
-contexts.parts = Parts(Bus.open, Hanging)
+contexts.factories = InstallationFactories(Bus.open, Hanging)
 """
 
 
@@ -33,6 +33,13 @@ def place(tmp_path: Path, java_home: Path) -> Place:
     return Place(tmp_path, java_home)
 
 
+@pytest.fixture
+def impatient(tmp_path: Path, java_home: Path) -> Place:
+    """Where a job waits for headwater as long as it does elsewhere."""
+    return Place(tmp_path, java_home, patience=None)
+
+
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("end", "code", "status", "error"),
     [
@@ -68,6 +75,7 @@ def test_ends_without_anybody_who_waits_for_them(
     assert (terminal.get("error") or {"type": None})["type"] == error or terminal["error"]["type"].endswith(str(error))
 
 
+@pytest.mark.long
 def test_an_end_that_nobody_sees_is_told_by_nobody(place: Place) -> None:
     """Here: whoever finds what a durable listener hasn't got yet in the spool tells it."""
     ended = place.python(SESSION + "import os; os._exit(7)")
@@ -81,7 +89,7 @@ def test_a_driver_that_was_killed_is_told_once_however_many_find_it(place: Place
     """By those who ship its spool, at the same time here, to the log that it had written to itself."""
     log = place.folder / "log"
     place.configure({"spark.headwater.listeners": "log", "spark.headwater.log.dir": str(log)})
-    told_so_far = "import headwater.listeners\nassert headwater.listeners.install(spark).flush()\n"
+    told_so_far = "import headwater.listeners\nassert headwater.listeners.install(spark).flush(60)\n"
     ended = place.python(SESSION + WRITE + told_so_far + "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert ended.code == -signal.SIGKILL, ended.err
     flags = ["--spool-dir", str(place.folder / "spool"), "--conf", "spark.headwater.listeners=log"]
@@ -94,17 +102,18 @@ def test_a_driver_that_was_killed_is_told_once_however_many_find_it(place: Place
     assert again.code == 0, again.err
     codec = Codec()
     events = [event for record in records_of(log) if isinstance(event := codec.decode(record.value), Event)]
-    told = {event.event_id: event for event in events}  # two that ship one spool may make a copy
-    statuses = [event for event in told.values() if isinstance(event, JobStatusChanged)]
+    by_id = {event.event_id: event for event in events}  # two that ship one spool may make a copy
+    statuses = [event for event in by_id.values() if isinstance(event, JobStatusChanged)]
     assert [(event.status, event.inferred) for event in statuses] == [
         (JobStatus.RUNNING, False),
         (JobStatus.KILLED, True),
     ]
-    assert any(isinstance(event, Committed) for event in told.values())
-    assert len({event.producer for event in told.values()}) == 1
+    assert any(isinstance(event, Committed) for event in by_id.values())
+    assert len({event.producer for event in by_id.values()}) == 1
     assert not list((place.folder / "spool").glob("*/*.segment"))
 
 
+@pytest.mark.long
 def test_a_handled_error_on_the_way_of_stop_is_no_failure(place: Place) -> None:
     job = SESSION + "try:\n    1 / 0\nexcept ZeroDivisionError:\n    spark.stop()\nprint('goes on')\n"
     second = "SparkSession.builder.appName('second').getOrCreate().stop()"
@@ -113,6 +122,7 @@ def test_a_handled_error_on_the_way_of_stop_is_no_failure(place: Place) -> None:
     assert ended.statuses() == ["orders ENDED", "second ENDED"]
 
 
+@pytest.mark.long
 def test_handlers_of_signals_that_users_have_are_theirs(place: Place) -> None:
     before = "import os, signal, sys\nsignal.signal(15, lambda *a: (print('mine'), sys.exit(4)))\n"
     ended = place.python(before + SESSION + WRITE + "os.kill(os.getpid(), 15)")
@@ -128,6 +138,7 @@ def test_handlers_of_signals_that_users_have_are_theirs(place: Place) -> None:
     assert chained.statuses() == ["orders ENDED"], "it went on after the signal, and nothing killed it"
 
 
+@pytest.mark.long
 def test_a_handler_that_is_set_later_and_stops_spark_on_its_way_out(place: Place) -> None:
     after = (
         "import os, signal, sys\nsignal.signal(15, lambda *a: sys.exit(4))\n"
@@ -140,9 +151,11 @@ def test_a_handler_that_is_set_later_and_stops_spark_on_its_way_out(place: Place
     assert (terminal["signal"], terminal["exit_code"]) == (signal.SIGTERM, 4)
 
 
+@pytest.mark.long
 def test_a_second_signal_ends_it_at_once(place: Place) -> None:
     """While the end of the run is told, which hangs here for as long as nobody waits."""
-    slow = "from headwater.listeners.installation import installed\ninstalled.Installation.end.__defaults__ = (900,)\n"
+    slow = "from headwater.listeners.installation import installation\n"
+    slow += "installation.Installation.end.__defaults__ = (900,)\n"
     hangs = HANGING.replace("def drain(self, timeout):", "def drain(self, timeout): print('drains', flush=True);")
     name = place.script(hangs + slow + SESSION + "print('ready', flush=True)\ntime.sleep(900)")
     with place.start([PYTHON, name]) as process:
@@ -156,6 +169,7 @@ def test_a_second_signal_ends_it_at_once(place: Place) -> None:
     assert ended.statuses() == [], "nobody waited for it"
 
 
+@pytest.mark.long
 def test_a_driver_that_is_killed_while_spark_works(place: Place) -> None:
     name = place.script(SESSION + WRITE + "print('ready', flush=True)\nspark.range(1 << 50).count()")
     with place.start([PYTHON, name]) as process:
@@ -169,6 +183,7 @@ def test_a_driver_that_is_killed_while_spark_works(place: Place) -> None:
     assert ended.of("JobStatusChanged")[-1]["signal"] == signal.SIGTERM
 
 
+@pytest.mark.long
 def test_it_tells_that_it_is_alive_and_that_it_is_gone(place: Place) -> None:
     place.configure({"spark.headwater.job.heartbeat": "1s"})
     job = (
@@ -187,6 +202,7 @@ def test_it_tells_that_it_is_alive_and_that_it_is_gone(place: Place) -> None:
     assert sequences == [*range(1, len(sequences) + 1)], "whoever sees a Heartbeat knows what is missing before it"
 
 
+@pytest.mark.long
 def test_without_pinned_threads_blocks_are_not_told_apart_and_the_rest_is_told(place: Place) -> None:
     job = (
         SESSION
@@ -201,6 +217,7 @@ def test_without_pinned_threads_blocks_are_not_told_apart_and_the_rest_is_told(p
     assert ended.err.count("PYSPARK_PIN_THREAD is false") == 1
 
 
+@pytest.mark.long
 def test_three_contexts_one_after_the_other(place: Place) -> None:
     job = "".join(
         f"from pyspark.sql import SparkSession\nspark = SparkSession.builder.appName('app{n}').getOrCreate()\n"
@@ -218,7 +235,7 @@ def test_three_contexts_one_after_the_other(place: Place) -> None:
     assert list(made.values())[::2] == ["t0", "t2"]
 
 
-def test_nothing_that_hangs_is_waited_for(place: Place) -> None:
+def test_nothing_that_hangs_is_waited_for(impatient: Place) -> None:
     job = (
         HANGING
         + SESSION
@@ -229,18 +246,21 @@ def test_nothing_that_hangs_is_waited_for(place: Place) -> None:
             "with headwater.listeners.job('block'): pass\n"
         )
     )
-    ended = place.python(job)
+    ended = impatient.python(job)
     assert ended.code == 0, ended.err
-    assert float(ended.out.split()[1]) < 2 + 2, "two seconds, and Spark's own"
+    stopped = float(ended.out.split()[1])
+    assert stopped < 2 + 20, "two seconds, and Spark's own on a machine that does other things too"
     assert ended.statuses() == ["orders ENDED", "block FINISHED", "second ENDED"]
     gaps = [event["detail"] for event in ended.of("Gap")]
     assert len(gaps) == 2
     assert all("of the last statements some may be missing" in detail for detail in gaps)
 
 
-def test_a_start_that_hangs_is_not_waited_for(place: Place) -> None:
+@pytest.mark.long
+def test_a_start_that_hangs_is_not_waited_for(impatient: Place) -> None:
     quick = (
-        "from headwater.listeners.installation import installed\ninstalled.Installation.start.__defaults__ = (0.5,)\n"
+        "from headwater.listeners.installation import installation\n"
+        "installation.Installation.start.__defaults__ = (0.5,)\n"
     )
     hangs = HANGING.replace("def start(self): pass", "def start(self): threading.Event().wait()")
     job = (
@@ -249,10 +269,10 @@ def test_a_start_that_hangs_is_not_waited_for(place: Place) -> None:
         + SESSION
         + "print(spark.range(3).count())\nb = time.monotonic(); spark.stop()\nprint(time.monotonic() - b)"
     )
-    ended = place.python(job)
+    ended = impatient.python(job)
     assert ended.code == 0, ended.err
     assert ended.out.splitlines()[0] == "3"
-    assert float(ended.out.splitlines()[1]) < 4
+    assert float(ended.out.splitlines()[1]) < 2 + 20
     assert "headwater isn't ready after 0.5 s" in ended.err
 
 

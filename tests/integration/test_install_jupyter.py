@@ -51,6 +51,7 @@ def notebook(tmp_path: Path, java_home: Path) -> Iterator[Notebook]:
     made.kill()
 
 
+@pytest.mark.long
 def test_a_kernel_is_a_run_from_its_session_to_its_shutdown(notebook: Notebook) -> None:
     assert notebook.cell(SESSION) == "ok"
     assert notebook.cell("spark.range(3).write.saveAsTable('first')") == "ok"

@@ -6,12 +6,12 @@ import os
 import pty
 import select
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.integration.drivers import BIN, PYTHON, SECONDS, SESSION, Place
+from tests.waiting import attempts
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 WRITE = "spark.range(3).write.saveAsTable('t')\n"
@@ -56,6 +56,7 @@ def test_python_and_a_configuration(place: Place) -> None:
     assert not list((place.folder / "spool").glob("*/*")), "all was delivered"
 
 
+@pytest.mark.long
 def test_who_started_it_and_what_becomes_of_its_lineage(place: Place) -> None:
     """The same JVM, one context after the other, each as somebody else starts it."""
     run = "01a1fdcd-88cb-795b-a8bf-3b322e4594fd"
@@ -106,7 +107,9 @@ for conf, environment in {ways!r}:
     ]
 
 
-def test_without_it_nothing_of_ours_is_loaded(plain: Place) -> None:
+@pytest.mark.long
+def test_without_it_nothing_of_ours_is_loaded(tmp_path: Path, java_home: Path) -> None:
+    plain = Place(tmp_path, java_home, enabled=False, patience=None)  # which would load it
     ended = plain.python(SESSION + WRITE + OURS + "spark.stop()")
     assert ended.code == 0, ended.err
     assert ended.events == []
@@ -132,6 +135,7 @@ def test_spark_submit_and_its_python_workers(plain: Place) -> None:
     assert "there is no key spark.headwater.nonsense" in ended.out, "where spark-submit puts what Python says"
 
 
+@pytest.mark.long
 def test_the_pyspark_shell(place: Place) -> None:
     """It needs a terminal; a statement that fails there is no end of the run."""
     terminal, inside = pty.openpty()
@@ -158,9 +162,9 @@ def test_the_pyspark_shell(place: Place) -> None:
 def read_until(terminal: int, expected: str | None) -> str:
     """What a terminal says up to this; up to its end for None."""
     said = ""
-    deadline = time.monotonic() + SECONDS
-    while expected is None or expected not in said:
-        assert time.monotonic() < deadline, f"{expected!r} never came: {said}"
+    for _ in attempts(f"{expected!r} in what a terminal says", SECONDS):
+        if expected is not None and expected in said:
+            break
         if select.select([terminal], [], [], 1)[0]:
             try:
                 said += os.read(terminal, 65536).decode("utf-8", "replace")
@@ -169,6 +173,7 @@ def read_until(terminal: int, expected: str | None) -> str:
     return said
 
 
+@pytest.mark.long
 def test_a_call_and_what_is_left_when_it_is_undone(plain: Place) -> None:
     job = f"""
 import signal, sys, threading
@@ -196,7 +201,7 @@ left = [a for a, b in zip(patches(), untouched) if a is not b]
 assert [each.__name__ for each in left] == ["_do_init"] and not hook._patched, left
 threads = [t.name for t in threading.enumerate() if t.name.startswith("headwater")]
 for t in threading.enumerate():
-    if t.name.startswith("headwater"): t.join(10)
+    if t.name.startswith("headwater"): t.join(60)
 assert not [t.name for t in threading.enumerate() if t.name.startswith("headwater")], threads
 spark.range(3).write.saveAsTable('unseen')
 again = headwater.install(spark)
@@ -212,6 +217,7 @@ print("through")
     assert len({event["run"] for event in ended.events}) == 2
 
 
+@pytest.mark.long
 def test_what_headwater_cannot_be_installed_in(plain: Place) -> None:
     job = f"""
 import headwater.listeners as headwater
@@ -236,8 +242,9 @@ refused(spark); refused(context)
     assert all("is stopped" in line for line in lines[3:])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    ("end", "code", "status", "told"),
+    ("end", "code", "status", "emitted"),
     [
         ("", 0, "FINISHED", {}),
         ("spark.stop()", 0, "FINISHED", {}),
@@ -246,7 +253,7 @@ refused(spark); refused(context)
         ("raise KeyboardInterrupt", -2, "KILLED", {"signal": 2}),
     ],
 )
-def test_headwater_run_knows_the_end(plain: Place, end: str, code: int, status: str, told: dict[str, int]) -> None:
+def test_headwater_run_knows_the_end(plain: Place, end: str, code: int, status: str, emitted: dict[str, int]) -> None:
     plain.script(SESSION + WRITE + "import sys; print(sys.argv)\n" + end)
     ended = plain.run(BIN / "headwater", "run", "--conf", "spark.headwater.job.name=etl", "job.py", "--conf", "x")
     assert (ended.code, ended.out) == (code, "['job.py', '--conf', 'x']\n"), ended.err
@@ -254,10 +261,11 @@ def test_headwater_run_knows_the_end(plain: Place, end: str, code: int, status: 
     assert wrote(ended.events)
     assert {event["job"]["name"] for event in ended.events} == {"etl"}
     terminal = ended.of("JobStatusChanged")[-1]
-    assert {key: terminal.get(key) for key in told} == told
+    assert {key: terminal.get(key) for key in emitted} == emitted
     assert "/headwater/" not in ended.err, "tracebacks are the script's"
 
 
+@pytest.mark.long
 def test_a_context_that_fails_to_start_fails_as_without_us(place: Place) -> None:
     ended = place.python(SESSION.replace(".getOrCreate", ".master('local[0]').getOrCreate"))
     assert ended.code == 1
@@ -265,6 +273,7 @@ def test_a_context_that_fails_to_start_fails_as_without_us(place: Place) -> None
     assert ended.events == []
 
 
+@pytest.mark.long
 def test_python_flags_and_modules(place: Place) -> None:
     """-I takes away what PYTHONPATH says, but not what is installed."""
     place.script(SESSION + WRITE)

@@ -15,7 +15,7 @@ from tests.unit.lineage.test_life_questions import (
     TestHistory,
     TestJobsAndTables,
     TestLate,
-    TestNamesAndLives,
+    TestNamesAndGenerations,
     TestRuns,
     TestUses,
 )
@@ -27,7 +27,7 @@ __all__ = [
     "TestHistory",
     "TestJobsAndTables",
     "TestLate",
-    "TestNamesAndLives",
+    "TestNamesAndGenerations",
     "TestPolicies",
     "TestPurging",
     "TestRuns",
@@ -37,7 +37,7 @@ __all__ = [
 pytestmark = [pytest.mark.slow, pytest.mark.database]
 
 
-@pytest.fixture(params=["postgres", "mariadb"], scope="module")
+@pytest.fixture(params=["postgres", pytest.param("mariadb", marks=pytest.mark.long)], scope="module")
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     service: Service = request.getfixturevalue(request.param)
     engine = create_engine(service.address)

@@ -15,14 +15,14 @@ from sqlalchemy import Connection, Engine, create_engine
 
 from headwater.events import Event, JobLineage
 from headwater.lineage.bulk import merge_rows, postgres
-from headwater.lineage.law import State, changes
-from headwater.lineage.rows import Row
-from headwater.lineage.sql import METADATA, digest_of, merge_into
+from headwater.lineage.mapping import map_event
+from headwater.lineage.rows import Row, RowSet
+from headwater.lineage.sql import METADATA, merge_into, store_digest
 from headwater.local import Service
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.strategies import events
 from tests.property.effort import examples
-from tests.property.test_merge_law import pooled, unique
+from tests.property.test_merge_rules import pooled, unique
 
 pytestmark = pytest.mark.slow
 
@@ -44,8 +44,8 @@ class Store:
         """What it would be if it got these, one batch after the other."""
         with self.engine.connect() as connection:
             for batch in batches:
-                self.merge(connection, [row for event in batch for row in changes(event)])
-            digest = digest_of(connection)
+                self.merge(connection, [row for event in batch for row in map_event(event)])
+            digest = store_digest(connection)
             connection.rollback()
         return digest
 
@@ -76,17 +76,17 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     engine.dispose()
 
 
-def digest_in_memory(told: list[Event]) -> str:
-    state = State()
-    for event in told:
-        state.merge(changes(event))
+def digest_in_memory(emitted: list[Event]) -> str:
+    state = RowSet()
+    for event in emitted:
+        state.merge(map_event(event))
     return state.digest()
 
 
 def test_all_kinds_of_events(store: Store) -> None:
-    told = list(EXAMPLES)
-    assert store.digest_of([told]) == digest_in_memory(told)
-    assert store.digest_of([[event] for event in reversed(told)]) == digest_in_memory(told)
+    emitted = list(EXAMPLES)
+    assert store.digest_of([emitted]) == digest_in_memory(emitted)
+    assert store.digest_of([[event] for event in reversed(emitted)]) == digest_in_memory(emitted)
 
 
 def test_of_two_variants_of_a_shape_both_are_kept_and_the_first_telling_of_each(store: Store) -> None:
@@ -96,22 +96,22 @@ def test_of_two_variants_of_a_shape_both_are_kept_and_the_first_telling_of_each(
         event.model_copy(update={"time": event.time + timedelta(hours=hours), "sequence": number, "job": None})
         for number, (event, hours) in enumerate([(one, 1), (other, -1), (one, -2)], 901)
     ]
-    told: list[Event] = [one, other, *again]
-    assert store.digest_of([told]) == digest_in_memory(told)
-    assert store.digest_of([[each] for each in told]) == digest_in_memory(told)
+    emitted: list[Event] = [one, other, *again]
+    assert store.digest_of([emitted]) == digest_in_memory(emitted)
+    assert store.digest_of([[each] for each in emitted]) == digest_in_memory(emitted)
 
 
 @given(st.lists(pooled(), max_size=10).map(unique), st.integers(1, 4), st.integers())
 @settings(max_examples=examples(25), deadline=None)
-def test_order_batches_and_copies(store: Store, told: list[Event], size: int, seed: int) -> None:
-    shuffled = [*told, *told[::2]]
+def test_order_batches_and_copies(store: Store, emitted: list[Event], size: int, seed: int) -> None:
+    shuffled = [*emitted, *emitted[::2]]
     Random(seed).shuffle(shuffled)
     batches = [shuffled[at : at + size] for at in range(0, len(shuffled), size)]
-    assert store.digest_of(batches) == digest_in_memory(told)
+    assert store.digest_of(batches) == digest_in_memory(emitted)
 
 
 @given(st.lists(events(), max_size=4))
 @settings(max_examples=examples(25), deadline=None)
-def test_whatever_stands_in_an_event_comes_back_as_it_was(store: Store, told: list[Event]) -> None:
-    numbered = [event.model_copy(update={"sequence": n, "family_sequence": n}) for n, event in enumerate(told, 1)]
+def test_whatever_stands_in_an_event_comes_back_as_it_was(store: Store, emitted: list[Event]) -> None:
+    numbered = [event.model_copy(update={"sequence": n, "family_sequence": n}) for n, event in enumerate(emitted, 1)]
     assert store.digest_of([numbered]) == digest_in_memory(numbered)

@@ -10,14 +10,14 @@ from sqlalchemy import Connection, create_engine
 
 from headwater.lineage.sql import METADATA
 from headwater.local import Service
-from tests.unit.lineage.scribe import store
-from tests.unit.lineage.stories import Story, ask, told_by
-from tests.unit.lineage.stories_told import STORIES
+from tests.unit.lineage.all_stories import STORIES
+from tests.unit.lineage.scripted_producer import store
+from tests.unit.lineage.stories import Story, ask, producer_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]
 
 
-@pytest.fixture(params=["postgres", "mariadb"], scope="module")
+@pytest.fixture(params=["postgres", pytest.param("mariadb", marks=pytest.mark.long)], scope="module")
 def connection(request: pytest.FixtureRequest) -> Iterator[Connection]:
     service: Service = request.getfixturevalue(request.param)
     engine = create_engine(service.address)
@@ -31,12 +31,12 @@ def connection(request: pytest.FixtureRequest) -> Iterator[Connection]:
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda each: each.name)
 def test_what_is_told_is_answered(connection: Connection, story: Story) -> None:
-    teller = told_by(story)
-    shuffled = [*teller.told, *teller.told[::2]]
+    producer = producer_of(story)
+    shuffled = [*producer.events, *producer.events[::2]]
     Random(story.name).shuffle(shuffled)
     store(connection, shuffled)
     try:
-        answers = {check.question: ask(connection, check.question) for check in teller.checks}
+        answers = {check.question: ask(connection, check.question) for check in producer.checks}
     finally:
         connection.rollback()
-    assert answers == {check.question: (check.rows, check.whys) for check in teller.checks}
+    assert answers == {check.question: (check.rows, check.whys) for check in producer.checks}

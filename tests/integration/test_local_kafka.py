@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,10 +17,11 @@ from headwater.local.cache import expected_hashes, verify
 from headwater.local.fetch import Artifact, Fetcher, Ivy, Maven, fetcher, ivy_jar
 from headwater.local.kafka import ARTIFACTS, HASHES, kafka_libraries, metadata_fault
 from headwater.local.process import free_ports
+from tests.waiting import attempts
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.sample(4)]
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 
 
 def produce(config: dict[str, str], topic: str, values: Sequence[bytes]) -> None:
@@ -39,8 +39,9 @@ def consume(config: dict[str, str], topic: str, count: int) -> list[bytes]:
     consumer = Consumer({**config, "group.id": f"{topic}-{uuid.uuid4()}", "enable.auto.commit": False})
     consumer.assign([TopicPartition(topic, 0, 0)])
     values: list[bytes] = []
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while len(values) < count and time.monotonic() < deadline:
+    for _ in attempts(lambda: f"{count} values, of which {len(values)} came", PATIENCE_SECONDS):
+        if len(values) >= count:
+            break
         for message in consumer.consume(count - len(values), timeout=1.0):
             assert message.error() is None
             value = message.value()
@@ -55,7 +56,7 @@ def numbered(count: int) -> list[bytes]:
 
 
 def cluster_of(broker: Service) -> str:
-    return str(AdminClient({"bootstrap.servers": broker.address}).list_topics(timeout=10).cluster_id)
+    return str(AdminClient({"bootstrap.servers": broker.address}).list_topics(timeout=PATIENCE_SECONDS).cluster_id)
 
 
 def test_what_is_produced_is_consumed_in_order(kafka: Service) -> None:
@@ -92,7 +93,7 @@ def test_two_brokers_at_once_are_two_clusters_and_a_taken_port_is_given_up(
             assert other.address != kafka.address
             produce(other.client_config(), "here-only", [b"x"])
             assert cluster_of(other) != cluster_of(kafka)
-            shared = AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=10)
+            shared = AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=PATIENCE_SECONDS)
             assert "here-only" not in shared.topics
 
 

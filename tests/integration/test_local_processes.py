@@ -14,17 +14,18 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from headwater.local import Kind, MariaDBServer, PostgresServer, Service, Stack, StartError
-from headwater.local.database import query_fault
+from headwater.local import MariaDBServer, PostgresServer, ServerKind, Service, Stack, StartError
+from headwater.local.addresses import query_fault
 
-PATIENCE_SECONDS = 30
+pytestmark = pytest.mark.sample(3)
+PATIENCE_SECONDS = 60
 
 # Starts servers and never stops them: it is killed, or just ends.
 OWNER = """
 import json, sys
-from headwater.local import KafkaServer, Kind, MariaDBServer, PostgresServer, Stack
-kinds = {Kind.KAFKA: KafkaServer, Kind.MARIADB: MariaDBServer, Kind.POSTGRES: PostgresServer}
-stack = Stack(map(Kind, sys.argv[1:]), lambda kind: kinds[kind]()).start()
+from headwater.local import KafkaServer, MariaDBServer, PostgresServer, ServerKind, Stack
+kinds = {ServerKind.KAFKA: KafkaServer, ServerKind.MARIADB: MariaDBServer, ServerKind.POSTGRES: PostgresServer}
+stack = Stack(map(ServerKind, sys.argv[1:]), lambda kind: kinds[kind]()).start()
 servers = list(stack.services.values())
 print(json.dumps({
     "servers": [one.pid for one in servers],
@@ -79,11 +80,11 @@ def test_nothing_is_left_when_the_owner_ends_without_stopping() -> None:
 def test_a_stack_tells_addresses_and_stops_all() -> None:
     made: list[Service] = []
 
-    def make(kind: Kind) -> Service:
-        made.append(PostgresServer() if kind is Kind.POSTGRES else MariaDBServer())
+    def make(kind: ServerKind) -> Service:
+        made.append(PostgresServer() if kind is ServerKind.POSTGRES else MariaDBServer())
         return made[-1]
 
-    with Stack([Kind.POSTGRES, Kind.MARIADB], make) as stack:
+    with Stack([ServerKind.POSTGRES, ServerKind.MARIADB], make) as stack:
         told = stack.environment
         assert set(told) == {"HEADWATER_POSTGRES", "HEADWATER_MARIADB"}
         assert [query_fault(address) for address in told.values()] == [None, None]
@@ -94,7 +95,7 @@ def test_a_stack_tells_addresses_and_stops_all() -> None:
 @pytest.mark.database
 def test_a_stack_of_which_one_fails_leaves_none() -> None:
     good, bad = PostgresServer(), MariaDBServer(settings={"no-such-setting": "1"})
-    services: dict[Kind, Service] = {Kind.POSTGRES: good, Kind.MARIADB: bad}
+    services: dict[ServerKind, Service] = {ServerKind.POSTGRES: good, ServerKind.MARIADB: bad}
     with pytest.raises(StartError, match="no-such-setting"):
         Stack(services, services.__getitem__).start()
     assert not good.running
@@ -102,7 +103,7 @@ def test_a_stack_of_which_one_fails_leaves_none() -> None:
 
 @pytest.mark.database
 def test_waiting_ends_when_told_or_when_a_server_dies() -> None:
-    with PostgresServer() as server, Stack([Kind.POSTGRES], lambda _: server) as stack:
+    with PostgresServer() as server, Stack([ServerKind.POSTGRES], lambda _: server) as stack:
         told = threading.Event()
         told.set()
         stack.wait(told)

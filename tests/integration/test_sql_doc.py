@@ -1,4 +1,4 @@
-"""What docs/sql.md says is run as it stands there: by the programs of PostgreSQL, MariaDB and SQLite, and by DuckDB."""
+"""The pages docs/sql*.md are run as they stand: by the programs of PostgreSQL, MariaDB and SQLite, and by DuckDB."""
 
 from __future__ import annotations
 
@@ -14,9 +14,20 @@ from headwater.lineage.sql import METADATA
 from headwater.local import Service
 from headwater.local.mariadb_programs import mariadb_installation
 from headwater.local.postgres import postgres_programs
-from tests import seed_story
+from tests import pip5_story
 from tests.integration.readers import PASSWORD, mariadb_reader, postgres_reader
-from tests.integration.sql_doc import ANSWERS, Query, block, in_duckdb, lines_of, placed, queries, rows_in, typed
+from tests.integration.sql_doc import (
+    ANSWERS,
+    Query,
+    block,
+    in_duckdb,
+    in_sqlite,
+    lines_of,
+    placed,
+    queries,
+    rows_in,
+    typed,
+)
 from tests.integration.view_places import database_of, fill
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]
@@ -33,10 +44,10 @@ class Places:
 def places(postgres: Service, mariadb: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
     own = (("paimon_cata1", "catalog1"), ("paimon_cata2", "catalog2"))
     files = tmp_path_factory.mktemp("files")
-    for number, catalog in enumerate(seed_story.CATALOGS, 1):
+    for number, catalog in enumerate(pip5_story.CATALOGS, 1):
         lite = create_engine(f"sqlite:///{files}/store{number}.db")
         METADATA.create_all(lite)
-        fill(lite, seed_story.told(), ("paimon", catalog))
+        fill(lite, pip5_story.events(), ("paimon", catalog))
         lite.dispose()
     with (
         database_of(postgres.address, schema="headwater") as pg,
@@ -44,8 +55,8 @@ def places(postgres: Service, mariadb: Service, tmp_path_factory: pytest.TempPat
         postgres_reader(pg, "headwater"),
         mariadb_reader(maria, *(name for name, _ in own)),
     ):
-        fill(pg, seed_story.told(), ("paimon", None), *own)
-        fill(maria, seed_story.told(), *own)
+        fill(pg, pip5_story.events(), ("paimon", None), *own)
+        fill(maria, pip5_story.events(), *own)
         with pg.begin() as connection:
             for schema in ("paimon", *(name for name, _ in own), "headwater"):
                 connection.execute(text(f"GRANT USAGE ON SCHEMA {schema} TO reader"))
@@ -63,17 +74,18 @@ def printed(query: Query, places: Places) -> str:
         programs = mariadb_installation().server.parent
         return typed(placed(block("sh mariadb"), places.mariadb), query.sql, programs, MYSQL_PWD=PASSWORD)
     if query.engine == "sqlite3":
-        return typed(f"cd {places.files} && {block('sh sqlite3')}", query.sql, None)
+        return in_sqlite(query.sql, places.files)
     return in_duckdb(placed(query.sql, places.postgres), places.files)
 
 
 @pytest.mark.parametrize("query", queries("psql", "mariadb", "sqlite3", "duckdb"), ids=str)
 def test_a_query_of_the_documentation_prints_what_stands_there(places: Places, query: Query) -> None:
-    if query.engine == "sqlite3" and shutil.which("sqlite3") is None:
-        pytest.skip("there is no sqlite3 on this machine")
-    found = printed(query, places)
-    assert rows_in(found) == ANSWERS[query.title]
-    assert lines_of(query.printed) == lines_of(found)
+    found = [printed(query, places)]
+    if query.engine == "sqlite3" and shutil.which("sqlite3") is not None:
+        found.append(typed(f"cd {places.files} && {block('sh sqlite3')}", query.sql, None))
+    for each in found:
+        assert rows_in(each) == ANSWERS[query.title]
+        assert lines_of(query.printed) == lines_of(each)
 
 
 def test_every_engine_is_asked_everything() -> None:

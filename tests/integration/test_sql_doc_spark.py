@@ -1,4 +1,4 @@
-"""Paimon PIP-5's queries in Spark SQL, through Spark's own JDBC catalogs, as docs/sql.md has them."""
+"""Paimon PIP-5's queries in Spark SQL, through Spark's own JDBC catalogs, as docs/sql-with-spark.md has them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import make_url, text
 
-from headwater.lineage.sql.seed_views import VIEWS
+from headwater.lineage.sql.pip5_views import VIEWS
 from headwater.local import Service
-from tests import seed_story
+from tests import pip5_story
 from tests.integration.readers import postgres_reader
 from tests.integration.spark_session import spark_session
 from tests.integration.sql_doc import ANSWERS, Query, block, lines_of, placed, queries, rows_in
@@ -47,7 +47,7 @@ SELECT k.snapshot_id FROM catalog2.paimon.sink_job_lineage k
 @pytest.fixture(scope="module")
 def spark(java_home: Path, postgres: Service) -> Iterator[SparkSession]:
     with database_of(postgres.address, schema="headwater") as engine, postgres_reader(engine):
-        fill(engine, seed_story.told(), ("paimon", None))
+        fill(engine, pip5_story.events(), ("paimon", None))
         with engine.begin() as connection:
             connection.execute(text("GRANT USAGE ON SCHEMA paimon TO reader"))
             connection.execute(text("GRANT SELECT ON ALL TABLES IN SCHEMA paimon TO reader"))
@@ -99,7 +99,7 @@ def test_all_views_are_tables_by_name(spark: SparkSession) -> None:
     """Spark lists what PostgreSQL calls a table, and reads what it calls a view."""
     assert spark.sql("SHOW TABLES IN catalog1.paimon").collect() == []
     for view in VIEWS:
-        assert spark.table(f"catalog2.paimon.{view}").count() == len(seed_story.ROWS["catalog2"][view])
+        assert spark.table(f"catalog2.paimon.{view}").count() == len(pip5_story.ROWS["catalog2"][view])
 
 
 def test_types_and_times(spark: SparkSession) -> None:
@@ -107,7 +107,7 @@ def test_types_and_times(spark: SparkSession) -> None:
     types = [("job", "string"), ("barrier_id", "bigint"), ("database", "string"), ("table", "string")]
     assert frame.dtypes == [*types, ("snapshot_id", "bigint"), ("create_time", "timestamp")]
     (row,) = frame.where("snapshot_id = 41").selectExpr("unix_micros(create_time) AS micros").collect()
-    assert datetime.fromtimestamp(row.micros / 1e6, timezone.utc) == seed_story.minute(3)
+    assert datetime.fromtimestamp(row.micros / 1e6, timezone.utc) == pip5_story.minute(3)
 
 
 def test_filters_are_the_databases(spark: SparkSession) -> None:
@@ -132,6 +132,8 @@ def refusal(spark: SparkSession, statement: str) -> str:
     return words
 
 
+@pytest.mark.long
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("catalog", ["catalog1", "owner"])
 @pytest.mark.parametrize(
     ("statement", "words"),
@@ -146,8 +148,8 @@ def refusal(spark: SparkSession, statement: str) -> str:
     ],
 )
 def test_nothing_is_written_through_spark(spark: SparkSession, statement: str, words: set[str], catalog: str) -> None:
-    told = refusal(spark, statement.format(f"{catalog}.paimon.job_startup"))
-    assert any(each in told for each in words), told
+    message = refusal(spark, statement.format(f"{catalog}.paimon.job_startup"))
+    assert any(each in message for each in words), message
     assert_there(spark)
 
 
@@ -157,6 +159,7 @@ def assert_there(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("catalog", ["catalog1", "owner"])
 def test_a_view_is_no_table_to_drop(spark: SparkSession, catalog: str) -> None:
     """PostgreSQL refuses, and Spark doesn't tell."""

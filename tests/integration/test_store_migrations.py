@@ -18,15 +18,15 @@ from sqlalchemy import Connection, Engine, insert, inspect, select, text
 from headwater.errors import ConfigurationError
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA
-from headwater.lineage.sql.troubles import StoreBusyError, StoreSchemaError, troubles
-from headwater.lineage.store import migrating, open_store
-from headwater.lineage.store.creating import make_schema
+from headwater.lineage.sql.errors import StoreBusyError, StoreSchemaError, translate_errors
+from headwater.lineage.store import migration, open_store
+from headwater.lineage.store.creation import make_schema
 from headwater.lineage.store.engines import engine_for
-from headwater.lineage.store.locking import alone
-from headwater.lineage.store.migrating import migrate, scripts, upgrade
-from headwater.lineage.store.migrations import HISTORY, History, Version
+from headwater.lineage.store.locking import exclusive_transaction
+from headwater.lineage.store.migration import migrate, scripts, upgrade
+from headwater.lineage.store.migrations import HISTORY, MigrationHistory, SchemaVersion
 from headwater.lineage.store.options import StoreOptions
-from headwater.lineage.store.versions import VERSION, Standing, found_in, version_in
+from headwater.lineage.store.schema_version import VERSION, SchemaState, inspect_schema, read_version
 from tests.integration.catalogs import described
 from tests.integration.test_store_opening import TOLD, digest, digest_in_memory, rows_of
 
@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Skipped unsup
 SECOND = """
     import sqlalchemy as sa
     from alembic import op
-    from headwater.lineage.store.steps import add_column, create_index, create_table
+    from headwater.lineage.store.migration_steps import add_column, create_index, create_table
 
     revision, down_revision = "0002", "0001"
 
@@ -48,7 +48,7 @@ SECOND = """
         op.execute("UPDATE commits SET weekday = 7 WHERE weekday IS NULL")
 """
 THIRD = """
-    from headwater.lineage.store.steps import drop_column, drop_table
+    from headwater.lineage.store.migration_steps import drop_column, drop_table
 
     revision, down_revision = "0003", "0002"
 
@@ -56,7 +56,7 @@ THIRD = """
         drop_column("commits", "operation")
         drop_table("notes")
 """
-SECOND_VERSION, THIRD_VERSION = Version("0002", least="0001"), Version("0003", least="0002")
+SECOND_VERSION, THIRD_VERSION = SchemaVersion("0002", least="0001"), SchemaVersion("0003", least="0002")
 
 
 def script(directory: Path, name: str, content: str, broken: str = "pass") -> None:
@@ -64,23 +64,23 @@ def script(directory: Path, name: str, content: str, broken: str = "pass") -> No
 
 
 @pytest.fixture
-def later(tmp_path: Path) -> History:
+def later(tmp_path: Path) -> MigrationHistory:
     return later_in(tmp_path)
 
 
-def later_in(tmp_path: Path) -> History:
+def later_in(tmp_path: Path) -> MigrationHistory:
     """The versions there are, and two more."""
     directory = tmp_path / "scripts"
     shutil.copytree(HISTORY.scripts, directory, ignore=shutil.ignore_patterns("__*"))
     script(directory, "v0002_more.py", SECOND)
     script(directory, "v0003_less.py", THIRD)
-    return History((*HISTORY.versions, SECOND_VERSION, THIRD_VERSION), directory)
+    return MigrationHistory((*HISTORY.versions, SECOND_VERSION, THIRD_VERSION), directory)
 
 
-def until(history: History, version: Version) -> History:
+def until(history: MigrationHistory, version: SchemaVersion) -> MigrationHistory:
     """As code of that version knows it."""
     known = history.versions[: history.versions.index(version) + 1]
-    return History(known, history.scripts)
+    return MigrationHistory(known, history.scripts)
 
 
 @pytest.fixture
@@ -90,8 +90,8 @@ def engine(place: str) -> Iterator[Engine]:
     engine.dispose()
 
 
-def from_scripts(engine: Engine, history: History, to: str) -> None:
-    with alone(engine) as connection:
+def from_scripts(engine: Engine, history: MigrationHistory, to: str) -> None:
+    with exclusive_transaction(engine) as connection:
         if engine.dialect.name == "postgresql":
             make_schema(connection)
         VERSION.create(connection)
@@ -99,8 +99,8 @@ def from_scripts(engine: Engine, history: History, to: str) -> None:
 
 
 def test_the_scripts_are_the_versions() -> None:
-    told = [script.revision for script in scripts(HISTORY).walk_revisions()]
-    assert told[::-1] == [version.name for version in HISTORY.versions]
+    revisions = [script.revision for script in scripts(HISTORY).walk_revisions()]
+    assert revisions[::-1] == [version.name for version in HISTORY.versions]
 
 
 def test_from_zero_scripts_make_what_is_declared(place: str, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def empty(connection: Connection) -> None:
         VERSION.drop(connection)
 
 
-def test_a_store_of_any_version_becomes_the_newest(place: str, later: History) -> None:
+def test_a_store_of_any_version_becomes_the_newest(place: str, later: MigrationHistory) -> None:
     """The same tables, whatever they were before; what was in them stays."""
     seen = []
     for version in later.versions:
@@ -137,7 +137,7 @@ def test_a_store_of_any_version_becomes_the_newest(place: str, later: History) -
             connection.execute(insert(jobs).values(id=b"1" * 16, job="j", first=1, last=1, deleted=0, about_stamp=b""))
         with open_store(place, history=later) as store, store.engine.begin() as connection:
             assert connection.execute(select(jobs.c.job)).scalar_one() == "j"
-            assert version_in(connection) == THIRD_VERSION
+            assert read_version(connection) == THIRD_VERSION
             seen.append(described(connection))
             empty(connection)
         engine.dispose()
@@ -145,7 +145,7 @@ def test_a_store_of_any_version_becomes_the_newest(place: str, later: History) -
     assert "operation" not in str(seen[0])
 
 
-def test_the_last_release_works_on_what_was_added_to(place: str, later: History) -> None:
+def test_the_last_release_works_on_what_was_added_to(place: str, later: MigrationHistory) -> None:
     second = until(later, SECOND_VERSION)
     with open_store(place) as before, before.engine.connect() as connection:
         before.merge(rows_of(TOLD[:10]))
@@ -157,13 +157,13 @@ def test_the_last_release_works_on_what_was_added_to(place: str, later: History)
         again.merge(rows_of(TOLD))
         assert digest(again) == digest_in_memory(TOLD), "what is opened then works too"
     with open_store(place, history=later) as newest, newest.engine.connect() as connection:
-        assert version_in(connection) == THIRD_VERSION
+        assert read_version(connection) == THIRD_VERSION
     with pytest.raises(StoreSchemaError, match="at version 0003, and this headwater knows it up to 0001"):
         open_store(place)
     open_store(place, history=second).close()
 
 
-def test_back_to_an_older_version_is_refused(place: str, engine: Engine, later: History) -> None:
+def test_back_to_an_older_version_is_refused(place: str, engine: Engine, later: MigrationHistory) -> None:
     open_store(place).close()
     assert migrate(engine, later) == ["0002", "0003"]
     with pytest.raises(StoreSchemaError, match=r"never brought back to 0002.*restore a backup"):
@@ -171,10 +171,10 @@ def test_back_to_an_older_version_is_refused(place: str, engine: Engine, later: 
     with pytest.raises(StoreSchemaError, match="there is no version 0004: there is 0001, 0002, 0003"):
         migrate(engine, later, to="0004")
     with engine.connect() as connection:
-        assert version_in(connection) == THIRD_VERSION
+        assert read_version(connection) == THIRD_VERSION
 
 
-def test_what_broke_off_is_undone_or_gone_on_with(place: str, engine: Engine, later: History) -> None:
+def test_what_broke_off_is_undone_or_gone_on_with(place: str, engine: Engine, later: MigrationHistory) -> None:
     with open_store(place) as store:
         store.merge(rows_of(TOLD))
     second = until(later, SECOND_VERSION)
@@ -182,7 +182,7 @@ def test_what_broke_off_is_undone_or_gone_on_with(place: str, engine: Engine, la
     with pytest.raises(RuntimeError, match="the power failed"):
         migrate(engine, second)
     with engine.connect() as connection:
-        assert found_in(connection, second).standing is Standing.OLDER
+        assert inspect_schema(connection, second).standing is SchemaState.OLDER
         is_half = "weekday" in {column["name"] for column in inspect(connection).get_columns("commits")}
         assert is_half is (engine.dialect.name == "mysql"), "where it can be taken back, it is"
     with open_store(place) as store:
@@ -201,17 +201,19 @@ def commit_ids() -> list[bytes]:
     return [row.id for row in rows_of(TOLD) if row.kind == t.COMMIT]
 
 
-def test_of_many_who_migrate_at_once_one_does_it(place: str, later: History) -> None:
+def test_of_many_who_migrate_at_once_one_does_it(place: str, later: MigrationHistory) -> None:
     open_store(place).close()
     with ThreadPoolExecutor(4) as pool:
         stores = list(pool.map(lambda _: open_store(place, history=later), range(4)))
     with stores[0].engine.connect() as connection:
-        assert version_in(connection) == THIRD_VERSION
+        assert read_version(connection) == THIRD_VERSION
     for store in stores:
         store.close()
 
 
-def test_a_table_that_somebody_holds_is_not_waited_for_long(place: str, engine: Engine, later: History) -> None:
+def test_a_table_that_somebody_holds_is_not_waited_for_long(
+    place: str, engine: Engine, later: MigrationHistory
+) -> None:
     """Others would wait behind it."""
     with open_store(place) as store:
         store.merge(rows_of(TOLD))
@@ -220,7 +222,7 @@ def test_a_table_that_somebody_holds_is_not_waited_for_long(place: str, engine: 
         with store.engine.connect() as holder:
             holder.execute(text("SELECT count(*) FROM commits"))
             began = time.monotonic()
-            with pytest.raises(StoreBusyError), troubles("it"):
+            with pytest.raises(StoreBusyError), translate_errors("it"):
                 migrate(engine, later)
             assert time.monotonic() - began < 50, (
                 "a table is waited for some seconds, and a migration by others for a minute"
@@ -229,15 +231,17 @@ def test_a_table_that_somebody_holds_is_not_waited_for_long(place: str, engine: 
     assert migrate(engine, later) == ["0002", "0003"]
 
 
-def test_who_may_not_change_it_is_told_the_command(place: str, later: History) -> None:
+def test_who_may_not_change_it_is_told_the_command(place: str, later: MigrationHistory) -> None:
     open_store(place).close()
     with pytest.raises(StoreSchemaError, match="`headwater store migrate --store"):
         open_store(place, history=later, create=False)
 
 
-def test_without_alembic_the_extra_is_named(place: str, later: History, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_alembic_the_extra_is_named(
+    place: str, later: MigrationHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     open_store(place).close()
-    monkeypatch.setattr(migrating, "find_spec", lambda _: None)
+    monkeypatch.setattr(migration, "find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match=r"pip install 'headwater\[store\]'"):
         open_store(place, history=later)
     open_store(place).close()

@@ -11,14 +11,14 @@ import pytest
 from sqlalchemy import create_engine, inspect, text, update
 
 from headwater.events import Event
-from headwater.lineage.law import State, changes
-from headwater.lineage.rows import Row
-from headwater.lineage.sql import METADATA, digest_of
-from headwater.lineage.sql.troubles import StoreRightsError, StoreSchemaError, troubles
+from headwater.lineage.mapping import map_event
+from headwater.lineage.rows import Row, RowSet
+from headwater.lineage.sql import METADATA, store_digest
+from headwater.lineage.sql.errors import StoreRightsError, StoreSchemaError, translate_errors
 from headwater.lineage.store import Store, open_store
 from headwater.lineage.store.engines import engine_for
 from headwater.lineage.store.options import StoreOptions
-from headwater.lineage.store.versions import VERSION
+from headwater.lineage.store.schema_version import VERSION
 from headwater.testing.examples import EXAMPLES
 
 pytestmark = pytest.mark.slow
@@ -34,18 +34,18 @@ with open_store(url) as store, store.engine.connect() as connection:
 """
 
 
-def rows_of(told: list[Event]) -> list[Row]:
-    return [row for event in told for row in changes(event)]
+def rows_of(events: list[Event]) -> list[Row]:
+    return [row for event in events for row in map_event(event)]
 
 
 def digest(store: Store) -> str:
     with store.engine.connect() as connection:
-        return digest_of(connection)
+        return store_digest(connection)
 
 
-def digest_in_memory(told: list[Event]) -> str:
-    state = State()
-    state.merge(rows_of(told))
+def digest_in_memory(events: list[Event]) -> str:
+    state = RowSet()
+    state.merge(rows_of(events))
     return state.digest()
 
 
@@ -76,7 +76,7 @@ def test_not_even_by_a_fault_of_ours_a_reader_writes_a_file(tmp_path: Path) -> N
     open_store(str(tmp_path / "store.db")).close()
     with open_store(str(tmp_path / "store.db"), readonly=True) as reader, reader.engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA query_only = OFF")
-        with pytest.raises(StoreRightsError), troubles("it"):
+        with pytest.raises(StoreRightsError), translate_errors("it"):
             connection.exec_driver_sql("DELETE FROM jobs")
 
 
@@ -107,7 +107,7 @@ def test_many_who_open_an_empty_store_at_once(place: str) -> None:
             assert opener.stdin is not None
             opener.stdin.write(f"{place}\n")
             opener.stdin.flush()
-        ended = [opener.communicate(timeout=60) for opener in openers]
+        ended = [opener.communicate(timeout=120) for opener in openers]
     finally:
         for opener in openers:
             opener.kill()

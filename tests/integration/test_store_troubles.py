@@ -15,7 +15,7 @@ from sqlalchemy import URL, Connection, create_engine, make_url, text
 
 from headwater.errors import ConfigurationError, HeadwaterError
 from headwater.lineage.sql import merge_into
-from headwater.lineage.sql.troubles import (
+from headwater.lineage.sql.errors import (
     StoreAccessError,
     StoreBusyError,
     StoreDataError,
@@ -23,11 +23,13 @@ from headwater.lineage.sql.troubles import (
     StoreSchemaError,
     StoreUnreachableError,
 )
-from headwater.lineage.store import engines, open_store, troubles
+from headwater.lineage.store import engines, open_store, translate_errors
 from headwater.lineage.store.options import StoreOptions
 from headwater.local import Service
 from tests.integration.test_store_opening import TOLD, digest, digest_in_memory, rows_of
+from tests.ports import refusing_port
 from tests.stores import own_database
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 SERVERS = [pytest.param(name, marks=pytest.mark.database) for name in ("postgres", "mariadb")]
@@ -45,7 +47,7 @@ def url(server: Service) -> Iterator[URL]:
         yield make_url(text_of_it)
 
 
-def told(url: URL | str, error: type[HeadwaterError], words: str, **how: bool) -> str:
+def error_text(url: URL | str, error: type[HeadwaterError], words: str, **how: bool) -> str:
     """The error's words, and those of all that led to it."""
     given = url if isinstance(url, str) else url.render_as_string(hide_password=False)
     with pytest.raises(error, match=words) as raised:
@@ -66,23 +68,22 @@ def test_a_driver_that_is_not_known(url: URL) -> None:
 def test_a_client_that_is_not_installed(url: URL, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "find_spec", lambda _: None)
     extra = "postgres" if url.drivername.startswith("postgresql") else "mysql"
-    told(url, ConfigurationError, rf"pip install 'headwater\[{extra}\]'")
+    error_text(url, ConfigurationError, rf"pip install 'headwater\[{extra}\]'")
 
 
 def test_a_wrong_password(url: URL) -> None:
-    words = told(url.set(password="5ecret-and-wrong"), StoreAccessError, r"jdbc\.username and jdbc\.password")
+    words = error_text(url.set(password="5ecret-and-wrong"), StoreAccessError, r"jdbc\.username and jdbc\.password")
     assert "5ecret" not in words
     assert "headwater@127.0.0.1" in words
 
 
 def test_a_database_that_is_not_there(url: URL) -> None:
-    told(url.set(database="nowhere"), StoreAccessError, r"nowhere.*look at jdbc\.url")
+    error_text(url.set(database="nowhere"), StoreAccessError, r"nowhere.*look at jdbc\.url")
 
 
 def test_a_port_where_nobody_is(url: URL) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        told(url.set(port=free.getsockname()[1]), StoreUnreachableError, "is it running, and are host and port right")
+    with refusing_port() as port:
+        error_text(url.set(port=port), StoreUnreachableError, "is it running, and are host and port right")
 
 
 def test_a_host_that_does_not_answer(url: URL) -> None:
@@ -90,8 +91,8 @@ def test_a_host_that_does_not_answer(url: URL) -> None:
     began = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent_url = url.set(port=silent.getsockname()[1]).update_query_dict({"connect_timeout": "2"})
-        told(silent_url, StoreUnreachableError, "is it running")
-    assert time.monotonic() - began < 10
+        error_text(silent_url, StoreUnreachableError, "is it running")
+    assert time.monotonic() - began < PATIENCE, "else it is waited for without an end"
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def nobody(url: URL) -> Iterator[URL]:
 
 
 def test_a_user_who_may_not_make_it(nobody: URL) -> None:
-    words = told(nobody, StoreRightsError, "has to run `headwater store init --store")
+    words = error_text(nobody, StoreRightsError, "has to run `headwater store init --store")
     assert "pw" not in words.replace("password", "")
     engine = create_engine(nobody)
     with engine.connect() as connection:
@@ -151,7 +152,7 @@ def test_a_connection_that_breaks_in_mid_transaction(url: URL) -> None:
     """Nothing of it is there, and the next one works."""
 
     def broken() -> None:
-        with troubles("it"), store.engine.begin() as connection:
+        with translate_errors("it"), store.engine.begin() as connection:
             merge_into(connection, rows_of(TOLD))
             end(session_of(connection), url)
             merge_into(connection, rows_of(TOLD))
@@ -181,7 +182,7 @@ def test_two_who_wait_for_each_other(url: URL) -> None:
 
     def take(order: list[bytes]) -> None:
         try:
-            with troubles("it"), store.engine.begin() as connection:
+            with translate_errors("it"), store.engine.begin() as connection:
                 connection.execute(change, {"id": order[0]})
                 both.wait(60)
                 connection.execute(change, {"id": order[1]})
@@ -201,7 +202,12 @@ def test_two_who_wait_for_each_other(url: URL) -> None:
 
 
 def test_what_a_row_can_not_hold_is_the_row_s_fault(place: str) -> None:
-    with open_store(place) as store, pytest.raises(StoreDataError), troubles("it"), store.engine.begin() as connection:
+    with (
+        open_store(place) as store,
+        pytest.raises(StoreDataError),
+        translate_errors("it"),
+        store.engine.begin() as connection,
+    ):
         connection.execute(
             text("INSERT INTO jobs (id, first, last, deleted, about_stamp) VALUES (NULL, 1, 1, 1, NULL)")
         )
@@ -217,7 +223,7 @@ def test_tables_that_went_under_it(place: str) -> None:
 
 def test_a_file_that_somebody_else_writes_to_is_waited_for(tmp_path: Path) -> None:
     def impatient() -> None:
-        with troubles("it"), store.engine.connect() as connection:
+        with translate_errors("it"), store.engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA busy_timeout = 50")
             merge_into(connection, rows_of(TOLD))
 

@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Generator
@@ -20,9 +19,10 @@ from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.local.process import free_ports
 from headwater.testing.examples import EXAMPLES
+from tests.ports import refusing_port
+from tests.waiting import PATIENCE, until
 
-pytestmark = pytest.mark.slow
-PATIENCE = 60.0
+pytestmark = [pytest.mark.slow, pytest.mark.sample(4)]
 
 
 class Writing:
@@ -41,11 +41,11 @@ class Writing:
             return 0, ""
 
     def wait_for(self, path: str, words: str) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while words not in self.get(path)[1]:
+        def is_said() -> bool:
             assert self.process.poll() is None
-            assert time.monotonic() < deadline, self.get(path)
-            time.sleep(0.02)
+            return words in self.get(path)[1]
+
+        until(is_said, lambda: self.get(path), PATIENCE)
 
     def tell(self, count: int) -> None:
         """All at once: with the store away no more than two batches are taken, and each by itself would be one."""
@@ -68,7 +68,7 @@ def writing(place: Path, *more: str) -> Generator[Writing]:
     LocalLog.open(place / "log").writer().close()
     (port,) = free_ports(1)
     bus, store = f"log:{place}/log", f"sqlite:///{place}/store.db"
-    command = [sys.executable, "-m", "headwater.cli", "write", "--from", bus, "--store", store]
+    command = [sys.executable, "-m", "headwater.cli", "writer", "run", "--bus", bus, "--store", store]
     with subprocess.Popen([*command, "--health", f"127.0.0.1:{port}", *more], stderr=subprocess.PIPE, text=True) as one:
         try:
             found = Writing(place, one, port)
@@ -85,9 +85,9 @@ def test_it_is_ready_and_alive_and_drains_when_it_is_told_to(tmp_path: Path) -> 
             one.tell(5)
             one.wait_for("/metrics", "headwater_writer_polled_total 5\n")
             one.process.send_signal(signal.SIGTERM)
-        _, told = one.process.communicate(timeout=PATIENCE)
+        _, printed = one.process.communicate(timeout=PATIENCE)
         assert one.process.returncode == 0
-    assert "told to stop" in told
+    assert "stopping: the events it holds" in printed
     assert sqlite3.connect(tmp_path / "store.db").execute("SELECT next_offset FROM consumer_offsets").fetchall() == [
         (5,)
     ]
@@ -98,9 +98,9 @@ def test_what_is_not_drained_in_time_is_given_up(tmp_path: Path) -> None:
         one.tell(5)
         one.wait_for("/metrics", "headwater_writer_polled_total 5\n")
         one.process.send_signal(signal.SIGTERM)
-        _, told = one.process.communicate(timeout=PATIENCE)
+        _, printed = one.process.communicate(timeout=PATIENCE)
         assert one.process.returncode == 3
-    assert "what isn't stored comes again" in told
+    assert "what isn't stored is read again" in printed
     assert not sqlite3.connect(tmp_path / "store.db").execute("SELECT * FROM consumer_offsets").fetchall()
 
 
@@ -111,7 +111,7 @@ def test_told_twice_it_ends_at_once(tmp_path: Path, number: signal.Signals) -> N
         one.wait_for("/metrics", "headwater_writer_polled_total 5\n")
         one.process.send_signal(number)
         assert one.process.stderr is not None
-        while "told to stop" not in one.process.stderr.readline():
+        while "stopping: the events it holds" not in one.process.stderr.readline():
             assert one.process.poll() is None
         one.process.send_signal(number)
         assert one.process.wait(PATIENCE) == 128 + number
@@ -123,33 +123,52 @@ def test_a_store_that_nobody_may_write_to_any_more_ends_it(tmp_path: Path) -> No
             held.execute("ALTER TABLE consumer_offsets RENAME TO elsewhere")
         one.tell(1)
         assert one.process.wait(PATIENCE) == 1
-        _, told = one.process.communicate()
-    assert "consumer_offsets" in told
+        _, printed = one.process.communicate()
+    assert "consumer_offsets" in printed
 
 
 def ended(*arguments: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "headwater.cli", "write", *arguments]
+    command = [sys.executable, "-m", "headwater.cli", "writer", "run", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     return done.returncode, done.stderr
 
 
 def test_a_flag_that_is_wrong_is_wrong_usage(tmp_path: Path) -> None:
-    status, told = ended("--from", f"log:{tmp_path}", "--store", f"{tmp_path}/store.db", "--batch", "0")
-    assert (status, "--batch" in told, "there has to be one at least" in told) == (2, True, True)
+    status, printed = ended("--bus", f"log:{tmp_path}", "--store", f"{tmp_path}/store.db", "--batch", "0")
+    assert (status, "--batch" in printed, "write 1 or more" in printed) == (2, True, True)
     assert not (tmp_path / "store.db").exists()
 
 
 def test_a_store_that_is_not_there_when_it_begins_may_be_there_later(tmp_path: Path) -> None:
     LocalLog.open(tmp_path / "log").writer().close()
-    (port,) = free_ports(1)
-    status, told = ended("--from", f"log:{tmp_path}/log", "--store", f"postgresql://127.0.0.1:{port}/lineage")
-    assert (status, "try again" in told) == (75, True)
+    with refusing_port() as port:
+        status, printed = ended("--bus", f"log:{tmp_path}/log", "--store", f"postgresql://127.0.0.1:{port}/lineage")
+    assert (status, "try again" in printed) == (75, True)
 
 
 def test_a_bus_that_is_not_there_is_waited_for_and_its_client_speaks_json_too(tmp_path: Path) -> None:
-    (port,) = free_ports(1)
-    flags = ["--from", f"kafka://127.0.0.1:{port}/events", "--store", f"{tmp_path}/store.db", "--drain-seconds", "0"]
-    command = [sys.executable, "-m", "headwater.cli", "write", *flags, "--log-format", "json", "--no-upkeep"]
+    with refusing_port() as port:
+        lines = until_it_waits_and_is_ended(port, tmp_path)
+    printed = [json.loads(each) for each in lines]
+    refused = [each["message"] for each in printed if each["logger"].endswith(".librdkafka_log")]
+    assert any("Connection refused" in each for each in refused)
+    assert len(refused) == len(set(refused)) < 20, "it tried for twenty seconds, and says each thing once"
+
+
+def until_it_waits_and_is_ended(port: int, tmp_path: Path) -> list[str]:
+    """What the writer says."""
+    flags = ["--bus", f"kafka://127.0.0.1:{port}/events", "--store", f"{tmp_path}/store.db", "--drain-seconds", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "headwater.cli",
+        "writer",
+        "run",
+        *flags,
+        "--log-format",
+        "json",
+        "--no-maintenance",
+    ]
     lines: list[str] = []
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as one:
         try:
@@ -162,7 +181,4 @@ def test_a_bus_that_is_not_there_is_waited_for_and_its_client_speaks_json_too(tm
             assert one.returncode in {0, 3}
         finally:
             one.kill()
-    told = [json.loads(each) for each in lines]
-    refused = [each["message"] for each in told if each["logger"].endswith(".lines")]
-    assert any("Connection refused" in each for each in refused)
-    assert len(refused) == len(set(refused)) < 20, "it tried for twenty seconds, and says each thing once"
+    return lines

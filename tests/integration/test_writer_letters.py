@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,18 +16,19 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from headwater.cli.app import main
 from headwater.consumers.sources.dead_letter_topic import DeadLetterTopic
 from headwater.consumers.sources.kafka import KafkaSource
-from headwater.consumers.writer.mirror import Mirror
-from headwater.consumers.writer.plain import PlainPipeline
-from headwater.consumers.writer.running import Runner
-from headwater.consumers.writer.vitals import Vitals
+from headwater.consumers.writer.dead_letter_mirror import DeadLetterMirror
+from headwater.consumers.writer.metrics import WriterMetrics
+from headwater.consumers.writer.plain_pipeline import PlainPipeline
+from headwater.consumers.writer.runner import Runner
 from headwater.errors import TransientError
 from headwater.events import Committed, DatasetId, JobName, Output, TableName
 from headwater.events.avro import Codec
 from headwater.lineage.bulk import DeadLetter
 from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
+from tests.waiting import attempts, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka]
+pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(2)]
 PATIENCE = 60.0
 BAD: list[tuple[bytes | None, bytes, list[tuple[str, str | bytes | None]]]] = [
     (b"key", b"no event", [("made-by", b"a hand")]),
@@ -60,7 +60,7 @@ def store(kafka: KafkaServer, topic: str, tmp_path: Path) -> Iterator[Store]:
             asyncio.run(asyncio.wait_for(runner.run(), PATIENCE))
         finally:
             source.close()
-        assert runner.vitals.letters == len(BAD)
+        assert runner.metrics.dead_letters == len(BAD)
         yield opened
 
 
@@ -76,7 +76,7 @@ def settings_of(kafka: KafkaServer) -> dict[str, str]:
 def mirrored(kafka: KafkaServer, topic: str, store: Store) -> int:
     made = DeadLetterTopic({**settings_of(kafka), "session.timeout.ms": "6000"}, f"{topic}.dead-letters")
     try:
-        return Mirror(store.bulk, topic, lambda: made, Vitals()).step()
+        return DeadLetterMirror(store.bulk, topic, lambda: made, WriterMetrics()).send_pending()
     finally:
         made.close()
 
@@ -91,8 +91,8 @@ def was_sent(sender: DeadLetterTopic, letter: DeadLetter) -> bool:
 
 
 def headers(message: Message) -> dict[str, str]:
-    told: Any = message.headers()
-    return {name: value.decode() for name, value in told}
+    answer: Any = message.headers()
+    return {name: value.decode() for name, value in answer}
 
 
 def found(kafka: KafkaServer, topic: str) -> list[Message]:
@@ -110,10 +110,10 @@ def test_letters_are_on_their_topic_as_they_were(kafka: KafkaServer, topic: str,
     messages = found(kafka, topic)
     assert [(each.key(), each.value()) for each in messages] == [(key, value) for key, value, _ in BAD]
     topic_id = next(iter(store.bulk.offsets("g"))).topic
-    told = headers(messages[0])
-    assert told.pop("headwater.words")
-    assert int(told.pop("headwater.appended")) > 0
-    assert told == {
+    answer = headers(messages[0])
+    assert answer.pop("headwater.error")
+    assert int(answer.pop("headwater.append-time")) > 0
+    assert answer == {
         "made-by": "a hand",
         "headwater.reason": "UNDECODABLE",
         "headwater.topic": topic,
@@ -127,7 +127,7 @@ def test_what_the_topic_has_no_room_for_is_told_without_its_bytes(kafka: KafkaSe
     name = f"{topic}.dead-letters"
     new = NewTopic(name, 1, 1, config={"max.message.bytes": "1000"})
     made(kafka, new)
-    letter = next(store.bulk.letters())[1]
+    letter = next(store.bulk.dead_letters())[1]
     sender = DeadLetterTopic(settings_of(kafka), name)
     sender.send([letter, replace(letter, data=b"x" * 5_000), letter])
     sender.close()
@@ -140,13 +140,11 @@ def test_what_the_topic_has_no_room_for_is_told_without_its_bytes(kafka: KafkaSe
 def test_a_topic_that_went_away_is_made_again(kafka: KafkaServer, topic: str, store: Store) -> None:
     name = f"{topic}.dead-letters"
     sender = DeadLetterTopic(settings_of(kafka), name)
-    letter = next(store.bulk.letters())[1]
+    letter = next(store.bulk.dead_letters())[1]
     sender.cluster()
     admin = AdminClient(kafka.client_config())
     admin.delete_topics([name])[name].result()
-    deadline = time.monotonic() + 2 * PATIENCE
-    while not was_sent(sender, letter) and time.monotonic() < deadline:
-        time.sleep(0.1)
+    until(lambda: was_sent(sender, letter), "a topic that is made again", 2 * PATIENCE, 0.1)
     sender.close()
     assert found(kafka, topic)
 
@@ -161,17 +159,17 @@ def test_what_the_store_of_a_catalog_refused_is_there_too(kafka: KafkaServer, tm
     client = Producer(kafka.client_config())
     client.produce(topic, data)
     assert client.flush(PATIENCE) == 0
-    stores = ["--store", f"{tmp_path}/store.db", "--store-of", f"lake={tmp_path}/lake.db"]
+    stores = ["--store", f"{tmp_path}/store.db", "--catalog-store", f"lake={tmp_path}/lake.db"]
     with open_store(f"sqlite:///{tmp_path}/lake.db") as lake:
         with lake.engine.begin() as connection:
             connection.exec_driver_sql(
                 "CREATE TRIGGER no_commits BEFORE INSERT ON commits BEGIN SELECT RAISE(ABORT, 'constraint failed'); END"
             )
-        deadline = time.monotonic() + PATIENCE
-        while True:  # what one couldn't send before it ended, the next one does
-            assert main(["write", "--from", f"kafka://{kafka.address}/{topic}", *stores, "--until-end"]) == 0
-            ((_, letter),) = lake.bulk.letters()
-            if not lake.bulk.unsent_letters(letter.partition.cluster, topic, 1):
+        for _ in attempts(
+            "letters that are sent", PATIENCE
+        ):  # what one couldn't send before it ended, the next one does
+            assert main(["writer", "run", "--bus", f"kafka://{kafka.address}/{topic}", *stores, "--until-end"]) == 0
+            ((_, letter),) = lake.bulk.dead_letters()
+            if not lake.bulk.unsent_dead_letters(letter.partition.cluster, topic, 1):
                 break
-            assert time.monotonic() < deadline
     assert [each.value() for each in found(kafka, topic)] == [data]

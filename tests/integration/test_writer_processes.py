@@ -1,13 +1,11 @@
-"""`headwater write --processes`: several writers that are begun, told to stop, and end together."""
+"""`headwater writer run --processes`: several writers that are begun, told to stop, and end together."""
 
 from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http import HTTPStatus
@@ -20,10 +18,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
+from headwater.local.process import free_ports
 from tests.integration.stores import database_on
 from tests.integration.test_writer import CODEC, PATIENCE, commits, digest_by_law, digest_in, on_topic, produced
+from tests.waiting import attempts, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database]
+pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database, pytest.mark.sample(2)]
 
 
 @pytest.fixture
@@ -50,10 +50,10 @@ def store(url: str) -> Iterator[Store]:
 def writing(kafka: KafkaServer, topic: str, url: str, store: Store) -> Iterator[subprocess.Popen[str]]:
     """Both are ready, each at a port of its own, and all there was is stored."""
     produced(kafka, topic, [CODEC.encode(event) for event in commits(60)])
-    port = two_free_ports()
+    port, _ = free_ports(2)
     with begun(kafka, topic, url, "--health", f"127.0.0.1:{port}") as process:
         try:
-            until(lambda: is_ready(port) and is_ready(port + 1) and stored(store) == 60, process)
+            until_running(lambda: is_ready(port) and is_ready(port + 1) and stored(store) == 60, process)
             yield process
         finally:
             process.kill()
@@ -68,6 +68,7 @@ def test_what_is_on_a_topic_is_written_by_all_together(kafka: KafkaServer, topic
     assert digest_in(store) == digest_by_law(on_topic(kafka, topic))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_all(writing: subprocess.Popen[str], number: signal.Signals) -> None:
     children = children_of(writing.pid)
@@ -97,18 +98,9 @@ def test_where_who_began_them_is_killed_they_end(writing: subprocess.Popen[str])
 
 def begun(kafka: KafkaServer, topic: str, url: str, *more: str) -> subprocess.Popen[str]:
     bus = f"kafka://{kafka.address}/{topic}"
-    command = [sys.executable, "-m", "headwater.cli", "write", "--from", bus, "--store", url, "--group", topic]
+    command = [sys.executable, "-m", "headwater.cli", "writer", "run", "--bus", bus, "--store", url, "--group", topic]
     pipe = subprocess.PIPE
     return subprocess.Popen([*command, "--processes", "2", *more], stdout=pipe, stderr=pipe, text=True)
-
-
-def two_free_ports() -> int:
-    """The first of two in a row."""
-    while True:
-        with socket.create_server(("127.0.0.1", 0)) as first, suppress(OSError):
-            port = int(first.getsockname()[1])
-            with socket.create_server(("127.0.0.1", port + 1)):
-                return port
 
 
 def is_ready(port: int) -> bool:
@@ -122,12 +114,12 @@ def stored(store: Store) -> int:
         return int(connection.exec_driver_sql("SELECT count(*) FROM commits").scalar_one())
 
 
-def until(holds: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert process is None or process.poll() is None, "it ended"
-        assert time.monotonic() < end
-        time.sleep(0.05)
+def until_running(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Until it holds, which a process brings about that has to go on meanwhile."""
+    for _ in attempts("what a process is to bring about", pause=0.05):
+        if holds():
+            return
+        assert process.poll() is None, "it ended"
 
 
 def children_of(process: int) -> list[int]:

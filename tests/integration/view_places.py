@@ -11,7 +11,7 @@ from uuid import uuid4
 from sqlalchemy import Connection, Engine, create_engine, make_url, text
 
 from headwater.events import Event
-from headwater.lineage.law import changes
+from headwater.lineage.mapping import map_event
 from headwater.lineage.sql import METADATA, create_views, merge_into
 
 
@@ -37,11 +37,11 @@ def database_of(address: str, schema: str | None = None) -> Generator[Engine]:
         server.dispose()
 
 
-def fill(engine: Engine, told: list[Event], *views: tuple[str, str | None]) -> None:
+def fill(engine: Engine, events: list[Event], *views: tuple[str, str | None]) -> None:
     with engine.begin() as connection:
         for database, catalog in views:
             create_views(connection, database, catalog)
-        merge_into(connection, [row for event in told for row in changes(event)])
+        merge_into(connection, [row for event in events for row in map_event(event)])
 
 
 def rows_of(connection: Connection, view: str) -> list[tuple[Any, ...]]:

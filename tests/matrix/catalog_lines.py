@@ -11,25 +11,21 @@ from headwater.events import (
     AlterDatabase,
     AlterTable,
     AlterView,
-    CatalogModification,
-    Column,
     CreateDatabase,
     CreateTable,
     CreateView,
-    Database,
     DropDatabase,
     DropTable,
     DropView,
-    Effect,
     Event,
-    Position,
     Table,
     TableName,
-    Transform,
     Truncate,
-    View,
 )
+from headwater.events.catalog import CatalogModification, ModificationEffect
+from headwater.events.changes import ColumnPosition
 from headwater.events.redaction import Redactor
+from headwater.events.tables import Column, Database, Transform, View
 from headwater.events.types import parse_json, simple_string
 from tests.matrix.harness import Driver
 
@@ -45,7 +41,7 @@ def lines(events: Iterable[Event]) -> list[str]:
 
 
 def _line(event: CatalogModification) -> str:
-    unknown = "? " if event.effect is Effect.UNKNOWN else ""
+    unknown = "? " if event.effect is ModificationEffect.UNKNOWN else ""
     return unknown + _LINES[type(event)](event)
 
 
@@ -62,20 +58,20 @@ def _flags(flags: Mapping[str, bool]) -> str:
     return "".join(f" {word}" for word, holds in flags.items() if holds)
 
 
-def table(told: Table) -> str:
-    parts = [columns(told.columns)]
-    if told.partitioning:
-        parts.append("by " + ", ".join(map(_transform, told.partitioning)))
-    if told.ordering:
-        parts.append("sorted by " + ", ".join(_transform(each.by) for each in told.ordering))
-    parts.extend([told.provider or "-", told.table_kind.value])
-    properties = {key: text for key, text in told.properties.items() if key not in _QUIET}
+def table(captured: Table) -> str:
+    parts = [columns(captured.columns)]
+    if captured.partitioning:
+        parts.append("by " + ", ".join(map(_transform, captured.partitioning)))
+    if captured.ordering:
+        parts.append("sorted by " + ", ".join(_transform(each.by) for each in captured.ordering))
+    parts.extend([captured.provider or "-", captured.table_kind.value])
+    properties = {key: text for key, text in captured.properties.items() if key not in _QUIET}
     parts.extend([f"{key}={text}" for key, text in properties.items()])
-    return "; ".join([*parts, *([f"'{told.comment}'"] if told.comment else [])])
+    return "; ".join([*parts, *([f"'{captured.comment}'"] if captured.comment else [])])
 
 
-def columns(told: Iterable[Column]) -> str:
-    return ", ".join(_column(column) for column in told)
+def columns(captured: Iterable[Column]) -> str:
+    return ", ".join(_column(column) for column in captured)
 
 
 def _column(column: Column) -> str:
@@ -104,7 +100,7 @@ def _path(change: Any) -> str:
     return ".".join(change.path)
 
 
-def _at(position: Position | None) -> str:
+def _at(position: ColumnPosition | None) -> str:
     if position is None:
         return ""
     return f" after {position.after}" if position.after else " first"
@@ -154,13 +150,13 @@ def _truncated(event: Truncate) -> str:
     return f"truncate {_name(event.identifier)}" + "".join(f" {_spec(each)}" for each in event.partitions)
 
 
-def _view(told: View) -> str:
+def _view(captured: View) -> str:
     lineage = [
-        f"{'.'.join(edge.target) if edge.target else '*'}<{told.sources[edge.input].table}.{'.'.join(edge.source)}"
-        for edge in told.lineage
+        f"{'.'.join(edge.target) if edge.target else '*'}<{captured.sources[edge.input].table}.{'.'.join(edge.source)}"
+        for edge in captured.lineage
     ]
-    parts = [columns(told.columns), *lineage, *(f"{key}={text}" for key, text in told.properties.items())]
-    return "; ".join([*parts, *([f"'{told.comment}'"] if told.comment else [])])
+    parts = [columns(captured.columns), *lineage, *(f"{key}={text}" for key, text in captured.properties.items())]
+    return "; ".join([*parts, *([f"'{captured.comment}'"] if captured.comment else [])])
 
 
 def _view_created(event: CreateView) -> str:
@@ -179,12 +175,12 @@ def _view_dropped(event: DropView) -> str:
     return f"- view {_name(event.identifier)}" + _flags(flags)
 
 
-def _database(told: Database | None) -> str:
-    if told is None:
+def _database(captured: Database | None) -> str:
+    if captured is None:
         return "?"
-    parts = [f"{key}={text}" for key, text in told.properties.items()]
-    parts += [f"'{told.comment}'"] if told.comment else []
-    return "; ".join([*parts, *([f"at {told.location.rpartition('/')[2]}"] if told.location else [])])
+    parts = [f"{key}={text}" for key, text in captured.properties.items()]
+    parts += [f"'{captured.comment}'"] if captured.comment else []
+    return "; ".join([*parts, *([f"at {captured.location.rpartition('/')[2]}"] if captured.location else [])])
 
 
 def _database_created(event: CreateDatabase) -> str:
@@ -248,21 +244,21 @@ def _until_blank(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
         yield row
 
 
-def agrees(told: Table, with_: Shown) -> None:
+def agrees(captured: Table, with_: Shown) -> None:
     """What was told of a table is what Spark shows of it. (Of char and varchar it shows string, now and then.)"""
-    ours = [(c.name, simple_string(parse_json(c.type)), c.comment or "") for c in told.columns]
+    ours = [(c.name, simple_string(parse_json(c.type)), c.comment or "") for c in captured.columns]
     theirs = [
         (name, mine[1] if kind == "string" and mine[1].startswith(("char", "varchar")) else kind, text)
         for (name, kind, text), mine in zip(with_.columns, ours, strict=True)
     ]
     assert ours == theirs
-    kept = {k: text for k, text in told.properties.items() if not k.startswith("option.") and text != REDACTED}
+    kept = {k: text for k, text in captured.properties.items() if not k.startswith("option.") and text != REDACTED}
     missing = {key: text for key, text in kept.items() if with_.properties.get(key) != text}
     assert not missing, f"told but not there: {missing}"
-    if "Location" in with_.details and told.location is not None:
-        assert _plain(told.location) == _plain(with_.details["Location"])
+    if "Location" in with_.details and captured.location is not None:
+        assert _plain(captured.location) == _plain(with_.details["Location"])
     if "Comment" in with_.details:
-        assert told.comment == with_.details["Comment"]
+        assert captured.comment == with_.details["Comment"]
 
 
 def _plain(location: str) -> str:

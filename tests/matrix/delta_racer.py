@@ -17,15 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from headwater.events import Committed, Gap
-from headwater.listeners.capture.formats.delta import written
-from headwater.listeners.capture.formats.delta.commits import Commit
+from headwater.listeners.capture.formats.delta import write_results
+from headwater.listeners.capture.formats.delta.commits import DeltaCommit
 from tests.matrix.harness import DELTA, Driver, driver_with, of
 
 QUICK = {
     "spark__databricks__delta__snapshotPartitions": "1",
     "spark__sql__sources__parallelPartitionDiscovery__parallelism": "2",
     "spark__default__parallelism": "2",
-    "spark__driver__extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 WRITERS = 4
 COUNTS = ("count(*)", "coalesce(sum(1), 0)")
@@ -33,7 +32,7 @@ COUNTS = ("count(*)", "coalesce(sum(1), 0)")
 
 
 @dataclass(frozen=True)
-class Told:
+class CommitReport:
     """What one Committed said of the commit that wrote the row of `who`."""
 
     who: str
@@ -48,7 +47,7 @@ def make_tables(driver: Driver, directory: Path) -> None:
         driver.run(f"CREATE TABLE delta.`{directory / name}` (who STRING, n BIGINT) USING delta")
 
 
-def race(driver: Driver, directory: Path, application: str, rounds: int) -> list[Told]:
+def race(driver: Driver, directory: Path, application: str, rounds: int) -> list[CommitReport]:
     transactions: dict[tuple[str, int | None], str | None] = {}
     _remember(transactions)
     names = [f"{application}{writer}" for writer in range(WRITERS)]
@@ -63,21 +62,23 @@ def race(driver: Driver, directory: Path, application: str, rounds: int) -> list
         for thread in threads:
             thread.join()
 
-    events = driver.told(run)
+    events = driver.events_of(run)
     commits = {name: [c for c in of(Committed, events) if c.job and c.job.name == name] for name in names}
     gaps = [gap.first_barrier for gap in of(Gap, events)]
     return [
-        _told(f"{name}-{turn}", each, gaps, transactions)
+        _report_of(f"{name}-{turn}", each, gaps, transactions)
         for name, those in commits.items()
         for turn, each in enumerate(those)
     ]
 
 
-def _told(who: str, committed: Committed, gaps: list[Any], transactions: dict[Any, str | None]) -> Told:
+def _report_of(who: str, committed: Committed, gaps: list[Any], transactions: dict[Any, str | None]) -> CommitReport:
     made = tuple(output.snapshot for output in committed.outputs)
     places = [output.dataset.name.rpartition("/")[2] for output in committed.outputs if output.dataset]
     ids = tuple(transactions.get(each) for each in zip(places, made, strict=True))
-    return Told(who, made, tuple(each.snapshot for each in committed.inputs), gaps.count(committed.barrier), ids)
+    return CommitReport(
+        who, made, tuple(each.snapshot for each in committed.inputs), gaps.count(committed.barrier), ids
+    )
 
 
 def _write(spark: Any, directory: Path, back: bool, who: str, rounds: int) -> None:
@@ -93,11 +94,11 @@ def _write(spark: Any, directory: Path, back: bool, who: str, rounds: int) -> No
 
 def _remember(transactions: dict[tuple[str, int | None], str | None]) -> None:
     """The ids of transactions as the hook saw them, which no event tells."""
-    module: Any = written
+    module: Any = write_results
     original = module.commits_of
 
-    def seen(facts: Any) -> list[Commit]:
-        found: list[Commit] = original(facts)
+    def seen(facts: Any) -> list[DeltaCommit]:
+        found: list[DeltaCommit] = original(facts)
         for each in found:
             transactions[each.path.rpartition("/")[2], each.version] = each.transaction
         return found
@@ -105,13 +106,13 @@ def _remember(transactions: dict[tuple[str, int | None], str | None]) -> None:
     module.commits_of = seen
 
 
-def wrongs(directory: Path, told: list[Told]) -> list[str]:
+def wrongs(directory: Path, captured: list[CommitReport]) -> list[str]:
     """What the tables' own logs contradict."""
     by_row = {who: entry for name in ("t", "s") for who, entry in rows_of(directory / name).items()}
-    found = [f"{who} was told of twice" for who in by_row if len([t for t in told if t.who == who]) != 1]
-    for each in told:
+    found = [f"{who} was told of twice" for who in by_row if len([t for t in captured if t.who == who]) != 1]
+    for each in captured:
         version, count, transaction = by_row[each.who]
-        right = Told(each.who, (version,), (count,), 0, (transaction,))
+        right = CommitReport(each.who, (version,), (count,), 0, (transaction,))
         if each != right:
             found.append(f"{each} should be {right}")
     return found

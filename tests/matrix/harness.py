@@ -1,4 +1,4 @@
-"""A driver whose statements are captured: what was told of each comes back as events.
+"""A driver whose statements are captured: what is captured of each comes back as events.
 
     @pytest.fixture(scope="module")
     def driver(java_home):
@@ -7,10 +7,11 @@
     def test_append(driver):
         db = driver.database()                      # a database (in each catalog) of this case's own
         driver.run(f"CREATE TABLE ice.{db}.t (id INT) USING iceberg")
-        told = driver.told(f"INSERT INTO ice.{db}.t VALUES (1)")
-        committed = the(Committed, told)
+        events = driver.events_of(f"INSERT INTO ice.{db}.t VALUES (1)")
+        committed = the(Committed, events)
 
-One JVM per process can be alive: a module has one driver. Truth never comes from here.
+One JVM per process can be alive: a module has one driver, or modules of one `xdist_group` share one (`shared_driver`).
+Truth never comes from here.
 """
 
 from __future__ import annotations
@@ -21,30 +22,31 @@ import socket
 import tempfile
 import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pytest
 
-from headwater.events import ColumnLineage, Committed, Event, Gap, JobLineage, SparkDetails
-from headwater.events.identity import Site
+from headwater.events import ColumnLineage, Committed, Event, Gap, JobLineage
+from headwater.events.identity import Environment
+from headwater.events.jobs import SparkDetails
 from headwater.events.producer import Producer
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture import Capture
-from headwater.listeners.capture.scene import Scene
-from headwater.listeners.jobs import ApplicationFacts, Jobs
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.jobs import ApplicationFacts, ApplicationRuns
 from headwater.listeners.settings import read_settings
-from tests.integration.spark_session import spark_session
+from tests.integration.spark_session import hold, release, spark_session
+from tests.matrix.sparks import packages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 E = TypeVar("E", bound=Event)
 C = TypeVar("C")
-SECONDS: Final = 60.0
+SECONDS: Final = 120.0
 HOST: Final = socket.gethostname()
 
 
@@ -56,10 +58,9 @@ class Extensions:
     conf: Mapping[str, str]
 
 
-SPARK4: Final = int(version("pyspark").partition(".")[0]) >= 4
 PLAIN: Final = Extensions((), {})
 ICEBERG: Final = Extensions(
-    (f"org.apache.iceberg:iceberg-spark-runtime-{'4.0_2.13' if SPARK4 else '3.5_2.12'}:1.10.1",),
+    packages("iceberg"),
     {
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
@@ -68,16 +69,14 @@ ICEBERG: Final = Extensions(
     },
 )
 DELTA: Final = Extensions(
-    ("io.delta:delta-spark_2.13:4.0.0", "io.delta:delta-storage:4.0.0")
-    if SPARK4
-    else ("io.delta:delta-spark_2.12:3.3.3", "io.delta:delta-storage:3.3.3"),
+    packages("delta"),
     {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     },
 )
 PAIMON: Final = Extensions(
-    ("org.apache.paimon:paimon-spark-3.5:0.9.0",),
+    packages("paimon"),
     {
         "spark.sql.extensions": "org.apache.paimon.spark.extensions.PaimonSparkSessionExtensions",
         "spark.sql.catalog.pai": "org.apache.paimon.spark.SparkCatalog",
@@ -86,15 +85,14 @@ PAIMON: Final = Extensions(
 )
 
 HUDI: Final = Extensions(
-    ("org.apache.hudi:hudi-spark3.5-bundle_2.12:1.1.1",),
+    packages("hudi"),
     {
         "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     },
 )
-_SCALA: Final = "2.13" if SPARK4 else "2.12"
-KAFKA: Final = Extensions((f"org.apache.spark:spark-sql-kafka-0-10_{_SCALA}:{version('pyspark')}",), {})
+KAFKA: Final = Extensions(packages("kafka"), {})
 JDBC: Final = Extensions(
     (
         "org.postgresql:postgresql:42.7.8",
@@ -113,7 +111,7 @@ def together(*extensions: Extensions) -> Extensions:
 
 
 class TestBus:
-    """Keeps what it is told, stamped and encoded as the real one would."""
+    """Keeps the events that are emitted, stamped and encoded as the real one would."""
 
     __test__ = False
 
@@ -123,14 +121,14 @@ class TestBus:
         self.bytes: list[int] = []
         self.faults: list[str] = []
 
-    def tell(self, draft: Event) -> tuple[Event, ...]:
+    def emit(self, draft: Event) -> tuple[Event, ...]:
         try:
-            told = self.producer.emit(draft, lambda _, data: self.bytes.append(len(data)))
+            captured = self.producer.emit(draft, lambda _, data: self.bytes.append(len(data)))
         except Exception:  # noqa: BLE001 - the case's own thread has to see it
             self.faults.append(traceback.format_exc())
             return ()
-        self.events.extend(told)
-        return told
+        self.events.extend(captured)
+        return captured
 
 
 class Driver:
@@ -159,8 +157,8 @@ class Driver:
         for statement in statements:
             self.spark.sql(statement)
 
-    def told(self, *statements: str | Callable[[SparkSession], object]) -> list[Event]:
-        """What is told of these statements, and nothing of those before. An error of theirs is the caller's."""
+    def events_of(self, *statements: str | Callable[[SparkSession], object]) -> list[Event]:
+        """Return the events of these statements, and none of those before. An error of theirs is the caller's."""
         self._drain()
         before = len(self.bus.events)
         try:
@@ -173,8 +171,8 @@ class Driver:
             self._drain()
         return self.bus.events[before:]
 
-    def told_of_failure(self, statement: str | Callable[[SparkSession], object]) -> list[Event]:
-        """What is told of a statement that has to fail."""
+    def events_of_failure(self, statement: str | Callable[[SparkSession], object]) -> list[Event]:
+        """Return the events of a statement that has to fail."""
         self._drain()
         before = len(self.bus.events)
         try:
@@ -210,7 +208,9 @@ def driver_with(java_home: Path, extensions: Extensions, **conf: str) -> Generat
     else:
         own["spark.jars.packages"] = ""
     own.setdefault("spark.sql.warehouse.dir", str(warehouse / "spark"))
-    own.setdefault("spark.driver.extraJavaOptions", f"-Dderby.system.home={warehouse} -XX:+UseSerialGC")
+    # A short life on few cores: the second compiler would take more time than it saves.
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    own.setdefault("spark.driver.extraJavaOptions", f"-Dderby.system.home={warehouse} {quick}")
     try:
         with spark_session(java_home, **own) as spark, attached(spark) as (capture, bus):
             yield Driver(spark, capture, bus, warehouse)
@@ -218,17 +218,32 @@ def driver_with(java_home: Path, extensions: Extensions, **conf: str) -> Generat
         shutil.rmtree(warehouse, ignore_errors=True)
 
 
+def shared_driver(java_home: Path, extensions: Extensions, **conf: str) -> Driver:
+    """The driver that the modules of a group share: the first starts it, and the next one that differs ends it."""
+    key = (extensions.packages, tuple(sorted(extensions.conf.items())), tuple(sorted(conf.items())))
+    if key not in _shared:
+        release()
+        stack = ExitStack()
+        _shared[key] = stack.enter_context(driver_with(java_home, extensions, **conf))
+        stack.callback(_shared.clear)
+        hold(stack)
+    return _shared[key]
+
+
+_shared: dict[object, Driver] = {}
+
+
 @contextmanager
 def attached(spark: SparkSession) -> Generator[tuple[Capture, TestBus], None, None]:
     """Capture, attached to a driver that runs."""
-    context: Any = spark.sparkContext
-    live = dict(context.getConf().getAll())
+    spark_context: Any = spark.sparkContext
+    live = dict(spark_context.getConf().getAll())
     settings, faults = read_settings(live)
     assert not faults
     bus = TestBus(capture_sql=settings.capture_sql)
-    scene = Scene(Site.from_conf(live, host=HOST), live, Redactor(), settings.capture_sql)
-    facts = ApplicationFacts(id="app-1", name="app", spark=SparkDetails(version=context.version))
-    capture = Capture(context, settings, bus, Jobs(facts, settings, bus.tell), scene)
+    context = CaptureContext(Environment.from_conf(live, host=HOST), live, Redactor(), settings.capture_sql)
+    facts = ApplicationFacts(id="app-1", name="app", spark=SparkDetails(version=spark_context.version))
+    capture = Capture(spark_context, settings, bus, ApplicationRuns(facts, settings, bus.emit), context)
     capture.start()
     try:
         yield capture, bus
@@ -252,7 +267,7 @@ def the(kind: type[E], events: Iterable[Event]) -> E:
     """The one event of its kind."""
     events = list(events)
     found = of(kind, events)
-    assert len(found) == 1, f"one {kind.__name__} should be told, but: {[e.kind for e in events]} {of(Gap, events)}"
+    assert len(found) == 1, f"one {kind.__name__} should be emitted, but: {[e.kind for e in events]} {of(Gap, events)}"
     return found[0]
 
 

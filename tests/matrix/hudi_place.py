@@ -67,9 +67,9 @@ class Done:
 
     def operation(self) -> str | None:
         with self.file.open("rb") as content:
-            (told,) = fastavro.reader(content)
-        assert isinstance(told, dict)
-        return told.get("operationType")
+            (events,) = fastavro.reader(content)
+        assert isinstance(events, dict)
+        return events.get("operationType")
 
 
 def timeline_of(directory: Path) -> list[Done]:
@@ -114,8 +114,8 @@ class Place:
             else:
                 filled(self.driver.spark)
 
-    def told(self, *steps: Step) -> list[Event]:
-        return self.driver.told(*(self.fill(step) for step in steps))
+    def events_of(self, *steps: Step) -> list[Event]:
+        return self.driver.events_of(*(self.fill(step) for step in steps))
 
     def copy(self, templates: Path, table: str) -> None:
         shutil.copytree(templates / table, self.home / table)

@@ -24,7 +24,7 @@ _COLUMNS: Final = "(id INT, n LONG, p STRING) USING hudi PARTITIONED BY (p) TBLP
 
 
 @dataclass(frozen=True)
-class Told:
+class CommitReport:
     """Of one statement, by its job."""
 
     made: tuple[int | None, ...]
@@ -39,8 +39,8 @@ def make_tables(place: Place) -> None:
     place.run("INSERT INTO {db}.r VALUES (0, 0, 'first')")
 
 
-def race(place: Place, rounds: int) -> dict[str, Told]:
-    place.told()
+def race(place: Place, rounds: int) -> dict[str, CommitReport]:
+    place.events_of()
     before = len(place.driver.bus.events)
     failures: list[BaseException] = []
 
@@ -57,11 +57,11 @@ def race(place: Place, rounds: int) -> dict[str, Told]:
         thread.join()
     if failures:
         raise failures[0]
-    place.told()
+    place.events_of()
     events = place.driver.bus.events[before:]
     exact = {"the table was refreshed meanwhile"}
     assert not [gap for gap in of(Gap, events) if not any(word in gap.detail for word in exact)]
-    return {c.job.name: _told(c) for c in of(Committed, events) if c.job is not None}
+    return {c.job.name: _report_of(c) for c in of(Committed, events) if c.job is not None}
 
 
 def _write(place: Place, writer: int, rounds: int) -> None:
@@ -76,22 +76,22 @@ def _write(place: Place, writer: int, rounds: int) -> None:
         session.sql(f"INSERT INTO {place.db}.own{writer} SELECT {number}, count(*), 'x' FROM {place.db}.r")
 
 
-def _told(committed: Committed) -> Told:
+def _report_of(committed: Committed) -> CommitReport:
     read = tuple((each.snapshot, each.candidates) for each in committed.inputs)
-    return Told(tuple(each.snapshot for each in committed.outputs), read)
+    return CommitReport(tuple(each.snapshot for each in committed.outputs), read)
 
 
-def wrongs(place: Place, told: dict[str, Told]) -> list[str]:
+def wrongs(place: Place, captured: dict[str, CommitReport]) -> list[str]:
     """Where what was told isn't what the rows and timelines say."""
     found = []
     rows = _rows(place, "r")
     for number, (instant, _) in rows.items():
-        if number and told[f"r{number}"].made != (instant,):
-            found.append(f"r{number} was made by {instant}: {told[f'r{number}']}")
+        if number and captured[f"r{number}"].made != (instant,):
+            found.append(f"r{number} was made by {instant}: {captured[f'r{number}']}")
     sizes = _sizes(place, [instant for instant, _ in rows.values()])
     for writer in range(WRITERS):
         for number, (instant, count) in _rows(place, f"own{writer}").items():
-            own = told[f"own{number}"]
+            own = captured[f"own{number}"]
             states = [size for snapshot, several in own.read for size in _of(sizes, snapshot, several)]
             if own.made != (instant,) or count not in states:
                 found.append(f"own{number} was made by {instant} of {count} rows: {own}")

@@ -63,7 +63,7 @@ def race(driver: Driver, threads: int, commits: int) -> tuple[str, list[Event]]:
     def work(spark: SparkSession) -> None:
         in_threads(partial(write, spark, db, f"t{name}", commits) for name in range(threads))
 
-    return db, driver.told(work)
+    return db, driver.events_of(work)
 
 
 def rows_of(driver: Driver, table: str) -> dict[int, tuple[str, int]]:
@@ -71,7 +71,7 @@ def rows_of(driver: Driver, table: str) -> dict[int, tuple[str, int]]:
     return {row["_commit_snapshot_id"]: (row.writer, row.n) for row in driver.rows(f"SELECT * FROM {table}.changes")}
 
 
-def check(driver: Driver, db: str, told: list[Event], commits: int) -> None:
+def check(driver: Driver, db: str, events: list[Event], commits: int) -> None:
     """Wrong: none. Missing: none. Every statement's snapshot has the row that this statement wrote, made of as many
     rows of r as there were in the snapshot told as read."""
     home = driver.warehouse / "ice" / db
@@ -79,7 +79,7 @@ def check(driver: Driver, db: str, told: list[Event], commits: int) -> None:
     counts = {key: int(each["summary"]["total-records"]) for key, each in truth["r"].snapshots.items()}
     added = {f"w{n}": rows_of(driver, f"ice.{db}.w{n}") for n in range(TABLES)}
     seen: set[int] = set()
-    for committed in of(Committed, told):
+    for committed in of(Committed, events):
         output = committed.outputs[0]
         assert output.table is not None
         assert output.snapshot is not None
@@ -90,7 +90,7 @@ def check(driver: Driver, db: str, told: list[Event], commits: int) -> None:
             (read,) = committed.inputs
             assert read.snapshot is not None
             assert counts[read.snapshot] == added[output.table.table][output.snapshot][1]
-    assert len(seen) == len(of(Committed, told)) == commits
+    assert len(seen) == len(of(Committed, events)) == commits
 
 
 def made_in(driver: Driver, db: str) -> int:

@@ -16,14 +16,14 @@ class Metadata:
     content: dict[str, Any]
 
     @property
-    def life(self) -> UUID:
+    def generation(self) -> UUID:
         return UUID(self.content["table-uuid"])
 
     @property
     def snapshots(self) -> dict[int, dict[str, Any]]:
         """By id, in the order in which they were made."""
-        told: list[dict[str, Any]] = self.content.get("snapshots", [])
-        in_order = sorted(told, key=lambda each: (each.get("sequence-number", 0), each["timestamp-ms"]))
+        events: list[dict[str, Any]] = self.content.get("snapshots", [])
+        in_order = sorted(events, key=lambda each: (each.get("sequence-number", 0), each["timestamp-ms"]))
         return {each["snapshot-id"]: each for each in in_order}
 
     @property

@@ -63,7 +63,7 @@ def _cached(spark: Any, place: Place) -> None:
     name = f"pai.{place.db}"
     frame = spark.sql(f"SELECT * FROM {name}.t WHERE id < 100").cache()
     frame.count()
-    place.driver.told(lambda spark: spark.range(1))
+    place.driver.events_of(lambda spark: spark.range(1))
     frame.write.insertInto(f"{name}.s")
     frame.unpersist()
 

@@ -1,4 +1,4 @@
-"""What a case of Paimon's has to itself, and what Paimon's own files say of it: snapshots, schemas, lives."""
+"""What a case of Paimon's has to itself, and what Paimon's own files say of it: snapshots, schemas, generations."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Place:
             else:
                 filled(self.driver.spark)
 
-    def told(self, step: Step) -> list[Event]:
-        return self.driver.told(self.fill(step))
+    def events_of(self, step: Step) -> list[Event]:
+        return self.driver.events_of(self.fill(step))
 
     @property
     def home(self) -> Path:
@@ -58,7 +58,7 @@ class Place:
         files = (self.directory(table) / "snapshot").glob("snapshot-*")
         return {int(file.name.removeprefix("snapshot-")): json.loads(file.read_text()) for file in files}
 
-    def life(self, table: str) -> str:
+    def generation(self, table: str) -> str:
         text = (self.directory(table.partition("/")[0]) / "schema" / "schema-0").read_text()
         return str(json.loads(text)["timeMillis"])
 
@@ -113,23 +113,23 @@ def _name(place: Input | Output) -> str:
     return place.dataset.name.rpartition("/")[2] + branch
 
 
-def commits(told: list[Event]) -> tuple[list[str], list[str], list[Gap]]:
+def commits(events: list[Event]) -> tuple[list[str], list[str], list[Gap]]:
     """What was made, what was read, and what isn't exact."""
-    committed = of(Committed, told)
+    committed = of(Committed, events)
     outputs = [made(output) for each in committed for output in each.outputs]
     inputs = [read(each) for commit in committed for each in commit.inputs]
-    return outputs, inputs, of(Gap, told)
+    return outputs, inputs, of(Gap, events)
 
 
 def check(place: Place, step: Step, expected: Iterable[str], inputs: Iterable[str]) -> None:
     """That a step makes and reads this and nothing else, exactly, and that all it made is told."""
     before = {table: place.snapshots(table) for table in place.tables()}
-    told = place.told(step)
-    made, read, gaps = commits(told)
+    events = place.events_of(step)
+    made, read, gaps = commits(events)
     found = (made, sorted(read), [gap.detail for gap in gaps])
     assert found == (list(expected), sorted(inputs), []), found
     assert {each.partition("<")[0].partition(" ")[0] for each in made} == place.new_since(before)
-    for committed in of(Committed, told):
+    for committed in of(Committed, events):
         check_with_files(place, committed)
 
 
@@ -143,14 +143,14 @@ def check_with_files(place: Place, committed: Committed) -> None:
         assert output.snapshot is not None
         content = place.snapshots(table)[output.snapshot]
         assert (output.schema_id, output.commit_kind.value) == (content["schemaId"], content["commitKind"])
-        assert output.life == place.life(table)
+        assert output.generation == place.generation(table)
         assert output.parent is None or output.parent in place.snapshots(table)
         if _grew(content, output.replaced.value):
             assert output.rows == content["deltaRecordCount"]
     for input_ in committed.inputs:
         if input_.format is Format.PAIMON:
             assert input_.dataset is not None
-            assert input_.life == place.life(input_.dataset.name.rpartition("/")[2])
+            assert input_.generation == place.generation(input_.dataset.name.rpartition("/")[2])
 
 
 def _grew(content: dict[str, Any], replaced: str) -> bool:

@@ -82,8 +82,8 @@ def main() -> None:
     with driver_with(Path(java_home), at(warehouse), spark__headwater__capture__hooks="off") as driver:
         print("ready", flush=True)
         sys.stdin.readline()
-        told = write(driver, database, *(int(each) for each in numbers))
-    print(json.dumps(told), flush=True)
+        events = write(driver, database, *(int(each) for each in numbers))
+    print(json.dumps(events), flush=True)
 
 
 if __name__ == "__main__":

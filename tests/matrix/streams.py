@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from headwater.events import Committed, Event, JobStarted, JobStatus, JobStatusChanged
+from headwater.events import Committed, Event, JobStarted, JobStatusChanged
 from headwater.events.barriers import stream_barrier
+from headwater.events.jobs import JobStatus
 from tests.matrix.harness import Driver, of
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,12 +42,12 @@ class Case:
     def writer(self, frame: DataFrame, checkpoint: str = "checkpoint", **options: str) -> DataStreamWriter:
         return frame.writeStream.option("checkpointLocation", str(self.checkpoint(checkpoint))).options(**options)
 
-    def told(self, start: Start) -> list[Event]:
+    def events_of(self, start: Start) -> list[Event]:
         """What is told of a query that runs until nothing is left to read, and is then stopped."""
-        return self.driver.told(lambda _: run(start))
+        return self.driver.events_of(lambda _: run(start))
 
-    def told_of(self, *steps: Callable[[], object]) -> list[Event]:
-        return self.driver.told(lambda _: [step() for step in steps])
+    def events_of_steps(self, *steps: Callable[[], object]) -> list[Event]:
+        return self.driver.events_of(lambda _: [step() for step in steps])
 
 
 def run(start: Start) -> None:
@@ -59,11 +60,13 @@ def run(start: Start) -> None:
 
 def run_so_far(start: Start, batches: int, seconds: float = 60) -> None:
     """A query that never comes to an end of what there is to read."""
-    deadline = time.monotonic() + seconds
     with running(start) as query:
-        while (last := query.lastProgress) is None or last["batchId"] < batches:
-            assert time.monotonic() < deadline, "the query doesn't get on"
-            time.sleep(0.05)
+        until(
+            lambda: (last := query.lastProgress) is not None and last["batchId"] >= batches,
+            "so many batches of the query",
+            seconds,
+            0.05,
+        )
 
 
 @contextmanager
@@ -102,14 +105,14 @@ def barriers(checkpoint: Path, batches: Iterable[int]) -> list[int]:
     return [stream_barrier(began, batch) for batch in batches]
 
 
-def commits(told: Iterable[Event]) -> list[Committed]:
+def commits(events: Iterable[Event]) -> list[Committed]:
     """Those of micro-batches."""
-    return [each for each in of(Committed, told) if each.incarnation is not None]
+    return [each for each in of(Committed, events) if each.incarnation is not None]
 
 
-def statuses(told: Iterable[Event]) -> list[JobStatus]:
+def statuses(events: Iterable[Event]) -> list[JobStatus]:
     """Of the run that these events tell from its start."""
-    told = list(told)
-    runs = {each.run for each in of(JobStarted, told)}
+    events = list(events)
+    runs = {each.run for each in of(JobStarted, events)}
     assert len(runs) == 1, f"one run should be told: {runs}"
-    return [each.status for each in of(JobStatusChanged, told) if each.run in runs]
+    return [each.status for each in of(JobStatusChanged, events) if each.run in runs]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,10 @@ import pytest
 
 from headwater.events import AlterTable, CreateTable, DropTable, Event, Format, Gap
 from tests.matrix.catalog_lines import lines
-from tests.matrix.harness import DELTA, Driver, driver_with, of, smoking, the
+from tests.matrix.delta_racer import QUICK
+from tests.matrix.harness import DELTA, Driver, of, shared_driver, smoking, the
+
+pytestmark = [pytest.mark.xdist_group("spark-delta"), pytest.mark.needs("delta")]
 
 A = "CREATE TABLE {db}.a (id BIGINT NOT NULL COMMENT 'the key', s STRING) USING delta"
 
@@ -43,9 +45,8 @@ CASES: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
 
 
 @pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, DELTA) as driver:
-        yield driver
+def driver(java_home: Path) -> Driver:
+    return shared_driver(java_home, DELTA, **QUICK)
 
 
 def log(driver: Driver, db: str, table: str) -> tuple[int, str]:
@@ -56,6 +57,7 @@ def log(driver: Driver, db: str, table: str) -> tuple[int, str]:
     return int(files[-1].stem), last
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "name",
     smoking(CASES, str, "create", "or replace, there", "as select", "add", "rename", "drop if exists, not there"),
@@ -64,19 +66,19 @@ def test_ddl(driver: Driver, name: str) -> None:
     before, statement, truth = CASES[name]
     db = driver.database()
     driver.run(*(each.replace("{db}", db) for each in before))
-    told = driver.told(statement.replace("{db}", db))
-    assert lines(told) == [line.replace("{db}", db) for line in truth]
-    assert not of(Gap, told)
-    versioned: list[Event] = [*of(CreateTable, told), *of(AlterTable, told)]
+    events = driver.events_of(statement.replace("{db}", db))
+    assert lines(events) == [line.replace("{db}", db) for line in truth]
+    assert not of(Gap, events)
+    versioned: list[Event] = [*of(CreateTable, events), *of(AlterTable, events)]
     if "rename" not in name and "file" not in name:
         for event in versioned:
             is_what_there_is(event, *log(driver, db, "a"))
 
 
-def is_what_there_is(event: Any, version: int, life: str) -> None:
+def is_what_there_is(event: Any, version: int, generation: str) -> None:
     assert event.produced == version
     assert event.parent == (version - 1 if version else None)
-    assert str(event.life) == life
+    assert str(event.generation) == generation
     assert event.format is Format.DELTA
 
 
@@ -84,7 +86,7 @@ def test_what_took_its_place_and_what_was_there(driver: Driver) -> None:
     db = driver.database()
     driver.run(A.replace("{db}", db))
     _, first = log(driver, db, "a")
-    made = the(CreateTable, driver.told(f"CREATE OR REPLACE TABLE {db}.a (x INT) USING delta"))
+    made = the(CreateTable, driver.events_of(f"CREATE OR REPLACE TABLE {db}.a (x INT) USING delta"))
     _, second = log(driver, db, "a")
-    assert (str(made.replaced_life), str(made.life)) == (first, second)
-    assert str(the(DropTable, driver.told(f"DROP TABLE {db}.a")).life) == second
+    assert (str(made.replaced_generation), str(made.generation)) == (first, second)
+    assert str(the(DropTable, driver.events_of(f"DROP TABLE {db}.a")).generation) == second

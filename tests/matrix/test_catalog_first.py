@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from headwater.events import CreateDatabase, DropDatabase, Effect
+from headwater.events import CreateDatabase, DropDatabase
+from headwater.events.catalog import ModificationEffect
 from tests.matrix.catalog_lines import lines
 from tests.matrix.harness import PLAIN, SECONDS, Driver, attached, driver_with, of
 
@@ -37,12 +38,12 @@ def test_from_the_first_statement_to_the_last(driver: Driver) -> None:
     """One story, since a driver has one first statement."""
     assert catalog_of(driver) is None, "capture must not have Spark make its catalog"
 
-    first = driver.told("CREATE DATABASE IF NOT EXISTS one", "CREATE DATABASE IF NOT EXISTS one")
-    assert [event.effect for event in of(CreateDatabase, first)] == [Effect.APPLIED]
+    first = driver.events_of("CREATE DATABASE IF NOT EXISTS one", "CREATE DATABASE IF NOT EXISTS one")
+    assert [event.effect for event in of(CreateDatabase, first)] == [ModificationEffect.APPLIED]
     assert len(ours(driver)) == 1
 
-    assert len(lines(driver.told("CREATE DATABASE IF NOT EXISTS two"))) == 1
-    assert lines(driver.told("CREATE DATABASE IF NOT EXISTS two")) == []
+    assert len(lines(driver.events_of("CREATE DATABASE IF NOT EXISTS two"))) == 1
+    assert lines(driver.events_of("CREATE DATABASE IF NOT EXISTS two")) == []
     assert len(ours(driver)) == 1
 
     driver.capture.close(10)
@@ -52,7 +53,7 @@ def test_from_the_first_statement_to_the_last(driver: Driver) -> None:
         driver.run("DROP DATABASE IF EXISTS two", "DROP DATABASE IF EXISTS two")
         assert capture.drain(SECONDS)
         (dropped,) = of(DropDatabase, bus.events)
-        assert dropped.effect is Effect.APPLIED
+        assert dropped.effect is ModificationEffect.APPLIED
         assert dropped.database is None, "this capture never saw it"
         assert len(ours(driver)) == 1
     assert ours(driver) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -12,21 +11,21 @@ import pytest
 
 from headwater.events import (
     AlterTable,
-    CatalogModification,
     CatalogOptionsDeclared,
     CreateTable,
     DatasetId,
     DropTable,
-    Effect,
     Event,
     Format,
     Gap,
     Truncate,
 )
+from headwater.events.catalog import CatalogModification, ModificationEffect
 from headwater.events.types import parse_json, simple_string
 from tests.matrix.catalog_lines import lines, with_nobody_looking
-from tests.matrix.harness import HOST, ICEBERG, Driver, driver_with, of, smoking, the
+from tests.matrix.harness import HOST, ICEBERG, Driver, of, shared_driver, smoking, the
 
+pytestmark = [pytest.mark.xdist_group("spark-iceberg"), pytest.mark.needs("iceberg")]
 A = "CREATE TABLE ice.{db}.a (id BIGINT NOT NULL COMMENT 'the key', s STRING, n INT) USING iceberg"
 N = (
     "CREATE TABLE ice.{db}.n (st STRUCT<x: INT, y: STRING>, arr ARRAY<STRUCT<q: INT>>, m MAP<STRING, INT>) "
@@ -150,9 +149,8 @@ CASES: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
 
 
 @pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, ICEBERG) as driver:
-        yield driver
+def driver(java_home: Path) -> Driver:
+    return shared_driver(java_home, ICEBERG)
 
 
 class Metadata:
@@ -175,6 +173,7 @@ class Metadata:
         return [field["name"] for field in schema["fields"]]
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     "name",
     smoking(
@@ -192,14 +191,14 @@ def test_ddl(driver: Driver, name: str) -> None:
     before, statement, truth = CASES[name]
     db = driver.database("ice")
     driver.run(*(each.replace("{db}", db) for each in before))
-    told = driver.told(statement.replace("{db}", db))
-    assert lines(told) == [line.replace("{db}", db) for line in truth]
-    assert not of(Gap, told)
-    for created in of(CreateTable, told):
+    events = driver.events_of(statement.replace("{db}", db))
+    assert lines(events) == [line.replace("{db}", db) for line in truth]
+    assert not of(Gap, events)
+    for created in of(CreateTable, events):
         inside = Metadata(driver, created.identifier.database.replace(".", "/"), created.identifier.table)
         is_what_there_is(created, inside)
         assert [column.name for column in created.table.columns] == inside.names
-    for altered in of(AlterTable, told):
+    for altered in of(AlterTable, events):
         inside = Metadata(driver, db, altered.identifier.table)
         is_what_there_is(altered, inside)
         assert altered.new_table is not None
@@ -210,7 +209,7 @@ def test_ddl(driver: Driver, name: str) -> None:
 
 
 def is_what_there_is(event: Any, inside: Metadata) -> None:
-    assert event.life == inside.uuid
+    assert event.generation == inside.uuid
     assert event.format is Format.ICEBERG
     assert event.dataset == DatasetId(namespace=f"file://{HOST}", name=str(inside.home))
     assert event.schema_id == inside.content["current-schema-id"]
@@ -224,49 +223,50 @@ def agree(driver: Driver, db: str, altered: AlterTable) -> None:
     assert ours == [(row.col_name, row.data_type, row.comment) for row in rows[: len(ours)]]
 
 
-def test_what_is_dropped_was_that_life(driver: Driver) -> None:
+def test_what_is_dropped_was_that_generation(driver: Driver) -> None:
     db = driver.database("ice")
     driver.run(A.replace("{db}", db))
     first = Metadata(driver, db, "a").uuid
-    dropped = the(DropTable, driver.told(f"DROP TABLE ice.{db}.a"))
-    made = the(CreateTable, driver.told(A.replace("{db}", db)))
-    assert dropped.life == first
-    assert made.life == Metadata(driver, db, "a").uuid != first
+    dropped = the(DropTable, driver.events_of(f"DROP TABLE ice.{db}.a"))
+    made = the(CreateTable, driver.events_of(A.replace("{db}", db)))
+    assert dropped.generation == first
+    assert made.generation == Metadata(driver, db, "a").uuid != first
 
 
-def test_truncate_names_the_life(driver: Driver) -> None:
+def test_truncate_names_the_generation(driver: Driver) -> None:
     db = driver.database("ice")
     driver.run(A.replace("{db}", db))
-    assert the(Truncate, driver.told(f"TRUNCATE TABLE ice.{db}.a")).life == Metadata(driver, db, "a").uuid
+    assert the(Truncate, driver.events_of(f"TRUNCATE TABLE ice.{db}.a")).generation == Metadata(driver, db, "a").uuid
 
 
-def test_a_replaced_table_keeps_its_life(driver: Driver) -> None:
+def test_a_replaced_table_keeps_its_generation(driver: Driver) -> None:
     """Iceberg's own: REPLACE goes on with the table's history."""
     db = driver.database("ice")
     driver.run(A.replace("{db}", db))
-    life = Metadata(driver, db, "a").uuid
-    replaced = the(CreateTable, driver.told(f"REPLACE TABLE ice.{db}.a (x INT) USING iceberg"))
-    assert (replaced.life, replaced.replaced_life) == (life, life)
+    generation = Metadata(driver, db, "a").uuid
+    replaced = the(CreateTable, driver.events_of(f"REPLACE TABLE ice.{db}.a (x INT) USING iceberg"))
+    assert (replaced.generation, replaced.replaced_generation) == (generation, generation)
 
 
 def test_a_table_that_somebody_else_had_made(driver: Driver) -> None:
     """Made before the statement began: so it wasn't made by it. This driver had never seen it."""
     db = driver.database("ice")
     with_nobody_looking(driver, A.replace("{db}", db))
-    assert lines(driver.told(f"CREATE TABLE IF NOT EXISTS ice.{db}.a (id INT) USING iceberg")) == []
-    (dropped,) = of(DropTable, driver.told(f"DROP TABLE IF EXISTS ice.{db}.a"))
-    assert dropped.effect is Effect.UNKNOWN
+    assert lines(driver.events_of(f"CREATE TABLE IF NOT EXISTS ice.{db}.a (id INT) USING iceberg")) == []
+    (dropped,) = of(DropTable, driver.events_of(f"DROP TABLE IF EXISTS ice.{db}.a"))
+    assert dropped.effect is ModificationEffect.UNKNOWN
     assert dropped.table is None
 
 
 def test_a_catalog_is_declared_when_it_is_first_used(driver: Driver) -> None:
-    driver.told(*(A.replace("{db}", driver.database("ice")) for _ in range(2)))
+    driver.events_of(*(A.replace("{db}", driver.database("ice")) for _ in range(2)))
     declared = [event for event in of(CatalogOptionsDeclared, driver.bus.events) if event.context.name == "ice"]
     assert len(declared) == 1
     first = next(e for e in of(CatalogModification, driver.bus.events) if e.context.name == "ice")
     assert driver.bus.events.index(declared[0]) < driver.bus.events.index(first)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -284,6 +284,6 @@ def test_a_catalog_is_declared_when_it_is_first_used(driver: Driver) -> None:
 def test_what_failed_changed_nothing(driver: Driver, statement: str) -> None:
     db = driver.database("ice")
     driver.run(A.replace("{db}", db))
-    told: list[Event] = driver.told_of_failure(statement.replace("{db}", db))
-    assert lines(told) == []
-    assert not of(Gap, told)
+    events: list[Event] = driver.events_of_failure(statement.replace("{db}", db))
+    assert lines(events) == []
+    assert not of(Gap, events)

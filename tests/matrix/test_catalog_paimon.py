@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import pytest
 
 from headwater.events import AlterTable, CreateTable, DatasetId, Format, Gap
 from tests.matrix.catalog_lines import lines, with_nobody_looking
-from tests.matrix.harness import HOST, PAIMON, Driver, driver_with, of, the
+from tests.matrix.harness import HOST, PAIMON, Driver, of, shared_driver, the
 
-pytestmark = pytest.mark.spark3
+pytestmark = [pytest.mark.xdist_group("spark-paimon"), pytest.mark.needs("paimon")]
 
 A = (
     "CREATE TABLE pai.{db}.a (id BIGINT NOT NULL COMMENT 'the key', s STRING) USING paimon "
@@ -50,9 +49,8 @@ CASES: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
 
 
 @pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, PAIMON) as driver:
-        yield driver
+def driver(java_home: Path) -> Driver:
+    return shared_driver(java_home, PAIMON)
 
 
 def home(driver: Driver, db: str, table: str) -> Path:
@@ -64,18 +62,19 @@ def schema(driver: Driver, db: str, table: str, number: int) -> dict[str, Any]:
     return content
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", CASES)
 def test_ddl(driver: Driver, name: str) -> None:
     before, statement, truth = CASES[name]
     db = driver.database("pai")
     driver.run(*(each.replace("{db}", db) for each in before))
-    told = driver.told(statement.replace("{db}", db))
-    assert lines(told) == [line.replace("{db}", db) for line in truth]
-    assert not of(Gap, told)
-    for created in of(CreateTable, told):
+    events = driver.events_of(statement.replace("{db}", db))
+    assert lines(events) == [line.replace("{db}", db) for line in truth]
+    assert not of(Gap, events)
+    for created in of(CreateTable, events):
         table = created.identifier.table
         inside = schema(driver, db, table, 0)
-        assert created.life == str(inside["timeMillis"])
+        assert created.generation == str(inside["timeMillis"])
         assert created.schema_id == 0
         assert created.format is Format.PAIMON
         assert created.dataset == DatasetId(namespace=f"file://{HOST}", name=str(home(driver, db, table)))
@@ -86,27 +85,27 @@ def test_ddl(driver: Driver, name: str) -> None:
 def test_a_schema_that_was_altered_is_what_paimon_has(driver: Driver) -> None:
     db = driver.database("pai")
     driver.run(A.replace("{db}", db))
-    told = the(AlterTable, driver.told(f"ALTER TABLE pai.{db}.a ADD COLUMNS (n INT FIRST)"))
+    events = the(AlterTable, driver.events_of(f"ALTER TABLE pai.{db}.a ADD COLUMNS (n INT FIRST)"))
     inside = schema(driver, db, "a", 1)
-    assert told.new_table is not None
-    assert [column.name for column in told.new_table.columns] == [field["name"] for field in inside["fields"]]
-    assert told.life == str(schema(driver, db, "a", 0)["timeMillis"])
-    assert told.schema_id == inside["id"] == 1
+    assert events.new_table is not None
+    assert [column.name for column in events.new_table.columns] == [field["name"] for field in inside["fields"]]
+    assert events.generation == str(schema(driver, db, "a", 0)["timeMillis"])
+    assert events.schema_id == inside["id"] == 1
 
 
-def test_a_renamed_table_keeps_its_life(driver: Driver) -> None:
+def test_a_renamed_table_keeps_its_generation(driver: Driver) -> None:
     db = driver.database("pai")
     driver.run(A.replace("{db}", db))
-    life = str(schema(driver, db, "a", 0)["timeMillis"])
-    told = the(AlterTable, driver.told(f"ALTER TABLE pai.{db}.a RENAME TO {db}.b"))
-    (change,) = told.changes
+    generation = str(schema(driver, db, "a", 0)["timeMillis"])
+    events = the(AlterTable, driver.events_of(f"ALTER TABLE pai.{db}.a RENAME TO {db}.b"))
+    (change,) = events.changes
     assert change.change == "RenameTable"
-    assert told.life == life == str(schema(driver, db, "b", 0)["timeMillis"])
+    assert events.generation == generation == str(schema(driver, db, "b", 0)["timeMillis"])
     assert change.dataset == DatasetId(namespace=f"file://{HOST}", name=str(home(driver, db, "b")))
-    assert lines(driver.told(f"DROP TABLE pai.{db}.b")) == ["- pai.b known"]
+    assert lines(driver.events_of(f"DROP TABLE pai.{db}.b")) == ["- pai.b known"]
 
 
 def test_a_table_that_somebody_else_had_made(driver: Driver) -> None:
     db = driver.database("pai")
     with_nobody_looking(driver, A.replace("{db}", db))
-    assert lines(driver.told(f"CREATE TABLE IF NOT EXISTS pai.{db}.a (id INT) USING paimon")) == []
+    assert lines(driver.events_of(f"CREATE TABLE IF NOT EXISTS pai.{db}.a (id INT) USING paimon")) == []

@@ -251,7 +251,7 @@ class Ran:
         driver.run(f"USE {self.db}", *map(self._filled, case_.before))
         self.truth = [self._filled(line) for line in case_.truth]
         self.before = self._shown()
-        self.told = driver.told(self._filled(case_.statement))
+        self.events = driver.events_of(self._filled(case_.statement))
         self.after = self._shown()
         driver.run("USE default")
 
@@ -272,13 +272,14 @@ class Ran:
 
 
 def check(ran: Ran) -> list[Event]:
-    assert lines(ran.told) == ran.truth
-    assert not of(Gap, ran.told)
+    assert lines(ran.events) == ran.truth
+    assert not of(Gap, ran.events)
     if not ran.truth:
-        assert not of(Committed, ran.told)
-    return ran.told
+        assert not of(Committed, ran.events)
+    return ran.events
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("case", smoking(CREATE, id_of, "all that a table has", "like", "options"), ids=id_of)
 def test_create(driver: Driver, case: Case) -> None:
     ran = Ran(driver, case)
@@ -290,6 +291,7 @@ def test_create(driver: Driver, case: Case) -> None:
         assert created.identifier.database == ran.db
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("case", smoking([*ALTER, *PARTITIONS], id_of, "add a struct", "rename"), ids=id_of)
 def test_alter(driver: Driver, case: Case) -> None:
     ran = Ran(driver, case)
@@ -301,6 +303,7 @@ def test_alter(driver: Driver, case: Case) -> None:
         agrees(altered.new_table, ran.after[renamed.pop() if renamed else altered.identifier.table])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", smoking(DROP, id_of, "drop", "drop twice"), ids=id_of)
 def test_drop(driver: Driver, case: Case) -> None:
     ran = Ran(driver, case)
@@ -315,10 +318,10 @@ def test_a_table_that_a_data_frame_is_saved_as(driver: Driver) -> None:
     table = f"{driver.database()}.t"
 
     def saved(mode: str) -> list[str]:
-        told = driver.told(lambda spark: spark.range(3).write.mode(mode).saveAsTable(table))
-        assert not of(Gap, told)
-        outputs = [output for committed in of(Committed, told) for output in committed.outputs]
-        return [*lines(told), *(f"{output.commit_kind} {output.replaced} {output.rows}" for output in outputs)]
+        events = driver.events_of(lambda spark: spark.range(3).write.mode(mode).saveAsTable(table))
+        assert not of(Gap, events)
+        outputs = [output for committed in of(Committed, events) for output in committed.outputs]
+        return [*lines(events), *(f"{output.commit_kind} {output.replaced} {output.rows}" for output in outputs)]
 
     made = "+ t (id bigint; parquet; MANAGED) as select"
     assert saved("append") == [made, "CREATE ALL 3"]
@@ -332,14 +335,15 @@ def test_a_table_that_a_data_frame_is_saved_as(driver: Driver) -> None:
 
 def test_what_moved_has_a_new_place_and_the_old_one(driver: Driver) -> None:
     ran = Ran(driver, case("", "ALTER TABLE a RENAME TO b", before=(A,)))
-    altered = the(AlterTable, ran.told)
+    altered = the(AlterTable, ran.events)
     (change,) = altered.changes
     assert change.change == "RenameTable"
     assert (altered.dataset, change.dataset) == (ran.at("a"), ran.at("b"))
-    again = the(DropTable, driver.told(f"DROP TABLE {ran.db}.b"))
+    again = the(DropTable, driver.events_of(f"DROP TABLE {ran.db}.b"))
     assert again.dataset == ran.at("b")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -359,17 +363,17 @@ def test_what_moved_has_a_new_place_and_the_old_one(driver: Driver) -> None:
 def test_what_failed_changed_nothing(driver: Driver, statement: str) -> None:
     db = driver.database()
     driver.run(f"USE {db}", A, P, ONE)
-    told = driver.told_of_failure(statement)
+    events = driver.events_of_failure(statement)
     driver.run("USE default")
-    assert lines(told) == []
-    assert not of(Gap, told)
+    assert lines(events) == []
+    assert not of(Gap, events)
 
 
 def test_a_table_that_this_driver_never_saw(driver: Driver) -> None:
     """Its old description isn't known, and isn't made up."""
     db = driver.database()
     with_nobody_looking(driver, f"CREATE TABLE {db}.a (id INT) USING parquet")
-    altered = the(AlterTable, driver.told(f"ALTER TABLE {db}.a ADD COLUMNS (n INT)"))
+    altered = the(AlterTable, driver.events_of(f"ALTER TABLE {db}.a ADD COLUMNS (n INT)"))
     assert altered.table is None
     assert altered.new_table is not None
     assert [column.name for column in altered.new_table.columns] == ["id", "n"]

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.errors import AnalysisException
 
-from headwater.events import (
-    AlterDatabase,
-    AlterView,
-    CreateDatabase,
-    CreateTable,
-    CreateView,
-    DatasetId,
-    Effect,
-    Gap,
-)
+from headwater.events import AlterDatabase, AlterView, CreateDatabase, CreateTable, CreateView, DatasetId, Gap
+from headwater.events.catalog import ModificationEffect
 from tests.matrix.catalog_lines import lines
-from tests.matrix.harness import HOST, PLAIN, Driver, driver_with, of, the
+from tests.matrix.harness import HOST, PLAIN, Driver, of, shared_driver, the
+from tests.waiting import PATIENCE
+
+pytestmark = pytest.mark.xdist_group("spark-plain")
 
 A = "CREATE TABLE {db}.a (id INT COMMENT 'the key', s STRING) USING parquet"
 V = "CREATE VIEW {db}.v AS SELECT id FROM {db}.a"
@@ -37,9 +32,8 @@ OLD = "(id int 'the key'; id<spark_catalog.{db}.a.id)"
 
 
 @pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, PLAIN) as driver:
-        yield driver
+def driver(java_home: Path) -> Driver:
+    return shared_driver(java_home, PLAIN)
 
 
 VIEWS: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
@@ -81,25 +75,26 @@ VIEWS: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", VIEWS)
 def test_views(driver: Driver, name: str) -> None:
     before, statement, truth = VIEWS[name]
     db = driver.database()
     driver.run(*(each.replace("{db}", db) for each in before))
-    told = driver.told(statement.replace("{db}", db))
-    assert lines(told) == [line.replace("{db}", db) for line in truth]
-    assert not of(Gap, told)
+    captured = driver.events_of(statement.replace("{db}", db))
+    assert lines(captured) == [line.replace("{db}", db) for line in truth]
+    assert not of(Gap, captured)
 
 
 def test_the_text_of_a_view_has_no_literals(driver: Driver) -> None:
     db = driver.database()
     driver.run(A.replace("{db}", db))
-    told = driver.told(f"CREATE VIEW {db}.v AS SELECT id, 'hunter2' AS word FROM {db}.a WHERE id > 12345")
-    view = the(CreateView, told).view
+    captured = driver.events_of(f"CREATE VIEW {db}.v AS SELECT id, 'hunter2' AS word FROM {db}.a WHERE id > 12345")
+    view = the(CreateView, captured).view
     assert view.sql == f"SELECT id, ? AS word FROM {db}.a WHERE id > ?"
     (source,) = view.sources
     assert source.dataset == DatasetId(namespace=f"file://{HOST}", name=f"{driver.warehouse}/spark/{db}.db/a")
-    again = the(AlterView, driver.told(f"ALTER VIEW {db}.v AS SELECT id FROM {db}.a WHERE s = 'hunter3'"))
+    again = the(AlterView, driver.events_of(f"ALTER VIEW {db}.v AS SELECT id FROM {db}.a WHERE s = 'hunter3'"))
     assert again.new_view is not None
     assert again.new_view.sql == f"SELECT id FROM {db}.a WHERE s = ?"
 
@@ -140,8 +135,9 @@ SESSIONS_OWN = [
 def test_what_is_the_sessions_own_is_nothing_to_tell(driver: Driver) -> None:
     db = driver.database()
     driver.run(A.replace("{db}", db))
-    told = {statement: driver.told(statement.replace("{db}", db)) for statement in SESSIONS_OWN}
-    assert {statement: events for statement, events in told.items() if events} == {}
+    captured = {statement: driver.events_of(statement.replace("{db}", db)) for statement in SESSIONS_OWN}
+    assert {statement: events for statement, events in captured.items() if events} == {}
+    assert driver.events_of(f"CREATE VIEW {db}.heard AS SELECT 1"), "all the time somebody listened"
 
 
 DATABASES: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
@@ -183,6 +179,7 @@ DATABASES: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", DATABASES)
 def test_databases(driver: Driver, name: str) -> None:
     before, statement, truth = DATABASES[name]
@@ -192,10 +189,10 @@ def test_databases(driver: Driver, name: str) -> None:
 
     db = driver.name()
     driver.run(*map(filled, before))
-    told = driver.told(filled(statement))
-    assert lines(told) == [filled(line) for line in truth]
-    after = [event.database for event in of(CreateDatabase, told)]
-    after += [event.new_database for event in of(AlterDatabase, told)]
+    captured = driver.events_of(filled(statement))
+    assert lines(captured) == [filled(line) for line in truth]
+    after = [event.database for event in of(CreateDatabase, captured)]
+    after += [event.new_database for event in of(AlterDatabase, captured)]
     for database in after:
         assert database.location == driver.spark.catalog.getDatabase(db).locationUri
 
@@ -204,13 +201,13 @@ def test_dropped_with_its_database_is_forgotten(driver: Driver) -> None:
     """What is made anew under the name isn't what was there."""
     db = driver.database()
     driver.run(A.replace("{db}", db), f"DROP DATABASE {db} CASCADE", f"CREATE DATABASE {db}")
-    assert lines(driver.told(f"DROP TABLE IF EXISTS {db}.a")) == []
+    assert lines(driver.events_of(f"DROP TABLE IF EXISTS {db}.a")) == []
 
 
 def test_a_catalog_statement_is_accounted_to_its_parent(driver: Driver) -> None:
     """DDL is no step of lineage: it is the application's, or the block's around it."""
     db = driver.database()
-    created = the(CreateTable, driver.told(A.replace("{db}", db)))
+    created = the(CreateTable, driver.events_of(A.replace("{db}", db)))
     assert created.job is not None
     assert created.job.name == "app"
     assert created.statement is not None
@@ -218,7 +215,7 @@ def test_a_catalog_statement_is_accounted_to_its_parent(driver: Driver) -> None:
 
 def test_the_context_says_which_catalog(driver: Driver) -> None:
     db = driver.database()
-    context = the(CreateTable, driver.told(A.replace("{db}", db))).context
+    context = the(CreateTable, driver.events_of(A.replace("{db}", db))).context
     assert context.name == "spark_catalog"
     assert context.class_name == "org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog"
     assert context.id is not None
@@ -236,11 +233,11 @@ def test_of_many_who_race_to_create_a_table_one_did(driver: Driver) -> None:
     def make(number: int) -> Callable[[], object]:
         return lambda: driver.run(f"CREATE TABLE IF NOT EXISTS {db}.t{number} (id INT) USING parquet")
 
-    told = driver.told(lambda _: race(make))
-    made = of(CreateTable, told)
+    captured = driver.events_of(lambda _: race(make))
+    made = of(CreateTable, captured)
     assert sorted(event.identifier.table for event in made) == sorted(f"t{number}" for number in range(ROUNDS))
-    assert all(event.effect is Effect.APPLIED for event in made)
-    assert not of(Gap, told)
+    assert all(event.effect is ModificationEffect.APPLIED for event in made)
+    assert not of(Gap, captured)
 
 
 def test_of_many_who_race_to_drop_one_did(driver: Driver) -> None:
@@ -250,8 +247,8 @@ def test_of_many_who_race_to_drop_one_did(driver: Driver) -> None:
     def drop(number: int) -> Callable[[], object]:
         return lambda: driver.run(f"DROP TABLE IF EXISTS {db}.t{number}")
 
-    told = driver.told(lambda _: race(drop))
-    assert sorted(lines(told)) == sorted(f"- t{number} if exists known" for number in range(ROUNDS))
+    captured = driver.events_of(lambda _: race(drop))
+    assert sorted(lines(captured)) == sorted(f"- t{number} if exists known" for number in range(ROUNDS))
 
 
 def race(act: Callable[[int], Callable[[], object]]) -> None:
@@ -265,7 +262,7 @@ def raced(act: Callable[[], object]) -> None:
     failed: list[AnalysisException] = []
 
     def run() -> None:
-        start.wait(30)
+        start.wait(PATIENCE)
         try:
             act()
         except AnalysisException as e:  # Spark's own catalog looks first, and creates then
@@ -275,5 +272,5 @@ def raced(act: Callable[[], object]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert len(failed) < RACERS

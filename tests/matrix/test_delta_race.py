@@ -12,26 +12,27 @@ from typing import Any
 
 import pytest
 
-from tests.matrix.delta_racer import QUICK, WRITERS, Told, make_tables, race, wrongs
-from tests.matrix.harness import DELTA, Driver, driver_with
+from tests.matrix.delta_racer import QUICK, WRITERS, CommitReport, make_tables, race, wrongs
+from tests.matrix.harness import DELTA, Driver, shared_driver
+
+pytestmark = [pytest.mark.xdist_group("spark-delta"), pytest.mark.long, pytest.mark.needs("delta")]
 
 ROUNDS, LONG_ROUNDS = 5, 40
 SECONDS = 1800
 
 
 @pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, DELTA, **QUICK) as driver:
-        yield driver
+def driver(java_home: Path) -> Driver:
+    return shared_driver(java_home, DELTA, **QUICK)
 
 
 def test_writers_in_one_application(driver: Driver, tmp_path: Path) -> None:
     make_tables(driver, tmp_path)
 
-    told = race(driver, tmp_path, "a", ROUNDS)
+    events = race(driver, tmp_path, "a", ROUNDS)
 
-    assert len(told) == WRITERS * ROUNDS
-    assert not wrongs(tmp_path, told)
+    assert len(events) == WRITERS * ROUNDS
+    assert not wrongs(tmp_path, events)
 
 
 @pytest.mark.long
@@ -45,10 +46,10 @@ def test_two_applications(driver: Driver, java_home: Path, tmp_path: Path) -> No
             assert each.stdin
             each.stdin.write("go\n")
             each.stdin.flush()
-        told = [line for each in (one, other) for line in told_by(each)]
+        events = [line for each in (one, other) for line in told_by(each)]
 
-    assert len(told) == 2 * WRITERS * LONG_ROUNDS
-    assert not wrongs(tmp_path, told)
+    assert len(events) == 2 * WRITERS * LONG_ROUNDS
+    assert not wrongs(tmp_path, events)
     assert retried(tmp_path / "t"), "nobody was in anybody's way"
 
 
@@ -73,13 +74,15 @@ def started(process: subprocess.Popen[str]) -> None:
     assert any(line.strip() == "READY" for line in iter(process.stdout.readline, "")), "it never got ready"
 
 
-def told_by(process: subprocess.Popen[str]) -> list[Told]:
+def told_by(process: subprocess.Popen[str]) -> list[CommitReport]:
     out, _ = process.communicate(timeout=SECONDS)
     return [told_in(json.loads(line)) for line in out.splitlines() if line.startswith("{")]
 
 
-def told_in(line: dict[str, Any]) -> Told:
-    return Told(line["who"], tuple(line["made"]), tuple(line["read"]), line["gaps"], tuple(line["transactions"]))
+def told_in(line: dict[str, Any]) -> CommitReport:
+    return CommitReport(
+        line["who"], tuple(line["made"]), tuple(line["read"]), line["gaps"], tuple(line["transactions"])
+    )
 
 
 def retried(table: Path) -> int:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from headwater.events import Committed, Gap, GapReason
+from headwater.events import Committed, Gap
+from headwater.events.health import GapReason
 from tests.matrix.delta_racer import QUICK
 from tests.matrix.harness import DELTA, Driver, driver_with, of, the
+
+pytestmark = [pytest.mark.long, pytest.mark.needs("delta")]
 
 
 @pytest.fixture(scope="module")
@@ -39,15 +42,17 @@ WRITES = {
 }
 
 
+@pytest.mark.long
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", WRITES)
 def test_a_version_is_a_candidate(driver: Driver, db: str, name: str) -> None:
-    told = driver.told(WRITES[name].format(db=db))
+    events = driver.events_of(WRITES[name].format(db=db))
 
-    committed = the(Committed, told)
+    committed = the(Committed, events)
     (output,) = committed.outputs
     assert output.snapshot is None
     assert 1 in output.candidates
-    assert {gap.reason for gap in of(Gap, told)} == {GapReason.NOT_EXACT}
+    assert {gap.reason for gap in of(Gap, events)} == {GapReason.NOT_EXACT}
     reads = {str(each.table.table): each for each in committed.inputs if each.table}
     if "{db}.s" in WRITES[name]:
         assert reads["s"].snapshot == 1
@@ -55,27 +60,31 @@ def test_a_version_is_a_candidate(driver: Driver, db: str, name: str) -> None:
         assert each.snapshot is not None or each.candidates
 
 
+@pytest.mark.long
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "nothing", ["DELETE FROM {db}.t WHERE id = 9", "INSERT INTO {db}.t SELECT * FROM {db}.s WHERE id > 9"]
 )
 def test_nothing_stays_nothing(driver: Driver, db: str, nothing: str) -> None:
-    told = driver.told(nothing.format(db=db))
+    events = driver.events_of(nothing.format(db=db))
 
-    assert not of(Committed, told)
-    assert not of(Gap, told)
+    assert not of(Committed, events)
+    assert not of(Gap, events)
 
 
+@pytest.mark.long
 def test_a_path_is_found_by_its_option(driver: Driver, db: str) -> None:
     path = str(driver.warehouse / db)
-    told = driver.told(lambda spark: spark.table(f"{db}.s").write.format("delta").save(path))
+    events = driver.events_of(lambda spark: spark.table(f"{db}.s").write.format("delta").save(path))
 
-    (output,) = the(Committed, told).outputs
+    (output,) = the(Committed, events).outputs
     assert (output.snapshot, output.candidates) == (None, (0,))
 
 
+@pytest.mark.long
 def test_a_table_that_is_made_is_a_gap(driver: Driver, db: str) -> None:
-    told = driver.told(f"CREATE TABLE {db}.n USING delta AS SELECT * FROM {db}.s")
+    events = driver.events_of(f"CREATE TABLE {db}.n USING delta AS SELECT * FROM {db}.s")
 
-    (output,) = the(Committed, told).outputs
+    (output,) = the(Committed, events).outputs
     assert output.snapshot is None
-    assert of(Gap, told)
+    assert of(Gap, events)

@@ -11,19 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from headwater.events import (
-    AlterTable,
-    CatalogModification,
-    CommitKind,
-    Committed,
-    CreateTable,
-    Event,
-    Gap,
-    StatementFailed,
-)
+from headwater.events import AlterTable, Committed, CreateTable, Event, Gap, StatementFailed
+from headwater.events.catalog import CatalogModification
+from headwater.events.jobs import CommitKind
 from tests.matrix.harness import DELTA, ICEBERG, Driver, driver_with, of, the, together
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.sample(1), pytest.mark.needs("delta", "iceberg")]
 
 _MANIFEST = "delta.compatibility.symlinkFormatManifest.enabled"
 
@@ -64,18 +57,20 @@ def test_rows_whose_commit_was_followed_by_an_error(driver: Driver) -> None:
     before = versions(directory)[-1]
     driver.run(f"CREATE TABLE {db}.s (id INT) USING delta")
 
-    told = driver.told_of_failure(f"INSERT INTO {db}.t SELECT id + 1 FROM {db}.t")
+    events = driver.events_of_failure(f"INSERT INTO {db}.t SELECT id + 1 FROM {db}.t")
 
     assert versions(directory)[-1] == before + 1
-    assert the(StatementFailed, told).outputs[0].table is not None
-    committed = the(Committed, told)
+    assert the(StatementFailed, events).outputs[0].table is not None
+    committed = the(Committed, events)
     (output,) = committed.outputs
     assert (output.snapshot, output.parent, output.commit_kind) == (before + 1, before, CommitKind.APPEND)
     assert [each.snapshot for each in committed.inputs] == [before]
-    assert committed.statement == the(StatementFailed, told).statement
-    assert not of(Gap, told)
+    assert committed.statement == the(StatementFailed, events).statement
+    assert not of(Gap, events)
 
 
+@pytest.mark.long
+@pytest.mark.spark3  # Delta 4.4 drops it at once
 def test_drop_feature_commits_before_it_fails(driver: Driver) -> None:
     """It prepares the table in versions of their own, and then says that one has to wait."""
     db = driver.database()
@@ -86,18 +81,18 @@ def test_drop_feature_commits_before_it_fails(driver: Driver) -> None:
     directory = delta_directory(driver, db)
     before = versions(directory)
 
-    told = driver.told_of_failure(f"ALTER TABLE {db}.t DROP FEATURE v2Checkpoint")
+    events = driver.events_of_failure(f"ALTER TABLE {db}.t DROP FEATURE v2Checkpoint")
 
     made = [each for each in versions(directory) if each not in before]
     assert made
-    assert produced(told) == made
-    assert the(StatementFailed, told).error.condition
-    assert not of(Gap, told)
+    assert produced(events) == made
+    assert the(StatementFailed, events).error.condition
+    assert not of(Gap, events)
 
 
-def produced(told: list[Event]) -> list[int | None]:
-    modified = [each.produced for each in of(AlterTable, told)]
-    return [*modified, *(output.snapshot for each in of(Committed, told) for output in each.outputs)]
+def produced(events: list[Event]) -> list[int | None]:
+    modified = [each.produced for each in of(AlterTable, events)]
+    return [*modified, *(output.snapshot for each in of(Committed, events) for output in each.outputs)]
 
 
 def test_a_compaction_that_fails_on_its_way_told_what_it_had_done(driver: Driver) -> None:
@@ -111,7 +106,7 @@ def test_a_compaction_that_fails_on_its_way_told_what_it_had_done(driver: Driver
     next((directory / "data" / "p=2").glob("*.parquet")).unlink()
     before = snapshots(directory)
 
-    told = driver.told_of_failure(
+    events = driver.events_of_failure(
         f"CALL ice.system.rewrite_data_files(table => '{db}.t', options => map('min-input-files', '2', "
         "'partial-progress.enabled', 'true', 'partial-progress.max-commits', '2', "
         "'partial-progress.max-failed-commits', '0'))"
@@ -119,9 +114,9 @@ def test_a_compaction_that_fails_on_its_way_told_what_it_had_done(driver: Driver
 
     made = [each for each in snapshots(directory) if each not in before]
     assert len(made) == 1
-    committed = the(Committed, told)
+    committed = the(Committed, events)
     assert [(o.snapshot, o.commit_kind) for o in committed.outputs] == [(made[0], CommitKind.COMPACT)]
-    assert the(StatementFailed, told).statement == committed.statement
+    assert the(StatementFailed, events).statement == committed.statement
 
 
 def snapshots(directory: Path) -> list[int]:
@@ -129,6 +124,7 @@ def snapshots(directory: Path) -> list[int]:
     return [each["snapshot-id"] for each in json.loads(newest.read_text())["snapshots"]]
 
 
+@pytest.mark.long
 def test_a_table_that_was_filled_and_then_not_made(driver: Driver) -> None:
     """Iceberg says that it has committed the rows; the table that they are in comes after that, and doesn't come."""
     db = driver.database("ice")
@@ -136,10 +132,10 @@ def test_a_table_that_was_filled_and_then_not_made(driver: Driver) -> None:
     place.mkdir()
     (place / "metadata").write_text("in the way")
 
-    told = driver.told_of_failure(f"CREATE TABLE ice.{db}.t USING iceberg AS SELECT 1 AS id")
+    events = driver.events_of_failure(f"CREATE TABLE ice.{db}.t USING iceberg AS SELECT 1 AS id")
 
     assert list((place / "data").glob("*.parquet")) or not (place / "data").exists()
-    assert the(StatementFailed, told).outputs[0].table is not None
-    assert not of(Committed, told)
-    assert not of(CreateTable, told)
-    assert not of(CatalogModification, told)
+    assert the(StatementFailed, events).outputs[0].table is not None
+    assert not of(Committed, events)
+    assert not of(CreateTable, events)
+    assert not of(CatalogModification, events)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
 
-from headwater.events import (
-    CommitKind,
-    Committed,
-    DatasetId,
-    Extent,
-    Gap,
-    JobLineage,
-    ReadMode,
-    StatementFailed,
-    TableName,
-)
-from tests.matrix.harness import HOST, PLAIN, Driver, driver_with, edges, of, the
+from headwater.events import Committed, DatasetId, Gap, JobLineage, StatementFailed, TableName
+from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
+from tests.matrix.harness import HOST, PLAIN, Driver, edges, of, shared_driver, the
+from tests.matrix.sparks import MAJOR, MINOR
+
+pytestmark = [pytest.mark.xdist_group("spark-plain"), pytest.mark.sample(20)]
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,9 +27,8 @@ FORMATS = (pytest.param("parquet", marks=pytest.mark.smoke), "orc", "csv", "json
 
 
 @pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, PLAIN) as driver:
-        yield driver
+def driver(java_home: Path) -> Driver:
+    return shared_driver(java_home, PLAIN)
 
 
 class Place:
@@ -66,7 +62,7 @@ class Case:
     sink: str
     """The table, or `path` for the case's path."""
     kind: CommitKind
-    replaced: Extent
+    replaced: OverwriteScope
     inputs: tuple[str, ...] = ()
     edges: tuple[str, ...] = ()
     rows: int | None = None
@@ -113,17 +109,24 @@ def path_to_path(spark: SparkSession, place: Place) -> None:
 
 SAME = ("id <- a.id", "s <- a.s")
 CASES = (
-    Case("values", "INSERT INTO {db}.a VALUES (3, 'z')", "a", APPEND, Extent.NOTHING, rows=1),
-    Case("select", "INSERT INTO {db}.b SELECT id, s FROM {db}.a", "b", APPEND, Extent.NOTHING, ("a",), SAME, 2),
+    Case("values", "INSERT INTO {db}.a VALUES (3, 'z')", "a", APPEND, OverwriteScope.NOTHING, rows=1),
+    Case("select", "INSERT INTO {db}.b SELECT id, s FROM {db}.a", "b", APPEND, OverwriteScope.NOTHING, ("a",), SAME, 2),
     Case(
-        "by name", "INSERT INTO {db}.b (s, id) SELECT s, id FROM {db}.a", "b", APPEND, Extent.NOTHING, ("a",), SAME, 2
+        "by name",
+        "INSERT INTO {db}.b (s, id) SELECT s, id FROM {db}.a",
+        "b",
+        APPEND,
+        OverwriteScope.NOTHING,
+        ("a",),
+        SAME,
+        2,
     ),
     Case(
         "one partition",
         "INSERT INTO {db}.b PARTITION (s = 'q') SELECT id FROM {db}.a",
         "b",
         APPEND,
-        Extent.NOTHING,
+        OverwriteScope.NOTHING,
         ("a",),
         ("id <- a.id",),
         2,
@@ -133,18 +136,18 @@ CASES = (
         "INSERT INTO {db}.b SELECT id, s FROM {db}.a WHERE id > 1",
         "b",
         APPEND,
-        Extent.NOTHING,
+        OverwriteScope.NOTHING,
         ("a",),
         (*SAME, "~FILTER a.id"),
         1,
     ),
-    Case("overwrite", "INSERT OVERWRITE {db}.a SELECT id, s FROM {db}.b", "a", OVERWRITE, Extent.ALL, ("b",)),
+    Case("overwrite", "INSERT OVERWRITE {db}.a SELECT id, s FROM {db}.b", "a", OVERWRITE, OverwriteScope.ALL, ("b",)),
     Case(
         "overwrite all partitions",
         "INSERT OVERWRITE {db}.b SELECT id, s FROM {db}.a",
         "b",
         OVERWRITE,
-        Extent.ALL,
+        OverwriteScope.ALL,
         ("a",),
         SAME,
         2,
@@ -154,7 +157,7 @@ CASES = (
         "INSERT OVERWRITE {db}.b PARTITION (s = 'x') SELECT id FROM {db}.a",
         "b",
         OVERWRITE,
-        Extent.PART,
+        OverwriteScope.PART,
         ("a",),
     ),
     Case(
@@ -162,7 +165,7 @@ CASES = (
         dynamically("INSERT OVERWRITE {db}.b SELECT id, s FROM {db}.a WHERE s = 'x'"),
         "b",
         OVERWRITE,
-        Extent.PART,
+        OverwriteScope.PART,
         ("a",),
         rows=1,
     ),
@@ -171,7 +174,7 @@ CASES = (
         dynamically("INSERT OVERWRITE {db}.b SELECT id + 0, s FROM {db}.a WHERE s = 'x' AND 1 = 1"),
         "b",
         OVERWRITE,
-        Extent.PART,
+        OverwriteScope.PART,
         ("a",),
         rows=1,
     ),
@@ -180,25 +183,34 @@ CASES = (
         "CREATE TABLE {db}.c USING {format} AS SELECT id, s FROM {db}.a",
         "c",
         CREATE,
-        Extent.ALL,
+        OverwriteScope.ALL,
         ("a",),
         SAME,
         2,
     ),
-    Case("save as new table", as_table("errorifexists", "c"), "c", CREATE, Extent.ALL, ("a",), SAME, 2),
-    Case("save as partitioned table", as_table("errorifexists", "c", "s"), "c", CREATE, Extent.ALL, ("a",), SAME, 2),
-    Case("append to table", as_table("append", "a2"), "a2", CREATE, Extent.ALL, ("a",), SAME, 2),
-    Case("insertInto", into(overwrite=False), "b", APPEND, Extent.NOTHING, ("a",), SAME, 2),
-    Case("insertInto over", into(overwrite=True), "b", OVERWRITE, Extent.ALL, ("a",), SAME, 2),
-    Case("save path", save("errorifexists"), "path", APPEND, Extent.NOTHING, ("a",), SAME, 2),
-    Case("save over path", save("overwrite"), "path", OVERWRITE, Extent.ALL, ("a",), SAME, 2),
-    Case("path to path", path_to_path, "path", APPEND, Extent.NOTHING, ("a",), (*SAME, "~FILTER a.id"), 2),
+    Case("save as new table", as_table("errorifexists", "c"), "c", CREATE, OverwriteScope.ALL, ("a",), SAME, 2),
+    Case(
+        "save as partitioned table",
+        as_table("errorifexists", "c", "s"),
+        "c",
+        CREATE,
+        OverwriteScope.ALL,
+        ("a",),
+        SAME,
+        2,
+    ),
+    Case("append to table", as_table("append", "a2"), "a2", CREATE, OverwriteScope.ALL, ("a",), SAME, 2),
+    Case("insertInto", into(overwrite=False), "b", APPEND, OverwriteScope.NOTHING, ("a",), SAME, 2),
+    Case("insertInto over", into(overwrite=True), "b", OVERWRITE, OverwriteScope.ALL, ("a",), SAME, 2),
+    Case("save path", save("errorifexists"), "path", APPEND, OverwriteScope.NOTHING, ("a",), SAME, 2),
+    Case("save over path", save("overwrite"), "path", OVERWRITE, OverwriteScope.ALL, ("a",), SAME, 2),
+    Case("path to path", path_to_path, "path", APPEND, OverwriteScope.NOTHING, ("a",), (*SAME, "~FILTER a.id"), 2),
     Case(
         "directory",
         "INSERT OVERWRITE DIRECTORY '{path}' USING {format} SELECT id, s FROM {db}.a",
         "path",
         OVERWRITE,
-        Extent.ALL,
+        OverwriteScope.ALL,
         ("a",),
         SAME,
     ),
@@ -207,7 +219,7 @@ CASES = (
         "WITH q AS (SELECT id, s FROM {db}.a) INSERT INTO {db}.b SELECT id, s FROM q",
         "b",
         APPEND,
-        Extent.NOTHING,
+        OverwriteScope.NOTHING,
         ("a",),
         SAME,
         2,
@@ -217,7 +229,7 @@ CASES = (
         "INSERT INTO {db}.a SELECT id + 10, s FROM {db}.a",
         "a",
         APPEND,
-        Extent.NOTHING,
+        OverwriteScope.NOTHING,
         ("a",),
         ("id <- TRANSFORMATION a.id", "s <- a.s"),
         2,
@@ -225,13 +237,14 @@ CASES = (
 )
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_write(driver: Driver, case: Case, fmt: str) -> None:
     place = Place(driver, fmt)
-    told = driver.told(_bound(case.statement, place))
+    events = driver.events_of(_bound(case.statement, place))
 
-    committed = the(Committed, told)
+    committed = the(Committed, events)
     lineage = driver.lineage(committed)
     (output,) = committed.outputs
     sink = place.at(place.path) if case.sink == "path" else place.dataset(case.sink)
@@ -251,14 +264,20 @@ def test_write(driver: Driver, case: Case, fmt: str) -> None:
         assert _named(lineage, place) == set(case.edges)
     if case.rows is not None:
         assert output.rows == case.rows
-    assert not of(Gap, told)
+    assert not of(Gap, events)
 
 
 def test_two_targets_of_one_from_are_two_statements(driver: Driver) -> None:
     place = Place(driver, "parquet")
     db = place.db
-    told = driver.told(f"FROM {db}.a INSERT INTO {db}.b SELECT id, s INSERT INTO {db}.b SELECT id + 1, s WHERE id > 1")
-    first, second = of(Committed, told)
+    events = driver.events_of(
+        f"FROM {db}.a INSERT INTO {db}.b SELECT id, s INSERT INTO {db}.b SELECT id + 1, s WHERE id > 1"
+    )
+    if (MAJOR, MINOR) >= (4, 1):  # as one execution, which is a Gap
+        assert "several INSERTs of one FROM" in the(Gap, events).detail
+        assert not of(Committed, events)
+        return
+    first, second = of(Committed, events)
     assert (first.outputs[0].rows, second.outputs[0].rows) == (2, 1)
     assert first.statement != second.statement
     assert first.barrier < second.barrier
@@ -267,37 +286,43 @@ def test_two_targets_of_one_from_are_two_statements(driver: Driver) -> None:
 def test_a_shape_is_told_once_and_each_commit_names_it(driver: Driver) -> None:
     place = Place(driver, "parquet")
     insert = f"INSERT INTO {place.db}.b SELECT id, s FROM {place.db}.a"
-    told = driver.told(insert, insert, insert)
-    lineage = the(JobLineage, told)
-    assert [each.fingerprint for each in of(Committed, told)] == [lineage.fingerprint] * 3
+    events = driver.events_of(insert, insert, insert)
+    lineage = the(JobLineage, events)
+    assert [each.fingerprint for each in of(Committed, events)] == [lineage.fingerprint] * 3
 
 
 def test_appending_nothing_is_no_commit(driver: Driver) -> None:
     place = Place(driver, "parquet")
-    assert driver.told(f"INSERT INTO {place.db}.b SELECT id, s FROM {place.db}.a WHERE id > 100") == []
+    statement = f"INSERT INTO {place.db}.b SELECT id, s FROM {place.db}.a WHERE id > 100"
+    events = driver.events_of(statement, statement)
+    assert [each.kind for each in events] == ["JobLineage"], "what it depends on is told all the same, once"
+    lineage = the(JobLineage, events)
+    assert [each.dataset for each in lineage.inputs] == [place.dataset("a")]
+    assert [each.dataset for each in lineage.outputs] == [place.dataset("b")]
+    assert edges(lineage) == {"id <- a.id", "s <- a.s", "~FILTER a.id"}
 
 
 def test_overwriting_with_nothing_is_one(driver: Driver) -> None:
     place = Place(driver, "parquet")
-    told = driver.told(f"INSERT OVERWRITE {place.db}.b SELECT id, s FROM {place.db}.a WHERE id > 100")
-    (output,) = the(Committed, told).outputs
-    assert (output.rows, output.replaced) == (0, Extent.ALL)
+    events = driver.events_of(f"INSERT OVERWRITE {place.db}.b SELECT id, s FROM {place.db}.a WHERE id > 100")
+    (output,) = the(Committed, events).outputs
+    assert (output.rows, output.replaced) == (0, OverwriteScope.ALL)
 
 
 def test_the_answer_of_a_command_is_no_second_statement(driver: Driver) -> None:
     place = Place(driver, "parquet")
-    told = driver.told(lambda spark: spark.sql(f"INSERT INTO {place.db}.a VALUES (9, 'z')").collect())
-    the(Committed, told)
-    assert driver.told(lambda spark: spark.sql(f"INSERT INTO {place.db}.a VALUES (9, 'z')").show()) != []
+    events = driver.events_of(lambda spark: spark.sql(f"INSERT INTO {place.db}.a VALUES (9, 'z')").collect())
+    the(Committed, events)
+    assert driver.events_of(lambda spark: spark.sql(f"INSERT INTO {place.db}.a VALUES (9, 'z')").show()) != []
 
 
 def test_two_unrelated_statements_share_no_job(driver: Driver) -> None:
     place = Place(driver, "parquet")
-    told = driver.told(
+    events = driver.events_of(
         f"INSERT INTO {place.db}.b SELECT id, s FROM {place.db}.a",
         f"CREATE TABLE {place.db}.c USING parquet AS SELECT id FROM {place.db}.b",
     )
-    first, second = of(Committed, told)
+    first, second = of(Committed, events)
     assert first.job != second.job
     assert [each.dataset for each in first.inputs] == [place.dataset("a")]
     assert [each.dataset for each in second.inputs] == [place.dataset("b")]
@@ -305,14 +330,40 @@ def test_two_unrelated_statements_share_no_job(driver: Driver) -> None:
 
 def test_a_statement_that_fails_while_it_runs_is_told_as_that(driver: Driver) -> None:
     place = Place(driver, "parquet")
-    told = driver.told_of_failure(
+    events = driver.events_of_failure(
         f"INSERT INTO {place.db}.b SELECT raise_error('password=hunter2 is wrong'), s FROM {place.db}.a"
     )
-    failed = the(StatementFailed, told)
+    failed = the(StatementFailed, events)
     assert [each.dataset for each in failed.inputs] == [place.dataset("a")]
     assert [each.dataset for each in failed.outputs] == [place.dataset("b")]
     assert "hunter2" not in failed.model_dump_json()
-    assert not of(Committed, told)
+    assert not of(Committed, events)
+
+
+@pytest.mark.parametrize(
+    ("condition", "column"),
+    [
+        ("CAST_INVALID_INPUT", "CAST('QZX QZX' AS INT)"),
+        ("CAST_INVALID_INPUT", "CAST(concat('QZX', s) AS INT)"),
+        ("CAST_OVERFLOW", "CAST(id * 987654321 AS TINYINT)"),
+        (None, "raise_error('QZX is odd')"),
+        (None, "element_at(map(concat('QZX', s), 1, concat('QZX', s), id), 'a')"),
+    ],
+)
+def test_what_an_error_says_holds_no_literal(driver: Driver, condition: str | None, column: str) -> None:
+    """Spark's own words: the value, the statement that it quotes, the plan."""
+    place = Place(driver, "parquet")
+
+    def fail(spark: SparkSession) -> object:
+        spark.conf.set("spark.sql.ansi.enabled", "true")
+        try:
+            return spark.sql(f"INSERT INTO {place.db}.b SELECT {column}, s FROM {place.db}.a WHERE s <> 'QZX'")
+        finally:
+            spark.conf.unset("spark.sql.ansi.enabled")
+
+    error = the(StatementFailed, driver.events_of_failure(fail)).error
+    assert re.findall("QZX|98765", error.message) == []
+    assert condition is None or condition in (error.condition, *re.findall(r"\[([A-Z_.]+)\]", error.message))
 
 
 def test_a_view_and_a_temporary_view_are_seen_through(driver: Driver) -> None:
@@ -321,21 +372,21 @@ def test_a_view_and_a_temporary_view_are_seen_through(driver: Driver) -> None:
         f"CREATE VIEW {place.db}.v AS SELECT id AS i, s FROM {place.db}.a",
         f"CREATE OR REPLACE TEMPORARY VIEW t AS SELECT i AS j, s FROM {place.db}.v",
     )
-    told = driver.told(f"INSERT INTO {place.db}.b SELECT j, s FROM t")
-    assert _named(the(JobLineage, told), place) == set(SAME)
+    events = driver.events_of(f"INSERT INTO {place.db}.b SELECT j, s FROM t")
+    assert _named(the(JobLineage, events), place) == set(SAME)
 
 
 def test_a_cached_table_is_seen_through(driver: Driver) -> None:
     place = Place(driver, "parquet")
     driver.run(f"CACHE TABLE {place.db}.a")
-    told = driver.told(f"INSERT INTO {place.db}.b SELECT id, s FROM {place.db}.a")
-    assert [each.dataset for each in the(Committed, told).inputs] == [place.dataset("a")]
+    events = driver.events_of(f"INSERT INTO {place.db}.b SELECT id, s FROM {place.db}.a")
+    assert [each.dataset for each in the(Committed, events).inputs] == [place.dataset("a")]
     driver.run(f"UNCACHE TABLE {place.db}.a")
 
 
 def test_a_checkpoint_is_seen_through(driver: Driver) -> None:
     place = Place(driver, "parquet")
-    told = driver.told(
+    events = driver.events_of(
         lambda spark: (
             spark.sql(f"SELECT id * 2 AS d, s FROM {place.db}.a WHERE id > 0")
             .localCheckpoint()
@@ -343,10 +394,80 @@ def test_a_checkpoint_is_seen_through(driver: Driver) -> None:
             .write.insertInto(f"{place.db}.b")
         )
     )
-    committed, lineage = the(Committed, told), the(JobLineage, told)
+    committed, lineage = the(Committed, events), the(JobLineage, events)
     assert [each.dataset for each in committed.inputs] == [place.dataset("a")]
     assert committed.outputs[0].made_from == (0,)
     assert _named(lineage, place) == {"id <- TRANSFORMATION a.id", "s <- a.s", "~FILTER a.id"}
+
+
+def test_what_pandas_on_spark_numbers_is_followed(driver: Driver) -> None:
+    """It begins with a number for each row, and all edges were lost with that."""
+    place = Place(driver, "parquet")
+
+    def write(spark: SparkSession) -> None:
+        frame: Any = spark.sql(f"SELECT id + 1 AS id, s FROM {place.db}.a")
+        numbered = DataFrame(frame._jdf.withSequenceColumn("__index_level_0__"), spark)
+        numbered.select("id", "s").write.insertInto(f"{place.db}.b")
+
+    events = driver.events_of(write)
+    assert not of(Gap, events)
+    assert _named(the(JobLineage, events), place) == {"id <- TRANSFORMATION a.id", "s <- a.s"}
+
+
+def test_a_write_to_noop_is_nothing(driver: Driver) -> None:
+    place = Place(driver, "parquet")
+    for mode in ("overwrite", "append"):
+        events = driver.events_of(
+            lambda spark, mode=mode: spark.table(f"{place.db}.a").write.format("noop").mode(mode).save()  # type: ignore[misc]
+        )
+        assert events == []
+
+
+CHECKPOINTS: dict[str, tuple[Callable[[Any, Any, Any], Any], set[str]]] = {
+    "two that are joined": (
+        lambda a, b, _: a.localCheckpoint().alias("a").join(b.localCheckpoint().alias("b"), "id").select("id", "b.s"),
+        {"id <- a.id", "s <- b.s", "~JOIN a.id", "~JOIN b.id"},
+    ),
+    "two that are united": (
+        lambda a, b, _: a.localCheckpoint().selectExpr("id", "s").union(b.localCheckpoint()),
+        {"id <- a.id", "s <- a.s", "id <- b.id", "s <- b.s"},
+    ),
+    "a checkpoint of a checkpoint": (
+        lambda a, b, _: (
+            a.where("id > 0")
+            .selectExpr("id * 2 AS d", "s")
+            .localCheckpoint()
+            .join(b.selectExpr("id AS i"), expr("d = i"), "left")
+            .selectExpr("d + 1 AS e", "s")
+            .localCheckpoint()
+            .selectExpr("e AS id", "s")
+        ),
+        {"id <- TRANSFORMATION a.id", "s <- a.s", "~FILTER a.id", "~JOIN a.id", "~JOIN b.id"},
+    ),
+    "an RDD of the user's beside a checkpoint": (
+        lambda a, _, rdd: a.localCheckpoint().join(rdd, "id").select("id", "t"),
+        {"id <- a.id", "s <- LogicalRDD.t", "~JOIN a.id", "~JOIN LogicalRDD.id"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_each_checkpoint_is_followed_by_itself(driver: Driver, name: str) -> None:
+    """Two in one statement gave edges to the wrong table, or none."""
+    place = Place(driver, "parquet")
+    driver.run(f"CREATE TABLE {place.db}.c (id INT, s STRING) USING parquet")
+    query, expected = CHECKPOINTS[name]
+
+    def write(spark: SparkSession) -> None:
+        rdd: Any = spark.createDataFrame(spark.sparkContext.parallelize([(1, "x")]), "id INT, t STRING")
+        query(spark.table(f"{place.db}.a"), spark.table(f"{place.db}.b"), rdd).write.insertInto(f"{place.db}.c")
+
+    events = driver.events_of(write)
+    lineage = the(JobLineage, events)
+    assert not of(Gap, events)
+    assert edges(lineage) == expected
+    named = {each.table.table if each.table else each.opaque for each in lineage.inputs}
+    assert named == {source.partition(".")[0].split()[-1] for source in expected}
 
 
 def test_rows_out_of_an_rdd_are_opaque(driver: Driver) -> None:
@@ -356,7 +477,7 @@ def test_rows_out_of_an_rdd_are_opaque(driver: Driver) -> None:
         frame: Any = spark.table(f"{place.db}.a")
         spark.createDataFrame(frame.rdd.map(tuple), "id INT, s STRING").write.insertInto(f"{place.db}.b")
 
-    (given,) = the(Committed, driver.told(write)).inputs
+    (given,) = the(Committed, driver.events_of(write)).inputs
     assert given.dataset is None
     assert given.opaque
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from headwater.events import CommitKind as K
 from headwater.events import Committed, CreateTable, CreateView, DatasetId, Event, Format, Gap, Input, TableName
-from headwater.events import Extent as X
+from headwater.events.jobs import CommitKind as K
+from headwater.events.jobs import OverwriteScope as X
+from headwater.listeners.capture.driver_listener import exclude_from_capture
 from tests.matrix.catalog_lines import lines
 from tests.matrix.harness import HOST, PLAIN, Driver, Extensions, driver_with, edges, of, the
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.sample(7)]
 
 HIVE = Extensions(
     (),
@@ -152,14 +154,15 @@ WRITES: dict[str, Write] = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", WRITES)
 def test_write(place: Place, name: str) -> None:
     case = WRITES[name]
     place.driver.run(*case.given)
 
-    told = place.driver.told(case.statement)
+    events = place.driver.events_of(case.statement)
 
-    committed = the(Committed, told)
+    committed = the(Committed, events)
     (output,) = committed.outputs
     assert (output.dataset, output.table) == (place.dataset(case.table), place.table(case.table))
     assert (output.commit_kind, output.replaced, output.rows) == (case.kind, case.replaced, case.rows)
@@ -169,28 +172,30 @@ def test_write(place: Place, name: str) -> None:
     ]
     assert output.made_from == tuple(range(len(case.inputs)))
     assert edges(place.driver.lineage(committed)) == case.columns
-    assert not of(Gap, told)
+    assert not of(Gap, events)
 
 
 def test_a_directory_that_rows_are_written_into(place: Place) -> None:
     directory = place.driver.warehouse / place.driver.name()
     place.driver.run(S, ROWS)
 
-    told = place.driver.told(f"INSERT OVERWRITE DIRECTORY '{directory}' STORED AS TEXTFILE SELECT * FROM s")
+    events = place.driver.events_of(f"INSERT OVERWRITE DIRECTORY '{directory}' STORED AS TEXTFILE SELECT * FROM s")
 
     assert list(directory.iterdir())
-    (output,) = the(Committed, told).outputs
+    (output,) = the(Committed, events).outputs
     assert output.dataset == DatasetId(namespace=f"file://{HOST}", name=str(directory))
     assert (output.commit_kind, output.replaced, output.format) == (K.OVERWRITE, X.ALL, Format.HIVE)
-    assert inputs(told) == [place.dataset("s")]
-    assert not of(Gap, told)
+    assert inputs(events) == [place.dataset("s")]
+    assert not of(Gap, events)
 
 
-def inputs(told: list[Event]) -> list[DatasetId | None]:
-    found: tuple[Input, ...] = the(Committed, told).inputs
+def inputs(events: list[Event]) -> list[DatasetId | None]:
+    found: tuple[Input, ...] = the(Committed, events).inputs
     return [each.dataset for each in found]
 
 
+@pytest.mark.long
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("statement", "kind", "replaced"),
     [
@@ -205,15 +210,15 @@ def test_files_that_are_loaded(place: Place, statement: str, kind: K, replaced: 
     file.write_text("1\x01a\n")
     place.driver.run(T, P)
 
-    told = place.driver.told(statement.format(file))
+    events = place.driver.events_of(statement.format(file))
 
     name = "p" if " p " in statement else "t"
     assert place.driver.rows(f"SELECT id, v FROM {name}") == [(1, "a")]
-    (output,) = the(Committed, told).outputs
+    (output,) = the(Committed, events).outputs
     assert (output.dataset, output.table) == (place.dataset(name), place.table(name))
     assert (output.commit_kind, output.replaced, output.made_from) == (kind, replaced, (0,))
-    assert inputs(told) == [DatasetId(namespace=f"file://{HOST}", name=str(file))]
-    assert not of(Gap, told)
+    assert inputs(events) == [DatasetId(namespace=f"file://{HOST}", name=str(file))]
+    assert not of(Gap, events)
 
 
 DDL: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
@@ -245,13 +250,39 @@ DDL: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", DDL)
 def test_ddl(place: Place, name: str) -> None:
     given, statement, expected = DDL[name]
     place.driver.run(*given)
-    told = place.driver.told(statement.replace("{db}", place.db))
-    assert tuple(lines(told)) == tuple(each.replace("{db}", place.db) for each in expected)
-    assert not of(Gap, told)
+    events = place.driver.events_of(statement.replace("{db}", place.db))
+    assert tuple(lines(events)) == tuple(each.replace("{db}", place.db) for each in expected)
+    assert not of(Gap, events)
+
+
+def test_the_metastore_is_asked_once_about_a_statement(place: Place) -> None:
+    """Its client answers one at a time: each question of ours is one that the job's own wait for."""
+    inside: Any = place.driver.spark
+    calls = inside._jvm.org.apache.spark.metrics.source.HiveCatalogMetrics.METRIC_HIVE_CLIENT_CALLS()
+    place.driver.run(P, P.replace("TABLE p", "TABLE other"))
+
+    def asked(statement: str) -> int:
+        before: int = calls.getCount()
+        place.driver.events_of(statement)
+        return int(calls.getCount()) - before
+
+    for statement in (
+        "ALTER TABLE {} ADD COLUMNS (n INT)",
+        "ALTER TABLE {} ADD PARTITION (d='x', h=1)",
+        "ALTER TABLE {0} RENAME TO {0}_moved",
+    ):
+        exclude_from_capture(inside.sparkContext)
+        try:
+            own = asked(statement.format("other"))
+        finally:
+            inside.sparkContext.clearJobTags()
+        assert own > 0
+        assert asked(statement.format("p")) - own <= 1, statement
 
 
 def test_partitions_that_are_found(place: Place) -> None:
@@ -259,22 +290,22 @@ def test_partitions_that_are_found(place: Place) -> None:
     lost = place.driver.warehouse / "spark" / f"{place.db}.db" / "p" / "d=y" / "h=2"
     lost.mkdir(parents=True)
 
-    told = place.driver.told("MSCK REPAIR TABLE p")
+    events = place.driver.events_of("MSCK REPAIR TABLE p")
 
     assert len(place.driver.rows("SHOW PARTITIONS p")) == 2
-    assert [line.partition(":")[0] for line in lines(told)] == ["p"]
-    assert not of(Gap, told)
+    assert [line.partition(":")[0] for line in lines(events)] == ["p"]
+    assert not of(Gap, events)
 
 
 def test_a_table_that_is_made_with_rows_is_where_the_metastore_put_it(place: Place) -> None:
     place.driver.run(S, ROWS)
-    told = place.driver.told("CREATE TABLE c STORED AS ORC AS SELECT id FROM s")
-    created = the(CreateTable, told)
+    events = place.driver.events_of("CREATE TABLE c STORED AS ORC AS SELECT id FROM s")
+    created = the(CreateTable, events)
     assert (created.identifier, created.dataset, created.as_select) == (place.table("c"), place.dataset("c"), True)
 
 
 def test_a_view_over_tables_of_hive(place: Place) -> None:
     place.driver.run(S, Q)
-    created = the(CreateView, place.driver.told("CREATE VIEW w AS SELECT s.id, q.v FROM s JOIN q ON s.id = q.id"))
+    created = the(CreateView, place.driver.events_of("CREATE VIEW w AS SELECT s.id, q.v FROM s JOIN q ON s.id = q.id"))
     assert created.view is not None
     assert sorted(str(each.table) for each in created.view.sources) == [f"spark_catalog.{place.db}.{n}" for n in "qs"]

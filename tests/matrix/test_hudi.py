@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from headwater.events import CommitKind, Committed, Extent, Format, Gap, Input, Output, ReadMode
-from headwater.listeners.capture.register import register
+from headwater.events import Committed, Format, Gap, Input, Output
+from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
+from headwater.listeners.capture.command_registry import all_commands
 from tests.matrix.harness import Driver, of, the
 from tests.matrix.hudi_place import Place, Step, hudi_driver, make_templates
 from tests.matrix.hudi_racer import WRITERS, make_tables, race, wrongs
 
-pytestmark = pytest.mark.spark3
-K, X = CommitKind, Extent
+pytestmark = [pytest.mark.needs("hudi"), pytest.mark.sample(5)]
+K, X = CommitKind, OverwriteScope
 ROUNDS, LONG_ROUNDS = 2, 25
 KEYED = {
     "hoodie.table.name": "w",
@@ -48,7 +49,7 @@ class Made:
     action: str
     operation: str
     kind: CommitKind
-    replaced: Extent
+    replaced: OverwriteScope
     rows: int | None = None
 
 
@@ -339,6 +340,7 @@ def place(driver: Driver) -> Place:
     return Place(driver, driver.database())
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("case", WRITES, ids=lambda case: case.name.replace(" ", "_"))
 def test_what_was_written(case: Case, place: Place, templates: Path) -> None:
     for table in case.tables:
@@ -346,10 +348,10 @@ def test_what_was_written(case: Case, place: Place, templates: Path) -> None:
     place.run(*case.given)
     wanted_reads = [(table, place.commits(table)[n].number) for table, n in case.read]
 
-    told = place.told(case.when)
+    events = place.events_of(case.when)
 
-    committed = the(Committed, told)
-    assert not of(Gap, told)
+    committed = the(Committed, events)
+    assert not of(Gap, events)
     assert [_output(each, place) for each in committed.outputs] == [_wanted(each, place) for each in case.made]
     assert sorted(_read(each, place) for each in committed.inputs) == sorted(wanted_reads)
     for made, output in zip(case.made, committed.outputs, strict=True):
@@ -379,10 +381,10 @@ def _read(each: Input, place: Place) -> tuple[str, int | None]:
 def test_writers_at_once(place: Place) -> None:
     make_tables(place)
 
-    told = race(place, ROUNDS)
+    events = race(place, ROUNDS)
 
-    assert len(told) == 2 * WRITERS * ROUNDS
-    assert not wrongs(place, told)
+    assert len(events) == 2 * WRITERS * ROUNDS
+    assert not wrongs(place, events)
 
 
 @pytest.mark.long
@@ -390,17 +392,17 @@ def test_writers_at_once(place: Place) -> None:
 def test_writers_at_once_for_long(place: Place) -> None:
     make_tables(place)
 
-    told = race(place, LONG_ROUNDS)
+    events = race(place, LONG_ROUNDS)
 
-    assert len(told) == 2 * WRITERS * LONG_ROUNDS
-    assert not wrongs(place, told)
+    assert len(events) == 2 * WRITERS * LONG_ROUNDS
+    assert not wrongs(place, events)
 
 
 def test_every_command_of_the_jar_is_known(driver: Driver) -> None:
     """Each class of Hudi's that Spark may run as a command is told, or ignored for a reason."""
     found = commands_of_the_jar(driver)
     assert "MergeIntoHoodieTableCommand" in found
-    assert not [name for name in found if name not in register()]
+    assert not [name for name in found if name not in all_commands()]
 
 
 def commands_of_the_jar(driver: Driver) -> list[str]:

@@ -13,33 +13,27 @@ from typing import Any
 import pytest
 
 from headwater.events import (
-    AddColumn,
     AlterTable,
-    Cause,
-    CommitKind,
     Committed,
     CreateTable,
     CreateTag,
-    DropPartition,
     DropTable,
     DropTag,
-    Effect,
-    Extent,
     Format,
     Gap,
-    GapReason,
-    ReadMode,
-    RecommentColumn,
-    RenameTable,
     StatementFailed,
     TableName,
     Truncate,
 )
+from headwater.events.catalog import ModificationCause, ModificationEffect
+from headwater.events.changes import AddColumn, DropPartition, RecommentColumn, RenameTable
+from headwater.events.health import GapReason
+from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
 from tests.matrix.harness import Driver, edges, of, the
 from tests.matrix.hudi_place import Place, Step, hudi_driver, make_templates
 
-pytestmark = pytest.mark.spark3
-K, X = CommitKind, Extent
+pytestmark = [pytest.mark.needs("hudi"), pytest.mark.sample(6)]
+K, X = CommitKind, OverwriteScope
 OWN_CALLBACK = "hoodie.write.commit.callback."
 
 
@@ -67,7 +61,7 @@ def place(driver: Driver, templates: Path) -> Place:
 def unhooked(driver: Driver) -> Generator[None, None, None]:
     """As with capture.hooks=off, in the same driver."""
     capture: Any = driver.capture
-    java = capture._tap._java
+    java = capture._listener._java
     java.call("HudiHook", "uninstall")
     yield
     java.call("HudiHook", "install")
@@ -159,14 +153,15 @@ READS = [
 ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("case", READS, ids=lambda case: case.name.replace(" ", "_"))
 def test_what_was_read(case: Case, place: Place) -> None:
     place.run(*case.given)
 
-    told = place.told(case.when)
+    events = place.events_of(case.when)
 
-    assert not of(Gap, told)
-    (committed,) = [e for e in of(Committed, told) if e.outputs[0].format is not Format.HUDI]
+    assert not of(Gap, events)
+    (committed,) = [e for e in of(Committed, events) if e.outputs[0].format is not Format.HUDI]
     found = [(place.name(i.dataset), i.snapshot, i.since and i.since.snapshot, i.mode) for i in committed.inputs]
     assert sorted(found, key=str) == sorted((_wanted(each, place) for each in case.read), key=str)
 
@@ -180,26 +175,27 @@ def _wanted(read: Read, place: Place) -> tuple[object, ...]:
 def test_an_empty_table_gives_nothing(place: Place) -> None:
     place.run("CREATE TABLE {db}.e (id INT) USING hudi TBLPROPERTIES (primaryKey = 'id')")
 
-    told = place.told("INSERT INTO {db}.s SELECT id, 'x', 1L FROM {db}.e UNION ALL SELECT 7, 'y', 1L")
+    events = place.events_of("INSERT INTO {db}.s SELECT id, 'x', 1L FROM {db}.e UNION ALL SELECT 7, 'y', 1L")
 
-    assert the(Committed, told).inputs == ()
-    assert not of(Gap, told)
+    assert the(Committed, events).inputs == ()
+    assert not of(Gap, events)
 
 
 def test_what_is_not_compacted_is_left_out_by_some_queries(place: Place) -> None:
-    told = place.told(load("m", hoodie__datasource__query__type="read_optimized"))
+    events = place.events_of(load("m", hoodie__datasource__query__type="read_optimized"))
 
-    (read,) = the(Committed, told).inputs
+    (read,) = the(Committed, events).inputs
     assert (read.snapshot, read.dataset) == (None, place.dataset("m"))
-    assert the(Gap, told).reason is GapReason.NOT_EXACT
+    assert the(Gap, events).reason is GapReason.NOT_EXACT
 
 
+@pytest.mark.long
 def test_columns_that_hudi_keeps_are_nobodys_lineage(place: Place) -> None:
-    told = place.told(
+    events = place.events_of(
         lambda spark, _: spark.sql(f"SELECT * FROM {place.db}.s").write.parquet(str(place.home / "files")),
     )
 
-    lineage = place.driver.lineage(the(Committed, told))
+    lineage = place.driver.lineage(the(Committed, events))
     assert edges(lineage) == {"id <- s.id", "v <- s.v", "ts <- s.ts"}
     assert [column.name for column in lineage.inputs[0].columns] == ["id", "v", "ts"]
 
@@ -234,33 +230,36 @@ COLUMNS = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("statement", COLUMNS, ids=lambda text: text.split()[0])
 def test_columns_of_writes(statement: str, place: Place) -> None:
-    told = place.told(statement)
+    events = place.events_of(statement)
 
-    assert edges(place.driver.lineage(the(Committed, told))) == COLUMNS[statement]
+    assert edges(place.driver.lineage(the(Committed, events))) == COLUMNS[statement]
 
 
 def test_a_table_is_made_and_dropped(place: Place) -> None:
     make = "CREATE TABLE {db}.n (id INT, v STRING, p STRING) USING hudi PARTITIONED BY (p)"
-    made = the(CreateTable, place.told(make))
+    made = the(CreateTable, place.events_of(make))
 
     assert made.identifier == TableName(catalog="spark_catalog", database=place.db, table="n")
-    assert (made.dataset, made.format, made.effect) == (place.dataset("n"), Format.HUDI, Effect.APPLIED)
+    assert (made.dataset, made.format, made.effect) == (place.dataset("n"), Format.HUDI, ModificationEffect.APPLIED)
     assert [column.name for column in made.table.columns] == ["id", "v", "p"]
     assert [each.columns for each in made.table.partitioning] == [(("p",),)]
-    assert not place.told(make.replace("TABLE", "TABLE IF NOT EXISTS"))
-    assert the(DropTable, place.told("DROP TABLE {db}.n")).dataset == place.dataset("n")
-    assert not place.told("DROP TABLE IF EXISTS {db}.n")
+    assert not place.events_of(make.replace("TABLE", "TABLE IF NOT EXISTS"))
+    assert the(DropTable, place.events_of("DROP TABLE {db}.n")).dataset == place.dataset("n")
+    assert not place.events_of("DROP TABLE IF EXISTS {db}.n")
 
 
+@pytest.mark.long
 def test_a_table_like_another(place: Place) -> None:
-    made = the(CreateTable, place.told("CREATE TABLE {db}.n LIKE {db}.s USING hudi"))
+    made = the(CreateTable, place.events_of("CREATE TABLE {db}.n LIKE {db}.s USING hudi"))
 
     assert [column.name for column in made.table.columns] == ["id", "v", "ts"]
     assert made.dataset == place.dataset("n")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("statement", "change"),
     [
@@ -270,7 +269,7 @@ def test_a_table_like_another(place: Place) -> None:
     ids=["added", "commented"],
 )
 def test_a_table_is_altered_by_an_instant(statement: str, change: object, place: Place) -> None:
-    altered = the(AlterTable, place.told(statement))
+    altered = the(AlterTable, place.events_of(statement))
 
     before, done = place.commits("s")[-2:]
     assert (altered.produced, altered.parent) == (done.number, before.number)
@@ -280,51 +279,55 @@ def test_a_table_is_altered_by_an_instant(statement: str, change: object, place:
     assert "_hoodie_commit_time" not in [column.name for column in altered.new_table.columns]
 
 
+@pytest.mark.long
 def test_a_write_alters_the_schema(place: Place) -> None:
     def write_more(spark: Any, place: Place) -> None:
         rows = spark.sql("SELECT 8 AS id, 'w' AS v, 1L AS ts, nullif(2, 3) AS more")
         options = {"hoodie.table.name": "s", "hoodie.datasource.write.recordkey.field": "id"}
         rows.write.format("hudi").options(**options).mode("append").save(str(place.home / "s"))
 
-    told = place.told(write_more)
+    events = place.events_of(write_more)
 
-    altered, committed = the(AlterTable, told), the(Committed, told)
-    assert altered.cause is Cause.WRITE
+    altered, committed = the(AlterTable, events), the(Committed, events)
+    assert altered.cause is ModificationCause.WRITE
     assert altered.changes == (AddColumn(path=("more",), type='"integer"'),)
     assert altered.produced == committed.outputs[0].snapshot == place.commits("s")[-1].number
 
 
+@pytest.mark.long
 def test_a_renamed_table_moves(place: Place) -> None:
     place.run("CREATE TABLE {db}.n (id INT) USING hudi TBLPROPERTIES (primaryKey = 'id')")
 
-    (change,) = the(AlterTable, place.told("ALTER TABLE {db}.n RENAME TO {db}.o")).changes
+    (change,) = the(AlterTable, place.events_of("ALTER TABLE {db}.n RENAME TO {db}.o")).changes
 
     assert isinstance(change, RenameTable)
     assert (change.table.table, change.dataset) == ("o", place.dataset("o"))
 
 
+@pytest.mark.long
 def test_a_dropped_partition_is_both_told_and_committed(place: Place) -> None:
-    told = place.told("ALTER TABLE {db}.t DROP PARTITION (p = 'x')")
+    events = place.events_of("ALTER TABLE {db}.t DROP PARTITION (p = 'x')")
 
-    altered, committed = the(AlterTable, told), the(Committed, told)
+    altered, committed = the(AlterTable, events), the(Committed, events)
     assert isinstance(altered.changes[0], DropPartition)
     assert altered.produced == committed.outputs[0].snapshot == place.commits("t")[-1].number
 
 
+@pytest.mark.long
 def test_a_truncated_table_begins_anew(place: Place) -> None:
     """Hudi makes the timeline anew: there is no instant."""
-    told = place.told("TRUNCATE TABLE {db}.s")
+    events = place.events_of("TRUNCATE TABLE {db}.s")
 
-    assert the(Truncate, told).dataset == place.dataset("s")
-    assert not of(Committed, told)
+    assert the(Truncate, events).dataset == place.dataset("s")
+    assert not of(Committed, events)
     assert place.commits("s") == []
 
 
 def test_savepoints_are_tags(place: Place) -> None:
     first = place.commits("s")[0].number
 
-    made = the(CreateTag, place.told("CALL create_savepoint(table => '{db}.s', commit_time => '{s0}')"))
-    dropped = the(DropTag, place.told("CALL delete_savepoint('{db}.s', '{s0}')"))
+    made = the(CreateTag, place.events_of("CALL create_savepoint(table => '{db}.s', commit_time => '{s0}')"))
+    dropped = the(DropTag, place.events_of("CALL delete_savepoint('{db}.s', '{s0}')"))
 
     assert (made.tag, made.snapshot, made.dataset) == (str(first), first, place.dataset("s"))
     assert (dropped.tag, dropped.dataset) == (str(first), place.dataset("s"))
@@ -334,43 +337,46 @@ def test_savepoints_are_tags(place: Place) -> None:
 def test_a_commit_is_taken_back(place: Place) -> None:
     first = place.commits("s")[0].number
 
-    told = place.told("CALL rollback_to_instant(table => '{db}.s', instant_time => '{s1}')")
+    events = place.events_of("CALL rollback_to_instant(table => '{db}.s', instant_time => '{s1}')")
 
-    (output,) = the(Committed, told).outputs
+    (output,) = the(Committed, events).outputs
     assert (output.snapshot, output.commit_kind, output.made_from) == (first, K.ROLLBACK, ())
     assert [done.number for done in place.commits("s")] == [first]
 
 
+@pytest.mark.long
 def test_a_table_goes_back_to_a_savepoint(place: Place) -> None:
     first = place.commits("s")[0].number
     place.run("CALL create_savepoint(table => '{db}.s', commit_time => '{s0}')")
 
-    told = place.told(f"CALL rollback_to_savepoint(table => '{{db}}.s', instant_time => '{first}')")
+    events = place.events_of(f"CALL rollback_to_savepoint(table => '{{db}}.s', instant_time => '{first}')")
 
-    (output,) = the(Committed, told).outputs
+    (output,) = the(Committed, events).outputs
     assert (output.snapshot, output.commit_kind) == (first, K.RESTORE)
     assert [done.number for done in place.commits("s")] == [first]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("call", ["show_commits(table => '{db}.s')", "run_clean(table => '{db}.s')"])
 def test_what_changes_no_rows_is_not_told(call: str, place: Place) -> None:
-    assert not place.told(f"CALL {call}")
+    assert not place.events_of(f"CALL {call}")
 
 
 def test_a_procedure_that_is_not_followed_is_a_gap(place: Place) -> None:
-    gap = the(Gap, place.told("CALL copy_to_table(table => '{db}.s', new_table => '{db}.n')"))
+    gap = the(Gap, place.events_of("CALL copy_to_table(table => '{db}.s', new_table => '{db}.n')"))
 
     assert gap.reason is GapReason.NOT_SUPPORTED
 
 
 def test_a_failed_statement_says_what_it_would_have_written(place: Place) -> None:
-    told = place.driver.told_of_failure(place.fill("UPDATE {db}.s SET v = raise_error('no')"))
+    events = place.driver.events_of_failure(place.fill("UPDATE {db}.s SET v = raise_error('no')"))
 
-    (output,) = the(StatementFailed, told).outputs
+    (output,) = the(StatementFailed, events).outputs
     assert output.dataset == place.dataset("s")
-    assert not of(Committed, told)
+    assert not of(Committed, events)
 
 
+@pytest.mark.long
 def test_nothing_is_written_into_a_table(place: Place) -> None:
     """The hook is in nobody's properties."""
     place.run("INSERT INTO {db}.s VALUES (8, 'x', 1)", "CREATE TABLE {db}.n USING hudi AS SELECT * FROM {db}.s")
@@ -390,35 +396,38 @@ UNHOOKED = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.usefixtures("unhooked")
 @pytest.mark.parametrize("statement", UNHOOKED, ids=lambda text: text.split()[0])
 def test_without_the_hook_an_instant_is_a_candidate(statement: str, place: Place) -> None:
-    told = place.told(statement)
+    events = place.events_of(statement)
 
-    (output,) = the(Committed, told).outputs
+    (output,) = the(Committed, events).outputs
     assert (output.snapshot, output.candidates) == (None, (place.commits("s")[-1].number,))
-    assert {gap.reason for gap in of(Gap, told)} == {GapReason.NOT_EXACT}
+    assert {gap.reason for gap in of(Gap, events)} == {GapReason.NOT_EXACT}
 
 
+@pytest.mark.long
 def test_a_users_own_callback_stays_the_one_that_is_called(place: Place) -> None:
     """What is set by a write itself isn't touched; then the hook sees nothing, and that is told."""
     with _listening() as (url, heard):
         own = {f"{OWN_CALLBACK}on": "true", f"{OWN_CALLBACK}http.url": url}
-        told = place.told(lambda spark, place: _save(spark, place, own))
+        events = place.events_of(lambda spark, place: _save(spark, place, own))
 
-    (output,) = the(Committed, told).outputs
+    (output,) = the(Committed, events).outputs
     (done,) = place.commits("w")
     assert (output.snapshot, output.candidates) == (None, (done.number,))
-    assert the(Gap, told).reason is GapReason.NOT_EXACT
+    assert the(Gap, events).reason is GapReason.NOT_EXACT
     assert [str(done.number) in text for text in heard] == [True]
 
 
+@pytest.mark.long
 def test_a_callback_that_is_named_but_not_wanted_is_not_called(place: Place) -> None:
     with _listening() as (url, heard):
         own = {f"{OWN_CALLBACK}class": "org.apache.hudi.callback.impl.HoodieWriteCommitHttpCallback"}
-        told = place.told(lambda spark, place: _save(spark, place, {**own, f"{OWN_CALLBACK}http.url": url}))
+        events = place.events_of(lambda spark, place: _save(spark, place, {**own, f"{OWN_CALLBACK}http.url": url}))
 
-    assert the(Committed, told).outputs[0].snapshot is None
+    assert the(Committed, events).outputs[0].snapshot is None
     assert heard == []
 
 
@@ -466,7 +475,7 @@ def test_a_commit_without_a_statement(place: Place) -> None:
         client.commit(instant, client.upsert(spark.sparkContext._jsc.emptyRDD(), instant))
         client.close()
 
-    told = place.told(commit)
+    events = place.events_of(commit)
 
-    (output,) = the(Committed, told).outputs
+    (output,) = the(Committed, events).outputs
     assert (output.snapshot, output.dataset) == (place.commits("s")[-1].number, place.dataset("s"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -12,44 +13,45 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headwater.events import (
-    AddPartitionField,
     AlterTable,
     BranchMerged,
-    CatalogModification,
-    CommitKind,
     Committed,
     CreateBranch,
     CreateTable,
     CreateTag,
     CreateView,
     DropBranch,
-    DropPartitionField,
+    DropTable,
     DropTag,
     DropView,
-    Effect,
     Event,
-    Extent,
     Gap,
     Input,
     JobName,
-    ReadMode,
+    StatementFailed,
+    TableName,
+)
+from headwater.events.catalog import CatalogModification, ModificationEffect
+from headwater.events.changes import (
+    AddPartitionField,
+    DropPartitionField,
     ReplacePartitionField,
     SetOrdering,
     SetPrimaryKey,
     SetProperty,
-    SortField,
-    StatementFailed,
     TableChange,
-    TableName,
-    Transform,
 )
+from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
+from headwater.events.tables import SortField, Transform
+from headwater.listeners.capture.jvm import JavaClasses
 from tests.matrix.harness import ICEBERG, Driver, Extensions, driver_with, of, the
 from tests.matrix.iceberg_truth import Metadata, metadata_at
+from tests.matrix.sparks import MAJOR
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.sample(14), pytest.mark.needs("iceberg")]
 
 
 VIEWS = Extensions(
@@ -154,11 +156,16 @@ READS = (
     Read("nothing of it", "SELECT id FROM {t} WHERE false", ()),
     Read("changes", "SELECT id FROM {t}.changes", (2,), changes=True),
 )
-OPTIONS = (
+_OWN_TIME_TRAVEL = (
     Options("snapshot-id", {"snapshot-id": "{s[1]}"}, (1,)),
     Options("as-of-timestamp", {"as-of-timestamp": "{ms[1]}"}, (1,)),
-    Options("branch", {"branch": "b"}, (3,), branch="b"),
     Options("tag", {"tag": "g"}, (0,), tag="g"),
+)
+OPTIONS = (
+    Options("versionAsOf", {"versionAsOf": "{s[1]}"}, (1,)),
+    # Iceberg for Spark 4 has left time travel to Spark's own option.
+    *(_OWN_TIME_TRAVEL if MAJOR < 4 else ()),
+    Options("branch", {"branch": "b"}, (3,), branch="b"),
     Options("from a snapshot", {"start-snapshot-id": "{s[0]}"}, (2,), since=0, changes=True),
     Options(
         "between snapshots",
@@ -170,12 +177,14 @@ OPTIONS = (
 )
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("read", READS, ids=lambda read: read.name)
 def test_read(driver: Driver, read_only: History, read: Read) -> None:
-    told = driver.told(f"INSERT INTO ice.shared.out {read_only.fill(read.query)}")
-    _check_inputs(read, told, read_only)
+    events = driver.events_of(f"INSERT INTO ice.shared.out {read_only.fill(read.query)}")
+    _check_inputs(read, events, read_only)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("read", OPTIONS, ids=lambda read: read.name)
 def test_read_with_options(driver: Driver, read_only: History, read: Options) -> None:
     def run(spark: SparkSession) -> None:
@@ -183,20 +192,20 @@ def test_read_with_options(driver: Driver, read_only: History, read: Options) ->
         rows = spark.read.format("iceberg").options(**options).load(read_only.table)
         rows.select("id").writeTo("ice.shared.out").append()
 
-    _check_inputs(read, driver.told(run), read_only)
+    _check_inputs(read, driver.events_of(run), read_only)
 
 
-def _check_inputs(read: Read | Options, told: list[Event], history: History) -> None:
-    inputs = [each for each in the(Committed, told).inputs if each.dataset is not None]
+def _check_inputs(read: Read | Options, events: list[Event], history: History) -> None:
+    inputs = [each for each in the(Committed, events).inputs if each.dataset is not None]
     assert [each.snapshot for each in inputs] == [history.made[number] for number in read.snapshots]
     for each in inputs:
         assert each.table == TableName(catalog="ice", database=history.db, table="t")
-        assert (each.life, each.branch, each.main) == (history.truth.life, read.branch, read.branch is None)
+        assert (each.generation, each.branch, each.main) == (history.truth.generation, read.branch, read.branch is None)
         assert each.tag == read.tag
         assert each.mode is (ReadMode.CHANGES if read.changes else ReadMode.STATE)
         since = None if each.since is None else each.since.snapshot
         assert since == (None if read.since is None else history.made[read.since])
-    assert not of(Gap, told)
+    assert not of(Gap, events)
 
 
 def test_a_changelog_view_is_seen_through(driver: Driver, read_only: History) -> None:
@@ -204,26 +213,28 @@ def test_a_changelog_view_is_seen_through(driver: Driver, read_only: History) ->
         f"CALL ice.system.create_changelog_view(table => '{read_only.db}.t', changelog_view => 'seen', "
         f"options => map('start-snapshot-id', '{read_only.made[0]}', 'end-snapshot-id', '{read_only.made[1]}'))"
     ).collect()
-    found = _only_input(driver.told("INSERT INTO ice.shared.out SELECT id FROM seen"))
+    found = _only_input(driver.events_of("INSERT INTO ice.shared.out SELECT id FROM seen"))
     assert (found.mode, found.snapshot) == (ReadMode.CHANGES, read_only.made[1])
     assert found.since is not None
     assert found.since.snapshot == read_only.made[0]
 
 
 def test_a_table_about_a_table_is_known_by_its_name(driver: Driver, read_only: History) -> None:
-    told = driver.told(f"INSERT INTO ice.shared.out SELECT cast(count(*) AS INT) FROM {read_only.table}.snapshots")
-    found = _only_input(told)
+    events = driver.events_of(
+        f"INSERT INTO ice.shared.out SELECT cast(count(*) AS INT) FROM {read_only.table}.snapshots"
+    )
+    found = _only_input(events)
     assert found.table == TableName(catalog="ice", database=f"{read_only.db}.t", table="snapshots")
     assert (found.dataset, found.snapshot) == (None, None)
-    assert not of(Gap, told)
+    assert not of(Gap, events)
 
 
 def test_an_empty_table_has_no_snapshot_to_read(driver: Driver) -> None:
     db = driver.database("ice")
     driver.run(f"CREATE TABLE ice.{db}.e (id INT) USING iceberg")
-    told = driver.told(f"INSERT INTO ice.shared.out SELECT id FROM ice.{db}.e")
-    assert _only_input(told).snapshot is None
-    assert not of(Gap, told)
+    events = driver.events_of(f"INSERT INTO ice.shared.out SELECT id FROM ice.{db}.e")
+    assert _only_input(events).snapshot is None
+    assert not of(Gap, events)
 
 
 def test_a_cached_frame_was_read_when_it_was_cached(driver: Driver) -> None:
@@ -233,10 +244,10 @@ def test_a_cached_frame_was_read_when_it_was_cached(driver: Driver) -> None:
     other = driver.spark.newSession()
     path = str(history.home / "t")
     other.sql("SELECT 9 AS id, 'z' AS s").write.format("iceberg").mode("append").save(path)
-    told = driver.told(lambda _: frame.writeTo("ice.shared.out").append())
+    events = driver.events_of(lambda _: frame.writeTo("ice.shared.out").append())
     frame.unpersist()
     assert history.truth.current not in history.made
-    assert _only_input(told).snapshot == history.made[2]
+    assert _only_input(events).snapshot == history.made[2]
 
 
 def test_a_table_that_was_loaded_long_ago_is_read_as_it_was(driver: Driver) -> None:
@@ -245,13 +256,13 @@ def test_a_table_that_was_loaded_long_ago_is_read_as_it_was(driver: Driver) -> N
     path = str(history.home / "t")
     driver.spark.sql("SELECT 9 AS id, 'z' AS s").write.format("iceberg").mode("append").save(path)
     rows = driver.spark.table(history.table).count()
-    told = driver.told(f"INSERT INTO ice.shared.out SELECT id FROM {history.table}")
+    events = driver.events_of(f"INSERT INTO ice.shared.out SELECT id FROM {history.table}")
     expected = {3: history.made[2], 4: history.truth.current}[rows]
-    assert _only_input(told).snapshot == expected
+    assert _only_input(events).snapshot == expected
 
 
-def _only_input(told: list[Event]) -> Input:
-    (found,) = the(Committed, told).inputs
+def _only_input(events: list[Event]) -> Input:
+    (found,) = the(Committed, events).inputs
     return found
 
 
@@ -265,54 +276,54 @@ def ref(history: History, name: str) -> dict[str, Any] | None:
 def test_branches_are_made_moved_and_dropped(driver: Driver) -> None:
     h = History(driver)
     alter = f"ALTER TABLE {h.table}"
-    made = the(CreateBranch, driver.told(f"{alter} CREATE BRANCH n"))
-    assert (made.branch, made.snapshot, made.replaced, made.life) == ("n", h.made[2], False, h.truth.life)
+    made = the(CreateBranch, driver.events_of(f"{alter} CREATE BRANCH n"))
+    assert (made.branch, made.snapshot, made.replaced, made.generation) == ("n", h.made[2], False, h.truth.generation)
     assert made.identifier == TableName(catalog="ice", database=h.db, table="t")
-    assert not driver.told(f"{alter} CREATE BRANCH IF NOT EXISTS n")
-    lenient = the(CreateBranch, driver.told(f"{alter} CREATE BRANCH IF NOT EXISTS n2"))
+    assert not driver.events_of(f"{alter} CREATE BRANCH IF NOT EXISTS n")
+    lenient = the(CreateBranch, driver.events_of(f"{alter} CREATE BRANCH IF NOT EXISTS n2"))
     assert (lenient.ignore_if_exists, lenient.effect.value) == (True, "APPLIED")
-    moved = the(CreateBranch, driver.told(f"{alter} REPLACE BRANCH n AS OF VERSION {h.made[0]}"))
+    moved = the(CreateBranch, driver.events_of(f"{alter} REPLACE BRANCH n AS OF VERSION {h.made[0]}"))
     assert (moved.snapshot, moved.replaced) == (h.made[0], True)
-    assert not driver.told(f"{alter} CREATE OR REPLACE BRANCH n AS OF VERSION {h.made[0]}")
+    assert not driver.events_of(f"{alter} CREATE OR REPLACE BRANCH n AS OF VERSION {h.made[0]}")
     kept = the(
         CreateBranch,
-        driver.told(f"{alter} CREATE BRANCH r RETAIN 5 DAYS WITH SNAPSHOT RETENTION 3 SNAPSHOTS 2 DAYS"),
+        driver.events_of(f"{alter} CREATE BRANCH r RETAIN 5 DAYS WITH SNAPSHOT RETENTION 3 SNAPSHOTS 2 DAYS"),
     )
     assert kept.retention == "max-ref-age-ms=432000000, min-snapshots-to-keep=3, max-snapshot-age-ms=172800000"
-    assert the(DropBranch, driver.told(f"{alter} DROP BRANCH n")).branch == "n"
-    assert not driver.told(f"{alter} DROP BRANCH IF EXISTS n")
+    assert the(DropBranch, driver.events_of(f"{alter} DROP BRANCH n")).branch == "n"
+    assert not driver.events_of(f"{alter} DROP BRANCH IF EXISTS n")
     assert set(h.truth.refs) == {"main", "b", "g", "n2", "r"}
 
 
 def test_tags_are_made_moved_and_dropped(driver: Driver) -> None:
     h = History(driver)
     alter = f"ALTER TABLE {h.table}"
-    made = the(CreateTag, driver.told(f"{alter} CREATE TAG n"))
+    made = the(CreateTag, driver.events_of(f"{alter} CREATE TAG n"))
     assert (made.tag, made.snapshot, made.retention) == ("n", h.made[2], None)
-    assert not driver.told(f"{alter} CREATE TAG IF NOT EXISTS n")
-    moved = the(CreateTag, driver.told(f"{alter} CREATE OR REPLACE TAG n AS OF VERSION {h.made[1]} RETAIN 7 DAYS"))
+    assert not driver.events_of(f"{alter} CREATE TAG IF NOT EXISTS n")
+    moved = the(CreateTag, driver.events_of(f"{alter} CREATE OR REPLACE TAG n AS OF VERSION {h.made[1]} RETAIN 7 DAYS"))
     assert (moved.snapshot, moved.replaced, moved.retention) == (h.made[1], True, "max-ref-age-ms=604800000")
-    fresh = the(CreateTag, driver.told(f"{alter} CREATE OR REPLACE TAG n3 AS OF VERSION {h.made[1]}"))
+    fresh = the(CreateTag, driver.events_of(f"{alter} CREATE OR REPLACE TAG n3 AS OF VERSION {h.made[1]}"))
     assert not fresh.replaced
-    assert the(DropTag, driver.told(f"{alter} DROP TAG IF EXISTS n")).ignore_if_not_exists
-    assert not driver.told(f"{alter} DROP TAG IF EXISTS n")
+    assert the(DropTag, driver.events_of(f"{alter} DROP TAG IF EXISTS n")).ignore_if_not_exists
+    assert not driver.events_of(f"{alter} DROP TAG IF EXISTS n")
     assert set(h.truth.refs) == {"main", "b", "g", "n3"}
 
 
 def test_a_ref_that_cant_be_dropped_changes_nothing(driver: Driver) -> None:
     h = History(driver)
-    assert not of(CatalogModification, driver.told_of_failure(f"ALTER TABLE {h.table} DROP BRANCH none"))
+    assert not of(CatalogModification, driver.events_of_failure(f"ALTER TABLE {h.table} DROP BRANCH none"))
 
 
 def test_a_ref_of_a_table_named_without_its_catalog(driver: Driver) -> None:
     h = History(driver)
     driver.run(f"USE ice.{h.db}")
     try:
-        made = the(CreateTag, driver.told("ALTER TABLE t CREATE TAG short"))
+        made = the(CreateTag, driver.events_of("ALTER TABLE t CREATE TAG short"))
     finally:
         driver.run("USE spark_catalog.default")
     assert made.identifier == TableName(catalog="ice", database=h.db, table="t")
-    assert made.life == h.truth.life
+    assert made.generation == h.truth.generation
 
 
 # Layout
@@ -367,6 +378,7 @@ LAYOUTS = (
 )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.statement)
 def test_layout(driver: Driver, layout: Layout) -> None:
     db = driver.database("ice")
@@ -375,10 +387,10 @@ def test_layout(driver: Driver, layout: Layout) -> None:
         f"CREATE TABLE {table} (id INT, n INT NOT NULL, s STRING) USING iceberg PARTITIONED BY (s)",
         *(f"ALTER TABLE {table} {each}" for each in layout.before),
     )
-    altered = the(AlterTable, driver.told(f"ALTER TABLE {table} {layout.statement}"))
+    altered = the(AlterTable, driver.events_of(f"ALTER TABLE {table} {layout.statement}"))
     truth = metadata_at(driver.warehouse / "ice" / db / "t").content
     assert altered.changes == layout.changes
-    assert (altered.identifier.table, str(altered.life)) == ("t", truth["table-uuid"])
+    assert (altered.identifier.table, str(altered.generation)) == ("t", truth["table-uuid"])
     assert altered.schema_id == truth["current-schema-id"]
     assert altered.table is not None
     assert altered.new_table is not None
@@ -411,19 +423,19 @@ def test_views_of_a_catalog_of_icebergs(driver: Driver) -> None:
     db = driver.database("mem")
     view = TableName(catalog="mem", database=db, table="v")
     driver.run(f"CREATE TABLE mem.{db}.t (id INT, s STRING) USING iceberg")
-    told = driver.told(f"CREATE VIEW mem.{db}.v (x COMMENT 'why') AS SELECT id FROM mem.{db}.t WHERE s = 'a'")
-    made = the(CreateView, told)
+    events = driver.events_of(f"CREATE VIEW mem.{db}.v (x COMMENT 'why') AS SELECT id FROM mem.{db}.t WHERE s = 'a'")
+    made = the(CreateView, events)
     assert (made.identifier, made.replaced) == (view, False)
     assert [(column.name, column.comment) for column in made.view.columns] == [("x", "why")]
     assert [source.table for source in made.view.sources] == [TableName(catalog="mem", database=db, table="t")]
     assert {(edge.source, edge.target) for edge in made.view.lineage} == {(("id",), ("x",)), (("s",), None)}
-    assert the(CreateView, driver.told(f"CREATE OR REPLACE VIEW mem.{db}.v AS SELECT s FROM mem.{db}.t")).replaced
-    assert not driver.told(f"CREATE VIEW IF NOT EXISTS mem.{db}.v AS SELECT s FROM mem.{db}.t")
-    read = driver.told(f"INSERT INTO ice.shared.out SELECT cast(s AS INT) FROM mem.{db}.v")
+    assert the(CreateView, driver.events_of(f"CREATE OR REPLACE VIEW mem.{db}.v AS SELECT s FROM mem.{db}.t")).replaced
+    assert not driver.events_of(f"CREATE VIEW IF NOT EXISTS mem.{db}.v AS SELECT s FROM mem.{db}.t")
+    read = driver.events_of(f"INSERT INTO ice.shared.out SELECT cast(s AS INT) FROM mem.{db}.v")
     assert _only_input(read).table == TableName(catalog="mem", database=db, table="t")
-    assert the(DropView, driver.told(f"DROP VIEW mem.{db}.v")).identifier == view
-    unsure = the(DropView, driver.told(f"DROP VIEW IF EXISTS mem.{db}.v"))
-    assert (unsure.effect, unsure.ignore_if_not_exists) == (Effect.UNKNOWN, True)
+    assert the(DropView, driver.events_of(f"DROP VIEW mem.{db}.v")).identifier == view
+    unsure = the(DropView, driver.events_of(f"DROP VIEW IF EXISTS mem.{db}.v"))
+    assert (unsure.effect, unsure.ignore_if_not_exists) == (ModificationEffect.UNKNOWN, True)
 
 
 # Procedures
@@ -437,7 +449,7 @@ class Called:
     call: str
     kind: CommitKind | None = None
     snapshot: Callable[[History], int | None] = field(default=lambda h: h.ids[-1])
-    replaced: Extent = Extent.UNKNOWN
+    replaced: OverwriteScope = OverwriteScope.UNKNOWN
     rows: int | None = None
     branch: str | None = None
     before: tuple[str, ...] = ()
@@ -471,7 +483,7 @@ CALLS = (
         "cherry-pick",
         "cherrypick_snapshot('{db}.t', {s[2]})",
         CommitKind.CHERRY_PICK,
-        replaced=Extent.NOTHING,
+        replaced=OverwriteScope.NOTHING,
         rows=1,
         before=AHEAD,
     ),
@@ -502,16 +514,16 @@ CALLS = (
         "compaction",
         f"rewrite_data_files(table => '{{db}}.t', {MIN})",
         CommitKind.COMPACT,
-        replaced=Extent.NOTHING,
+        replaced=OverwriteScope.NOTHING,
         rows=2,
     ),
     Called("nothing to compact", "rewrite_data_files(table => '{db}.t', options => map('min-input-files', '9'))"),
-    Called("manifests", "rewrite_manifests('{db}.t')", CommitKind.REPLACE, replaced=Extent.NOTHING),
+    Called("manifests", "rewrite_manifests('{db}.t')", CommitKind.REPLACE, replaced=OverwriteScope.NOTHING),
     Called(
         "delete files",
         "rewrite_position_delete_files(table => '{db}.t', options => map('rewrite-all', 'true'))",
         CommitKind.COMPACT,
-        replaced=Extent.NOTHING,
+        replaced=OverwriteScope.NOTHING,
         before=(ON_READ, "INSERT INTO {t} VALUES (7, 'z'), (8, 'z')", "DELETE FROM {t} WHERE id = 8"),
     ),
     Called(
@@ -536,23 +548,24 @@ CALLS = (
 )
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("called", CALLS, ids=lambda called: called.name)
 def test_procedure(driver: Driver, called: Called) -> None:
     h = History(driver)
     driver.run(*map(h.fill, called.before))
-    told = driver.told(h.fill(f"CALL ice.system.{called.call}"))
-    assert not of(Gap, told)
-    assert [type(each) for each in of(CatalogModification, told)] == list(called.also)
+    events = driver.events_of(h.fill(f"CALL ice.system.{called.call}"))
+    assert not of(Gap, events)
+    assert [type(each) for each in of(CatalogModification, events)] == list(called.also)
     if called.kind is None:
-        assert not of(Committed, told)
+        assert not of(Committed, events)
         return
-    output = the(Committed, told).outputs[0]
+    output = the(Committed, events).outputs[0]
     snapshot = called.snapshot(h)
     assert snapshot is not None
     assert (output.snapshot, output.commit_kind) == (snapshot, called.kind)
     assert snapshot == h.truth.refs[called.branch or "main"]["snapshot-id"]
     assert output.parent == h.truth.snapshots[snapshot].get("parent-snapshot-id")
-    assert (output.branch, output.main, output.life) == (called.branch, called.branch is None, h.truth.life)
+    assert (output.branch, output.main, output.generation) == (called.branch, called.branch is None, h.truth.generation)
     assert (output.replaced, output.rows) == (called.replaced, called.rows)
     assert output.table == TableName(catalog="ice", database=h.db, table="t")
 
@@ -563,18 +576,73 @@ def test_a_table_is_registered_under_another_name(driver: Driver) -> None:
     *_, (file,) = driver.rows(
         f"SELECT file FROM mem.{db}.t.metadata_log_entries ORDER BY timestamp, latest_snapshot_id"
     )
-    made = the(CreateTable, driver.told(f"CALL mem.system.register_table('{db}.r', '{file}')"))
+    made = the(CreateTable, driver.events_of(f"CALL mem.system.register_table('{db}.r', '{file}')"))
     assert made.identifier == TableName(catalog="mem", database=db, table="r")
     (table,) = driver.rows(f"DESCRIBE TABLE EXTENDED mem.{db}.r")[-1:]
     assert made.table is not None
     assert [column.name for column in made.table.columns] == ["id"], table
 
 
+def test_metadata_that_is_too_large_is_not_read(driver: Driver) -> None:
+    """What the session has in memory is told of all the same; where that isn't enough, a Gap says so."""
+    name = driver.database("ice")
+    table, home = f"ice.{name}.t", driver.warehouse / "ice" / name / "t"
+    driver.run(f"CREATE TABLE {table} (id INT) USING iceberg", f"INSERT INTO {table} VALUES (1)")
+    with largest_metadata(driver, 0):
+        altered = the(AlterTable, driver.events_of(f"ALTER TABLE {table} ADD COLUMN s STRING"))
+        events = driver.events_of(f"ALTER TABLE {table} CREATE TAG later")
+    truth = metadata_at(home)
+    assert (altered.generation, altered.schema_id) == (truth.generation, truth.content["current-schema-id"])
+    assert "couldn't be looked up" in the(Gap, events).detail
+    assert not of(CreateTag, events)
+    assert the(CreateTag, driver.events_of(f"ALTER TABLE {table} CREATE TAG last")).generation == truth.generation
+
+
+@contextmanager
+def largest_metadata(driver: Driver, most: int) -> Generator[None, None, None]:
+    """Files of more bytes are too large to be read."""
+    context: Any = driver.spark.sparkContext
+    limit = JavaClasses(context).load("IcebergMemory").getDeclaredField("most")
+    limit.setAccessible(True)
+    before = limit.get(None)
+    limit.set(None, context._jvm.java.lang.Long.valueOf(str(most)))
+    try:
+        yield
+    finally:
+        limit.set(None, context._jvm.java.lang.Long.valueOf(str(before)))
+
+
+def test_a_table_that_is_in_no_database(driver: Driver) -> None:
+    """A catalog that is kept by path has tables at its root, too: their namespace has no parts."""
+    name = driver.name()
+    table, home = f"ice.{name}", driver.warehouse / "ice" / name
+    made = the(CreateTable, driver.events_of(f"CREATE TABLE {table} (id INT) USING iceberg"))
+    changed = the(AlterTable, driver.events_of(f"ALTER TABLE {table} ADD COLUMN s STRING"))
+    added = the(Committed, driver.events_of(f"INSERT INTO {table} VALUES (1, 'a')"))
+    copied = driver.events_of(f"CREATE TABLE {table}_copy USING iceberg AS SELECT id FROM {table}")
+    again = the(Committed, driver.events_of(f"INSERT INTO {table} VALUES (2, 'b')"))
+    called = the(Committed, driver.events_of(f"CALL ice.system.rewrite_manifests('{name}')"))
+    truth = metadata_at(home)
+    identifier = TableName(catalog="ice", database="", table=name)
+    assert {made.identifier, changed.identifier, added.outputs[0].table, called.outputs[0].table} == {identifier}
+    assert added.job == JobName(name=f"app.ice.{name}")
+    assert [each.outputs[0].snapshot for each in (added, again, called)] == truth.ids
+    assert {each.generation for each in (made, changed, added.outputs[0])} == {truth.generation}
+    places = [each.dataset.name if each.dataset else None for each in (made, added.outputs[0])]
+    assert places == [str(home), str(home)]
+    (given,), (output,) = the(Committed, copied).inputs, the(Committed, copied).outputs
+    assert (given.table, given.snapshot) == (identifier, truth.ids[0])
+    assert output.dataset == the(CreateTable, copied).dataset
+    assert output.dataset is not None
+    assert output.dataset.name == f"{home}_copy"
+    assert the(DropTable, driver.events_of(f"DROP TABLE {table}")).generation == truth.generation
+
+
 def test_a_procedure_that_fails_is_told_once(driver: Driver) -> None:
     h = History(driver)
-    told = driver.told_of_failure(f"CALL ice.system.rollback_to_snapshot('{h.db}.t', 1)")
-    failed = the(StatementFailed, told)
-    assert len(told) == 1
+    events = driver.events_of_failure(f"CALL ice.system.rollback_to_snapshot('{h.db}.t', 1)")
+    failed = the(StatementFailed, events)
+    assert len(events) == 1
     assert failed.error.type == "org.apache.iceberg.exceptions.ValidationException"
     assert [output.table for output in failed.outputs] == [TableName(catalog="ice", database=h.db, table="t")]
 
@@ -583,10 +651,12 @@ def test_a_procedure_is_of_the_job_and_the_database_of_its_session(driver: Drive
     h = History(driver)
     driver.run(f"USE ice.{h.db}", "SET spark.headwater.job.name = nightly")
     try:
-        told = driver.told(f"CALL ice.system.rollback_to_snapshot('t', {h.made[0]})", "USE spark_catalog.default")
+        events = driver.events_of(
+            f"CALL ice.system.rollback_to_snapshot('t', {h.made[0]})", "USE spark_catalog.default"
+        )
     finally:
         driver.run("RESET spark.headwater.job.name", "USE spark_catalog.default")
-    committed = the(Committed, told)
+    committed = the(Committed, events)
     assert committed.job == JobName(name="nightly")
     assert [output.table for output in committed.outputs] == [TableName(catalog="ice", database=h.db, table="t")]
 
@@ -601,11 +671,11 @@ def test_procedures_of_many_threads(driver: Driver) -> None:
             driver.spark.sql(h.fill(f"CALL ice.system.rewrite_data_files(table => '{{db}}.t', {MIN})"))
 
     with ThreadPoolExecutor(len(histories)) as threads:
-        told = driver.told(lambda _: list(threads.map(compacted, histories)))
+        events = driver.events_of(lambda _: list(threads.map(compacted, histories)))
     for h in histories:
-        mine = [c for c in of(Committed, told) for o in c.outputs if o.table and o.table.database == h.db]
+        mine = [c for c in of(Committed, events) for o in c.outputs if o.table and o.table.database == h.db]
         replaced = [n for n in h.ids if h.truth.snapshots[n]["summary"]["operation"] == "replace"]
         assert len(replaced) == 2
         found = [c.outputs[0].snapshot for c in mine if c.outputs[0].commit_kind is CommitKind.COMPACT]
         assert sorted(map(str, found)) == sorted(map(str, replaced))
-    assert not of(Gap, told)
+    assert not [each.detail for each in of(Gap, events)]

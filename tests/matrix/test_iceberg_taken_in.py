@@ -12,22 +12,13 @@ from uuid import UUID
 
 import pytest
 
-from headwater.events import (
-    CommitKind,
-    Committed,
-    CreateTable,
-    DatasetId,
-    Derivation,
-    Extent,
-    Format,
-    Gap,
-    Output,
-    TableName,
-)
+from headwater.events import Committed, CreateTable, DatasetId, Format, Gap, Output, TableName
+from headwater.events.column_lineage import Derivation
+from headwater.events.jobs import CommitKind, OverwriteScope
 from tests.matrix.harness import HOST, ICEBERG, Driver, Extensions, driver_with, edges, of, the
 from tests.matrix.iceberg_truth import Metadata, metadata_at
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.sample(3), pytest.mark.needs("iceberg")]
 
 SESSION = Extensions(
     ICEBERG.packages,
@@ -79,50 +70,51 @@ def place(driver: Driver) -> Place:
 def is_newest(output: Output, truth: Metadata) -> None:
     assert output.snapshot == truth.current == truth.ids[-1]
     assert output.parent == truth.snapshots[truth.ids[-1]].get("parent-snapshot-id")
-    assert output.life == UUID(truth.content["table-uuid"])
+    assert output.generation == UUID(truth.content["table-uuid"])
 
 
 def test_files_that_are_added(place: Place) -> None:
     place.driver.run(f"CREATE TABLE ice.{place.db}.t (id BIGINT) USING iceberg")
-    told = place.driver.told(f"CALL ice.system.add_files('{place.db}.t', '{place.files()}')")
+    events = place.driver.events_of(f"CALL ice.system.add_files('{place.db}.t', '{place.files()}')")
 
-    committed = the(Committed, told)
+    committed = the(Committed, events)
     (output,) = committed.outputs
     is_newest(output, place.truth("t"))
     assert (output.table, output.made_from) == (place.name("t"), None)
-    assert (output.commit_kind, output.replaced, output.rows) == (CommitKind.APPEND, Extent.NOTHING, 2)
+    assert (output.commit_kind, output.replaced, output.rows) == (CommitKind.APPEND, OverwriteScope.NOTHING, 2)
     assert committed.inputs == ()
-    assert len(of(Gap, told)) == 1
+    assert len(of(Gap, events)) == 1
 
 
 def test_a_snapshot_of_a_table_of_another_kind(place: Place) -> None:
     source = place.files()
-    told = place.driver.told(f"CALL ice.system.snapshot('{source}', 'ice.{place.db}.t')")
+    events = place.driver.events_of(f"CALL ice.system.snapshot('{source}', 'ice.{place.db}.t')")
 
-    created = the(CreateTable, told)
-    assert (created.identifier, created.life) == (place.name("t"), place.truth("t").life)
-    (output,) = the(Committed, told).outputs
+    created = the(CreateTable, events)
+    assert (created.identifier, created.generation) == (place.name("t"), place.truth("t").generation)
+    (output,) = the(Committed, events).outputs
     is_newest(output, place.truth("t"))
     assert (output.commit_kind, output.made_from, output.rows) == (CommitKind.CREATE, None, 2)
-    assert len(of(Gap, told)) == 1
+    assert len(of(Gap, events)) == 1
 
 
 def test_a_table_that_is_migrated(place: Place) -> None:
     source = place.files()
-    told = place.driver.told(f"CALL spark_catalog.system.migrate('{source}')")
+    events = place.driver.events_of(f"CALL spark_catalog.system.migrate('{source}')")
 
     home = place.driver.warehouse / "spark" / f"{place.db}.db" / "f"
     newest = max((home / "metadata").glob("*.metadata.json"))
     truth = Metadata(json.loads(newest.read_text()))
-    (output,) = the(Committed, told).outputs
+    (output,) = the(Committed, events).outputs
     is_newest(output, truth)
     assert output.table == TableName(catalog="spark_catalog", database=place.db, table="f")
     assert output.dataset == DatasetId(namespace=f"file://{HOST}", name=str(home))
     assert (output.commit_kind, output.made_from) == (CommitKind.CREATE, None)
-    assert the(CreateTable, told).replaced
-    assert len(of(Gap, told)) == 1
+    assert the(CreateTable, events).replaced
+    assert len(of(Gap, events)) == 1
 
 
+@pytest.mark.long
 def test_metadata_that_is_registered(place: Place) -> None:
     """The table was there before, under no name of this catalog."""
     driver = place.driver
@@ -132,14 +124,14 @@ def test_metadata_that_is_registered(place: Place) -> None:
     )
     home = driver.warehouse / "spark" / f"{place.db}.db" / "t"
     newest = max((home / "metadata").glob("*.metadata.json"))
-    told = driver.told(f"CALL spark_catalog.system.register_table('{place.db}.u', '{newest}')")
+    events = driver.events_of(f"CALL spark_catalog.system.register_table('{place.db}.u', '{newest}')")
 
-    created = the(CreateTable, told)
+    created = the(CreateTable, events)
     assert created.identifier == TableName(catalog="spark_catalog", database=place.db, table="u")
-    assert created.life == UUID(json.loads(newest.read_text())["table-uuid"])
+    assert created.generation == UUID(json.loads(newest.read_text())["table-uuid"])
     assert created.dataset == DatasetId(namespace=f"file://{HOST}", name=str(home))
-    assert not of(Committed, told)
-    assert not of(Gap, told)
+    assert not of(Committed, events)
+    assert not of(Gap, events)
 
 
 def test_what_was_held_back_is_published(place: Place) -> None:
@@ -153,14 +145,14 @@ def test_what_was_held_back_is_published(place: Place) -> None:
         "RESET spark.wap.id",
         f"INSERT INTO {table} VALUES (3)",
     )
-    told = driver.told(f"CALL ice.system.publish_changes('{place.db}.t', 'w1')")
+    events = driver.events_of(f"CALL ice.system.publish_changes('{place.db}.t', 'w1')")
 
     truth = place.truth("t")
     assert truth.snapshots[truth.ids[-1]]["summary"]["published-wap-id"] == "w1"
-    (output,) = the(Committed, told).outputs
+    (output,) = the(Committed, events).outputs
     is_newest(output, truth)
-    assert (output.commit_kind, output.replaced, output.rows) == (CommitKind.CHERRY_PICK, Extent.NOTHING, 1)
-    assert not of(Gap, told)
+    assert (output.commit_kind, output.replaced, output.rows) == (CommitKind.CHERRY_PICK, OverwriteScope.NOTHING, 1)
+    assert not of(Gap, events)
 
 
 def loaded(driver: Driver, name: str) -> Any:
@@ -168,24 +160,36 @@ def loaded(driver: Driver, name: str) -> Any:
     return inside._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(inside._jsparkSession, name)
 
 
-def test_a_commit_of_the_library_in_a_table_that_a_catalog_has(place: Place) -> None:
+@pytest.mark.parametrize("was_born_in_statement", [False, True])
+def test_a_commit_of_the_library_in_a_table_that_a_catalog_has(place: Place, was_born_in_statement: bool) -> None:
+    """A thread that was born in a statement has its number for ever: when that is over, it says nothing."""
     table = f"ice.{place.db}.t"
-    place.driver.run(f"CREATE TABLE {table} (id INT) USING iceberg", f"INSERT INTO {table} VALUES (1)")
+    place.driver.run(f"CREATE TABLE {table} (id INT) USING iceberg")
+    done = the(Committed, place.driver.events_of(f"INSERT INTO {table} VALUES (1)"))
     inside: Any = place.driver.spark
     rows = inside._jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
 
-    told = place.driver.told(lambda _: loaded(place.driver, table).newDelete().deleteFromRowFilter(rows).commit())
+    delete = loaded(place.driver, table).newDelete().deleteFromRowFilter(rows)
 
-    committed = the(Committed, told)
+    inside.sparkContext.setLocalProperty(
+        "spark.sql.execution.id", str(done.statement) if was_born_in_statement else None
+    )
+    try:
+        events = place.driver.events_of(lambda _: delete.commit())
+    finally:
+        inside.sparkContext.setLocalProperty("spark.sql.execution.id", None)
+
+    committed = the(Committed, events)
     (output,) = committed.outputs
     is_newest(output, place.truth("t"))
     assert (output.table, output.format) == (place.name("t"), Format.ICEBERG)
     assert output.dataset == DatasetId(namespace=f"file://{HOST}", name=str(place.home("t")))
     assert (output.commit_kind, output.made_from, committed.inputs) == (CommitKind.DELETE, None, ())
     assert (output.main, committed.statement) == (True, None)
-    assert not of(Gap, told)
+    assert not of(Gap, events)
 
 
+@pytest.mark.long
 def test_a_commit_of_the_library_in_a_table_that_no_catalog_has(place: Place) -> None:
     """A name alone may be that of another catalog's table: this one is called as one that is there, and isn't it."""
     driver = place.driver
@@ -203,12 +207,13 @@ def test_a_commit_of_the_library_in_a_table_that_no_catalog_has(place: Place) ->
     name = jvm.org.apache.iceberg.catalog.TableIdentifier.of(jvm.org.apache.iceberg.catalog.Namespace.of(levels), "t")
     schema = loaded(driver, f"ice.{place.db}.t").schema()
 
-    told = driver.told(lambda _: catalog.createTable(name, schema).newAppend().commit())
+    events = driver.events_of(lambda _: catalog.createTable(name, schema).newAppend().commit())
 
-    assert not of(Committed, told)
-    assert "outside of any statement" in the(Gap, told).detail
+    assert not of(Committed, events)
+    assert "outside of any statement" in the(Gap, events).detail
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("condition", ["id = 1", "s = 'a'"])
 def test_what_decides_about_rows_that_are_deleted(place: Place, condition: str) -> None:
     """Whether rows are rewritten, or files dropped as a whole, the shape is one."""
@@ -217,7 +222,7 @@ def test_what_decides_about_rows_that_are_deleted(place: Place, condition: str) 
         f"CREATE TABLE {table} (id INT, s STRING) USING iceberg PARTITIONED BY (s)",
         f"INSERT INTO {table} VALUES (1, 'a'), (2, 'a'), (1, 'b')",
     )
-    told = place.driver.told(f"DELETE FROM {table} WHERE {condition}")
+    events = place.driver.events_of(f"DELETE FROM {table} WHERE {condition}")
     column = condition.partition(" ")[0]
-    assert edges(place.driver.lineage(the(Committed, told))) == {f"~{Derivation.FILTER.value} t.{column}"}
-    assert not of(Gap, told)
+    assert edges(place.driver.lineage(the(Committed, events))) == {f"~{Derivation.FILTER.value} t.{column}"}
+    assert not of(Gap, events)

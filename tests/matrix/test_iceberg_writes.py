@@ -10,31 +10,29 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headwater.events import (
-    AddColumn,
     AlterTable,
-    Cause,
-    CommitKind,
     Committed,
     DatasetId,
-    Extent,
     Format,
     Gap,
     JobLineage,
     Output,
-    RetypeColumn,
     StatementFailed,
     TableName,
 )
+from headwater.events.catalog import ModificationCause
+from headwater.events.changes import AddColumn, RetypeColumn
+from headwater.events.jobs import CommitKind, OverwriteScope
 from tests.matrix.harness import HOST, ICEBERG, Driver, Extensions, driver_with, of, the
 from tests.matrix.iceberg_truth import Metadata, metadata_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.smoke]
+pytestmark = [pytest.mark.smoke, pytest.mark.sample(10), pytest.mark.needs("iceberg")]
 
 APPEND, OVERWRITE, DELETE = CommitKind.APPEND, CommitKind.OVERWRITE, CommitKind.DELETE
-NOTHING, PART, ALL = Extent.NOTHING, Extent.PART, Extent.ALL
+NOTHING, PART, ALL = OverwriteScope.NOTHING, OverwriteScope.PART, OverwriteScope.ALL
 
 SESSION = Extensions(
     ICEBERG.packages,
@@ -87,7 +85,7 @@ class Case:
     name: str
     statement: str | Callable[[SparkSession, Place], object]
     kind: CommitKind
-    replaced: Extent
+    replaced: OverwriteScope
     rows: int | None
     table: str = "t"
     branch: str | None = None
@@ -283,20 +281,21 @@ CASES = (
 )
 
 
+@pytest.mark.sample(14, keep=("overwrite a partition", "branch"))
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_write(driver: Driver, case: Case) -> None:
     place = Place(driver, case.properties)
     driver.run(*map(place.fill, case.before))
     before = place.metadata(case.table)
-    told = driver.told(_statement(case, place))
+    events = driver.events_of(_statement(case, place))
     after = place.metadata(case.table)
     assert after is not None
     made = [each for each in after.ids if before is None or each not in before.snapshots]
-    committed = the(Committed, told)
+    committed = the(Committed, events)
     assert [output.snapshot for output in committed.outputs] == made
     _check(committed.outputs[0], case, place, after)
-    assert not of(Gap, told)
-    assert all(each.fingerprint == committed.fingerprint for each in of(JobLineage, told))
+    assert not of(Gap, events)
+    assert all(each.fingerprint == committed.fingerprint for each in of(JobLineage, events))
     assert after.head(case.branch or "main") == made[0]
 
 
@@ -311,7 +310,7 @@ def _check(output: Output, case: Case, place: Place, after: Metadata) -> None:
     snapshot = after.snapshots[after.head(case.branch or "main")]
     assert output.table == TableName(catalog="ice", database=place.db, table=case.table)
     assert output.dataset == DatasetId(namespace=f"file://{HOST}", name=str(place.home / case.table))
-    assert (output.life, output.format) == (after.life, Format.ICEBERG)
+    assert (output.generation, output.format) == (after.generation, Format.ICEBERG)
     assert (output.branch, output.main) == (case.branch, case.branch is None)
     assert output.parent == snapshot.get("parent-snapshot-id")
     assert output.schema_id == snapshot["schema-id"]
@@ -322,11 +321,13 @@ def _check(output: Output, case: Case, place: Place, after: Metadata) -> None:
 def test_a_write_held_back_is_on_no_branch(driver: Driver) -> None:
     place = Place(driver, "'write.wap.enabled'='true'")
     before = place.metadata()
-    told = driver.told(lambda spark: configured("INSERT INTO {t} VALUES (3, 'c')", "spark.wap.id", "w1")(spark, place))
+    events = driver.events_of(
+        lambda spark: configured("INSERT INTO {t} VALUES (3, 'c')", "spark.wap.id", "w1")(spark, place)
+    )
     after = place.metadata()
     assert before is not None
     assert after is not None
-    output = the(Committed, told).outputs[0]
+    output = the(Committed, events).outputs[0]
     assert (output.snapshot, output.branch, output.main) == (after.ids[-1], None, False)
     assert after.current == before.current != output.snapshot
 
@@ -342,23 +343,27 @@ def test_a_table_that_has_only_a_path(driver: Driver) -> None:
         spark.read.format("iceberg").load(str(path)).write.format("iceberg").mode("overwrite").save(str(path))
 
     first = the(
-        Committed, driver.told(lambda spark: spark.range(3).write.format("iceberg").mode("append").save(str(path)))
+        Committed, driver.events_of(lambda spark: spark.range(3).write.format("iceberg").mode("append").save(str(path)))
     ).outputs[0]
-    second = the(Committed, driver.told(over_itself)).outputs[0]
+    second = the(Committed, driver.events_of(over_itself)).outputs[0]
     truth = metadata_at(path)
     assert [first.snapshot, second.snapshot] == truth.ids
     assert second.parent == first.snapshot
-    assert (second.table, second.life) == (None, truth.life)
+    assert (second.table, second.generation) == (None, truth.generation)
     assert second.dataset == DatasetId(namespace=f"file://{HOST}", name=str(path))
 
 
 def test_the_session_catalog_takes_iceberg_and_others(driver: Driver) -> None:
     name = driver.name()
     driver.run(f"CREATE TABLE {name} (id INT) USING iceberg", f"INSERT INTO {name} VALUES (1)")
-    iceberg = the(Committed, driver.told(f"CREATE TABLE {name}_i USING iceberg AS SELECT * FROM {name}")).outputs[0]
-    parquet = the(Committed, driver.told(f"CREATE TABLE {name}_p USING parquet AS SELECT * FROM {name}")).outputs[0]
+    iceberg = the(Committed, driver.events_of(f"CREATE TABLE {name}_i USING iceberg AS SELECT * FROM {name}")).outputs[
+        0
+    ]
+    parquet = the(Committed, driver.events_of(f"CREATE TABLE {name}_p USING parquet AS SELECT * FROM {name}")).outputs[
+        0
+    ]
     truth = metadata_at(driver.warehouse / "session" / "default" / f"{name}_i")
-    assert (iceberg.format, iceberg.snapshot, iceberg.life) == (Format.ICEBERG, truth.current, truth.life)
+    assert (iceberg.format, iceberg.snapshot, iceberg.generation) == (Format.ICEBERG, truth.current, truth.generation)
     assert (parquet.format, parquet.snapshot) == (Format.PARQUET, None)
 
 
@@ -369,12 +374,12 @@ def test_a_write_that_merges_schemas(driver: Driver) -> None:
         rows = spark.sql("SELECT 5L AS id, 'z' AS s, named_struct('a', 1) AS more")
         rows.writeTo(f"ice.{place.db}.t").option("mergeSchema", "true").append()
 
-    told = driver.told(merge)
-    altered, output = the(AlterTable, told), the(Committed, told).outputs[0]
+    events = driver.events_of(merge)
+    altered, output = the(AlterTable, events), the(Committed, events).outputs[0]
     truth = place.metadata()
     assert truth is not None
-    assert told.index(altered) < told.index(the(Committed, told))
-    assert altered.cause is Cause.WRITE
+    assert events.index(altered) < events.index(the(Committed, events))
+    assert altered.cause is ModificationCause.WRITE
     assert [type(each) for each in altered.changes] == [AddColumn, RetypeColumn]
     assert isinstance(altered.changes[0], AddColumn)
     assert altered.changes[0].path == ("more",)
@@ -388,38 +393,38 @@ def test_a_write_that_merges_schemas(driver: Driver) -> None:
 def test_a_write_that_merges_nothing_alters_nothing(driver: Driver) -> None:
     place = Place(driver, "'write.spark.accept-any-schema'='true'")
     rows = "SELECT 5 AS id, 'z' AS s"
-    told = driver.told(
+    events = driver.events_of(
         lambda spark: spark.sql(rows).writeTo(f"ice.{place.db}.t").option("mergeSchema", "true").append()
     )
-    assert the(Committed, told).outputs[0].schema_id == 0
-    assert not of(AlterTable, told)
+    assert the(Committed, events).outputs[0].schema_id == 0
+    assert not of(AlterTable, events)
 
 
 def test_a_write_that_fails_commits_nothing(driver: Driver) -> None:
     place = Place(driver)
-    told = driver.told_of_failure(f"INSERT INTO ice.{place.db}.t SELECT raise_error('no'), 'a'")
-    assert not of(Committed, told)
-    failed = the(StatementFailed, told)
+    events = driver.events_of_failure(f"INSERT INTO ice.{place.db}.t SELECT raise_error('no'), 'a'")
+    assert not of(Committed, events)
+    failed = the(StatementFailed, events)
     assert failed.outputs[0].table == TableName(catalog="ice", database=place.db, table="t")
 
 
-def test_a_table_made_again_has_another_life(driver: Driver) -> None:
+def test_a_table_made_again_has_another_generation(driver: Driver) -> None:
     place = Place(driver)
-    lives = []
+    generations = []
     for _ in range(2):
-        told = driver.told(f"CREATE TABLE ice.{place.db}.c USING iceberg AS SELECT 1 AS id")
+        events = driver.events_of(f"CREATE TABLE ice.{place.db}.c USING iceberg AS SELECT 1 AS id")
         metadata = place.metadata("c")
         assert metadata is not None
-        output = the(Committed, told).outputs[0]
-        assert (output.life, output.snapshot) == (metadata.life, metadata.current)
-        lives.append(output.life)
+        output = the(Committed, events).outputs[0]
+        assert (output.generation, output.snapshot) == (metadata.generation, metadata.current)
+        generations.append(output.generation)
         driver.run(f"DROP TABLE ice.{place.db}.c")
-    assert lives[0] != lives[1]
+    assert generations[0] != generations[1]
 
 
 def test_a_repeated_write_has_one_shape(driver: Driver) -> None:
     place = Place(driver)
     statement = f"INSERT INTO ice.{place.db}.t SELECT * FROM ice.shared.src"
-    told = driver.told(statement, statement, statement)
-    assert len({each.fingerprint for each in of(Committed, told)}) == 1
-    assert len(of(JobLineage, told)) == 1
+    events = driver.events_of(statement, statement, statement)
+    assert len({each.fingerprint for each in of(Committed, events)}) == 1
+    assert len(of(JobLineage, events)) == 1

@@ -13,20 +13,19 @@ from sqlalchemy.engine import make_url
 
 from headwater.events import (
     AlterTable,
-    CommitKind,
     Committed,
     CreateTable,
     CreateView,
     DatasetId,
     DropTable,
     Event,
-    Extent,
     Format,
     Gap,
     Output,
     StatementFailed,
     TableName,
 )
+from headwater.events.jobs import CommitKind, OverwriteScope
 from tests.matrix.harness import HOST, JDBC, Driver, driver_with, edges, of, the
 
 if TYPE_CHECKING:
@@ -34,13 +33,13 @@ if TYPE_CHECKING:
 
     from headwater.local import Service
 
-pytestmark = pytest.mark.database
+pytestmark = [pytest.mark.database, pytest.mark.sample(14)]
 
 SECRET: Final = "hunter2-is-secret"
 CATALOG: Final = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
-MADE: Final = (CommitKind.CREATE, Extent.ALL)
-ADDED: Final = (CommitKind.APPEND, Extent.NOTHING)
-REPLACED: Final = (CommitKind.OVERWRITE, Extent.ALL)
+MADE: Final = (CommitKind.CREATE, OverwriteScope.ALL)
+ADDED: Final = (CommitKind.APPEND, OverwriteScope.NOTHING)
+REPLACED: Final = (CommitKind.OVERWRITE, OverwriteScope.ALL)
 ROWS: Final = "SELECT id AS a, string(id) AS b FROM range(3)"
 
 
@@ -106,7 +105,13 @@ def sqlite(driver: Driver) -> Database:
     return Database({"url": f"jdbc:sqlite:{path}", "driver": "org.sqlite.JDBC"}, f"sqlite://{HOST}{path}", "main.")
 
 
-@pytest.fixture(params=[pytest.param("derby", marks=pytest.mark.smoke), "postgres_database", "mariadb_database"])
+@pytest.fixture(
+    params=[
+        pytest.param("derby", marks=pytest.mark.smoke),
+        "postgres_database",
+        pytest.param("mariadb_database", marks=pytest.mark.long),
+    ]
+)
 def database(request: pytest.FixtureRequest) -> Database:
     found: Database = request.getfixturevalue(request.param)
     return found
@@ -128,10 +133,10 @@ def table(driver: Driver, database: Database) -> str:
     return name
 
 
-def told_of(driver: Driver, frame: DataFrame) -> list[Event]:
+def events_of(driver: Driver, frame: DataFrame) -> list[Event]:
     """What is told of these rows when they are written into a path."""
     path = str(driver.warehouse / driver.name())
-    return driver.told(lambda _: frame.write.parquet(path))
+    return driver.events_of(lambda _: frame.write.parquet(path))
 
 
 def where(each: Output) -> Any:
@@ -145,11 +150,12 @@ def sources(events: list[Event]) -> list[DatasetId | None]:
     return [each.dataset for each in found]
 
 
-def outputs(events: list[Event]) -> dict[Any, tuple[CommitKind, Extent]]:
+def outputs(events: list[Event]) -> dict[Any, tuple[CommitKind, OverwriteScope]]:
     assert not of(Gap, events)
     return {where(each): (each.commit_kind, each.replaced) for each in the(Committed, events).outputs}
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("mode", "truncate", "done"),
     [
@@ -160,11 +166,13 @@ def outputs(events: list[Event]) -> dict[Any, tuple[CommitKind, Extent]]:
         ("ignore", "false", MADE),
     ],
 )
-def test_a_write(driver: Driver, database: Database, mode: str, truncate: str, done: tuple[CommitKind, Extent]) -> None:
+def test_a_write(
+    driver: Driver, database: Database, mode: str, truncate: str, done: tuple[CommitKind, OverwriteScope]
+) -> None:
     name = driver.name() if mode in {"error", "ignore"} else table(driver, database)
-    told = driver.told(lambda _: write(driver, database, name, mode, truncate=truncate))
-    assert outputs(told) == {database.dataset(name): done}
-    (sink,) = driver.lineage(the(Committed, told)).outputs
+    captured = driver.events_of(lambda _: write(driver, database, name, mode, truncate=truncate))
+    assert outputs(captured) == {database.dataset(name): done}
+    (sink,) = driver.lineage(the(Committed, captured)).outputs
     assert [column.name for column in sink.columns] == ["a", "b"]
     assert sink.format is Format.JDBC
 
@@ -172,65 +180,67 @@ def test_a_write(driver: Driver, database: Database, mode: str, truncate: str, d
 def test_a_read(driver: Driver, database: Database) -> None:
     name = table(driver, database)
     frame = read(driver, database, dbtable=name).where("a > 0").select("b").limit(1)
-    told = told_of(driver, frame)
-    assert sources(told) == [database.dataset(name)]
+    captured = events_of(driver, frame)
+    assert sources(captured) == [database.dataset(name)]
     found = f"{database.dataset(name).name}"
-    lineage = driver.lineage(the(Committed, told))
+    lineage = driver.lineage(the(Committed, captured))
     assert edges(lineage) == {f"b <- {found}.b", f"~FILTER {found}.a"}
     assert [column.name for column in lineage.inputs[0].columns] == ["a", "b"]
 
 
+@pytest.mark.spark3  # Spark 4.1 takes SQLite's answer that there is no table for an error
 def test_a_table_of_sqlites(driver: Driver, sqlite: Database) -> None:
     name = table(driver, sqlite)
-    assert sources(told_of(driver, read(driver, sqlite, dbtable=name))) == [sqlite.dataset(name)]
+    assert sources(events_of(driver, read(driver, sqlite, dbtable=name))) == [sqlite.dataset(name)]
 
 
 @pytest.mark.smoke
 def test_ignoring_what_is_there_is_nothing(driver: Driver, derby: Database) -> None:
     name = table(driver, derby)
-    assert not driver.told(lambda _: write(driver, derby, name, "ignore"))
+    assert not driver.events_of(lambda _: write(driver, derby, name, "ignore"))
 
 
 def test_what_was_copied_is_made_from_its_table(driver: Driver, database: Database, derby: Database) -> None:
     name, other = table(driver, database), driver.name()
     frame = read(driver, database, dbtable=name)
-    told = driver.told(lambda _: frame.write.format("jdbc").options(**derby.options, dbtable=other).save())
-    assert sources(told) == [database.dataset(name)]
-    assert the(Committed, told).outputs[0].made_from == (0,)
-    assert f"b <- {database.dataset(name).name}.b" in edges(driver.lineage(the(Committed, told)))
+    captured = driver.events_of(lambda _: frame.write.format("jdbc").options(**derby.options, dbtable=other).save())
+    assert sources(captured) == [database.dataset(name)]
+    assert the(Committed, captured).outputs[0].made_from == (0,)
+    assert f"b <- {database.dataset(name).name}.b" in edges(driver.lineage(the(Committed, captured)))
 
 
 @pytest.mark.smoke
 def test_a_read_in_partitions_is_one_input(driver: Driver, derby: Database) -> None:
     name = table(driver, derby)
     pieces = {"partitionColumn": "A", "lowerBound": "0", "upperBound": "3", "numPartitions": "3"}
-    told = told_of(driver, read(driver, derby, dbtable=name, **pieces).groupBy("b").count())
-    assert sources(told) == [derby.dataset(name)]
+    captured = events_of(driver, read(driver, derby, dbtable=name, **pieces).groupBy("b").count())
+    assert sources(captured) == [derby.dataset(name)]
     found = derby.dataset(name).name
-    assert edges(driver.lineage(the(Committed, told))) == {f"b <- {found}.b", f"~GROUP_BY {found}.b"}
+    assert edges(driver.lineage(the(Committed, captured))) == {f"b <- {found}.b", f"~GROUP_BY {found}.b"}
 
 
 def test_a_read_by_predicates_is_one_input(driver: Driver, derby: Database) -> None:
     name = table(driver, derby)
     properties = {key: text for key, text in derby.options.items() if key != "url"}
     frame = driver.spark.read.jdbc(derby.options["url"], name, predicates=['"a" = 0', '"a" = 1'], properties=properties)
-    assert sources(told_of(driver, frame)) == [derby.dataset(name)]
+    assert sources(events_of(driver, frame)) == [derby.dataset(name)]
 
 
 def test_one_table_read_twice_is_one_input(driver: Driver, derby: Database) -> None:
     name = table(driver, derby)
     frame = read(driver, derby, dbtable=name).union(read(driver, derby, dbtable=f"app.{name}", fetchsize="10"))
-    assert sources(told_of(driver, frame)) == [derby.dataset(name)]
+    assert sources(events_of(driver, frame)) == [derby.dataset(name)]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("form", ["query", "dbtable"])
 @pytest.mark.smoke
 def test_a_query_of_the_database_may_be_anything(driver: Driver, derby: Database, form: str) -> None:
     name = table(driver, derby)
     query = f"select * from {name} where '{SECRET}' <> '' and \"a\" > 0"
-    told = told_of(driver, read(driver, derby, **{form: query if form == "query" else f"({query}) q"}))
-    assert sources(told) == [None]
-    (found,) = the(Committed, told).inputs
+    captured = events_of(driver, read(driver, derby, **{form: query if form == "query" else f"({query}) q"}))
+    assert sources(captured) == [None]
+    (found,) = the(Committed, captured).inputs
     assert found.opaque is not None
     assert f"select * from {name} where" in found.opaque
     assert derby.namespace.partition("://")[2] in found.opaque
@@ -239,23 +249,24 @@ def test_a_query_of_the_database_may_be_anything(driver: Driver, derby: Database
 def test_two_queries_are_two_inputs(driver: Driver, derby: Database) -> None:
     one, other = table(driver, derby), table(driver, derby)
     frame = read(driver, derby, query=f"select * from {one}").union(read(driver, derby, query=f"select * from {other}"))
-    assert sources(told_of(driver, frame)) == [None, None]
+    assert sources(events_of(driver, frame)) == [None, None]
 
 
 def test_a_name_in_quotes_keeps_its_case(driver: Driver, derby: Database) -> None:
     name = f"Mixed {driver.name()}"
-    told = driver.told(lambda _: write(driver, derby, f'"{name}"', "error"))
+    captured = driver.events_of(lambda _: write(driver, derby, f'"{name}"', "error"))
     quoted: Any = DatasetId(namespace=derby.namespace, name=f"APP.{name}")
-    assert outputs(told) == {quoted: MADE}
-    assert sources(told_of(driver, read(driver, derby, dbtable=f'APP."{name}"'))) == [quoted]
+    assert outputs(captured) == {quoted: MADE}
+    assert sources(events_of(driver, read(driver, derby, dbtable=f'APP."{name}"'))) == [quoted]
 
 
+@pytest.mark.long
 def test_a_schema_that_is_only_assumed(driver: Driver, postgres_database: Database) -> None:
     name = table(driver, postgres_database)
     for dbtable, options in ((name, {"assumed": "schema public"}), (f"public.{name}", {})):
-        told = told_of(driver, read(driver, postgres_database, dbtable=dbtable))
-        assert sources(told) == [postgres_database.dataset(name)]
-        lineage = driver.lineage(the(Committed, told))
+        captured = events_of(driver, read(driver, postgres_database, dbtable=dbtable))
+        assert sources(captured) == [postgres_database.dataset(name)]
+        lineage = driver.lineage(the(Committed, captured))
         assert dict(lineage.inputs[0].options) == {"driver": "org.postgresql.Driver", **options}
 
 
@@ -263,55 +274,57 @@ def test_a_schema_of_the_url(driver: Driver, postgres_database: Database) -> Non
     schema, name = driver.name(), driver.name()
     driver.run(f"CREATE NAMESPACE pg.{schema}")
     url = f"{postgres_database.options['url']}?currentSchema={schema}"
-    told = driver.told(lambda _: write(driver, postgres_database, name, "error", url=url))
-    (dataset,) = outputs(told)
+    captured = driver.events_of(lambda _: write(driver, postgres_database, name, "error", url=url))
+    (dataset,) = outputs(captured)
     assert dataset is not None
     assert dataset.name.split(".")[1:] == [schema, name]
 
 
 def test_a_database_in_memory_is_nowhere(driver: Driver, derby: Database) -> None:
     nowhere = {"url": "jdbc:derby:memory:nowhere;create=true"}
-    told = driver.told(lambda _: write(driver, derby, "app.t", "error", **nowhere))
-    assert outputs(told) == {None: MADE}
-    assert the(Committed, told).outputs[0].opaque
+    captured = driver.events_of(lambda _: write(driver, derby, "app.t", "error", **nowhere))
+    assert outputs(captured) == {None: MADE}
+    assert the(Committed, captured).outputs[0].opaque
 
 
 @pytest.mark.smoke
 def test_a_table_in_sparks_catalog_is_that_of_the_database(driver: Driver, derby: Database) -> None:
     db, name = driver.database(), table(driver, derby)
     options = ", ".join(f"{key} '{text}'" for key, text in derby.options.items())
-    made = the(CreateTable, driver.told(f"CREATE TABLE {db}.t USING jdbc OPTIONS ({options}, dbtable '{name}')"))
+    made = the(CreateTable, driver.events_of(f"CREATE TABLE {db}.t USING jdbc OPTIONS ({options}, dbtable '{name}')"))
     assert (made.dataset, made.format) == (derby.dataset(name), Format.JDBC)
     assert made.table is not None
     assert set(made.table.properties) == {"option.url", "option.user", "option.dbtable"}
-    told = driver.told(f"INSERT INTO {db}.t SELECT 7, 'x'")
-    assert outputs(told) == {derby.dataset(name): ADDED}
-    assert the(Committed, told).outputs[0].table == TableName(catalog="spark_catalog", database=db, table="t")
-    told = told_of(driver, driver.spark.table(f"{db}.t"))
-    assert sources(told) == [derby.dataset(name)]
-    assert the(Committed, told).inputs[0].table == TableName(catalog="spark_catalog", database=db, table="t")
-    assert outputs(driver.told(f"INSERT OVERWRITE {db}.t SELECT 7, 'x'")) == {derby.dataset(name): REPLACED}
-    gone = the(DropTable, driver.told(f"DROP TABLE {db}.t"))
+    captured = driver.events_of(f"INSERT INTO {db}.t SELECT 7, 'x'")
+    assert outputs(captured) == {derby.dataset(name): ADDED}
+    assert the(Committed, captured).outputs[0].table == TableName(catalog="spark_catalog", database=db, table="t")
+    captured = events_of(driver, driver.spark.table(f"{db}.t"))
+    assert sources(captured) == [derby.dataset(name)]
+    assert the(Committed, captured).inputs[0].table == TableName(catalog="spark_catalog", database=db, table="t")
+    assert outputs(driver.events_of(f"INSERT OVERWRITE {db}.t SELECT 7, 'x'")) == {derby.dataset(name): REPLACED}
+    gone = the(DropTable, driver.events_of(f"DROP TABLE {db}.t"))
     assert gone.dataset == derby.dataset(name)
 
 
+@pytest.mark.long
 def test_a_table_in_sparks_catalog_is_altered_in_its_place(driver: Driver, derby: Database) -> None:
     db, name = driver.database(), table(driver, derby)
     options = ", ".join(f"{key} '{text}'" for key, text in derby.options.items())
     driver.run(f"CREATE TABLE {db}.t USING jdbc OPTIONS ({options}, dbtable '{name}')")
-    told = the(AlterTable, driver.told(f"ALTER TABLE {db}.t SET TBLPROPERTIES (p = '1')"))
-    assert told.dataset == derby.dataset(name)
+    captured = the(AlterTable, driver.events_of(f"ALTER TABLE {db}.t SET TBLPROPERTIES (p = '1')"))
+    assert captured.dataset == derby.dataset(name)
 
 
+@pytest.mark.long
 def test_a_query_under_a_name_in_sparks_catalog(driver: Driver, derby: Database) -> None:
     db, name = driver.database(), table(driver, derby)
     options = ", ".join(f"{key} '{text}'" for key, text in derby.options.items())
     made = the(
         CreateTable,
-        driver.told(f"CREATE TABLE {db}.t USING jdbc OPTIONS ({options}, query 'select * from {name}')"),
+        driver.events_of(f"CREATE TABLE {db}.t USING jdbc OPTIONS ({options}, query 'select * from {name}')"),
     )
     assert made.dataset is None
-    (found,) = the(Committed, told_of(driver, driver.spark.table(f"{db}.t"))).inputs
+    (found,) = the(Committed, events_of(driver, driver.spark.table(f"{db}.t"))).inputs
     assert (found.dataset, found.opaque) == (None, None)
     assert found.table == TableName(catalog="spark_catalog", database=db, table="t")
 
@@ -320,18 +333,18 @@ def test_a_query_under_a_name_in_sparks_catalog(driver: Driver, derby: Database)
 def test_a_table_in_sparks_catalog_that_a_query_makes(driver: Driver, derby: Database) -> None:
     db, name = driver.database(), driver.name()
     options = ", ".join(f"{key} '{text}'" for key, text in derby.options.items())
-    told = driver.told(f"CREATE TABLE {db}.t USING jdbc OPTIONS ({options}, dbtable '{name}') AS {ROWS}")
-    assert outputs(told) == {derby.dataset(name): MADE}
-    assert the(CreateTable, told).dataset == derby.dataset(name)
-    assert the(Committed, told).outputs[0].table == TableName(catalog="spark_catalog", database=db, table="t")
+    captured = driver.events_of(f"CREATE TABLE {db}.t USING jdbc OPTIONS ({options}, dbtable '{name}') AS {ROWS}")
+    assert outputs(captured) == {derby.dataset(name): MADE}
+    assert the(CreateTable, captured).dataset == derby.dataset(name)
+    assert the(Committed, captured).outputs[0].table == TableName(catalog="spark_catalog", database=db, table="t")
     given = {**derby.options, "dbtable": name}
     for mode, done in (("append", ADDED), ("overwrite", MADE)):
-        told = driver.told(
+        captured = driver.events_of(
             lambda spark, mode=mode: (  # type: ignore[misc]
                 spark.sql(ROWS).write.format("jdbc").mode(mode).options(**given).saveAsTable(f"{db}.t")
             )
         )
-        assert outputs(told) == {derby.dataset(name): done}, mode
+        assert outputs(captured) == {derby.dataset(name): done}, mode
 
 
 @pytest.mark.smoke
@@ -339,28 +352,28 @@ def test_a_temporary_view_is_the_table(driver: Driver, derby: Database) -> None:
     name, view = table(driver, derby), driver.name()
     options = ", ".join(f"{key} '{text}'" for key, text in derby.options.items())
     driver.run(f"CREATE TEMPORARY VIEW {view} USING jdbc OPTIONS ({options}, dbtable '{name}')")
-    assert sources(told_of(driver, driver.spark.table(view))) == [derby.dataset(name)]
-    assert outputs(driver.told(f"INSERT INTO {view} SELECT 7, 'x'")) == {derby.dataset(name): ADDED}
+    assert sources(events_of(driver, driver.spark.table(view))) == [derby.dataset(name)]
+    assert outputs(driver.events_of(f"INSERT INTO {view} SELECT 7, 'x'")) == {derby.dataset(name): ADDED}
 
 
 def test_a_view_over_a_table_of_a_database(driver: Driver, derby: Database) -> None:
     db, name = driver.database(), table(driver, derby)
     options = ", ".join(f"{key} '{text}'" for key, text in derby.options.items())
     driver.run(f"CREATE TABLE {db}.t USING jdbc OPTIONS ({options}, dbtable '{name}')")
-    view = the(CreateView, driver.told(f"CREATE VIEW {db}.v AS SELECT a FROM {db}.t")).view
+    view = the(CreateView, driver.events_of(f"CREATE VIEW {db}.v AS SELECT a FROM {db}.t")).view
     assert [each.dataset for each in view.sources] == [derby.dataset(name)]
 
 
 def test_rows_that_were_cached(driver: Driver, derby: Database) -> None:
     name = table(driver, derby)
     frame = read(driver, derby, dbtable=name).cache()
-    assert sources(told_of(driver, frame)) == [derby.dataset(name)]
+    assert sources(events_of(driver, frame)) == [derby.dataset(name)]
     frame.unpersist()
 
 
 def test_options_that_may_be_told(driver: Driver, postgres_database: Database) -> None:
     name = driver.name()
-    told = driver.told(
+    captured = driver.events_of(
         lambda _: write(
             driver,
             postgres_database,
@@ -372,8 +385,8 @@ def test_options_that_may_be_told(driver: Driver, postgres_database: Database) -
             ApplicationName=SECRET,
         )
     )
-    assert outputs(told) == {postgres_database.dataset(name): MADE}
-    assert dict(driver.lineage(the(Committed, told)).outputs[0].options) == {
+    assert outputs(captured) == {postgres_database.dataset(name): MADE}
+    assert dict(driver.lineage(the(Committed, captured)).outputs[0].options) == {
         "createtablecolumntypes": "b VARCHAR(40)",
         "batchsize": "7",
         "driver": "org.postgresql.Driver",
@@ -385,21 +398,22 @@ def test_a_write_that_fails_midway(driver: Driver, derby: Database) -> None:
     name = table(driver, derby)
     query = "SELECT id AS a, if(id = 2, string(raise_error('no')), 'x') AS b FROM range(3)"
     options = {**derby.options, "dbtable": name}
-    told = driver.told_of_failure(
+    captured = driver.events_of_failure(
         lambda spark: spark.sql(query).write.format("jdbc").mode("append").options(**options).save()
     )
-    failed = the(StatementFailed, told)
+    failed = the(StatementFailed, captured)
     assert [each.dataset for each in failed.outputs] == [derby.dataset(name)]
-    assert not of(Committed, told)
+    assert not of(Committed, captured)
 
 
 def test_a_server_that_isnt_there(driver: Driver, postgres_database: Database) -> None:
     options = {**postgres_database.options, "url": f"jdbc:postgresql://u:{SECRET}@127.0.0.1:1/d?password={SECRET}"}
     nowhere = Database(options, f"postgres://{HOST}:1", "d.public.")
-    told = driver.told_of_failure(lambda _: write(driver, nowhere, "t", "append"))
-    assert [each.dataset for each in the(StatementFailed, told).outputs] == [nowhere.dataset("t")]
+    captured = driver.events_of_failure(lambda _: write(driver, nowhere, "t", "append"))
+    assert [each.dataset for each in the(StatementFailed, captured).outputs] == [nowhere.dataset("t")]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.smoke
 @pytest.mark.parametrize("catalog", ["pg", "my"])
 def test_tables_of_a_catalog(
@@ -409,19 +423,35 @@ def test_tables_of_a_catalog(
     schema = "public" if catalog == "pg" else database.prefix.rstrip(".")
     name = driver.name()
     full, dataset = f"{catalog}.{schema}.{name}", database.dataset(name)
-    made = the(CreateTable, driver.told(f"CREATE TABLE {full} (a BIGINT, b STRING)"))
+    made = the(CreateTable, driver.events_of(f"CREATE TABLE {full} (a BIGINT, b STRING)"))
     assert (made.dataset, made.format, made.context.factory) == (dataset, Format.JDBC, "jdbc")
     assert made.identifier == TableName(catalog=catalog, database=schema, table=name)
-    told = driver.told(f"INSERT INTO {full} {ROWS}")
-    assert outputs(told) == {dataset: ADDED}
-    assert the(Committed, told).outputs[0].format is Format.JDBC
-    assert outputs(driver.told(f"INSERT OVERWRITE {full} {ROWS}")) == {dataset: REPLACED}
-    assert outputs(driver.told(lambda spark: spark.sql(ROWS).writeTo(full).append())) == {dataset: ADDED}
-    copied = driver.told(f"CREATE TABLE {full}_copy AS SELECT b, a FROM {full} WHERE a > 0")
+    captured = driver.events_of(f"INSERT INTO {full} {ROWS}")
+    assert outputs(captured) == {dataset: ADDED}
+    assert the(Committed, captured).outputs[0].format is Format.JDBC
+    assert outputs(driver.events_of(f"INSERT OVERWRITE {full} {ROWS}")) == {dataset: REPLACED}
+    assert outputs(driver.events_of(lambda spark: spark.sql(ROWS).writeTo(full).append())) == {dataset: ADDED}
+    copied = driver.events_of(f"CREATE TABLE {full}_copy AS SELECT b, a FROM {full} WHERE a > 0")
     assert outputs(copied) == {database.dataset(f"{name}_copy"): MADE}
     assert sources(copied) == [dataset]
     assert edges(driver.lineage(the(Committed, copied))) == {f"a <- {name}.a", f"b <- {name}.b", f"~FILTER {name}.a"}
     assert the(CreateTable, copied).dataset == database.dataset(f"{name}_copy")
+
+
+def test_a_catalog_without_schemas(driver: Driver, sqlite: Database) -> None:
+    """SQLite knows none: the namespace of its tables has no parts."""
+    for key, text in {"": CATALOG, **{f".{key}": text for key, text in sqlite.options.items()}}.items():
+        driver.spark.conf.set(f"spark.sql.catalog.lite{key}", text)
+    name = driver.name()
+    identifier = TableName(catalog="lite", database="", table=name)
+    made = the(CreateTable, driver.events_of(f"CREATE TABLE lite.{name} (a INT)"))
+    assert (made.identifier, made.dataset) == (identifier, sqlite.dataset(name))
+    assert outputs(driver.events_of(f"INSERT INTO lite.{name} SELECT 1")) == {sqlite.dataset(name): ADDED}
+    captured = events_of(driver, driver.spark.table(f"lite.{name}"))
+    assert sources(captured) == [sqlite.dataset(name)]
+    assert the(Committed, captured).inputs[0].table == identifier
+    gone = the(DropTable, driver.events_of(f"DROP TABLE lite.{name}"))
+    assert (gone.identifier, gone.dataset) == (identifier, sqlite.dataset(name))
 
 
 @pytest.mark.smoke
@@ -429,9 +459,9 @@ def test_what_is_pushed_down_to_the_database(driver: Driver, postgres_database: 
     name = table(driver, postgres_database)
     driver.spark.conf.set("spark.sql.catalog.pg.pushDownAggregate", "true")
     frame = driver.spark.sql(f"SELECT b, max(a) AS most FROM pg.public.{name} WHERE a < 2 GROUP BY b LIMIT 1")
-    told = told_of(driver, frame)
-    assert sources(told) == [postgres_database.dataset(name)]
-    assert edges(driver.lineage(the(Committed, told))) == {
+    captured = events_of(driver, frame)
+    assert sources(captured) == [postgres_database.dataset(name)]
+    assert edges(driver.lineage(the(Committed, captured))) == {
         f"b <- {name}.b",
         f"most <- AGGREGATION {name}.a",
         f"~GROUP_BY {name}.b",
@@ -442,26 +472,26 @@ def test_what_is_pushed_down_to_the_database(driver: Driver, postgres_database: 
 def test_a_catalog_and_a_url_tell_one_dataset(driver: Driver, postgres_database: Database) -> None:
     name = table(driver, postgres_database)
     by_url = read(driver, postgres_database, dbtable=name)
-    told = told_of(driver, by_url.union(driver.spark.table(f"pg.public.{name}")))
-    assert set(sources(told)) == {postgres_database.dataset(name)}
+    captured = events_of(driver, by_url.union(driver.spark.table(f"pg.public.{name}")))
+    assert set(sources(captured)) == {postgres_database.dataset(name)}
 
 
 def test_a_table_of_a_catalog_is_altered(driver: Driver, postgres_database: Database) -> None:
     name = table(driver, postgres_database)
     for change in ("ADD COLUMN c INT", "RENAME COLUMN c TO d", "ALTER COLUMN d TYPE BIGINT", "DROP COLUMN d"):
-        told = the(AlterTable, driver.told(f"ALTER TABLE pg.public.{name} {change}"))
-        assert told.dataset == postgres_database.dataset(name), change
-        assert told.format is Format.JDBC, change
+        captured = the(AlterTable, driver.events_of(f"ALTER TABLE pg.public.{name} {change}"))
+        assert captured.dataset == postgres_database.dataset(name), change
+        assert captured.format is Format.JDBC, change
     assert [column.name for column in driver.spark.table(f"pg.public.{name}").schema] == ["a", "b"]
 
 
 def test_a_table_of_a_catalog_is_renamed_and_dropped(driver: Driver, postgres_database: Database) -> None:
     name = table(driver, postgres_database)
-    moved = the(AlterTable, driver.told(f"ALTER TABLE pg.public.{name} RENAME TO public.{name}_new"))
+    moved = the(AlterTable, driver.events_of(f"ALTER TABLE pg.public.{name} RENAME TO public.{name}_new"))
     (change,) = moved.changes
     assert moved.dataset == postgres_database.dataset(name)
     assert getattr(change, "dataset", None) == postgres_database.dataset(f"{name}_new")
-    gone = the(DropTable, driver.told(f"DROP TABLE pg.public.{name}_new"))
+    gone = the(DropTable, driver.events_of(f"DROP TABLE pg.public.{name}_new"))
     assert gone.dataset == postgres_database.dataset(f"{name}_new")
 
 

@@ -14,26 +14,22 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from headwater.events import (
-    CommitKind,
     Committed,
     CreateTable,
     CreateView,
     DatasetId,
     Event,
-    Extent,
     Format,
     Gap,
-    GapReason,
     Input,
     JobStarted,
     Output,
-    ReadMode,
-    StartReason,
-    StartsAt,
     StatementFailed,
     TableName,
-    ViewSource,
 )
+from headwater.events.health import GapReason
+from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode, StartPosition, StartReason
+from headwater.events.tables import ViewSource
 from tests.matrix.harness import KAFKA, Driver, driver_with, edges, of, the
 from tests.matrix.streams import Case, Start, barriers, commits
 
@@ -42,7 +38,7 @@ if TYPE_CHECKING:
 
     from headwater.local import Service
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.sample(12), pytest.mark.needs("kafka")]
 
 SECRET: Final = "hunter2-is-secret"
 WITH_SECRETS: Final = {
@@ -50,7 +46,7 @@ WITH_SECRETS: Final = {
     "kafka.ssl.truststore.password": SECRET,
     "kafka.ssl.key.password": SECRET,
 }
-PATIENCE_SECONDS: Final = 30.0
+PATIENCE_SECONDS: Final = 60.0
 NOW: Final = int(time.time() * 1_000) - 60_000
 """Records of long ago would be gone at once."""
 
@@ -109,12 +105,12 @@ class Place:
         self.topic = broker.topic(self.name, (1_000, 2_000, 3_000), (1_000, 3_000))
         self.path = str(driver.warehouse / self.name)
 
-    def told(self, **options: str) -> list[Event]:
+    def events_of(self, **options: str) -> list[Event]:
         """What is told of a batch that reads this into a path."""
-        return self.told_of(self.broker.read(self.driver.spark, **options))
+        return self.events_of_frame(self.broker.read(self.driver.spark, **options))
 
-    def told_of(self, frame: DataFrame) -> list[Event]:
-        return self.driver.told(lambda _: frame.write.mode("overwrite").parquet(self.path))
+    def events_of_frame(self, frame: DataFrame) -> list[Event]:
+        return self.driver.events_of(lambda _: frame.write.mode("overwrite").parquet(self.path))
 
     def exact(self, **offsets: Mapping[str, int]) -> dict[str, str]:
         """Options for offsets of this topic."""
@@ -137,7 +133,7 @@ def topic(name: str) -> Any:
     return DatasetId(namespace="kafka://events", name=name)
 
 
-def where(each: Input | Output | StartsAt | ViewSource) -> Any:
+def where(each: Input | Output | StartPosition | ViewSource) -> Any:
     return each.dataset
 
 
@@ -157,54 +153,57 @@ def gaps(events: list[Event]) -> list[tuple[GapReason, DatasetId | None]]:
 
 @pytest.mark.smoke
 def test_how_far_latest_was_isnt_known(place: Place) -> None:
-    told = place.told(subscribe=place.topic)
-    read = only_input(told)
+    captured = place.events_of(subscribe=place.topic)
+    read = only_input(captured)
     assert read.dataset == topic(place.topic)
     assert as_read(read) == (None, None, ReadMode.STATE)
-    assert gaps(told) == [(GapReason.NOT_EXACT, topic(place.topic))]
+    assert gaps(captured) == [(GapReason.NOT_EXACT, topic(place.topic))]
 
 
 def test_up_to_given_offsets(place: Place) -> None:
-    told = place.told(subscribe=place.topic, **place.exact(end={"0": 2, "1": 2}))
-    assert as_read(only_input(told)) == (None, '{"0":2,"1":2}', ReadMode.STATE)
-    assert the(Committed, told).outputs[0].rows == 4
-    assert not of(Gap, told)
+    captured = place.events_of(subscribe=place.topic, **place.exact(end={"0": 2, "1": 2}))
+    assert as_read(only_input(captured)) == (None, '{"0":2,"1":2}', ReadMode.STATE)
+    assert the(Committed, captured).outputs[0].rows == 4
+    assert not of(Gap, captured)
 
 
 @pytest.mark.smoke
 def test_between_given_offsets(place: Place) -> None:
-    told = place.told(subscribe=place.topic, **place.exact(start={"0": 1, "1": 0}, end={"0": 3, "1": 1}))
-    assert as_read(only_input(told)) == ('{"0":1,"1":0}', '{"0":3,"1":1}', ReadMode.CHANGES)
-    assert the(Committed, told).outputs[0].rows == 3
-    assert not of(Gap, told)
+    captured = place.events_of(subscribe=place.topic, **place.exact(start={"0": 1, "1": 0}, end={"0": 3, "1": 1}))
+    assert as_read(only_input(captured)) == ('{"0":1,"1":0}', '{"0":3,"1":1}', ReadMode.CHANGES)
+    assert the(Committed, captured).outputs[0].rows == 3
+    assert not of(Gap, captured)
 
 
 def test_one_partition_up_to_the_latest(place: Place) -> None:
-    told = place.told(subscribe=place.topic, **place.exact(start={"0": 1, "1": 0}, end={"0": 3, "1": -1}))
-    assert as_read(only_input(told)) == ('{"0":1,"1":0}', None, ReadMode.CHANGES)
-    assert gaps(told) == [(GapReason.NOT_EXACT, topic(place.topic))]
+    captured = place.events_of(subscribe=place.topic, **place.exact(start={"0": 1, "1": 0}, end={"0": 3, "1": -1}))
+    assert as_read(only_input(captured)) == ('{"0":1,"1":0}', None, ReadMode.CHANGES)
+    assert gaps(captured) == [(GapReason.NOT_EXACT, topic(place.topic))]
 
 
+@pytest.mark.long
 def test_one_partition_from_the_earliest(place: Place) -> None:
-    told = place.told(subscribe=place.topic, **place.exact(start={"0": 1, "1": -2}, end={"0": 3, "1": 2}))
-    assert as_read(only_input(told)) == (None, '{"0":3,"1":2}', ReadMode.STATE)
+    captured = place.events_of(subscribe=place.topic, **place.exact(start={"0": 1, "1": -2}, end={"0": 3, "1": 2}))
+    assert as_read(only_input(captured)) == (None, '{"0":3,"1":2}', ReadMode.STATE)
 
 
 @pytest.mark.smoke
 def test_times_become_offsets_in_the_driver(place: Place) -> None:
-    told = place.told(subscribe=place.topic, startingTimestamp=str(NOW + 2_000), endingTimestamp=str(NOW + 3_000))
-    assert as_read(only_input(told)) == ('{"0":1,"1":1}', '{"0":2,"1":1}', ReadMode.CHANGES)
-    assert the(Committed, told).outputs[0].rows == 1
+    captured = place.events_of(
+        subscribe=place.topic, startingTimestamp=str(NOW + 2_000), endingTimestamp=str(NOW + 3_000)
+    )
+    assert as_read(only_input(captured)) == ('{"0":1,"1":1}', '{"0":2,"1":1}', ReadMode.CHANGES)
+    assert the(Committed, captured).outputs[0].rows == 1
 
 
 def test_each_topic_is_an_input(place: Place, broker: Broker) -> None:
     other = broker.topic(place.driver.name(), (1_000,))
     ends = json.dumps({place.topic: {"0": 3, "1": 2}, other: {"0": 1}})
-    told = place.told(subscribe=f"{place.topic}, {other}", endingOffsets=ends)
-    read = {where(each): each.version for each in the(Committed, told).inputs}
+    captured = place.events_of(subscribe=f"{place.topic}, {other}", endingOffsets=ends)
+    read = {where(each): each.version for each in the(Committed, captured).inputs}
     assert read == {topic(place.topic): '{"0":3,"1":2}', topic(other): '{"0":1}'}
-    assert the(Committed, told).outputs[0].made_from == (0, 1)
-    lineage = place.driver.lineage(the(Committed, told))
+    assert the(Committed, captured).outputs[0].made_from == (0, 1)
+    lineage = place.driver.lineage(the(Committed, captured))
     assert {f"value <- {place.topic}.value", f"value <- {other}.value"} <= edges(lineage)
 
 
@@ -217,31 +216,32 @@ def test_a_pattern_is_the_topics_that_were_read(place: Place, broker: Broker) ->
         "startingTimestamp": "0",
         "endingTimestamp": str(NOW + 3_000),
     }
-    told = place.told(**pattern)
-    ends = {where(each): each.version for each in the(Committed, told).inputs}
+    captured = place.events_of(**pattern)
+    ends = {where(each): each.version for each in the(Committed, captured).inputs}
     assert ends == {topic(place.topic): '{"0":2,"1":1}', topic(more): '{"0":1}'}
-    lineage = place.driver.lineage(the(Committed, told))
+    lineage = place.driver.lineage(the(Committed, captured))
     assert [each.dataset for each in lineage.inputs] == [topic(place.topic), topic(more)]
     assert {f"value <- {place.topic}.value", f"value <- {more}.value"} <= edges(lineage)
-    assert not of(Gap, told)
+    assert not of(Gap, captured)
 
 
+@pytest.mark.long
 def test_a_pattern_up_to_the_latest(place: Place) -> None:
-    told = place.told(subscribePattern=f"{place.topic}.*")
-    assert only_input(told).dataset == topic(place.topic)
-    assert gaps(told) == [(GapReason.NOT_EXACT, topic(place.topic))]
+    captured = place.events_of(subscribePattern=f"{place.topic}.*")
+    assert only_input(captured).dataset == topic(place.topic)
+    assert gaps(captured) == [(GapReason.NOT_EXACT, topic(place.topic))]
 
 
 def test_partitions_that_are_assigned(place: Place) -> None:
-    told = place.told(assign=json.dumps({place.topic: [1]}), **place.exact(start={"1": 1}, end={"1": 2}))
-    assert as_read(only_input(told)) == ('{"1":1}', '{"1":2}', ReadMode.CHANGES)
+    captured = place.events_of(assign=json.dumps({place.topic: [1]}), **place.exact(start={"1": 1}, end={"1": 2}))
+    assert as_read(only_input(captured)) == ('{"1":1}', '{"1":2}', ReadMode.CHANGES)
 
 
 def test_a_partition_that_is_read_in_pieces(place: Place) -> None:
-    told = place.told(subscribe=place.topic, minPartitions="6", **place.exact(end={"0": 3, "1": 2}))
-    assert as_read(only_input(told)) == (None, '{"0":3,"1":2}', ReadMode.STATE)
-    told = place.told(subscribe=place.topic, minPartitions="6")
-    assert as_read(only_input(told)) == (None, None, ReadMode.STATE)
+    captured = place.events_of(subscribe=place.topic, minPartitions="6", **place.exact(end={"0": 3, "1": 2}))
+    assert as_read(only_input(captured)) == (None, '{"0":3,"1":2}', ReadMode.STATE)
+    captured = place.events_of(subscribe=place.topic, minPartitions="6")
+    assert as_read(only_input(captured)) == (None, None, ReadMode.STATE)
 
 
 def test_two_ranges_of_one_topic(place: Place) -> None:
@@ -249,22 +249,22 @@ def test_two_ranges_of_one_topic(place: Place) -> None:
     one, other = (
         place.broker.read(place.driver.spark, subscribe=place.topic, **place.exact(end=end)) for end in ranges
     )
-    told = place.told_of(one.union(other))
-    assert [each.version for each in the(Committed, told).inputs] == ['{"0":1,"1":1}', '{"0":3,"1":2}']
+    captured = place.events_of_frame(one.union(other))
+    assert [each.version for each in the(Committed, captured).inputs] == ['{"0":1,"1":1}', '{"0":3,"1":2}']
 
 
 def test_an_exchange_that_is_used_again(place: Place) -> None:
     frame = place.broker.read(
         place.driver.spark, subscribe=place.topic, startingTimestamp="0", endingTimestamp=str(NOW + 9_000)
     )
-    told = place.told_of(frame.alias("a").join(frame.alias("b"), "offset").selectExpr("offset"))
-    assert only_input(told).version == '{"0":3,"1":2}', "no record is as late: the latest as the driver found it"
+    captured = place.events_of_frame(frame.alias("a").join(frame.alias("b"), "offset").selectExpr("offset"))
+    assert only_input(captured).version == '{"0":3,"1":2}', "no record is as late: the latest as the driver found it"
 
 
 def test_rows_that_were_cached(place: Place) -> None:
     frame = place.broker.read(place.driver.spark, subscribe=place.topic, **place.exact(end={"0": 1, "1": 1})).cache()
-    told = place.told_of(frame)
-    assert only_input(told).version == '{"0":1,"1":1}'
+    captured = place.events_of_frame(frame)
+    assert only_input(captured).version == '{"0":1,"1":1}'
     frame.unpersist()
 
 
@@ -272,16 +272,16 @@ def test_a_checkpoint_is_seen_through(place: Place) -> None:
     frame = place.broker.read(
         place.driver.spark, subscribePattern=f"{place.topic}.?", startingTimestamp="0", endingTimestamp=str(NOW + 3_000)
     )
-    told = place.told_of(frame.selectExpr("value").localCheckpoint())
-    assert only_input(told).dataset == topic(place.topic)
-    assert only_input(told).version == '{"0":2,"1":1}'
-    assert edges(place.driver.lineage(the(Committed, told))) == {f"value <- {place.topic}.value"}
+    captured = place.events_of_frame(frame.selectExpr("value").localCheckpoint())
+    assert only_input(captured).dataset == topic(place.topic)
+    assert only_input(captured).version == '{"0":2,"1":1}'
+    assert edges(place.driver.lineage(the(Committed, captured))) == {f"value <- {place.topic}.value"}
 
 
 def test_what_neednt_be_read_isnt_told(place: Place) -> None:
-    told = place.told_of(place.broker.read(place.driver.spark, subscribe=place.topic).where("false"))
-    assert not any(each.dataset for each in the(Committed, told).inputs)
-    assert not of(Gap, told)
+    captured = place.events_of_frame(place.broker.read(place.driver.spark, subscribe=place.topic).where("false"))
+    assert not any(each.dataset for each in the(Committed, captured).inputs)
+    assert not of(Gap, captured)
 
 
 @pytest.mark.smoke
@@ -294,17 +294,17 @@ def test_two_names_of_a_broker_are_one(place: Place) -> None:
         )
         for servers in (place.broker.servers, place.broker.otherwise)
     )
-    told = place.told_of(one.union(other))
-    assert only_input(told).dataset == topic(place.topic)
+    captured = place.events_of_frame(one.union(other))
+    assert only_input(captured).dataset == topic(place.topic)
 
 
 def test_a_temporary_view_is_the_topic(place: Place) -> None:
     ends = json.dumps({place.topic: {"0": 1, "1": 1}})
     options = f"kafka.bootstrap.servers '{place.broker.servers}', subscribe '{place.topic}', endingOffsets '{ends}'"
     place.driver.run(f"CREATE TEMPORARY VIEW v_{place.name} USING kafka OPTIONS ({options})")
-    told = place.told_of(place.driver.spark.sql(f"SELECT * FROM v_{place.name}"))
-    assert only_input(told).dataset == topic(place.topic)
-    assert only_input(told).version == '{"0":1,"1":1}'
+    captured = place.events_of_frame(place.driver.spark.sql(f"SELECT * FROM v_{place.name}"))
+    assert only_input(captured).dataset == topic(place.topic)
+    assert only_input(captured).version == '{"0":1,"1":1}'
 
 
 @pytest.mark.smoke
@@ -312,14 +312,14 @@ def test_a_table_in_the_catalog_is_the_topic(place: Place) -> None:
     db = place.driver.database()
     secrets = ", ".join(f'{key} "{value}"' for key, value in WITH_SECRETS.items())
     where = f"kafka.bootstrap.servers '{place.broker.servers}', subscribe '{place.topic}', {secrets}"
-    told = place.driver.told(f"CREATE TABLE {db}.t USING kafka OPTIONS ({where})")
-    made = the(CreateTable, told)
+    captured = place.driver.events_of(f"CREATE TABLE {db}.t USING kafka OPTIONS ({where})")
+    made = the(CreateTable, captured)
     assert (made.dataset, made.format) == (topic(place.topic), Format.KAFKA)
     assert made.table is not None
     assert set(made.table.properties) == {"option.kafka.bootstrap.servers", "option.subscribe"}
-    told = place.told_of(place.driver.spark.table(f"{db}.t"))
-    assert only_input(told).dataset == topic(place.topic)
-    assert only_input(told).table == TableName(catalog="spark_catalog", database=db, table="t")
+    captured = place.events_of_frame(place.driver.spark.table(f"{db}.t"))
+    assert only_input(captured).dataset == topic(place.topic)
+    assert only_input(captured).table == TableName(catalog="spark_catalog", database=db, table="t")
 
 
 def test_a_view_is_over_all_its_topics(place: Place, broker: Broker) -> None:
@@ -327,21 +327,22 @@ def test_a_view_is_over_all_its_topics(place: Place, broker: Broker) -> None:
     db = place.driver.database()
     options = f"kafka.bootstrap.servers '{place.broker.servers}', subscribe '{place.topic},{other}'"
     place.driver.run(f"CREATE TABLE {db}.t USING kafka OPTIONS ({options})")
-    view = the(CreateView, place.driver.told(f"CREATE VIEW {db}.v AS SELECT value FROM {db}.t")).view
+    view = the(CreateView, place.driver.events_of(f"CREATE VIEW {db}.v AS SELECT value FROM {db}.t")).view
     assert {where(each) for each in view.sources} == {topic(place.topic), topic(other)}
     assert {where(view.sources[each.input]) for each in view.lineage} == {topic(place.topic), topic(other)}
 
 
+@pytest.mark.long
 def test_the_other_reader_of_sparks(place: Place) -> None:
     before = str(place.driver.spark.conf.get("spark.sql.sources.useV1SourceList"))
     place.driver.spark.conf.set("spark.sql.sources.useV1SourceList", "parquet")
     try:
-        told = place.told(subscribe=place.topic, **place.exact(start={"0": 1, "1": 0}, end={"0": 3, "1": 1}))
-        written = place.driver.told(lambda spark: append(spark, place))
+        captured = place.events_of(subscribe=place.topic, **place.exact(start={"0": 1, "1": 0}, end={"0": 3, "1": 1}))
+        written = place.driver.events_of(lambda spark: append(spark, place))
     finally:
         place.driver.spark.conf.set("spark.sql.sources.useV1SourceList", before)
-    assert only_input(told).dataset == topic(place.topic)
-    assert as_read(only_input(told)) == ('{"0":1,"1":0}', '{"0":3,"1":1}', ReadMode.CHANGES)
+    assert only_input(captured).dataset == topic(place.topic)
+    assert as_read(only_input(captured)) == ('{"0":1,"1":0}', '{"0":3,"1":1}', ReadMode.CHANGES)
     assert [each.dataset for each in the(Committed, written).outputs] == [topic(place.topic)]
 
 
@@ -350,11 +351,11 @@ def append(spark: SparkSession, place: Place) -> None:
     writer.options(**{"kafka.bootstrap.servers": place.broker.servers, "topic": place.topic}).save()
 
 
-def outputs(events: list[Event]) -> dict[Any, tuple[CommitKind, Extent]]:
+def outputs(events: list[Event]) -> dict[Any, tuple[CommitKind, OverwriteScope]]:
     return {where(each): (each.commit_kind, each.replaced) for each in the(Committed, events).outputs}
 
 
-ADDED: Final = (CommitKind.APPEND, Extent.NOTHING)
+ADDED: Final = (CommitKind.APPEND, OverwriteScope.NOTHING)
 
 
 @pytest.mark.smoke
@@ -362,9 +363,9 @@ def test_a_write_to_a_topic(place: Place) -> None:
     frame = place.table(
         "k as key", "v as value", "array(struct('h' as key, binary(v) as value)) as headers", "k as odd"
     )
-    told = place.driver.told(lambda _: place.broker.write(frame, topic=place.topic))
-    assert outputs(told) == {topic(place.topic): ADDED}
-    lineage = place.driver.lineage(the(Committed, told))
+    captured = place.driver.events_of(lambda _: place.broker.write(frame, topic=place.topic))
+    assert outputs(captured) == {topic(place.topic): ADDED}
+    lineage = place.driver.lineage(the(Committed, captured))
     rows = f"{place.path}_rows"
     assert edges(lineage) == {
         f"key <- {rows}.k",
@@ -380,23 +381,23 @@ def test_rows_that_are_added_under_a_name_in_sparks_catalog(place: Place) -> Non
     options = ", ".join(f"{key} '{text}'" for key, text in where.items())
     place.driver.run(f"CREATE TABLE {db}.t USING kafka OPTIONS ({options})")
     frame = place.broker.read(place.driver.spark, subscribe=place.topic, **place.exact(end={"0": 1, "1": 1}))
-    told = place.driver.told(
+    captured = place.driver.events_of(
         lambda _: frame.write.format("kafka").mode("append").options(**where).saveAsTable(f"{db}.t")
     )
-    assert outputs(told) == {topic(place.topic): ADDED}
+    assert outputs(captured) == {topic(place.topic): ADDED}
 
 
 def test_the_option_goes_before_the_column(place: Place) -> None:
     frame = place.table("v as value", "'elsewhere' as topic")
-    told = place.driver.told(lambda _: place.broker.write(frame, topic=place.topic))
-    assert outputs(told) == {topic(place.topic): ADDED}
+    captured = place.driver.events_of(lambda _: place.broker.write(frame, topic=place.topic))
+    assert outputs(captured) == {topic(place.topic): ADDED}
 
 
 def test_a_topic_that_the_query_names(place: Place) -> None:
     frame = place.table("v as value", f"'{place.topic}' as topic").where("value > '0'").orderBy("value")
-    told = place.driver.told(lambda _: place.broker.write(frame))
-    assert outputs(told) == {topic(place.topic): ADDED}
-    assert not of(Gap, told)
+    captured = place.driver.events_of(lambda _: place.broker.write(frame))
+    assert outputs(captured) == {topic(place.topic): ADDED}
+    assert not of(Gap, captured)
 
 
 def united(place: Place, other: str) -> DataFrame:
@@ -414,9 +415,9 @@ def united(place: Place, other: str) -> DataFrame:
 def test_topics_of_a_union_are_each_of_their_own_rows(place: Place, broker: Broker) -> None:
     other = broker.topic(place.driver.name(), (1_000,))
     frame = united(place, other)
-    told = place.driver.told(lambda _: broker.write(frame))
-    assert outputs(told) == {topic(place.topic): ADDED, topic(other): ADDED}
-    committed = the(Committed, told)
+    captured = place.driver.events_of(lambda _: broker.write(frame))
+    assert outputs(captured) == {topic(place.topic): ADDED, topic(other): ADDED}
+    committed = the(Committed, captured)
     made = {where(each): [committed.inputs[n].dataset for n in each.made_from or ()] for each in committed.outputs}
     assert made[topic(other)] == [topic(other)]
     (rows,) = made[topic(place.topic)]
@@ -433,28 +434,29 @@ def test_topics_of_a_union_are_each_of_their_own_rows(place: Place, broker: Brok
 
 def test_a_topic_named_twice_is_one(place: Place) -> None:
     frame = place.table("v as value", f"'{place.topic}' as topic")
-    told = place.driver.told(lambda _: place.broker.write(frame.union(frame)))
-    assert outputs(told) == {topic(place.topic): ADDED}
+    captured = place.driver.events_of(lambda _: place.broker.write(frame.union(frame)))
+    assert outputs(captured) == {topic(place.topic): ADDED}
 
 
 @pytest.mark.smoke
 def test_a_topic_that_is_computed_isnt_known(place: Place) -> None:
     frame = place.table("v as value", f"concat('{place.topic[:-1]}', '{place.topic[-1]}') as topic")
-    told = place.driver.told(lambda _: place.broker.write(frame))
-    assert outputs(told) == {None: ADDED}
-    (output,) = the(Committed, told).outputs
+    captured = place.driver.events_of(lambda _: place.broker.write(frame))
+    assert outputs(captured) == {None: ADDED}
+    (output,) = the(Committed, captured).outputs
     assert output.opaque
-    assert gaps(told) == [(GapReason.NOT_EXACT, None)]
+    assert gaps(captured) == [(GapReason.NOT_EXACT, None)]
 
 
 def test_one_topic_is_named_and_another_computed(place: Place) -> None:
     named = place.table("v as value", f"'{place.topic}' as topic")
     computed = named.selectExpr("value", "lower(topic)")
-    told = place.driver.told(lambda _: place.broker.write(named.union(computed)))
-    assert outputs(told) == {topic(place.topic): ADDED, None: ADDED}
-    assert gaps(told) == [(GapReason.NOT_EXACT, None)]
+    captured = place.driver.events_of(lambda _: place.broker.write(named.union(computed)))
+    assert outputs(captured) == {topic(place.topic): ADDED, None: ADDED}
+    assert gaps(captured) == [(GapReason.NOT_EXACT, None)]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("end", "version", "gaps_told"),
     [
@@ -468,21 +470,21 @@ def test_from_topic_to_topic(
     other = broker.topic(place.driver.name(), ())
     options = {} if end is None else place.exact(end=end)
     frame = broker.read(place.driver.spark, subscribe=place.topic, **options).select("key", "value")
-    told = place.driver.told(lambda _: broker.write(frame, topic=other))
-    assert outputs(told) == {topic(other): ADDED}
-    assert only_input(told).dataset == topic(place.topic)
-    assert only_input(told).version == version
-    assert len(of(Gap, told)) == gaps_told
+    captured = place.driver.events_of(lambda _: broker.write(frame, topic=other))
+    assert outputs(captured) == {topic(other): ADDED}
+    assert only_input(captured).dataset == topic(place.topic)
+    assert only_input(captured).version == version
+    assert len(of(Gap, captured)) == gaps_told
 
 
 def test_a_write_that_fails(place: Place) -> None:
     frame = place.broker.read(place.driver.spark, subscribe=place.topic).selectExpr("raise_error('no') as value")
     frame = frame.selectExpr("string(value) as value")
-    told = place.driver.told_of_failure(lambda _: place.broker.write(frame, topic=place.topic))
-    failed = the(StatementFailed, told)
+    captured = place.driver.events_of_failure(lambda _: place.broker.write(frame, topic=place.topic))
+    failed = the(StatementFailed, captured)
     assert [each.dataset for each in failed.inputs] == [topic(place.topic)]
     assert [each.dataset for each in failed.outputs] == [topic(place.topic)]
-    assert not of(Committed, told)
+    assert not of(Committed, captured)
 
 
 @pytest.mark.smoke
@@ -491,8 +493,8 @@ def test_secrets_of_the_client_are_never_told(place: Place) -> None:
         frame = place.broker.read(spark, subscribe=place.topic, failOnDataLoss="false", **WITH_SECRETS)
         place.broker.write(frame.select("value"), topic=place.topic, **WITH_SECRETS)
 
-    told = place.driver.told(both)
-    lineage = place.driver.lineage(the(Committed, told))
+    captured = place.driver.events_of(both)
+    lineage = place.driver.lineage(the(Committed, captured))
     assert dict(lineage.inputs[0].options) == {"subscribe": place.topic, "failondataloss": "false"}
     assert dict(lineage.outputs[0].options) == {"topic": place.topic}
 
@@ -515,39 +517,40 @@ def test_a_stream_tells_of_the_topics_that_gave_something(driver: Driver, place:
     case = Case(driver)
     one, other = broker.topic(driver.name(), (1_000, 2_000), (1_000,)), broker.topic(driver.name(), (1_000,))
     topics = {"subscribe": f"{one},{other}"}
-    told = case.told(follow(case, place, topics))
-    (first,) = commits(told)
+    captured = case.events_of(follow(case, place, topics))
+    (first,) = commits(captured)
     assert first.barrier in barriers(case.checkpoint(), [0])
     assert ranges(first) == {
         topic(one): ('{"0":0,"1":0}', '{"0":2,"1":1}', ReadMode.CHANGES),
         topic(other): ('{"0":0}', '{"0":1}', ReadMode.CHANGES),
     }
     assert outputs([first]) == {topic(place.topic): ADDED}
-    begins = {where(each): (each.version, each.reason) for each in the(JobStarted, told).starts_at}
+    begins = {where(each): (each.version, each.reason) for each in the(JobStarted, captured).starts_at}
     assert begins == {
         topic(one): ('{"0":0,"1":0}', StartReason.EARLIEST),
         topic(other): ('{"0":0}', StartReason.EARLIEST),
     }
     assert edges(driver.lineage(first)) == {f"value <- {one}.value", f"value <- {other}.value"}
     broker.add(other, 0, 3_000)
-    again = case.told(follow(case, place, topics))
+    again = case.events_of(follow(case, place, topics))
     begins = {where(each): (each.version, each.reason) for each in the(JobStarted, again).starts_at}
     assert begins[topic(one)] == ('{"0":2,"1":1}', StartReason.CHECKPOINT)
     (second,) = commits(again)
     assert ranges(second) == {topic(other): ('{"0":1}', '{"0":2}', ReadMode.CHANGES)}
-    assert not of(Gap, [*told, *again])
+    assert not of(Gap, [*captured, *again])
 
 
+@pytest.mark.long
 def test_a_stream_of_a_pattern(driver: Driver, place: Place, broker: Broker) -> None:
     case = Case(driver)
     one, more = (broker.topic(f"of_{place.name}_{n}", (1_000,)) for n in range(2))
-    told = case.told(follow(case, place, {"subscribePattern": f"of_{place.name}_.*"}))
-    (committed,) = commits(told)
+    captured = case.events_of(follow(case, place, {"subscribePattern": f"of_{place.name}_.*"}))
+    (committed,) = commits(captured)
     assert ranges(committed) == {topic(name): ('{"0":0}', '{"0":1}', ReadMode.CHANGES) for name in (one, more)}
 
 
 def test_no_secret_was_told_by_any_case(driver: Driver, place: Place) -> None:
     ask: Callable[[Event], str] = lambda event: event.model_dump_json()  # noqa: E731
-    place.told(subscribe=place.topic, **WITH_SECRETS)
+    place.events_of(subscribe=place.topic, **WITH_SECRETS)
     assert driver.bus.events
     assert not [event for event in driver.bus.events if "hunter2" in ask(event)]

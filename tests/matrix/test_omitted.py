@@ -34,35 +34,35 @@ def driver(java_home: Path) -> Generator[Driver, None, None]:
 def test_a_catalog_without_table_lineage_is_in_no_commit_and_that_is_declared(driver: Driver) -> None:
     db = driver.database("hid", "ice")
     driver.run(f"CREATE TABLE ice.{db}.seen (id INT) USING iceberg")
-    told = driver.told(
+    events = driver.events_of(
         f"CREATE TABLE hid.{db}.a USING iceberg AS SELECT 1 AS id",
         f"INSERT INTO ice.{db}.seen SELECT id FROM hid.{db}.a",
         f"INSERT INTO hid.{db}.a SELECT id FROM ice.{db}.seen",
     )
-    committed = the(Committed, told)
+    committed = the(Committed, events)
     assert [str(each.table) for each in committed.outputs] == [f"ice.{db}.seen"]
     assert committed.inputs == ()
-    assert the(JobLineage, told).columns == ()
+    assert the(JobLineage, events).columns == ()
     declared = {each.context.name: each for each in of(CatalogOptionsDeclared, driver.bus.events)}
     assert (declared["hid"].table_lineage, declared["ice"].table_lineage) == (False, True)
-    assert not of(Gap, told)
+    assert not of(Gap, events)
 
 
 def test_a_catalog_without_data_lineage_is_told_without_versions(driver: Driver) -> None:
     db = driver.database("unv", "ice")
     driver.run(f"CREATE TABLE ice.{db}.b (id INT) USING iceberg")
-    told = driver.told(
+    events = driver.events_of(
         f"CREATE TABLE unv.{db}.a USING iceberg AS SELECT 1 AS id",
         f"INSERT INTO ice.{db}.b SELECT id FROM unv.{db}.a",
     )
-    made, read = of(Committed, told)
+    made, read = of(Committed, events)
     assert (made.outputs[0].snapshot, made.outputs[0].parent, made.outputs[0].rows) == (None, None, 1)
     assert (read.inputs[0].snapshot, read.inputs[0].candidates) == (None, ())
     head = driver.rows(f"SELECT snapshot_id FROM ice.{db}.b.snapshots")[0][0]
     assert read.outputs[0].snapshot == head
     declared = {each.context.name: each for each in of(CatalogOptionsDeclared, driver.bus.events)}
     assert (declared["unv"].table_lineage, declared["unv"].data_lineage) == (True, False)
-    assert not of(Gap, told)
+    assert not of(Gap, events)
 
 
 def test_a_catalog_is_declared_once(driver: Driver) -> None:

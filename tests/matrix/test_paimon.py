@@ -11,26 +11,25 @@ from zipfile import ZipFile
 import pytest
 
 from headwater.events import (
-    AddColumn,
     AlterTable,
     BranchMerged,
-    Cause,
     Committed,
     CreateBranch,
     CreateTag,
     DropBranch,
-    DropPartition,
     DropTag,
     Format,
     Gap,
-    GapReason,
     JobLineage,
     StatementFailed,
     TableName,
-    Texts,
     Truncate,
 )
 from headwater.events.apply import apply
+from headwater.events.base import StringMap
+from headwater.events.catalog import ModificationCause
+from headwater.events.changes import AddColumn, DropPartition
+from headwater.events.health import GapReason
 from headwater.listeners.capture.formats.paimon import COMMANDS
 from headwater.listeners.capture.formats.paimon.procedures import PROCEDURES
 from tests.matrix.harness import PAIMON, Driver, driver_with, of, the
@@ -49,7 +48,7 @@ from tests.matrix.paimon_cases import (
 )
 from tests.matrix.paimon_place import Place, check, commits, fresh
 
-pytestmark = pytest.mark.spark3
+pytestmark = [pytest.mark.needs("paimon"), pytest.mark.sample(14)]
 
 
 @pytest.fixture(scope="module")
@@ -64,12 +63,14 @@ def place(driver: Driver) -> Place:
     return fresh(driver)
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("case", WRITES, ids=lambda case: case.name)
 def test_what_is_written(place: Place, case: Case) -> None:
     place.run(*case.before)
     check(place, case.step, case.made, case.read)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("case", READS, ids=lambda case: case.name)
 def test_what_is_read(place: Place, case: Case) -> None:
     place.run(*case.before)
@@ -78,8 +79,8 @@ def test_what_is_read(place: Place, case: Case) -> None:
 
 def test_a_merge_says_what_it_replaced_where_nothing_matched(place: Place) -> None:
     place.run(KEYED, KEYS)
-    told = place.told("MERGE INTO {d}.k k " + MATCHED.replace("k.id = s.id", "k.id = s.id + 90"))
-    assert not of(Committed, told)
+    events = place.events_of("MERGE INTO {d}.k k " + MATCHED.replace("k.id = s.id", "k.id = s.id + 90"))
+    assert not of(Committed, events)
 
 
 def test_a_table_is_shaped_as_its_catalog_has_it(place: Place) -> None:
@@ -87,7 +88,7 @@ def test_a_table_is_shaped_as_its_catalog_has_it(place: Place) -> None:
         "CREATE TABLE {d}.p (id INT NOT NULL COMMENT 'the key', v STRING, d STRING) PARTITIONED BY (d)"
         " TBLPROPERTIES ('primary-key' = 'id,d', 'bucket' = '3', 'merge-engine' = 'deduplicate')"
     )
-    lineage = the(JobLineage, place.told("INSERT INTO {d}.p SELECT id, v, 'a' FROM {d}.t"))
+    lineage = the(JobLineage, place.events_of("INSERT INTO {d}.p SELECT id, v, 'a' FROM {d}.t"))
     (source,), (sink,) = lineage.inputs, lineage.outputs
     assert source.table == TableName(catalog="pai", database=place.db, table="t")
     assert [column.name for column in source.columns] == ["id", "v"]
@@ -99,33 +100,33 @@ def test_a_table_is_shaped_as_its_catalog_has_it(place: Place) -> None:
     assert sink.primary_key == (("id",), ("d",))
     assert [transform.columns for transform in sink.partitioning] == [(("d",),)]
     assert dict(sink.options) == {"bucket": "3", "merge-engine": "deduplicate"}
-    assert sink.life == place.life("p")
+    assert sink.generation == place.generation("p")
 
 
 def test_what_a_query_makes_is_shaped_as_paimon_made_it(place: Place) -> None:
-    told = place.told(
+    events = place.events_of(
         "CREATE TABLE {d}.n PARTITIONED BY (v) TBLPROPERTIES ('primary-key' = 'id,v', 'bucket' = '1')"
         " AS SELECT id, v FROM {d}.t"
     )
-    (sink,) = the(JobLineage, told).outputs
+    (sink,) = the(JobLineage, events).outputs
     assert (sink.primary_key, [each.columns for each in sink.partitioning]) == ((("id",), ("v",)), [(("v",),)])
     assert [(column.name, column.nullable) for column in sink.columns] == [("id", False), ("v", False)]
     assert dict(sink.options) == {"bucket": "1"}
-    assert the(Committed, told).outputs[0].life == place.life("n")
+    assert the(Committed, events).outputs[0].generation == place.generation("n")
 
 
-def test_a_replaced_table_has_another_life(place: Place) -> None:
-    before = place.life("s")
-    told = place.told("CREATE OR REPLACE TABLE {d}.s USING paimon AS SELECT 1 z")
-    (output,) = the(Committed, told).outputs
-    assert output.life == place.life("s") != before
+def test_a_replaced_table_has_another_generation(place: Place) -> None:
+    before = place.generation("s")
+    events = place.events_of("CREATE OR REPLACE TABLE {d}.s USING paimon AS SELECT 1 z")
+    (output,) = the(Committed, events).outputs
+    assert output.generation == place.generation("s") != before
 
 
-def test_an_altered_table_has_the_life_it_had(place: Place) -> None:
-    life = place.life("t")
+def test_an_altered_table_has_the_generation_it_had(place: Place) -> None:
+    generation = place.generation("t")
     place.run("ALTER TABLE {d}.t ADD COLUMNS (w INT)", "ALTER TABLE {d}.t RENAME COLUMN w TO x")
-    (output,) = the(Committed, place.told("INSERT INTO {d}.t VALUES (1, 'a', 2)")).outputs
-    assert (output.life, output.schema_id, output.snapshot) == (life, 2, 3)
+    (output,) = the(Committed, place.events_of("INSERT INTO {d}.t VALUES (1, 'a', 2)")).outputs
+    assert (output.generation, output.schema_id, output.snapshot) == (generation, 2, 3)
 
 
 def test_a_write_that_merges_schemas_says_how(place: Place) -> None:
@@ -133,10 +134,10 @@ def test_a_write_that_merges_schemas_says_how(place: Place) -> None:
         frame = spark.sql("SELECT 5 id, 'e' v, 1.5D w, named_struct('a', 1) n")
         frame.write.format("paimon").mode("append").option("write.merge-schema", "true").save(str(place.home / "t"))
 
-    told = place.told(save)
-    altered, committed = the(AlterTable, told), the(Committed, told)
-    assert told.index(altered) < told.index(committed)
-    assert (altered.cause, altered.schema_id, altered.dataset) == (Cause.WRITE, 1, place.dataset("t"))
+    events = place.events_of(save)
+    altered, committed = the(AlterTable, events), the(Committed, events)
+    assert events.index(altered) < events.index(committed)
+    assert (altered.cause, altered.schema_id, altered.dataset) == (ModificationCause.WRITE, 1, place.dataset("t"))
     assert [(type(each), each.path) for each in altered.changes if isinstance(each, AddColumn)] == [
         (AddColumn, ("w",)),
         (AddColumn, ("n",)),
@@ -148,52 +149,58 @@ def test_a_write_that_merges_schemas_says_how(place: Place) -> None:
 
 
 def test_a_schema_that_is_wide_enough_stays(place: Place) -> None:
-    assert not of(AlterTable, place.told(save_to_path("append", **{"write.merge-schema": "true"})))
+    assert not of(AlterTable, place.events_of(save_to_path("append", **{"write.merge-schema": "true"})))
 
 
 def test_a_truncation_is_told_with_its_snapshot(place: Place) -> None:
-    truncate = the(Truncate, place.told("TRUNCATE TABLE {d}.t"))
+    truncate = the(Truncate, place.events_of("TRUNCATE TABLE {d}.t"))
     assert truncate.identifier == TableName(catalog="pai", database=place.db, table="t")
-    assert (truncate.produced, truncate.parent, truncate.life) == (3, 2, place.life("t"))
+    assert (truncate.produced, truncate.parent, truncate.generation) == (3, 2, place.generation("t"))
     assert (truncate.context.name, truncate.context.factory) == ("pai", "paimon")
 
 
 def test_a_dropped_partition_is_told_with_its_snapshot(place: Place) -> None:
     place.run(PARTITIONED, FILLED)
-    told = place.told("ALTER TABLE {d}.p DROP PARTITION (d = 'a')")
-    altered = the(AlterTable, told)
-    assert altered.changes == (DropPartition(partition=Texts({"d": "a"})),)
-    assert (altered.dataset, altered.life) == (place.dataset("p"), place.life("p"))
-    assert the(Committed, told).outputs[0].snapshot == 2
+    events = place.events_of("ALTER TABLE {d}.p DROP PARTITION (d = 'a')")
+    altered = the(AlterTable, events)
+    assert altered.changes == (DropPartition(partition=StringMap({"d": "a"})),)
+    assert (altered.dataset, altered.generation) == (place.dataset("p"), place.generation("p"))
+    assert the(Committed, events).outputs[0].snapshot == 2
 
 
 def test_tags(place: Place) -> None:
-    tagged = the(CreateTag, place.told("CALL pai.sys.create_tag('{db}.t', 'a')"))
-    assert (tagged.tag, tagged.snapshot, tagged.cause, tagged.retention) == ("a", 2, Cause.PROCEDURE, None)
-    assert (tagged.identifier.table, tagged.dataset, tagged.life) == ("t", place.dataset("t"), place.life("t"))
+    tagged = the(CreateTag, place.events_of("CALL pai.sys.create_tag('{db}.t', 'a')"))
+    assert (tagged.tag, tagged.snapshot, tagged.cause, tagged.retention) == ("a", 2, ModificationCause.PROCEDURE, None)
+    assert (tagged.identifier.table, tagged.dataset, tagged.generation) == (
+        "t",
+        place.dataset("t"),
+        place.generation("t"),
+    )
     old = the(
         CreateTag,
-        place.told("CALL pai.sys.create_tag(table => '{db}.t', tag => 'b', snapshot => 1, time_retained => '5 d')"),
+        place.events_of(
+            "CALL pai.sys.create_tag(table => '{db}.t', tag => 'b', snapshot => 1, time_retained => '5 d')"
+        ),
     )
     assert (old.tag, old.snapshot, old.retention) == ("b", 1, "5 d")
-    early = the(CreateTag, place.told("CALL pai.sys.create_tag_from_timestamp('{db}.t', 'c', 1)"))
+    early = the(CreateTag, place.events_of("CALL pai.sys.create_tag_from_timestamp('{db}.t', 'c', 1)"))
     assert (early.tag, early.snapshot) == ("c", 1)
-    told = place.told("CALL pai.sys.delete_tag('{db}.t', 'a,b')")
-    assert [each.tag for each in of(DropTag, told)] == ["a", "b"]
-    assert not of(Gap, told)
+    events = place.events_of("CALL pai.sys.delete_tag('{db}.t', 'a,b')")
+    assert [each.tag for each in of(DropTag, events)] == ["a", "b"]
+    assert not of(Gap, events)
 
 
 def test_branches(place: Place) -> None:
-    empty = the(CreateBranch, place.told("CALL pai.sys.create_branch('pai.{db}.t', 'e')"))
+    empty = the(CreateBranch, place.events_of("CALL pai.sys.create_branch('pai.{db}.t', 'e')"))
     assert (empty.branch, empty.tag, empty.snapshot, empty.identifier.table) == ("e", None, None, "t")
     place.run(TAGGED)
-    branch = the(CreateBranch, place.told(BRANCHED))
+    branch = the(CreateBranch, place.events_of(BRANCHED))
     assert (branch.branch, branch.tag, branch.snapshot, branch.on_branch) == ("b", "monday", 1, None)
     place.run("INSERT INTO {d}.`t$branch_b` VALUES (9, 'i')", "INSERT INTO {d}.`t$branch_b` VALUES (9, 'i')")
-    merged = the(BranchMerged, place.told("CALL pai.sys.fast_forward('{db}.t', 'b')"))
+    merged = the(BranchMerged, place.events_of("CALL pai.sys.fast_forward('{db}.t', 'b')"))
     assert (merged.branch, merged.into, merged.snapshot) == ("b", None, 3)
     assert max(place.snapshots("t")) == 3
-    dropped = the(DropBranch, place.told("CALL pai.sys.delete_branch('{db}.t', 'e')"))
+    dropped = the(DropBranch, place.events_of("CALL pai.sys.delete_branch('{db}.t', 'e')"))
     assert (dropped.branch, dropped.dataset) == ("e", place.dataset("t"))
 
 
@@ -206,29 +213,31 @@ def test_a_read_of_two_branches_is_of_no_snapshot(place: Place) -> None:
         "INSERT INTO {d}.`p$branch_b` VALUES (3, 'c', 'c')",
         "ALTER TABLE {d}.p SET TBLPROPERTIES ('scan.fallback-branch' = 'b')",
     )
-    told = place.told("INSERT INTO {d}.s SELECT id, v FROM {d}.p")
-    made, read, (gap,) = commits(told)
+    events = place.events_of("INSERT INTO {d}.s SELECT id, v FROM {d}.p")
+    made, read, (gap,) = commits(events)
     assert (made, read) == (["s@2<1 APPEND NOTHING"], ["p"])
     assert gap.reason is GapReason.NOT_EXACT
 
 
 def test_a_tag_of_a_branch(place: Place) -> None:
     place.run(TAGGED, BRANCHED, "INSERT INTO {d}.`t$branch_b` VALUES (9, 'i')")
-    tagged = the(CreateTag, place.told("CALL pai.sys.create_tag('{db}.`t$branch_b`', 'x')"))
+    tagged = the(CreateTag, place.events_of("CALL pai.sys.create_tag('{db}.`t$branch_b`', 'x')"))
     assert (tagged.identifier.table, tagged.on_branch, tagged.snapshot) == ("t", "b", 2)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("version", ["1", "monday"])
 def test_going_back(place: Place, version: str) -> None:
     place.run(TAGGED)
-    (output,) = the(Committed, place.told(f"CALL pai.sys.rollback('{{db}}.t', '{version}')")).outputs
+    (output,) = the(Committed, place.events_of(f"CALL pai.sys.rollback('{{db}}.t', '{version}')")).outputs
     assert (output.snapshot, output.parent, output.commit_kind.value, output.made_from) == (1, None, "ROLLBACK", ())
-    assert (output.dataset, output.life) == (place.dataset("t"), place.life("t"))
+    assert (output.dataset, output.generation) == (place.dataset("t"), place.generation("t"))
     assert max(place.snapshots("t")) == 1
-    (again,) = the(Committed, place.told("INSERT INTO {d}.t VALUES (1, 'a')")).outputs
+    (again,) = the(Committed, place.events_of("INSERT INTO {d}.t VALUES (1, 'a')")).outputs
     assert (again.snapshot, again.parent) == (2, 1)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "call",
     [
@@ -240,34 +249,34 @@ def test_going_back(place: Place, version: str) -> None:
 )
 def test_calls_that_change_no_rows_are_silent(place: Place, call: str) -> None:
     place.run(PARTITIONED, FILLED)
-    assert place.told(f"CALL pai.sys.{call}") == []
+    assert place.events_of(f"CALL pai.sys.{call}") == []
 
 
 def test_a_failed_write_is_told_as_that(driver: Driver, place: Place) -> None:
     filled = place.fill("INSERT INTO {d}.t SELECT id, raise_error('no') FROM {d}.s")
-    failed = the(StatementFailed, driver.told_of_failure(filled))
+    failed = the(StatementFailed, driver.events_of_failure(filled))
     assert [sink.table.table for sink in failed.outputs if sink.table] == ["t"]
     assert max(place.snapshots("t")) == 2
 
 
 def test_files_from_a_table_are_of_its_snapshot(place: Place) -> None:
     place.run("CREATE TABLE {db}.q (id INT) USING parquet")
-    committed = the(Committed, place.told("INSERT INTO {db}.q SELECT id FROM {d}.t"))
-    assert [(each.snapshot, each.life) for each in committed.inputs] == [(2, place.life("t"))]
+    committed = the(Committed, place.events_of("INSERT INTO {db}.q SELECT id FROM {d}.t"))
+    assert [(each.snapshot, each.generation) for each in committed.inputs] == [(2, place.generation("t"))]
 
 
 def test_the_sessions_own_catalog_can_be_paimons(place: Place) -> None:
     """Its tables are where Spark's own are."""
     home = place.driver.warehouse / "spark" / f"{place.db}.db" / "g"
-    created = place.told("CREATE TABLE {db}.g (id INT, v STRING) USING paimon")
-    committed = the(Committed, place.told("INSERT INTO {db}.g SELECT * FROM {d}.t"))
+    created = place.events_of("CREATE TABLE {db}.g (id INT, v STRING) USING paimon")
+    committed = the(Committed, place.events_of("INSERT INTO {db}.g SELECT * FROM {d}.t"))
     (output,) = committed.outputs
     assert (output.snapshot, output.table) == (1, TableName(catalog="spark_catalog", database=place.db, table="g"))
     assert output.dataset is not None
     assert Path(output.dataset.name) == home
-    (again,) = the(Committed, place.told("CREATE TABLE {db}.h USING paimon AS SELECT * FROM {db}.g")).outputs
+    (again,) = the(Committed, place.events_of("CREATE TABLE {db}.h USING paimon AS SELECT * FROM {db}.g")).outputs
     assert (again.snapshot, again.format) == (1, Format.PAIMON)
-    truncated = the(Truncate, place.told("TRUNCATE TABLE {db}.g"))
+    truncated = the(Truncate, place.events_of("TRUNCATE TABLE {db}.g"))
     assert (truncated.context.name, truncated.identifier.table, truncated.produced) == ("spark_catalog", "g", 2)
     assert not of(Committed, created)
 

@@ -15,24 +15,23 @@ from typing import Any, Final
 
 import pytest
 
-from tests.matrix.harness import PAIMON, Driver, driver_with
+from tests.matrix.harness import PAIMON, Driver, shared_driver
 from tests.matrix.paimon_writers import write
 
 ROOT: Final = Path(__file__).parents[2]
 FIRST, SECOND = 100_000, 900_000
-pytestmark = [pytest.mark.spark3, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.xdist_group("spark-paimon"), pytest.mark.needs("paimon"), pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, PAIMON) as driver:
-        yield driver
+def driver(java_home: Path) -> Driver:
+    return shared_driver(java_home, PAIMON)
 
 
 @contextmanager
 def another(java_home: Path, driver: Driver, database: str, threads: int, commits: int) -> Generator[Any, None, None]:
     """Another application, without hooks; what it told is in the list when the block has ended."""
-    told: list[Any] = []
+    events: list[Any] = []
     numbers = [str(each) for each in (SECOND, threads, commits)]
     command = [sys.executable, "-m", "tests.matrix.paimon_writers", str(java_home), f"{driver.warehouse}/pai", database]
     with subprocess.Popen(
@@ -44,10 +43,10 @@ def another(java_home: Path, driver: Driver, database: str, threads: int, commit
             assert _next(process.stdout, "ready")
             process.stdin.write("go\n")
             process.stdin.flush()
-            yield told
-            told.append(json.loads(_next(process.stdout, "{")))
+            yield events
+            events.append(json.loads(_next(process.stdout, "{")))
         finally:
-            if not told:
+            if not events:
                 process.kill()
             process.wait(60)
 
@@ -64,8 +63,8 @@ def _check(driver: Driver, java_home: Path, threads: int, commits: int) -> None:
     database = driver.database("pai")
     driver.run(f"CREATE TABLE pai.{database}.s (v BIGINT)", f"CREATE TABLE pai.{database}.t (v BIGINT, n BIGINT)")
     with another(java_home, driver, database, threads, commits) as others:
-        told = write(driver, database, FIRST, threads, commits)
-    told_by_all = [told, *others]
+        events = write(driver, database, FIRST, threads, commits)
+    told_by_all = [events, *others]
     assert [each.pop("gaps") for each in told_by_all] == [[], []]
     found = {job: commits for each in told_by_all for job, commits in each.items()}
     assert found == _truth(driver, database)
@@ -91,6 +90,7 @@ def _newest(driver: Driver, name: str) -> int:
     return int(newest)
 
 
+@pytest.mark.long
 def test_each_tells_its_own(driver: Driver, java_home: Path) -> None:
     _check(driver, java_home, threads=4, commits=2)
 

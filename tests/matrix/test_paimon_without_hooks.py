@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.events import Committed, GapReason
+from headwater.events import Committed
+from headwater.events.health import GapReason
 from tests.matrix.harness import PAIMON, Driver, driver_with, the
 from tests.matrix.paimon_cases import KEYED, KEYS, READS, WRITES, Case
 from tests.matrix.paimon_place import Place, check, commits, fresh
@@ -38,7 +39,7 @@ ALIKE = (
     "changes",
 )
 
-pytestmark = pytest.mark.spark3
+pytestmark = [pytest.mark.long, pytest.mark.needs("paimon")]
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +53,8 @@ def place(driver: Driver) -> Place:
     return fresh(driver)
 
 
+@pytest.mark.long
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", [case for case in WRITES + READS if case.name in ALIKE], ids=lambda case: case.name)
 def test_the_same_is_told(place: Place, case: Case) -> None:
     place.run(*case.before)
@@ -62,20 +65,23 @@ def test_each_case_is_one() -> None:
     assert {case.name for case in WRITES + READS} >= set(ALIKE)
 
 
+@pytest.mark.long
 def test_a_compaction_by_a_user_that_nothing_tells(place: Place) -> None:
     place.run(KEYED, KEYS, KEYS)
-    made, _, (gap,) = commits(place.told("CALL pai.sys.compact('{db}.k')"))
+    made, _, (gap,) = commits(place.events_of("CALL pai.sys.compact('{db}.k')"))
     assert made == ["k@?[3] COMPACT NOTHING"]
     assert (gap.reason, gap.source and gap.source.dataset) == (GapReason.NOT_EXACT, place.dataset("k"))
 
 
+@pytest.mark.long
 def test_a_scan_without_files_is_of_a_snapshot_that_was_new_lately(place: Place) -> None:
-    told = place.told("INSERT OVERWRITE {d}.s SELECT * FROM {d}.t WHERE id > 99")
-    made, read, (gap,) = commits(told)
+    events = place.events_of("INSERT OVERWRITE {d}.s SELECT * FROM {d}.t WHERE id > 99")
+    made, read, (gap,) = commits(events)
     assert (made, read) == (["s@2<1 OVERWRITE ALL"], ["t@?[1, 2]"])
     assert gap.reason is GapReason.NOT_EXACT
 
 
+@pytest.mark.long
 def test_rows_are_told_where_the_snapshot_tells_them(place: Place) -> None:
-    (output,) = the(Committed, place.told("INSERT INTO {d}.t SELECT * FROM {d}.s")).outputs
+    (output,) = the(Committed, place.events_of("INSERT INTO {d}.t SELECT * FROM {d}.s")).outputs
     assert (output.rows, output.bytes) == (2, None)

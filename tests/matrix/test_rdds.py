@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headwater.events import CommitKind, Committed, DatasetId, Extent, Format, Gap, GapReason
-from headwater.listeners.capture.tap import disown
-from tests.matrix.harness import HOST, PLAIN, Driver, driver_with, of, the
+from headwater.events import Committed, DatasetId, Format, Gap
+from headwater.events.health import GapReason
+from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.listeners.capture.driver_listener import exclude_from_capture
+from tests.matrix.harness import HOST, PLAIN, Driver, of, shared_driver, the
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.xdist_group("spark-plain")]
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _TEXT = "org.apache.hadoop.mapred.TextOutputFormat"
 _NEW_TEXT = "org.apache.hadoop.mapreduce.lib.output.TextOutputFormat"
@@ -20,9 +25,8 @@ _NEW_SEQUENCE = "org.apache.hadoop.mapreduce.lib.output.SequenceFileOutputFormat
 
 
 @pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, PLAIN) as driver:
-        yield driver
+def driver(java_home: Path) -> Driver:
+    return shared_driver(java_home, PLAIN)
 
 
 SAVES: dict[str, tuple[Callable[[Any, str], object], Format]] = {
@@ -45,38 +49,57 @@ SAVES: dict[str, tuple[Callable[[Any, str], object], Format]] = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("how", SAVES)
 def test_files_that_an_rdd_was_saved_in(driver: Driver, how: str) -> None:
     save, fmt = SAVES[how]
     path = driver.warehouse / driver.name()
 
-    told = driver.told(lambda spark: save(spark.sparkContext.parallelize([1, 2, 3], 2), str(path)))
+    events = driver.events_of(lambda spark: save(spark.sparkContext.parallelize([1, 2, 3], 2), str(path)))
 
     assert (path / "_SUCCESS").exists()
-    committed = the(Committed, told)
+    committed = the(Committed, events)
     (output,) = committed.outputs
     assert (output.dataset, output.format) == (DatasetId(namespace=f"file://{HOST}", name=str(path)), fmt)
-    assert (output.commit_kind, output.replaced, output.made_from) == (CommitKind.APPEND, Extent.NOTHING, (0,))
+    assert (output.commit_kind, output.replaced, output.made_from) == (CommitKind.APPEND, OverwriteScope.NOTHING, (0,))
     assert [(each.dataset, each.opaque) for each in committed.inputs] == [(None, "RDD")]
     assert str(path) in committed.job.name if committed.job else False
-    assert not of(Gap, told)
+    assert not of(Gap, events)
+
+
+def test_a_job_of_a_thread_that_was_born_in_a_statement(driver: Driver) -> None:
+    """Such a thread gives the statement's number with all its jobs; when that is over, it says nothing of them."""
+    done = the(
+        Committed, driver.events_of(lambda spark: spark.range(1).write.parquet(str(driver.warehouse / driver.name())))
+    )
+    path = driver.warehouse / driver.name()
+
+    def save(spark: SparkSession) -> None:
+        spark.sparkContext.setLocalProperty("spark.sql.execution.id", str(done.statement))
+        try:
+            spark.sparkContext.parallelize(["a"], 1).saveAsTextFile(str(path))
+        finally:
+            spark.sparkContext.setLocalProperty("spark.sql.execution.id", None)  # type: ignore[arg-type]
+
+    (output,) = the(Committed, driver.events_of(save)).outputs
+    assert output.dataset == DatasetId(namespace=f"file://{HOST}", name=str(path))
 
 
 def test_what_failed_and_what_was_there_already_is_no_output(driver: Driver) -> None:
     path = driver.warehouse / driver.name()
-    driver.told(lambda spark: spark.sparkContext.parallelize(["a"], 1).saveAsTextFile(str(path)))
+    driver.events_of(lambda spark: spark.sparkContext.parallelize(["a"], 1).saveAsTextFile(str(path)))
     assert (
-        driver.told_of_failure(lambda spark: spark.sparkContext.parallelize(["b"], 1).saveAsTextFile(str(path))) == []
+        driver.events_of_failure(lambda spark: spark.sparkContext.parallelize(["b"], 1).saveAsTextFile(str(path))) == []
     )
 
     def fail(_: object) -> str:
         raise ValueError
 
     other = driver.warehouse / driver.name()
-    told = driver.told_of_failure(
+    events = driver.events_of_failure(
         lambda spark: spark.sparkContext.parallelize([1], 1).map(fail).saveAsTextFile(str(other))
     )
-    assert told == []
+    assert events == []
     assert not (other / "_SUCCESS").exists()
 
 
@@ -89,10 +112,12 @@ def test_files_without_a_mark_may_not_be_there(driver: Driver) -> None:
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
 
-    told = driver.told(lambda spark: spark.sparkContext.parallelize([("a", "b")], 1).saveAsNewAPIHadoopDataset(conf))
+    events = driver.events_of(
+        lambda spark: spark.sparkContext.parallelize([("a", "b")], 1).saveAsNewAPIHadoopDataset(conf)
+    )
 
     assert path.exists()
-    assert not of(Committed, told)
+    assert not of(Committed, events)
 
 
 def test_rows_that_are_given_to_code_are_told_once_for_each_place(driver: Driver) -> None:
@@ -106,13 +131,13 @@ def test_rows_that_are_given_to_code_are_told_once_for_each_place(driver: Driver
         rdd.foreachPartition(nothing)
         spark.range(2).foreachPartition(nothing)
 
-    told = driver.told(thrice)
+    events = driver.events_of(thrice)
 
-    assert [gap.reason for gap in of(Gap, told)] == [GapReason.NOT_SUPPORTED] * 3
-    words = [gap.detail.split(" at test_rdds.py:")[0] for gap in of(Gap, told)]
+    assert [gap.reason for gap in of(Gap, events)] == [GapReason.NOT_SUPPORTED] * 3
+    words = [gap.detail.split(" at test_rdds.py:")[0] for gap in of(Gap, events)]
     assert words == ["foreach", "foreachPartition", "foreachPartition"]
-    assert "/" not in "".join(gap.detail for gap in of(Gap, told))
-    assert driver.told(thrice) == []
+    assert "/" not in "".join(gap.detail for gap in of(Gap, events))
+    assert driver.events_of(thrice) == []
 
 
 def test_what_only_looks_and_what_statements_do_is_no_gap(driver: Driver) -> None:
@@ -128,11 +153,11 @@ def test_what_only_looks_and_what_statements_do_is_no_gap(driver: Driver) -> Non
         spark._jsparkSession.range(3).toJavaRDD().count()
         list(frame.toLocalIterator())
 
-    assert driver.told(look) == []
+    assert driver.events_of(look) == []
     path = str(driver.warehouse / driver.name())
-    told = driver.told(lambda spark: spark.range(4).write.parquet(path))
-    assert [each.kind for each in told] == ["JobLineage", "Committed"]
-    streamed = driver.told(lambda spark: stream(spark, path, driver))
+    events = driver.events_of(lambda spark: spark.range(4).write.parquet(path))
+    assert [each.kind for each in events] == ["JobLineage", "Committed"]
+    streamed = driver.events_of(lambda spark: stream(spark, path, driver))
     assert not [gap for gap in of(Gap, streamed) if "RDD" in gap.detail]
 
 
@@ -150,10 +175,10 @@ def test_what_headwater_itself_does_is_no_job_of_the_users(driver: Driver) -> No
     path = str(driver.warehouse / driver.name())
 
     def ours(spark: Any) -> None:
-        disown(context)
+        exclude_from_capture(context)
         try:
             context.parallelize(["a"], 1).saveAsTextFile(path)
         finally:
             context.clearJobTags()
 
-    assert driver.told(ours) == []
+    assert driver.events_of(ours) == []

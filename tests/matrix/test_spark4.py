@@ -93,38 +93,39 @@ WRITES = (
 )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", WRITES, ids=lambda case: case.name)
 def test_columns(driver: Driver, db: str, case: Write) -> None:
-    told = driver.told(f"INSERT INTO {db}.q {'BY NAME ' if case.by_name else ''}{case.query.format(db=db)}")
-    committed = the(Committed, told)
+    events = driver.events_of(f"INSERT INTO {db}.q {'BY NAME ' if case.by_name else ''}{case.query.format(db=db)}")
+    committed = the(Committed, events)
     assert {each.table for each in committed.inputs} == {TableName(catalog="spark_catalog", database=db, table="p")}
     assert edges(driver.lineage(committed)) == case.columns
-    assert not of(Gap, told)
+    assert not of(Gap, events)
 
 
 def test_types_that_are_new(driver: Driver, db: str) -> None:
-    told = driver.told(
+    events = driver.events_of(
         f"CREATE TABLE {db}.v (v VARIANT, c STRING COLLATE UTF8_LCASE, a ARRAY<STRING COLLATE UNICODE>) USING parquet"
     )
-    made = the(CreateTable, told)
+    made = the(CreateTable, events)
     assert made.table is not None
     assert [column.type for column in made.table.columns] == [
         '"variant"',
         '"string collate UTF8_LCASE"',
         '{"type":"array","elementType":"string collate UNICODE","containsNull":true}',
     ]
-    committed = the(Committed, driver.told(f"INSERT INTO {db}.v SELECT parse_json('1'), s, array(s) FROM {db}.p"))
+    committed = the(Committed, driver.events_of(f"INSERT INTO {db}.v SELECT parse_json('1'), s, array(s) FROM {db}.p"))
     sink = driver.lineage(committed).outputs[0]
     assert sink.columns == made.table.columns
 
 
 def test_a_variable_is_nobodys_lineage(driver: Driver, db: str) -> None:
-    assert not driver.told("SET VAR n = 7", f"SET VAR n = (SELECT max(id) FROM {db}.p)")
+    assert not driver.events_of("SET VAR n = 7", f"SET VAR n = (SELECT max(id) FROM {db}.p)")
 
 
 def test_a_statement_that_a_statement_runs(driver: Driver, db: str) -> None:
-    told = driver.told(f"EXECUTE IMMEDIATE 'INSERT INTO {db}.q SELECT id, s FROM {db}.p WHERE id = ?' USING 1")
-    assert edges(driver.lineage(the(Committed, told))) == {*PLAIN_COLUMNS, "~FILTER p.id"}
+    events = driver.events_of(f"EXECUTE IMMEDIATE 'INSERT INTO {db}.q SELECT id, s FROM {db}.p WHERE id = ?' USING 1")
+    assert edges(driver.lineage(the(Committed, events))) == {*PLAIN_COLUMNS, "~FILTER p.id"}
 
 
 def test_a_script_is_told_statement_by_statement(driver: Driver, db: str) -> None:
@@ -138,8 +139,8 @@ def test_a_script_is_told_statement_by_statement(driver: Driver, db: str) -> Non
           END WHILE;
           INSERT INTO {db}.q SELECT raise_error('x'), s FROM {db}.p;
         END"""
-    told = driver.told(script)
-    assert [each.kind for each in told if isinstance(each, Committed | StatementFailed)] == [
+    events = driver.events_of(script)
+    assert [each.kind for each in events if isinstance(each, Committed | StatementFailed)] == [
         "Committed",
         "Committed",
         "StatementFailed",
@@ -149,16 +150,19 @@ def test_a_script_is_told_statement_by_statement(driver: Driver, db: str) -> Non
 
 def test_a_view_that_follows_its_tables(driver: Driver, db: str) -> None:
     driver.run(f"CREATE TABLE {db}.grows USING parquet AS SELECT 1 AS id")
-    made = the(CreateView, driver.told(f"CREATE VIEW {db}.follows WITH SCHEMA EVOLUTION AS SELECT * FROM {db}.grows"))
+    made = the(
+        CreateView, driver.events_of(f"CREATE VIEW {db}.follows WITH SCHEMA EVOLUTION AS SELECT * FROM {db}.grows")
+    )
     assert [column.name for column in made.view.columns] == ["id"]
     driver.run(f"ALTER TABLE {db}.grows ADD COLUMN s STRING")
-    told = driver.told(f"INSERT INTO {db}.q SELECT * FROM {db}.follows")
-    assert edges(driver.lineage(the(Committed, told))) == {"id <- grows.id", "s <- grows.s"}
+    events = driver.events_of(f"INSERT INTO {db}.q SELECT * FROM {db}.follows")
+    assert edges(driver.lineage(the(Committed, events))) == {"id <- grows.id", "s <- grows.s"}
 
 
 # Statements that analysis refuses
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("statement", "written", "read"),
     [
@@ -172,9 +176,9 @@ def test_a_write_that_analysis_refuses_is_told_once(
     driver: Driver, db: str, statement: str, written: str | None, read: str | None
 ) -> None:
     """With what was resolved by then, as far as the error shows it."""
-    told = driver.told_of_failure(statement.format(db=db))
-    failed = the(StatementFailed, told)
-    assert len(told) == 1
+    events = driver.events_of_failure(statement.format(db=db))
+    failed = the(StatementFailed, events)
+    assert len(events) == 1
     assert failed.error.condition is not None
     names = {name: (TableName(catalog="spark_catalog", database=db, table=name),) for name in ("p", "q")}
     assert tuple(each.table for each in failed.outputs) == names.get(written or "", ())
@@ -182,4 +186,4 @@ def test_a_write_that_analysis_refuses_is_told_once(
 
 
 def test_a_query_that_analysis_refuses_is_nothing(driver: Driver, db: str) -> None:
-    assert not driver.told_of_failure(f"SELECT nothing FROM {db}.p")
+    assert not driver.events_of_failure(f"SELECT nothing FROM {db}.p")

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from headwater.events import Gap, ReadMode
+from headwater.events import Gap
+from headwater.events.jobs import ReadMode
 from tests.matrix.harness import Driver, edges, of
 from tests.matrix.hudi_place import hudi_driver, timeline_of
 from tests.matrix.streams import Case, Start, barriers, commits, run_fed
 
-pytestmark = pytest.mark.spark3
+pytestmark = pytest.mark.needs("hudi")
 _WRITTEN = {
     "hoodie.table.name": "sink",
     "hoodie.datasource.write.recordkey.field": "id",
@@ -47,8 +48,8 @@ def copy(case: Case) -> Start:
 
 def test_three_batches(case: Case) -> None:
     more = [f"INSERT INTO {case.db}.source VALUES ({number}, 1)" for number in (2, 3)]
-    told = case.told_of(lambda: run_fed(copy(case), *(partial(case.driver.run, each) for each in more)))
-    found = commits(told)
+    events = case.events_of_steps(lambda: run_fed(copy(case), *(partial(case.driver.run, each) for each in more)))
+    found = commits(events)
     line = [done for done in timeline_of(Path(case.path("source"))) if "commit" in done.action]
     completed = [str(done.completed) for done in line]
     made = [done.number for done in timeline_of(Path(case.path("sink"))) if "commit" in done.action]
@@ -61,4 +62,4 @@ def test_three_batches(case: Case) -> None:
     names = [(each.inputs[0].dataset, each.outputs[0].dataset) for each in found]
     assert {(a and a.name, b and b.name) for a, b in names} == {(case.path("source"), case.path("sink"))}
     assert {edge.rpartition(".")[2] for edge in edges(case.driver.lineage(found[0]))} == {"id", "ts"}
-    assert of(Gap, told) == []
+    assert of(Gap, events) == []

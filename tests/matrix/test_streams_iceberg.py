@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from headwater.events import Committed, Gap, JobStarted, JobStatus, ReadMode, StartReason
+from headwater.events import Committed, Gap, JobStarted
+from headwater.events.jobs import JobStatus, ReadMode, StartReason
 from tests.matrix.harness import ICEBERG, Driver, driver_with, edges, of, the
 from tests.matrix.streams import Case, Start, barriers, commits, query_id, ranges, run_fed, statuses
 
+pytestmark = pytest.mark.needs("iceberg")
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -74,34 +76,34 @@ def made(found: list[Committed]) -> dict[int | None, tuple[int | None, int | Non
 
 @pytest.mark.smoke
 def test_three_batches_and_a_restart(case: Case) -> None:
-    told = case.told_of(lambda: run_fed(copy(case), *(partial(feed, case, number) for number in (2, 3))))
-    found = commits(told)
+    events = case.events_of_steps(lambda: run_fed(copy(case), *(partial(feed, case, number) for number in (2, 3))))
+    found = commits(events)
     first, second, third = snapshots(case, "source")
     assert ranges(found) == [(None, first), (first, second), (second, third)]
     assert all(each.inputs[0].version is None for each in found)
     assert [each.inputs[0].mode for each in found] == [ReadMode.STATE, ReadMode.CHANGES, ReadMode.CHANGES]
     assert [each.barrier for each in found] == barriers(case.checkpoint(), [0, 1, 2])
-    started = the(JobStarted, told).starts_at[0]
+    started = the(JobStarted, events).starts_at[0]
     assert (started.snapshot, started.reason) == (first, StartReason.EARLIEST)
     feed(case, 4)
-    again = case.told(copy(case))
+    again = case.events_of(copy(case))
     started = the(JobStarted, again).starts_at[0]
     assert (started.snapshot, started.reason) == (third, StartReason.CHECKPOINT)
     assert ranges(commits(again)) == [(third, snapshots(case, "source")[-1])]
     assert made([*found, *commits(again)]) == by_batch(case, "sink")
     assert statuses(again) == [JobStatus.RUNNING, JobStatus.FINISHED]
     assert edges(case.driver.lineage(commits(again)[0])) == {"id <- source.id", "v <- source.v"}
-    assert of(Gap, told) == of(Gap, again) == []
+    assert of(Gap, events) == of(Gap, again) == []
 
 
 def test_a_batch_that_is_run_again_and_skipped_by_the_sink(case: Case) -> None:
-    case.told(copy(case))
+    case.events_of(copy(case))
     feed(case, 2)
-    second = commits(case.told(copy(case)))
+    second = commits(case.events_of(copy(case)))
     (case.checkpoint() / "commits" / "1").unlink()
     (case.checkpoint() / "commits" / ".1.crc").unlink(missing_ok=True)
     case.driver.run(f"INSERT INTO ice.{case.db}.sink VALUES (9, 'other')")
-    again = commits(case.told(copy(case)))
+    again = commits(case.events_of(copy(case)))
     assert [each.barrier for each in again] == [each.barrier for each in second]
     assert made(again) == made(second)
     assert made(again)[1] == by_batch(case, "sink")[1]
@@ -113,18 +115,21 @@ def test_others_commit_to_source_and_sink(case: Case) -> None:
         feed(case, number)
         feed(case, number)
 
-    found = commits(case.told_of(lambda: run_fed(copy(case), *(partial(both, number) for number in range(2, 5)))))
+    found = commits(
+        case.events_of_steps(lambda: run_fed(copy(case), *(partial(both, number) for number in range(2, 5))))
+    )
     reached = ranges(found)
     assert [since for since, _ in reached[1:]] == [at for _, at in reached[:-1]]
     assert reached[-1][1] == snapshots(case, "source")[-1]
     assert made(found) == by_batch(case, "sink")
 
 
+@pytest.mark.long
 def test_a_snapshot_that_is_read_in_pieces(case: Case) -> None:
     case.driver.run(f"INSERT INTO ice.{case.db}.source SELECT id, 'x' FROM range(2, 4, 1, 2)")
     first, second = snapshots(case, "source")
     options = {"streaming-max-files-per-micro-batch": "1"}
-    found = commits(case.told(copy(case, **options)))
+    found = commits(case.events_of(copy(case, **options)))
     read = [each.inputs[0] for each in found]
     assert [each.snapshot for each in read] == [first, second, second]
     assert [each.version for each in read] == [None, f"{second}:1", None]
@@ -133,6 +138,7 @@ def test_a_snapshot_that_is_read_in_pieces(case: Case) -> None:
     assert read[2].since.version == f"{second}:1"
 
 
+@pytest.mark.long
 def test_a_function_that_writes_two_tables(case: Case) -> None:
     case.driver.run(f"CREATE TABLE ice.{case.db}.second (id BIGINT) USING iceberg")
 
@@ -140,19 +146,20 @@ def test_a_function_that_writes_two_tables(case: Case) -> None:
         frame.writeTo(f"ice.{case.db}.sink").append()
         frame.select("id").writeTo(f"ice.{case.db}.second").append()
 
-    found = commits(case.told(lambda: case.writer(stream(case)).foreachBatch(both).start()))
-    told = [(o.table.table if o.table else None, o.snapshot, o.made_from) for o in found[0].outputs]
-    assert told == [
+    found = commits(case.events_of(lambda: case.writer(stream(case)).foreachBatch(both).start()))
+    events = [(o.table.table if o.table else None, o.snapshot, o.made_from) for o in found[0].outputs]
+    assert events == [
         ("sink", snapshots(case, "sink")[0], (0,)),
         ("second", snapshots(case, "second")[0], (0,)),
     ]
     assert ranges(found) == [(None, snapshots(case, "source")[0])]
 
 
+@pytest.mark.long
 def test_by_path(case: Case) -> None:
     location = case.driver.warehouse / "ice" / case.db / "sink"
     start = lambda: case.writer(stream(case)).format("iceberg").option("path", str(location)).start()  # noqa: E731
-    found = commits(case.told(start))
+    found = commits(case.events_of(start))
     assert found[0].outputs[0].dataset is not None
     assert found[0].outputs[0].dataset.name == str(location)
     assert made(found) == by_batch(case, "sink")

@@ -5,28 +5,28 @@ Truth: the tables' own snapshots, and rows that name the batch which wrote them.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from headwater.events import Gap, JobStarted, JobStatus, ReadMode, StartReason
-from tests.matrix.harness import PAIMON, Driver, driver_with, edges, of, the
+from headwater.events import Gap, JobStarted
+from headwater.events.jobs import JobStatus, ReadMode, StartReason
+from tests.matrix.harness import PAIMON, Driver, edges, of, shared_driver, the
 from tests.matrix.streams import Case, Start, barriers, commits, ranges, run_fed, statuses
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-pytestmark = pytest.mark.spark3
+pytestmark = [pytest.mark.xdist_group("spark-paimon"), pytest.mark.needs("paimon")]
 
 
 @pytest.fixture(scope="module")
-def driver(java_home: Path) -> Iterator[Driver]:
-    with driver_with(java_home, PAIMON, spark__sql__shuffle__partitions="2") as driver:
-        yield driver
+def driver(java_home: Path) -> Driver:
+    return shared_driver(java_home, PAIMON)
 
 
 @pytest.fixture
@@ -65,14 +65,14 @@ def rows_of(case: Case, snapshot: int) -> set[int]:
 
 
 def test_three_batches_and_a_restart(case: Case) -> None:
-    told = case.told_of(lambda: run_fed(copy(case), *(partial(feed, case, number) for number in (2, 3))))
-    found = commits(told)
+    events = case.events_of_steps(lambda: run_fed(copy(case), *(partial(feed, case, number) for number in (2, 3))))
+    found = commits(events)
     assert ranges(found) == [(None, 1), (1, 2), (2, 3)]
     assert [each.inputs[0].mode for each in found] == [ReadMode.STATE, ReadMode.CHANGES, ReadMode.CHANGES]
     assert [each.outputs[0].snapshot for each in found] == [1, 2, 3]
     assert [each.barrier for each in found] == barriers(case.checkpoint(), [0, 1, 2])
     feed(case, 4)
-    again = case.told(copy(case))
+    again = case.events_of(copy(case))
     started = the(JobStarted, again).starts_at[0]
     assert (started.snapshot, started.reason) == (3, StartReason.CHECKPOINT)
     assert ranges(commits(again)) == [(3, 4)]
@@ -80,19 +80,23 @@ def test_three_batches_and_a_restart(case: Case) -> None:
     assert statuses(again) == [JobStatus.RUNNING, JobStatus.FINISHED]
     source = location(case, "source").removeprefix("file:")
     assert edges(case.driver.lineage(found[0])) == {f"id <- {source}.id", f"v <- {source}.v"}
-    assert of(Gap, told) == of(Gap, again) == []
+    assert of(Gap, events) == of(Gap, again) == []
 
 
+@pytest.mark.long
 def test_others_commit_to_the_sink(case: Case) -> None:
     def both(number: int) -> None:
         case.driver.run(f"INSERT INTO pai.{case.db}.sink VALUES ({number * 100}, 'foreign')")
         feed(case, number)
 
-    found = commits(case.told_of(lambda: run_fed(copy(case), *(partial(both, number) for number in range(2, 5)))))
+    found = commits(
+        case.events_of_steps(lambda: run_fed(copy(case), *(partial(both, number) for number in range(2, 5))))
+    )
     assert ranges(found) == [(None, 1), (1, 2), (2, 3), (3, 4)]
     assert [rows_of(case, each.outputs[0].snapshot or 0) for each in found] == [{1}, {2}, {3}, {4}]
 
 
+@pytest.mark.long
 def test_a_function_that_writes_two_tables(case: Case) -> None:
     case.driver.run(f"CREATE TABLE pai.{case.db}.second (id BIGINT)")
 
@@ -100,7 +104,7 @@ def test_a_function_that_writes_two_tables(case: Case) -> None:
         frame.write.format("paimon").mode("append").save(location(case, "sink"))
         frame.select("id").write.insertInto(f"pai.{case.db}.second")
 
-    found = commits(case.told(lambda: case.writer(stream(case)).foreachBatch(both).start()))
+    found = commits(case.events_of(lambda: case.writer(stream(case)).foreachBatch(both).start()))
     assert [(o.dataset and o.dataset.name.rpartition("/")[2], o.snapshot) for o in found[0].outputs] == [
         ("sink", 1),
         ("second", 1),

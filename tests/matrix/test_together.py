@@ -11,7 +11,7 @@ from headwater.events import Committed, Gap, TableName
 from tests.matrix.harness import DELTA, ICEBERG, Driver, driver_with, edges, of, the, together
 from tests.matrix.iceberg_truth import metadata_at
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.sample(2), pytest.mark.needs("delta", "iceberg")]
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ def db(driver: Driver) -> str:
 def test_a_version_of_deltas_is_read_by_a_write_of_icebergs(
     driver: Driver, db: str, statement: str, version: int, columns: set[str]
 ) -> None:
-    told = driver.told(statement.format(db=db))
-    committed = the(Committed, told)
+    events = driver.events_of(statement.format(db=db))
+    committed = the(Committed, events)
     read = {each.table: each.snapshot for each in committed.inputs}
     assert read[TableName(catalog="spark_catalog", database=db, table="d")] == version
     truth = metadata_at(driver.warehouse / "ice" / db / "t")
@@ -63,4 +63,4 @@ def test_a_version_of_deltas_is_read_by_a_write_of_icebergs(
     assert (output.snapshot, len(output.made_from or ())) == (truth.current, len(committed.inputs))
     found = edges(driver.lineage(committed))
     assert columns <= found
-    assert not of(Gap, told)
+    assert not of(Gap, events)

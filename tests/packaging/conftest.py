@@ -37,7 +37,7 @@ def installed(wheel: Path, uv: Path, tmp_path_factory: pytest.TempPathFactory) -
     home = tmp_path_factory.mktemp("installed")
     run(sys.executable, "-m", "venv", "--without-pip", home)
     python = home / "bin" / "python"
-    pins = f"--constraints={ROOT / 'requirements/base.lock'}"
+    pins = f"--constraints={ROOT / 'requirements/dev.lock'}"
     target = [str(uv), "pip", "install", f"--python={python}", pins, str(wheel)]
     # What `make` has installed is in uv's cache: the network is asked only if it isn't.
     offline = subprocess.run([*target, "--offline"], capture_output=True, check=False)

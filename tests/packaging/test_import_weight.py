@@ -8,6 +8,8 @@ import pytest
 
 from tests.packaging.house import run
 
+pytestmark = pytest.mark.slow
+
 HEAVY = {
     "pyspark",
     "py4j",
@@ -34,11 +36,13 @@ def test_nothing_heavy_comes_with_a_light_module(module: str) -> None:
     assert names & HEAVY == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["publishers.console", "publishers.log", "cli.events"])
 def test_a_console_and_a_local_log_need_no_broker_and_no_database(module: str) -> None:
     assert imported_by(f"import headwater.{module}") & HEAVY == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["headwater.events", "headwater.spi", "headwater.publishers", "headwater.cli"])
 def test_how_events_look_is_imported_by_those_who_show_them(module: str) -> None:
     listing = run(sys.executable, "-c", f"import {module}, sys; print(*sys.modules)").split()
@@ -51,6 +55,7 @@ def test_the_version_is_told_without_building_models() -> None:
     assert names & (HEAVY | {"pydantic", "fastavro"}) == set()
 
 
+@pytest.mark.slow
 def test_the_heavy_ones_are_really_there_to_be_imported() -> None:
     """Else the tests above would pass because nothing could be imported at all."""
     assert {"sqlalchemy", "confluent_kafka"} <= imported_by("import sqlalchemy, confluent_kafka")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
-from tools.indexes import read_settings, uv_environment, with_uv_settings
+from tools import indexes
 
 INDEX = "https://mirror.example/simple"
 
 
 def told(*lines: str) -> dict[str, str]:
-    return uv_environment(read_settings("\n".join(lines)))
+    return indexes.translate("\n".join(lines))
 
 
 @pytest.mark.parametrize(
@@ -51,6 +54,14 @@ def test_other_commands_settings_are_left_alone() -> None:
     assert told("freeze.index-url='x'", "", "nonsense") == {}
 
 
-def test_what_uv_was_told_itself_stays() -> None:
-    env = with_uv_settings({"UV_DEFAULT_INDEX": "mine", "HOME": "/h"}, f"global.index-url='{INDEX}'")
-    assert env == {"UV_DEFAULT_INDEX": "mine", "HOME": "/h"}
+def test_each_pip_is_asked_and_what_uv_was_told_itself_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "PIP_INDEX_URL": INDEX,
+        "PIP_PROXY": "http://proxy.example",
+        "PIP_TARGET": "/elsewhere",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "mine")
+    env = indexes.uv_environment(Path(sys.executable))
+    assert (env["UV_DEFAULT_INDEX"], env["ALL_PROXY"]) == ("mine", "http://proxy.example")
+    assert "PIP_TARGET" not in env

@@ -11,7 +11,7 @@ import pytest
 
 from tests.packaging.house import ROOT, run
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packaging")]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.xdist_group("packaging")]
 BIN = Path(sys.executable).parent
 RIGHT = ROOT / "tests/typing/intended_use.py"
 WRONG = ROOT / "tests/packaging/wrong_use.txt"

@@ -52,6 +52,8 @@ FORBIDDEN = [
     ("consumers/headwater/lineage", "pyspark", "only listeners and consumers.spark import pyspark"),
     ("consumers/headwater/local", "headwater.events", "local servers know nothing of events"),
     ("consumers/headwater/cli", "headwater.testing", "the command line doesn't need the testing kit"),
+    ("listeners/headwater/listeners/capture/plan", "headwater.listeners.capture.records", "layers within capture"),
+    ("listeners/headwater/listeners/capture/plan", "headwater.listeners.capture.translation", "layers within capture"),
 ]
 ALLOWED = [
     ("listeners/headwater/listeners", "pyspark"),
@@ -97,6 +99,7 @@ def test_a_forbidden_import_breaks_its_contract(copy: Path, folder: str, importe
     assert broken(lint(copy)) == {contract}
 
 
+@pytest.mark.slow
 def test_what_is_allowed_breaks_nothing(copy: Path) -> None:
     for folder, imported in ALLOWED:
         plant(copy, folder, imported)

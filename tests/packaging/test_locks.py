@@ -11,15 +11,16 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.packaging.house import ROOT
+from tools.environment import SPARKS, locked
 
 FILES = sorted((ROOT / "requirements").glob("*.lock"))
 PIN = re.compile(r"^(?P<pin>[\w.-]+==[^ \\]+)(?: ; (?P<marker>[^\\]+?))? \\$")
 
 
-def pins(path: Path) -> dict[str, set[str]]:
-    """The exact requirements of a lock file, per package: more than one where they differ by Python."""
+def pins(line: str) -> dict[str, set[str]]:
+    """The exact requirements of a line, per package: more than one where they differ by Python."""
     found: dict[str, set[str]] = {}
-    for match in map(PIN.match, path.read_text(encoding="utf-8").splitlines()):
+    for match in map(PIN.match, locked(line).splitlines()):
         if match:
             requirement = Requirement(match["pin"])
             found.setdefault(canonicalize_name(requirement.name), set()).add(str(requirement.specifier))
@@ -36,15 +37,26 @@ def test_each_package_is_pinned_and_hashed_and_from_nowhere_in_particular(path: 
     assert "--index" not in text
 
 
-def test_base_is_a_part_of_dev() -> None:
-    base, dev = pins(ROOT / "requirements/base.lock"), pins(ROOT / "requirements/dev.lock")
-    assert base
-    assert {name for name, versions in base.items() if not versions <= dev.get(name, set())} == set()
+def test_the_locks_differ_in_spark_only() -> None:
+    dev, demo, *others = map(pins, ("dev", "demo", *SPARKS))
+    assert others
+    for spark in others:
+        assert {name for name in dev.keys() | spark.keys() if dev.get(name) != spark.get(name)} - {"py4j"} == {
+            "pyspark"
+        }
+    assert demo
+    assert {name for name, versions in demo.items() if versions != dev.get(name)} == set()
 
 
-@pytest.mark.parametrize(("level", "extra"), [("base", ""), ("demo", "demo"), ("dev", "dev")])
-def test_whatever_we_require_is_locked_within_its_range(level: str, extra: str) -> None:
-    locked = pins(ROOT / f"requirements/{level}.lock")
+def test_what_a_set_up_itself_needs_is_locked_for_every_python() -> None:
+    """uv on a machine without it, and what builds pyspark and headwater."""
+    text = (ROOT / "requirements/dev.lock").read_text(encoding="utf-8")
+    assert all(re.search(rf"^{name}==[^ ]+ \\$", text, re.MULTILINE) for name in ("uv", "setuptools", "hatchling"))
+
+
+@pytest.mark.parametrize(("line", "extra"), [("dev", "dev"), *((line, "dev") for line in SPARKS), ("demo", "demo")])
+def test_whatever_we_require_is_locked_within_its_range(line: str, extra: str) -> None:
+    locked = pins(line)
     required = [Requirement(text) for text in distribution("headwater").requires or []]
     needed = [each for each in required if each.marker is None or each.marker.evaluate({"extra": extra})]
     names = [each for each in needed if each.name != "headwater"]
@@ -56,6 +68,6 @@ def test_whatever_we_require_is_locked_within_its_range(level: str, extra: str) 
 
 def test_the_installation_matches_the_lock() -> None:
     """Tests run on the locked versions, not on whatever somebody has put into .venv since."""
-    locked = pins(ROOT / "requirements/dev.lock")
+    locked = pins("dev")
     for name in ("pydantic", "fastavro", "confluent-kafka", "sqlalchemy", "pyspark", "pytest", "mypy"):
         assert f"=={version(name)}" in locked[name]

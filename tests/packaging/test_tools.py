@@ -1,4 +1,4 @@
-"""What `make` says and how it ends: progress, steps, exit codes, help."""
+"""What `make` says and how it ends: steps, exit codes, help."""
 
 from __future__ import annotations
 
@@ -11,37 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.house import ROOT, run
-from tools import bench, check, environment, progress
+from tools import bench, check, environment
 
 
 def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
-
-
-def test_a_short_command_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert progress.run("counting", python("print(1)")) == "1\n"
-    assert capsys.readouterr().out == ""
-
-
-def test_a_long_command_shows_that_it_goes_on(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(progress, "QUIET_SECONDS", 0)
-    progress.run("counting", python("print(1)"))
-    lines = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"counting … \d+ s", lines[0])
-    assert re.fullmatch(r"counting: done after \d+ s", lines[-1])
-
-
-def test_a_failed_command_shows_the_end_of_its_output() -> None:
-    with pytest.raises(progress.CommandFailedError) as failed:
-        progress.run("counting", python("[print(n) for n in range(100)]; raise SystemExit(3)"))
-    assert str(failed.value).splitlines() == ["counting: failed", *map(str, range(70, 100))]
-
-
-def test_a_command_that_is_not_there_is_a_failed_command() -> None:
-    with pytest.raises(progress.CommandFailedError, match="no-such-command"):
-        progress.run("counting", ["no-such-command"])
 
 
 def test_check_runs_all_steps_whatever_fails(
@@ -100,14 +74,15 @@ def test_help_lists_every_command_there_is() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     phony = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[0].split()
     listed = re.findall(r"^  make ([\w-]+)", run("make"), re.MULTILINE)
-    assert set(phony) - set(listed) == {"base", "spark", "dev"}
+    assert set(phony) - set(listed) == {".venv", ".venv-spark-4.1.1", ".venv-demo"}
     assert {"demo", "check", "test", "bench", "help"} <= set(listed)
 
 
-def test_ci_runs_check_and_test() -> None:
+def test_ci_runs_all_three_tiers() -> None:
     script = ROOT / ".ci/run"
     assert os.access(script, os.X_OK)
     subprocess.run(["bash", "-n", script], check=True)
     text = script.read_text(encoding="utf-8")
     assert "timed make check" in text
-    assert "timed make test" in text
+    assert "timed make test " in text
+    assert "timed make test-all SLICE=auto" in text

@@ -96,7 +96,7 @@ def test_the_command_and_the_licence_come_along(wheel: Path, names: set[str]) ->
 def test_the_sdist_can_be_built_and_tested_from(distributions: Path) -> None:
     with tarfile.open(only(distributions, "*.tar.gz")) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = {"pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "Makefile", "tools/bootstrap.py"}
+    wanted = {"pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "Makefile", "tools/environment.py"}
     assert wanted | {"requirements/dev.lock", "tests/conftest.py"} <= names
     assert {
         f"{root}/{name}" for root in SOURCE_ROOTS for name in tree_files() if (ROOT / root / name).exists()

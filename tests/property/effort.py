@@ -1,4 +1,4 @@
-"""How long laws are tried: a glance in `make check`, longer in `make test`, long in `make bench`."""
+"""How long laws are tried: a glance in `make check`, then longer in `make test`, its slices and `make bench`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Final
 
 from hypothesis import HealthCheck, settings
 
-FACTORS: Final = {"glance": 0.2, "quick": 1.0, "thorough": 40.0}
-PROFILE: Final = os.environ.get("HYPOTHESIS_PROFILE", "quick")
+from tests import seeds
+
+FACTORS: Final = {"glance": 0.2, "quick": 1.0, "slice": 5.0, "thorough": 40.0}
+PROFILE: Final = os.environ.get(seeds.PROFILE_VARIABLE, "quick")
 EXAMPLES: Final = 25
 
 
@@ -18,7 +20,18 @@ def examples(count: int) -> int:
 
 
 def load() -> None:
-    """Make the profile hold for laws that ask for no number."""
-    slow = [HealthCheck.too_slow]
-    settings.register_profile(PROFILE, max_examples=examples(EXAMPLES), deadline=None, suppress_health_check=slow)
+    """Make the profile hold for laws that ask for no number.
+
+    Its examples come from the run's seed (tests/seeds.py). What Hypothesis does by itself where the variable CI is set,
+    the same examples each time, isn't wanted: each commit is to try others. A failure prints what repeats it.
+    """
+    settings.register_profile(
+        PROFILE,
+        max_examples=examples(EXAMPLES),
+        deadline=None,
+        derandomize=False,
+        database=None,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
     settings.load_profile(PROFILE)

@@ -78,9 +78,9 @@ def collated_fields(draw: st.DrawFn) -> dict[str, Any]:
         (by_key, [f"{name}.key", f"{name}.value.element"]),
     ]
     type_, paths = draw(st.sampled_from(shapes))
-    told = draw(st.sets(st.sampled_from(paths), min_size=1))
+    chosen = draw(st.sets(st.sampled_from(paths), min_size=1))
     collations = st.sampled_from(["icu.UNICODE_CI", "icu.de_CI_AI", "spark.UTF8_LCASE"])
-    metadata: dict[str, Any] = {path: draw(collations) for path in sorted(told)}
+    metadata: dict[str, Any] = {path: draw(collations) for path in sorted(chosen)}
     return {
         "name": name,
         "type": type_,
@@ -100,8 +100,8 @@ def limited_fields(draw: st.DrawFn) -> dict[str, Any]:
         ({"type": "struct", "fields": [inner, {**inner, "name": "b c"}]}, f"struct<a:string,b c:{limit}>"),
         ("string", "something else"),
     ]
-    type_, told = draw(st.sampled_from(shapes))
-    metadata = {**draw(METADATA), "__CHAR_VARCHAR_TYPE_STRING": told}
+    type_, chosen = draw(st.sampled_from(shapes))
+    metadata = {**draw(METADATA), "__CHAR_VARCHAR_TYPE_STRING": chosen}
     return {"name": draw(NAMES), "type": type_, "nullable": draw(st.booleans()), "metadata": metadata}
 
 
@@ -131,26 +131,6 @@ SCHEMAS = st.fixed_dictionaries(
         "fields": st.lists(st.one_of(fields(TYPES), collated_fields(), limited_fields()), max_size=4),
     }
 )
-
-_SQL_ATOMS = st.one_of(
-    ATOMS, st.sampled_from(["variant", "interval", "time(3)", "string collate UNICODE_CI", "geometry(4326)"])
-)
-
-
-def _sql_containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    metadata = st.fixed_dictionaries({}, optional={"comment": TEXTS})
-    field = st.fixed_dictionaries({"name": WORDS, "type": inner, "nullable": st.booleans(), "metadata": metadata})
-    return st.one_of(
-        st.fixed_dictionaries({"type": st.just("array"), "elementType": inner, "containsNull": st.just(True)}),
-        st.fixed_dictionaries(
-            {"type": st.just("map"), "keyType": inner, "valueType": inner, "valueContainsNull": st.just(True)}
-        ),
-        st.fixed_dictionaries({"type": st.just("struct"), "fields": st.lists(field, max_size=3)}),
-    )
-
-
-SQL_TYPES = st.recursive(_SQL_ATOMS, _sql_containers, max_leaves=6)
-"""What SQL has words for."""
 
 
 def data_type(value: Any) -> DataType:

@@ -7,14 +7,14 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from headwater.events.apply import ChangeError, apply
-from headwater.events.base import Texts
+from headwater.events.base import StringMap
 from headwater.events.changes import (
     AddColumn,
     ChangeDefault,
     ChangeNullability,
+    ColumnPosition,
     DropColumn,
     MoveColumn,
-    Position,
     RecommentColumn,
     RemoveProperty,
     RenameColumn,
@@ -25,22 +25,25 @@ from headwater.events.changes import (
 )
 from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column, Constraint, ConstraintKind, SortField, Table, Transform, Watermark
-from headwater.events.types import Array, DataType, Field, Map, Struct, parse_ddl, parse_json, to_json
+from headwater.events.types import ArrayType, DataType, MapType, StructField, StructType, parse_json, to_json
+from tests.ddl import type_of
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "key", "value", "element", "x.y", "É"])
 NEW_NAMES = st.sampled_from(["new", "a", "b", "c", "NEW", "n.w"])
 TEXTS = st.none() | st.sampled_from(["", "a comment", 'it\'s \\ "quoted"'])
 DEFAULTS = st.sampled_from([None, "NULL"])
 """Spark evaluates a default, so it must fit whatever type the column has."""
-ATOMS = st.sampled_from(["int", "string", "decimal(10,2)", "timestamp_ntz"]).map(parse_ddl)
+ATOMS = st.sampled_from(["int", "string", "decimal(10,2)", "timestamp_ntz"]).map(type_of)
 
 
 def _containers(inner: st.SearchStrategy[DataType]) -> st.SearchStrategy[DataType]:
-    fields = st.lists(st.builds(Field, NAMES, inner, st.booleans()), min_size=1, max_size=3, unique_by=lambda f: f.name)
+    fields = st.lists(
+        st.builds(StructField, NAMES, inner, st.booleans()), min_size=1, max_size=3, unique_by=lambda f: f.name
+    )
     return st.one_of(
-        st.builds(Array, inner, st.booleans()),
-        st.builds(Map, ATOMS, inner, st.booleans()),
-        fields.map(lambda some: Struct(tuple(some))),
+        st.builds(ArrayType, inner, st.booleans()),
+        st.builds(MapType, ATOMS, inner, st.booleans()),
+        fields.map(lambda some: StructType(tuple(some))),
     )
 
 
@@ -67,7 +70,7 @@ def tables(draw: st.DrawFn) -> Table:
                 for path in draw(st.lists(reference, max_size=1))
             ]
         ),
-        properties=draw(st.dictionaries(st.sampled_from("pqr"), st.text("xy", max_size=2)).map(Texts)),
+        properties=draw(st.dictionaries(st.sampled_from("pqr"), st.text("xy", max_size=2)).map(StringMap)),
         comment=draw(TEXTS),
     )
 
@@ -91,7 +94,7 @@ def places(table: Table) -> list[Place]:
 
 
 def _inside(path: FieldPath, type_: DataType, *, in_container: bool = False, doubly: bool = False) -> list[Place]:
-    if isinstance(type_, Struct):
+    if isinstance(type_, StructType):
         names = tuple([field.name for field in type_.fields])
         return [
             place
@@ -101,8 +104,8 @@ def _inside(path: FieldPath, type_: DataType, *, in_container: bool = False, dou
                 *_inside((*path, field.name), field.type, doubly=doubly),
             ]
         ]
-    inner = {"element": type_.element} if isinstance(type_, Array) else {}
-    inner = {"key": type_.key, "value": type_.value} if isinstance(type_, Map) else inner
+    inner = {"element": type_.element} if isinstance(type_, ArrayType) else {}
+    inner = {"key": type_.key, "value": type_.value} if isinstance(type_, MapType) else inner
     doubly = doubly or in_container
     return [
         place
@@ -125,7 +128,7 @@ def column_changes(draw: st.DrawFn, table: Table, *, as_spark: bool = False) -> 
         st.builds(ChangeNullability, path=st.just(path), nullable=st.booleans()),
     ]
     if place.siblings:
-        position = st.builds(Position, after=st.none() | after)
+        position = st.builds(ColumnPosition, after=st.none() | after)
         choices += [
             st.builds(DropColumn, path=st.just(path), if_exists=st.booleans()),
             st.builds(RenameColumn, path=st.just(path), new_name=NEW_NAMES),

@@ -9,10 +9,10 @@ from headwater.events.apply import apply
 from headwater.events.changes import (
     AddColumn,
     AddConstraint,
+    ColumnPosition,
     DropColumn,
     DropConstraint,
     MoveColumn,
-    Position,
     RenameColumn,
     TableChange,
 )
@@ -73,7 +73,7 @@ def named_place(table: Table, data: st.DataObject) -> Place:
 @given(tables(), st.data())
 def test_a_column_added_and_dropped_was_never_there(table: Table, data: st.DataObject) -> None:
     place = named_place(table, data)
-    position = data.draw(st.none() | st.builds(Position, after=st.none() | st.sampled_from(place.siblings)))
+    position = data.draw(st.none() | st.builds(ColumnPosition, after=st.none() | st.sampled_from(place.siblings)))
     path = (*place.path[:-1], FRESH)
     add = AddColumn(path=path, type=to_json(data.draw(TYPES)), comment="c", default="1", position=position)
     added = apply([add], table, case_sensitive=True)
@@ -95,8 +95,8 @@ def test_a_column_renamed_there_and_back_is_the_same(table: Table, data: st.Data
 def test_a_column_moved_away_and_back_is_the_same(table: Table, data: st.DataObject) -> None:
     place = named_place(table, data)
     index = place.siblings.index(place.path[-1])
-    away = MoveColumn(path=place.path, position=Position())
-    back = MoveColumn(path=place.path, position=Position(after=place.siblings[index - 1] if index else None))
+    away = MoveColumn(path=place.path, position=ColumnPosition())
+    back = MoveColumn(path=place.path, position=ColumnPosition(after=place.siblings[index - 1] if index else None))
     assert apply([away, back], table, case_sensitive=True) == table
 
 

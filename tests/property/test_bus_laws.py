@@ -14,23 +14,26 @@ from hypothesis import strategies as st
 
 from headwater.errors import TerminalError, TransientError
 from headwater.events.health import Heartbeat
-from headwater.spi import Batch, Position, Record
+from headwater.spi import EventRecord, RecordBatch, SpoolPosition
 from tests.property.effort import examples
-from tests.unit.bus.kit import QUICK, bus_of, firsts, ids, tell_all
+from tests.unit.bus.kit import QUICK, bus_of, emit_all, firsts, ids
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
 DEEDS = st.sampled_from(
     ["take", "take", "later", "part", "transient", "error", "terminal", "slow", "after", "ahead", "back"]
 )
-OPTIONS = replace(QUICK, batch_count=4, outstanding_count=12, first_pause=0.001, longest_pause=0.002, aside=0.002)
+OPTIONS = replace(
+    QUICK, batch_count=4, outstanding_count=12, first_backoff=0.001, longest_backoff=0.002, suspended_seconds=0.002
+)
 
 
 class Target:
     """What arrived, over all instances of a listener, and what they are still to do."""
 
     def __init__(self, deeds: list[str]) -> None:
-        self.records: list[Record] = []
+        self.records: list[EventRecord] = []
         self.deeds = deeds
 
 
@@ -42,10 +45,10 @@ class Erratic:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._pending: list[Record] = []
-        self._answer: Position | None = None
+        self._pending: list[EventRecord] = []
+        self._answer: SpoolPosition | None = None
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         deed = self._next()
         if deed in {"transient", "error", "terminal"}:
             self._raise(deed)
@@ -59,7 +62,7 @@ class Erratic:
             self._raise("transient")
         return self._said(deed)
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         deed = self._next()
         if deed in {"transient", "error", "terminal"}:
             self._raise(deed)
@@ -70,9 +73,9 @@ class Erratic:
     def close(self, timeout: float) -> bool:
         return not self._pending
 
-    def _said(self, deed: str) -> Position | None:
+    def _said(self, deed: str) -> SpoolPosition | None:
         if deed == "ahead" and self._answer is not None:
-            return Position(self._answer + 1_000)
+            return SpoolPosition(self._answer + 1_000)
         return None if deed == "back" else self._answer
 
     def _next(self) -> str:
@@ -99,11 +102,9 @@ def test_every_durable_listener_has_all_events_in_order(deeds: list[list[str]], 
 
     with tempfile.TemporaryDirectory() as spools:
         with bus_of(Path(spools), dict.fromkeys(targets, make), options=OPTIONS) as bus:
-            told = tell_all(bus, [Heartbeat()] * count)
-            deadline = time.monotonic() + 60
-            while not bus.flush(1):
-                assert time.monotonic() < deadline, str(bus.report())
+            emitted = emit_all(bus, [Heartbeat()] * count)
+            until(lambda: bus.flush(1), lambda: str(bus.report()), pause=0)
             assert bus.stop(60)
         assert not list(Path(spools).iterdir())
     for name, target in targets.items():
-        assert firsts(target.records) == ids(told), name
+        assert firsts(target.records) == ids(emitted), name

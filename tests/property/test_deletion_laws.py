@@ -24,21 +24,22 @@ from headwater.events import (
     Input,
     JobName,
     LineageDeleted,
-    LineageScope,
     Output,
     TableName,
 )
-from headwater.lineage.law import State, changes
-from headwater.lineage.law.catalogs import Catalogs
-from headwater.lineage.law.visible import DATA, TABLES_OF, Tombstones, is_hidden, subject_of
-from headwater.lineage.life.purging import covered, last_batches, remove
+from headwater.events.administration import LineageScope
+from headwater.lineage.mapping import map_event
+from headwater.lineage.retention.purge import erase_commits, find_erasable, last_batches
+from headwater.lineage.rows import RowSet
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql import METADATA, digest_of, merge_into
+from headwater.lineage.rows.catalogs import CatalogNames
+from headwater.lineage.rows.tombstones import DATA, TABLES_OF, TombstoneIndex, deletion_subject, is_hidden
+from headwater.lineage.sql import METADATA, merge_into, store_digest
 from headwater.lineage.sql.tables import table_of
-from headwater.lineage.sql.visible import not_deleted
+from headwater.lineage.sql.tombstones import not_hidden
 from headwater.testing.examples import CONTEXT
 from tests.property.effort import examples
-from tests.unit.lineage.scribe import NOON
+from tests.unit.lineage.scripted_producer import NOON
 
 MINUTE = timedelta(minutes=1)
 JOBS = (JobName(name="a"), JobName(name="b"), JobName(namespace="n", name="a"))
@@ -58,7 +59,7 @@ def places(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "dataset": draw(maybe(DATASETS)),
         "table": draw(maybe([name])),
-        "life": draw(maybe(["1", "2"])),
+        "generation": draw(maybe(["1", "2"])),
         "snapshot": draw(maybe([1, 2])),
     }
 
@@ -81,13 +82,13 @@ NAMED = {
     "of_job": st.sampled_from(JOBS[:2]),
     "of_run": st.sampled_from(RUNS),
     "dataset": st.sampled_from(DATASETS),
-    "life": st.sampled_from(["1", "2"]),
+    "generation": st.sampled_from(["1", "2"]),
     "up_to_snapshot": st.sampled_from([1, 2]),
     "catalog": st.sampled_from(CATALOGS),
 }
 SETS: tuple[tuple[str, ...], ...] = (
     *((), ("of_job",), ("of_run",), ("dataset",), ("catalog",), ("of_job", "of_run"), ("of_job", "dataset")),
-    *(("dataset", "life"), ("dataset", "up_to_snapshot"), ("of_run", "catalog"), tuple(NAMED)),
+    *(("dataset", "generation"), ("dataset", "up_to_snapshot"), ("of_run", "catalog"), tuple(NAMED)),
 )
 SCOPES = (LineageScope.ALL, LineageScope.ALL, LineageScope.DATA, LineageScope.TABLES, LineageScope.SINK_TABLES)
 
@@ -115,7 +116,7 @@ def declared(draw: st.DrawFn) -> dict[str, Any]:
 def events(draw: st.DrawFn) -> list[Event]:
     """Each at a time of its own producer's; commits of different producers meet in a barrier where a stream's do. A
     stream has one parent: where it hadn't, an old copy of one barrier would bring back what a newer one had hidden."""
-    told: list[Event] = []
+    emitted: list[Event] = []
     parents: dict[JobName | None, JobName | None] = {}
     for sequence, fields in enumerate(draw(st.lists(committed() | deleted() | declared(), min_size=2, max_size=8)), 1):
         kind = fields.pop("kind")
@@ -126,8 +127,8 @@ def events(draw: st.DrawFn) -> list[Event]:
         ahead = 3 if kind is LineageDeleted else draw(MINUTES)
         time = NOON + ahead * MINUTE
         envelope |= {"time": time, **fields, **incarnation}
-        told.append(kind(**envelope))
-    return told
+        emitted.append(kind(**envelope))
+    return emitted
 
 
 @pytest.fixture(scope="module")
@@ -138,8 +139,8 @@ def engine() -> Iterator[Engine]:
     engine.dispose()
 
 
-def merge(connection: Connection, told: Iterable[Event]) -> None:
-    merge_into(connection, [row for event in told for row in changes(event)])
+def merge(connection: Connection, emitted: Iterable[Event]) -> None:
+    merge_into(connection, [row for event in emitted for row in map_event(event)])
 
 
 def visible_in_sql(connection: Connection) -> set[bytes]:
@@ -150,41 +151,44 @@ def visible_in_sql(connection: Connection) -> set[bytes]:
 def selections() -> list[Any]:
     lineage, commit = table_of(t.TABLE_LINEAGE).c, table_of(t.COMMIT).c
     found = [
-        select(lineage.id).where(lineage.side == side, not_deleted(lineage, lineage, scopes))
+        select(lineage.id).where(lineage.side == side, not_hidden(lineage, lineage, scopes))
         for side, scopes in TABLES_OF.items()
     ]
     for row in (table_of(t.READ).c, table_of(t.WRITE).c):
         its = (row.commit_id == commit.id, row.barrier == commit.barrier)
-        found.append(select(row.id).where(*its, not_deleted(row, commit, DATA)))
+        found.append(select(row.id).where(*its, not_hidden(row, commit, DATA)))
     return found
 
 
-def visible_in_memory(told: Iterable[Event]) -> tuple[set[bytes], set[bytes]]:
+def visible_in_memory(emitted: Iterable[Event]) -> tuple[set[bytes], set[bytes]]:
     """By what tombstones name, and by looking at every one."""
-    state = State()
-    for event in told:
-        state.merge(changes(event))
-    catalogs = Catalogs(
+    state = RowSet()
+    for event in emitted:
+        state.merge(map_event(event))
+    catalogs = CatalogNames(
         state.rows(t.CATALOG), state.rows(t.CATALOG_NAME), {row.id: row for row in state.rows(t.DATASET)}
     )
     stones = list(state.rows(t.TOMBSTONE))
-    commits = {row.id: row.named for row in state.rows(t.COMMIT)}
-    subjects = {row.id: subject_of(row, TABLES_OF[str(row.named["side"])]) for row in state.rows(t.TABLE_LINEAGE)}
+    commits = {row.id: row.as_dict for row in state.rows(t.COMMIT)}
+    subjects = {
+        row.id: deletion_subject(row, TABLES_OF[str(row.as_dict["side"])]) for row in state.rows(t.TABLE_LINEAGE)
+    }
     for kind in (t.READ, t.WRITE):
         for row in state.rows(kind):
-            subjects[row.id] = subject_of(row, DATA, commits[row.named["commit_id"]])  # type: ignore[index]
-    quick = Tombstones(stones)
+            subjects[row.id] = deletion_subject(row, DATA, commits[row.as_dict["commit_id"]])  # type: ignore[index]
+    quick = TombstoneIndex(stones)
     slow = {key for key, subject in subjects.items() if not is_hidden(subject, stones, catalogs)}
     return {key for key, subject in subjects.items() if not quick.hide(subject, catalogs)}, slow
 
 
+@pytest.mark.slow
 @given(events())
 @settings(max_examples=examples(100), deadline=None)
-def test_memory_and_sql_hide_the_same(engine: Engine, told: list[Event]) -> None:
-    quick, slow = visible_in_memory(told)
+def test_memory_and_sql_hide_the_same(engine: Engine, emitted: list[Event]) -> None:
+    quick, slow = visible_in_memory(emitted)
     assert quick == slow
     with engine.connect() as connection:
-        merge(connection, told)
+        merge(connection, emitted)
         assert visible_in_sql(connection) == slow
         connection.rollback()
 
@@ -192,9 +196,9 @@ def test_memory_and_sql_hide_the_same(engine: Engine, told: list[Event]) -> None
 @given(events(), st.integers(1, 4), st.data())
 @settings(max_examples=examples(100), deadline=None)
 @pytest.mark.slow
-def test_purged_on_the_way_or_at_the_end(engine: Engine, told: list[Event], size: int, data: st.DataObject) -> None:
-    again = data.draw(st.permutations([*told, *told[::2]]))
-    at_the_end = purged(engine, [told])
+def test_purged_on_the_way_or_at_the_end(engine: Engine, emitted: list[Event], size: int, data: st.DataObject) -> None:
+    again = data.draw(st.permutations([*emitted, *emitted[::2]]))
+    at_the_end = purged(engine, [emitted])
     on_the_way = purged(engine, [again[at : at + size] for at in range(0, len(again), size)])
     assert on_the_way == at_the_end
 
@@ -205,8 +209,8 @@ def purged(engine: Engine, batches: Iterable[Iterable[Event]]) -> tuple[str, set
         for batch in batches:
             merge(connection, batch)
             before = visible_in_sql(connection)
-            remove(connection, covered(connection, last_batches(connection)).can_go)
+            erase_commits(connection, find_erasable(connection, last_batches(connection)).can_go)
             assert visible_in_sql(connection) == before
-        found = digest_of(connection), visible_in_sql(connection)
+        found = store_digest(connection), visible_in_sql(connection)
         connection.rollback()
     return found

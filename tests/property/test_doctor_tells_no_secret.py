@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headwater.cli import doctor, main
-from headwater.cli.doctor.secrets import Secrets
-from headwater.spi import Finding, Listener, ListenerContext
+from headwater.cli.doctor.secrets import SecretMasker
+from headwater.spi import CheckResult, Listener, ListenerContext
 from headwater.testing.memory import MemoryListener
 
 SECRETS: Final = st.text(string.ascii_letters + string.digits + "!$%&+*~#-", min_size=8, max_size=24)
@@ -46,11 +46,11 @@ class Talking:
     def create(self, context: ListenerContext) -> Listener:
         return MemoryListener()
 
-    def examine(self, context: ListenerContext) -> Iterator[Finding]:
+    def diagnose(self, context: ListenerContext) -> Iterator[CheckResult]:
         for key, value in context.configuration.items():
-            yield Finding.doubtful(key, f"{key} is {value}", f"don't say {value}")
+            yield CheckResult.warning(key, f"{key} is {value}", f"don't say {value}")
             for part in re.split(r"[:/@' ]", value):
-                yield Finding.wrong("part", part, part)
+                yield CheckResult.error("part", part, part)
         raise RuntimeError(str(dict(context.configuration)))
 
 
@@ -59,12 +59,14 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("doctor")
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(secret=SECRETS, places=st.sets(st.sampled_from(PLACES), min_size=2), look=LOOKS)
 def test_no_planted_secret_is_printed(scratch: Path, secret: str, places: set[tuple[str, str]], look: str) -> None:
     assert secret not in printed(scratch, {key: value.format(secret) for key, value in places}, look)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "value"), PLACES, ids=[key for key, _ in PLACES])
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(secret=SECRETS, look=LOOKS)
@@ -83,7 +85,7 @@ def printed(scratch: Path, planted: dict[str, str], look: str) -> str:
     }
     out, err = io.StringIO(), io.StringIO()
     arguments = [each for name, value in conf.items() for each in ("--conf", f"{name}={value}")]
-    quick = mock.patch.object(doctor, "look_at_installation", return_value=iter(()))
+    quick = mock.patch.object(doctor, "check_installation", return_value=iter(()))
     with quick, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         main(["--output", look, "doctor", *arguments])
     assert "listener talking" in out.getvalue()
@@ -92,12 +94,14 @@ def printed(scratch: Path, planted: dict[str, str], look: str) -> str:
 
 
 def test_what_looks_like_a_secret_is_hidden_wherever_it_is_from() -> None:
-    hidden = Secrets({}).hidden(Finding.wrong("x", "AKIAIOSFODNN7EXAMPLE was refused", "try https://me:hunter2@there/"))
-    assert "AKIAIOSFODNN7EXAMPLE" not in hidden.words
+    hidden = SecretMasker({}).mask(
+        CheckResult.error("x", "AKIAIOSFODNN7EXAMPLE was refused", "try https://me:hunter2@there/")
+    )
+    assert "AKIAIOSFODNN7EXAMPLE" not in hidden.message
     assert "hunter2" not in hidden.advice
 
 
 def test_a_short_secret_is_hidden_as_a_word_only() -> None:
-    secrets = Secrets({"spark.headwater.kafka.producer.sasl.password": "in"})
+    secrets = SecretMasker({"spark.headwater.kafka.producer.sasl.password": "in"})
     assert secrets.text("in vain: the answer is in") == "*** vain: the answer is ***"
     assert secrets.text("the main line") == "the main line"

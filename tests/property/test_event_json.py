@@ -15,9 +15,11 @@ from headwater.events.base import Model
 from headwater.events.changes import TableChange
 from headwater.events.envelope import Event
 from headwater.events.kinds import KINDS, AnyEvent
-from headwater.events.presentation import as_shown, event_object, json_line, line_of
-from headwater.events.presentation.changes import change_words
+from headwater.events.presentation import event_object, format_line, json_line, line_of
+from headwater.events.presentation.changes import describe_change
 from headwater.testing.strategies import events, models
+
+pytestmark = pytest.mark.slow
 
 ADAPTER: TypeAdapter[Event] = TypeAdapter(AnyEvent)
 CHANGES: tuple[type[Model], ...] = get_args(get_args(TableChange)[0])
@@ -43,7 +45,7 @@ def test_a_reader_whose_numbers_are_doubles_loses_nothing(event: Event) -> None:
 
 @given(events())
 def test_a_line_is_one_line_whatever_the_names_are(event: Event) -> None:
-    for line in (json_line(event_object(event)), as_shown(line_of(event))):
+    for line in (json_line(event_object(event)), format_line(line_of(event))):
         assert line.isprintable()
         assert len(line.splitlines()) == 1
     assert json_line(event_object(event)).isascii()
@@ -51,13 +53,13 @@ def test_a_line_is_one_line_whatever_the_names_are(event: Event) -> None:
 
 @given(st.one_of([models(change) for change in CHANGES]))
 def test_every_kind_of_change_has_words(change: Model) -> None:
-    assert change_words(change)
+    assert describe_change(change)
 
 
 @given(st.lists(events(), min_size=2, max_size=4))
 def test_lines_sort_by_time_as_texts(many: list[Event]) -> None:
-    told = [(event_object(event)["time"], event.time) for event in many]
-    assert sorted(text for text, _ in told) == [text for text, _ in sorted(told, key=lambda each: each[1])]
+    times = [(event_object(event)["time"], event.time) for event in many]
+    assert sorted(text for text, _ in times) == [text for text, _ in sorted(times, key=lambda each: each[1])]
 
 
 def _numbers(value: Any) -> Iterator[int]:

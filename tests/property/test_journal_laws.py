@@ -8,18 +8,32 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from headwater.journal import Batch, Cursor, Entry, Fsync, Journal, JournalOptions, JournalReader, Lost, Record, Why
+from headwater.journal import (
+    Cursor,
+    Fsync,
+    Journal,
+    JournalBatch,
+    JournalEntry,
+    JournalOptions,
+    JournalReader,
+    JournalRecord,
+    MissingReason,
+    MissingRecords,
+)
 from headwater.journal.record import HEAD_SIZE
 from headwater.journal.segment import HEADER_SIZE
 from tests.property.effort import examples
 
+pytestmark = pytest.mark.slow
+
 VALUES = st.binary(max_size=120)
 HEADERS = st.lists(st.tuples(st.text(max_size=5), st.binary(max_size=9)), max_size=2).map(tuple)
-ENTRIES = st.one_of(VALUES, st.builds(Entry, VALUES, st.none() | st.binary(max_size=9), HEADERS))
+ENTRIES = st.one_of(VALUES, st.builds(JournalEntry, VALUES, st.none() | st.binary(max_size=9), HEADERS))
 
 
 NUMBERS = st.integers(0, 10_000)
@@ -74,26 +88,26 @@ class JournalLife(RuleBasedStateMachine):
         self.now += step
 
     @rule(entry=ENTRIES)
-    def append(self, entry: bytes | Entry) -> None:
-        value, key, headers = entry if isinstance(entry, Entry) else Entry(entry)
+    def append(self, entry: bytes | JournalEntry) -> None:
+        value, key, headers = entry if isinstance(entry, JournalEntry) else JournalEntry(entry)
         before = self.journal.next_offset
         offset = self.journal.append(value, key=key, headers=headers)
         assert offset >= before
         self.note([offset], [entry])
 
     @rule(entries=st.lists(ENTRIES, max_size=12))
-    def append_many(self, entries: list[bytes | Entry]) -> None:
+    def append_many(self, entries: list[bytes | JournalEntry]) -> None:
         offsets = self.journal.append_many(entries)
         assert len(offsets) == len(entries)
         self.note(list(offsets), entries)
 
-    def note(self, offsets: list[int], entries: list[bytes | Entry]) -> None:
+    def note(self, offsets: list[int], entries: list[bytes | JournalEntry]) -> None:
         """Keep where the bytes of each must be: frames fill the newest segments backwards from their ends."""
         ends = {path: size_of(path) for path in self.directory.glob("*.segment")}
         segments = sorted(ends, reverse=True)
         for offset, entry in reversed(list(zip(offsets, entries, strict=True))):
             assert offset not in self.written, "an offset was given twice"
-            value, key, headers = entry if isinstance(entry, Entry) else Entry(entry)
+            value, key, headers = entry if isinstance(entry, JournalEntry) else JournalEntry(entry)
             path = next(each for each in segments if int(each.name[:20]) <= offset)
             packed = sum(6 + len(name.encode()) + len(text) for name, text in headers)
             start = ends[path] - HEAD_SIZE - len(value) - len(key or b"") - packed
@@ -155,40 +169,40 @@ class JournalLife(RuleBasedStateMachine):
                 self.check(batch, before)
                 before = batch.position
 
-    def check(self, batch: Batch, before: int) -> None:
+    def check(self, batch: JournalBatch, before: int) -> None:
         """Hold a batch that began at an offset against the model."""
         assert [record.offset for record in batch.records] == sorted({record.offset for record in batch.records})
         for record in batch.records:
             self.check_record(record)
-        dropped = [each for each in batch.lost if each.why is Why.DROPPED]
+        dropped = [each for each in batch.missing if each.reason is MissingReason.DROPPED]
         out = {record.offset for record in batch.records}
         for offset in range(before, batch.position):
             missing = offset in self.written and offset not in out
-            gone = any(each.first <= offset < each.following for each in dropped)
+            gone = any(each.first <= offset < each.end_offset for each in dropped)
             assert not missing or gone or self.is_damaged(offset), f"{offset} doesn't come out, though nothing is wrong"
             if missing and not gone:
-                assert any(self.tells(each, offset) for each in batch.lost), f"the damage of {offset} isn't told"
-        for lost in batch.lost:
+                assert any(self.tells(each, offset) for each in batch.missing), f"the damage of {offset} isn't told"
+        for lost in batch.missing:
             self.check_lost(lost)
 
-    def check_record(self, record: Record) -> None:
+    def check_record(self, record: JournalRecord) -> None:
         expected = self.written[record.offset]
         assert (record.value, record.key, record.headers) == (expected.value, expected.key, expected.headers)
 
-    def check_lost(self, lost: Lost) -> None:
-        assert lost.first <= lost.following
-        assert lost.why is not Why.MISSING
-        if lost.why is Why.CORRUPT:
+    def check_lost(self, lost: MissingRecords) -> None:
+        assert lost.first <= lost.end_offset
+        assert lost.reason is not MissingReason.MISSING
+        if lost.reason is MissingReason.CORRUPT:
             damaged = [at for path, at in self.flips if path == lost.path and lost.start <= at < lost.end]
             assert damaged, f"{lost} is told, though nothing is wrong there"
-            for offset in range(lost.first, lost.following):
+            for offset in range(lost.first, lost.end_offset):
                 assert offset not in self.written or self.is_damaged(offset), f"{lost} holds a sound record, {offset}"
 
     def is_damaged(self, offset: int) -> bool:
         record = self.written[offset]
         return any(path == record.path and record.start <= at < record.end for path, at in self.flips)
 
-    def tells(self, lost: Lost, offset: int) -> bool:
+    def tells(self, lost: MissingRecords, offset: int) -> bool:
         record = self.written[offset]
         return lost.path == record.path and lost.start <= record.start < record.end <= lost.end
 

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine
 
-from headwater.events.jobs import Committed, Extent, Input, Output, ReadMode, Since
+from headwater.events.jobs import Committed, Input, Output, OverwriteScope, RangeStart, ReadMode
 from headwater.events.names import DatasetId
 from headwater.events.scalars import Format
-from headwater.lineage.law.telling import dataset_hash
+from headwater.lineage.mapping.row_builder import dataset_hash
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.snapshots import downstream_snapshots, upstream_snapshots
 from headwater.lineage.questions.tables import downstream_tables, upstream_tables
 from headwater.lineage.sql import METADATA
 from tests.property.effort import examples
-from tests.unit.lineage.scribe import Scribe, dataset, store
+from tests.unit.lineage.scripted_producer import ScriptedProducer, dataset, store
 
 pytestmark = pytest.mark.slow
 
@@ -59,9 +59,9 @@ def connection() -> Iterator[Connection]:
 @st.composite
 def commits(draw: st.DrawFn) -> list[Committed]:
     """Each writes the next snapshot of one or two tables, out of snapshots that there are or that nobody told of."""
-    scribe = Scribe(1)
+    producer = ScriptedProducer(1)
     newest: dict[str, int] = dict.fromkeys(TABLES, 0)
-    told = []
+    committed = []
     for minute in range(draw(st.integers(1, 14))):
         targets = draw(st.lists(st.sampled_from(TABLES), min_size=1, max_size=2, unique=True))
         inputs = tuple(draw(st.lists(_source(newest), max_size=3, unique=True)))
@@ -71,18 +71,18 @@ def commits(draw: st.DrawFn) -> list[Committed]:
             parent = newest[target] + (1 if skipped else 0)
             newest[target] = parent + 1
             outputs.append(_output(draw, target, parent, len(inputs)))
-        told.append(scribe.tell(minute, Committed, barrier=minute + 1, inputs=inputs, outputs=tuple(outputs)))
-    return told
+        committed.append(producer.emit(minute, Committed, barrier=minute + 1, inputs=inputs, outputs=tuple(outputs)))
+    return committed
 
 
 @st.composite
 def _source(draw: st.DrawFn, newest: dict[str, int]) -> Input:
     table = draw(st.sampled_from(TABLES))
     until = draw(st.integers(1, max(1, newest[table])))
-    where: dict[str, Any] = {"dataset": dataset(table), "life": "1", "format": Format.DELTA, "snapshot": until}
+    where: dict[str, Any] = {"dataset": dataset(table), "generation": "1", "format": Format.DELTA, "snapshot": until}
     if draw(st.booleans()):
         return Input(**where, mode=ReadMode.STATE)
-    return Input(**where, mode=ReadMode.CHANGES, since=Since(snapshot=draw(st.integers(0, until - 1))))
+    return Input(**where, mode=ReadMode.CHANGES, since=RangeStart(snapshot=draw(st.integers(0, until - 1))))
 
 
 def _output(draw: st.DrawFn, table: str, parent: int, sources: int) -> Output:
@@ -90,11 +90,13 @@ def _output(draw: st.DrawFn, table: str, parent: int, sources: int) -> Output:
     some = draw(st.lists(st.sampled_from(everything), unique=True).map(tuple)) if sources else ()
     return Output(
         dataset=dataset(table),
-        life="1",
+        generation="1",
         format=Format.DELTA,
         snapshot=parent + 1,
         parent=parent or None,
-        replaced=draw(st.sampled_from([Extent.NOTHING, Extent.PART, Extent.NOTHING, Extent.ALL])),
+        replaced=draw(
+            st.sampled_from([OverwriteScope.NOTHING, OverwriteScope.PART, OverwriteScope.NOTHING, OverwriteScope.ALL])
+        ),
         made_from=draw(st.sampled_from([everything, everything, some, None])),
     )
 
@@ -102,15 +104,15 @@ def _output(draw: st.DrawFn, table: str, parent: int, sources: int) -> Output:
 class Plain:
     """The search over events."""
 
-    def __init__(self, told: Iterable[Committed]) -> None:
+    def __init__(self, committed: Iterable[Committed]) -> None:
         self.made: dict[Made, Written] = {}
-        for event in told:
+        for event in committed:
             sources = [(_place(each), each.since.snapshot if each.since else None) for each in event.inputs]
             for output in event.outputs:
                 indexes = output.made_from
                 chosen = None if indexes is None else tuple(sources[index] for index in indexes)
                 place = _place(output)
-                self.made[place] = Written(place, output.parent, output.replaced is Extent.ALL, chosen)
+                self.made[place] = Written(place, output.parent, output.replaced is OverwriteScope.ALL, chosen)
 
     def up(self, start: Made, *, state: bool) -> set[Edge]:
         found: set[Edge] = set()
@@ -205,9 +207,9 @@ def closure(edges: set[tuple[str, str]], start: str, *, up: bool) -> set[tuple[s
 
 @given(commits(), st.integers())
 @settings(max_examples=examples(60), deadline=None)
-def test_sql_answers_what_a_plain_search_finds(connection: Connection, told: list[Committed], seed: int) -> None:
-    plain = Plain(told)
-    shuffled = [*told, *told[::2]]
+def test_sql_answers_what_a_plain_search_finds(connection: Connection, committed: list[Committed], seed: int) -> None:
+    plain = Plain(committed)
+    shuffled = [*committed, *committed[::2]]
     Random(seed).shuffle(shuffled)
     store(connection, shuffled)
     try:

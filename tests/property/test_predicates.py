@@ -12,10 +12,12 @@ from sqlalchemy import BigInteger, Column, MetaData, Table, Text, create_engine,
 
 from headwater.errors import ConfigurationError
 from headwater.events.clock import micros_of
-from headwater.lineage.entities import DataLineage, TableLineage
+from headwater.lineage.api import DataLineage, TableLineage
 from headwater.lineage.predicates import Predicate, where
-from headwater.lineage.sql.conditions import Conditions
+from headwater.lineage.sql.entity_queries import PredicateCompiler
 from tests.property.effort import examples
+
+pytestmark = pytest.mark.slow
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 TEXTS = st.sampled_from(["", "a", "A", "ab", "a%", "a_", "[a]", "a*", "ä", "a\nb", "\\", "!"])
@@ -86,7 +88,7 @@ def test_a_database_gives_what_memory_gives(entities: list[DataLineage], predica
             values = each.model_dump() | {"snapshot_id": number}
             values["create_time"] = None if each.create_time is None else micros_of(each.create_time)
             connection.execute(insert(ENTITIES).values(values))
-        condition = Conditions("sqlite", dict(ENTITIES.c)).of(predicate)
+        condition = PredicateCompiler("sqlite", dict(ENTITIES.c)).of(predicate)
         found = set(connection.scalars(select(ENTITIES.c.snapshot_id).where(condition)))
         connection.rollback()
     assert found == {number for number, each in numbered if predicate.holds(each) is True}
@@ -100,7 +102,7 @@ def test_a_predicate_is_no_truth() -> None:
 def test_what_an_entity_does_not_have_cannot_be_asked_for() -> None:
     columns = {"job": ENTITIES.c.job}
     with pytest.raises(ConfigurationError, match="there is no barrier_id here to ask for: there is job"):
-        Conditions("sqlite", columns).of(where.barrier_id == 1)
+        PredicateCompiler("sqlite", columns).of(where.barrier_id == 1)
 
 
 def test_entities_are_values() -> None:

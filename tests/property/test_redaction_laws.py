@@ -8,12 +8,15 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.events.base import Model, Texts
+from headwater.events.base import Model, StringMap
 from headwater.events.redaction import Redactor, redact
 from tests.property.effort import examples
+
+pytestmark = pytest.mark.slow
 
 RECOGNISABLE = 6
 
@@ -152,7 +155,7 @@ class Leaf(Model):
 
 class Tree(Model):
     text: str = ""
-    options: Texts = Texts()
+    options: StringMap = StringMap()
     leaves: tuple[Leaf, ...] = ()
     children: tuple[Tree, ...] = ()
     maybe: Leaf | None = None
@@ -160,7 +163,7 @@ class Tree(Model):
 
 def trees(texts: st.SearchStrategy[str]) -> st.SearchStrategy[Tree]:
     leaves = st.builds(Leaf, text=texts)
-    options = st.dictionaries(st.sampled_from(["a", "b", "c"]), texts, max_size=2).map(Texts)
+    options = st.dictionaries(st.sampled_from(["a", "b", "c"]), texts, max_size=2).map(StringMap)
     flat = st.builds(Tree, text=texts, options=options, leaves=st.lists(leaves, max_size=2).map(tuple), maybe=leaves)
     return st.recursive(
         flat, lambda inner: st.builds(Tree, text=texts, children=st.lists(inner, max_size=2).map(tuple)), max_leaves=4

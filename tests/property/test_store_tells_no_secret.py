@@ -41,18 +41,18 @@ WAYS: list[Ways] = [
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_planted_password_is_never_shown(caplog: pytest.LogCaptureFixture, secret: str, way: Ways) -> None:
     caplog.clear()
-    told: list[str] = []
+    texts: list[str] = []
     with caplog.at_level(logging.DEBUG):
         try:
             options = StoreOptions.of(way(secret))
-            told += [repr(options), str(options), repr(options.model_dump()), options.model_dump_json()]
+            texts += [repr(options), str(options), repr(options.model_dump()), options.model_dump_json()]
             target = options.target
-            told += [repr(target), str(target), target.words, repr(vars(target)["url"])]
+            texts += [repr(target), str(target), target.words, repr(vars(target)["url"])]
             engine = engine_for(target)
-            told += [repr(engine), str(engine.url), engine.url.render_as_string(hide_password=False)]
+            texts += [repr(engine), str(engine.url), engine.url.render_as_string(hide_password=False)]
         except HeadwaterError as e:
-            told += [str(e), *traceback.format_exception(e)]
-    text = "\n".join([*told, caplog.text])
+            texts += [str(e), *traceback.format_exception(e)]
+    text = "\n".join([*texts, caplog.text])
     assert secret not in text
     assert quote(secret, safe="") not in text
     assert "5ecr" not in text

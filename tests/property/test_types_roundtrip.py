@@ -16,15 +16,12 @@ from headwater.events.types import (
     column_of,
     columns_from_schema_json,
     field_of,
-    parse_ddl,
     parse_json,
     schema_json,
-    simple_string,
-    to_ddl,
     to_json,
 )
 from headwater.events.types.spark_json import field_to_json, parse_field
-from tests.property.spark_types import SCHEMAS, SPARK_3_SCHEMAS, SQL_TYPES, TYPES, data_type
+from tests.property.spark_types import SCHEMAS, SPARK_3_SCHEMAS, TYPES, data_type
 
 
 @given(TYPES)
@@ -53,19 +50,6 @@ def test_every_field_comes_back_from_its_column(schema: Any) -> None:
         assert json.loads(field_to_json(field_of(column_of(read)))) == field
 
 
-@given(SQL_TYPES)
-def test_sql_says_the_whole_type_where_it_has_words_for_it(value: Any) -> None:
-    type_ = data_type(value)
-    assert parse_ddl(to_ddl(type_)) == type_
-
-
-@given(SQL_TYPES)
-def test_the_short_form_reads_back_to_itself_where_names_need_no_quotes(value: Any) -> None:
-    short = simple_string(data_type(value))
-    if not any(mark in short for mark in (" space", "`", ".")):
-        assert simple_string(parse_ddl(short)) == short
-
-
 @pytest.mark.spark
 @given(SPARK_3_SCHEMAS)
 def test_pyspark_reads_its_own_schema_out_of_ours(schema: Any) -> None:
@@ -79,7 +63,7 @@ def test_pyspark_reads_its_own_schema_out_of_ours(schema: Any) -> None:
 
 @given(st.text())
 def test_any_text_is_a_type_or_an_error(text: str) -> None:
-    for read in (parse_json, parse_ddl, parse_field, columns_from_schema_json):
+    for read in (parse_json, parse_field, columns_from_schema_json):
         only_type_text_errors(read, text)
 
 
@@ -90,17 +74,6 @@ def test_a_broken_schema_is_a_schema_or_an_error(schema: Any, data: st.DataObjec
     end = data.draw(st.integers(start, min(len(text), start + 20)))
     broken = text[:start] + data.draw(st.text(max_size=5) | st.just(text[end:start])) + text[end:]
     only_type_text_errors(columns_from_schema_json, broken)
-
-
-@given(SQL_TYPES, st.data())
-def test_broken_sql_is_a_type_or_an_error(value: Any, data: st.DataObject) -> None:
-    text = to_ddl(data_type(value))
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, min(len(text), start + 5)))
-    insertion = data.draw(
-        st.sampled_from(["", "<", ">", "(", ")", "'", "`", ",", "\\", "\x00", " not", "\ud800", "9" * 99])
-    )
-    only_type_text_errors(parse_ddl, text[:start] + insertion + text[end:])
 
 
 def only_type_text_errors(read: Callable[[str], object], text: str) -> None:

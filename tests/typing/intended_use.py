@@ -8,13 +8,42 @@ from __future__ import annotations
 from typing_extensions import assert_type
 
 from headwater.cli import main
-from headwater.cli.output import JsonOutput, Output, TextOutput
+from headwater.cli.output import CommandOutput, JsonOutput, TextOutput
 from headwater.errors import ConfigurationError, HeadwaterError, TransientError
+from headwater.events import Event
 from headwater.events.names import DatasetId, JobName, TableName
+from headwater.spi import DurableListener, Listener, ListenerContext, ListenerFactory, RecordBatch, SpoolPosition
 
 
 def retry_by_type(error: HeadwaterError) -> bool:
     return isinstance(error, TransientError)
+
+
+class Counting(Listener):
+    def __init__(self) -> None:
+        self.count = 0
+
+    def on_event(self, event: Event) -> None:
+        self.count += 1
+
+
+class Archive(DurableListener):
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
+        return batch.end
+
+    def close(self, timeout: float) -> None:
+        """It returns nothing."""
+
+
+class ArchiveFactory:
+    def create(self, context: ListenerContext) -> Archive:
+        return Archive()
+
+
+def a_listener_has_only_what_its_author_needs() -> None:
+    listeners: list[Listener | DurableListener] = [Counting(), Archive()]
+    factory: ListenerFactory = ArchiveFactory()
+    print(listeners, factory)
 
 
 def names_are_texts() -> None:
@@ -25,7 +54,7 @@ def names_are_texts() -> None:
 
 
 def outputs_are_exchangeable() -> None:
-    outputs: list[Output] = [TextOutput(), JsonOutput()]
+    outputs: list[CommandOutput] = [TextOutput(), JsonOutput()]
     for output in outputs:
         output.record("job", {"name": "orders_etl"})
 

@@ -32,10 +32,10 @@ def iceberg_columns(table: Path) -> list[list[str]]:
 
 
 def delta_columns(table: Path) -> list[list[str]]:
-    told = [
+    emitted = [
         action["metaData"]["schemaString"] for _, actions in _log(table) for action in actions if "metaData" in action
     ]
-    return [[field["name"] for field in json.loads(each)["fields"]] for each in told]
+    return [[field["name"] for field in json.loads(each)["fields"]] for each in emitted]
 
 
 def paimon_columns(table: Path) -> list[list[str]]:

@@ -59,14 +59,15 @@ spark.sql(f"CREATE TABLE {db}.top USING {provider} AS SELECT id, sum(amount) AS 
 spark.stop()
 """
 DOOMED: Final = """
-import os, time
+import os
+import headwater.listeners
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.appName("doomed").getOrCreate()
 spark.sql("CREATE TABLE lost (id BIGINT) USING parquet")
 spark.sql("CREATE TABLE found (id BIGINT) USING parquet")
 spark.sql("INSERT INTO lost VALUES (1)")
 spark.sql("INSERT INTO found SELECT * FROM lost")
-time.sleep(2)  # what a statement did is in the spool within half a second
+assert headwater.listeners.install(spark)._tracker.emit_all(600), "not all is in the spool"
 print("settled", os.getpid(), spark._jvm.java.lang.ProcessHandle.current().pid(), flush=True)
 spark.range(10 ** 15).selectExpr("max(hash(id))").write.saveAsTable("never")
 """

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,22 +15,16 @@ from uuid import uuid4
 from confluent_kafka import Consumer, TopicPartition
 from sqlalchemy import URL
 
-from headwater.lineage.sql import digest_of
+from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, open_store
 from tests.integration.drivers import BIN, Ended, Place
 from tests.integration.servers import configure
 from tests.matrix.harness import Extensions
+from tests.waiting import attempts
 
 PATIENCE = 600.0
 """For machines on which much else goes on."""
 GROUP = "whole"
-PATIENT = f"""
-from headwater.listeners.installation import contexts, installed
-installed.Installation.start.__defaults__ = installed.Installation.end.__defaults__ = ({PATIENCE},)
-contexts.STOP_SECONDS = {PATIENCE}
-"""
-"""For each Python of a driver. A job waits for headwater 10 s at its start and 2 s at its end, and goes on then without
-it; a machine on which much else goes on can take longer, and what is told, not how soon, is what is tested here."""
 
 
 @dataclass
@@ -46,12 +39,12 @@ class Way:
     def place(self, folder: Path, java_home: Path, extensions: Extensions, **conf: str) -> Place:
         """Where drivers are started: all that is said of headwater is said in the configuration."""
         folder.mkdir()
-        (folder / "sitecustomize.py").write_text(PATIENT)
-        place = Place(folder, java_home)
+        place = Place(folder, java_home, patience=PATIENCE)
         own = {f"spark.{key.replace('__', '.')}": value for key, value in conf.items()}
         wanted = {
             "spark.sql.warehouse.dir": "{warehouse}/spark",
             "spark.headwater.listeners": "kafka",
+            "spark.headwater.spool.linger": "0",  # what is left is shipped by `ship`
             "spark.headwater.kafka.bootstrap.servers": self.broker,
             "spark.headwater.kafka.topic": self.topic,
             **own,
@@ -80,16 +73,15 @@ class Way:
     def until_stored(self) -> None:
         """All that is on the topic, by the offsets that stand in the store."""
         client = Consumer({"bootstrap.servers": self.broker, "group.id": f"looks-{uuid4()}"})
-        deadline = time.monotonic() + PATIENCE
         try:
             ends, cluster = self._ends(client), str(client.list_topics(timeout=30).cluster_id)
             with open_store(self.url, readonly=True) as store:
-                while (missing := _missing(store, cluster, ends)) and time.monotonic() < deadline:
+                for _ in attempts(lambda: f"not stored: {_missing(store, cluster, ends)}", PATIENCE, 0.05):
+                    if not _missing(store, cluster, ends):
+                        break
                     assert self.writer.poll() is None, "the writer has ended"
-                    time.sleep(0.05)
         finally:
             client.close()
-        assert not missing, f"not stored: {missing}"
 
     def _ends(self, client: Consumer) -> dict[int, int]:
         partitions = client.list_topics(self.topic, timeout=30).topics[self.topic].partitions
@@ -98,7 +90,7 @@ class Way:
 
     def digest(self) -> str:
         with open_store(self.url, readonly=True) as store, store.engine.connect() as connection:
-            return digest_of(connection)
+            return store_digest(connection)
 
     def ask(self, *words: str) -> subprocess.CompletedProcess[str]:
         """On the command line."""
@@ -127,7 +119,17 @@ def _missing(store: Store, cluster: str, ends: Mapping[int, int]) -> dict[int, i
 def way_to(broker: str, url: URL) -> Generator[Way]:
     """With a writer that runs all the while, and ends well when it is told to."""
     topic, store = f"whole-{uuid4()}", url.render_as_string(hide_password=False)
-    command = [sys.executable, "-m", "headwater.cli", "write", "--from", f"kafka://{broker}/{topic}", "--group", GROUP]
+    command = [
+        sys.executable,
+        "-m",
+        "headwater.cli",
+        "writer",
+        "run",
+        "--bus",
+        f"kafka://{broker}/{topic}",
+        "--group",
+        GROUP,
+    ]
     writer = subprocess.Popen(command, env={**os.environ, "HEADWATER_STORE": store}, stdout=subprocess.DEVNULL)
     try:
         yield Way(broker, topic, store, writer)

@@ -1,40 +1,70 @@
-"""`headwater`: reads what is asked, calls the command, turns errors into exit codes. Nothing heavy is imported here."""
+"""`headwater`: finds the command that is asked for, calls it, and turns errors into exit codes.
+
+Nothing heavy is imported here.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from argparse import REMAINDER
+from argparse import REMAINDER, SUPPRESS, Namespace
 from collections.abc import Sequence
 
-from headwater.cli.commands import COMMANDS
+from headwater.cli.commands import TREE, Command, CommandNode, CommandPath, Group, Leaf, nearest
 from headwater.cli.exits import MEANINGS, Exit, exit_for
 from headwater.cli.flags import Flags, no_such, one_of
-from headwater.cli.output import OUTPUTS, Output
+from headwater.cli.output import OUTPUTS, CommandOutput
 from headwater.errors import HeadwaterError
+
+_LOOKS = "{{{}}}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; `arguments` are those of the process unless given. Returns the exit code."""
-    parser = build_parser()
-    parsed = parser.parse_args(arguments)
-    if parsed.version:
-        print(f"headwater {installed_version()}")
-        return Exit.DONE
-    if parsed.command is None:
-        parser.print_help()
-        return Exit.USAGE
-    if parsed.command not in COMMANDS:
-        parser.error(no_such("command", parsed.command, COMMANDS))
-    return run(parsed.command, parsed.arguments, OUTPUTS[parsed.output]())
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["--version"]:
+        words[0] = "version"
+    node: CommandNode = TREE
+    path: CommandPath = ()
+    output: str | None = None
+    while isinstance(node, Group):
+        parser = group_parser(path, node)
+        parsed = parser.parse_args(words)
+        output = parsed.output or output
+        if parsed.command is None:
+            parser.print_help(sys.stderr)
+            return Exit.USAGE
+        if parsed.command not in node.children:
+            parser.error(_no_command(parsed.command, path, node))
+        path, node, words = (*path, parsed.command), node.children[parsed.command], parsed.arguments
+    return call(path, node.load(), words, output)
 
 
-def run(name: str, arguments: Sequence[str], output: Output) -> int:
-    """Call a command and translate how it ended; errors that headwater didn't raise on purpose keep their traceback."""
+def call(path: CommandPath, command: Command, arguments: Sequence[str], output: str | None) -> int:
+    """Parse a command's own arguments and call it; `output` is what stood before it."""
+    own, target = command.split(arguments) if command.split else (arguments, ())
+    parser = leaf_parser(path, command)
     try:
-        status = COMMANDS[name].load()(arguments, output)
+        given = parser.parse_args(own)
+    except HeadwaterError as error:  # what is wrong in a file of flags
+        OUTPUTS.get(output or "", OUTPUTS["text"])().error(error)
+        return exit_for(error)
+    given.parser, given.target = parser, target
+    given.output = given.output or output or "text"
+    if given.output not in command.outputs:
+        parser.error(no_such("output", given.output, command.outputs))
+    return _run_command(command, given, OUTPUTS.get(given.output, OUTPUTS["text"])())
+
+
+def _run_command(command: Command, given: Namespace, output: CommandOutput) -> int:
+    """Errors that headwater didn't raise on purpose keep their traceback."""
+    try:
+        status = command.call(given, output)
+        if not command.is_stream:
+            output.finish()
         sys.stdout.flush()
     except HeadwaterError as error:
+        output.finish(has_failed=True)
         output.error(error)
         return exit_for(error)
     except KeyboardInterrupt:
@@ -45,25 +75,55 @@ def run(name: str, arguments: Sequence[str], output: Output) -> int:
     return status
 
 
-def build_parser() -> Flags:
-    """The flags that stand before the command."""
-    width = max(map(len, COMMANDS)) + 2
-    commands = [f"  {name:<{width}}{command.summary}" for name, command in COMMANDS.items()]
-    codes = [f"  {code.value:<10}{meaning}" for code, meaning in MEANINGS.items()]
-    epilog = "\n".join(["commands:", *commands, "", "exit codes:", *codes])
-    parser = Flags("headwater", "Snapshot-exact lineage for Apache Spark.", epilog)
-    parser.add_argument("--version", action="store_true", help="show the version and end")
-    parser.flag("output", one_of(OUTPUTS), "text", "how results look", "{text,json}")
-    parser.add_argument("command", nargs="?", help="what to do; `headwater <command> --help` tells more")
-    parser.add_argument("arguments", nargs=REMAINDER, help="what the command is given")
+def parser_of(path: CommandPath, node: CommandNode) -> Flags:
+    """Return the parser of a group or a command."""
+    return leaf_parser(path, node.load()) if isinstance(node, Leaf) else group_parser(path, node)
+
+
+def group_parser(path: CommandPath, group: Group) -> Flags:
+    """Return the parser of what stands before a command's last word."""
+    width = max(map(len, group.children)) + 2
+    lines = ["commands:", *(f"  {name:<{width}}{child.summary}" for name, child in group.children.items())]
+    if not path:
+        lines += ["", "exit codes:", *(f"  {code.value:<{width}}{meaning}" for code, meaning in MEANINGS.items())]
+        lines += [
+            "",
+            "examples:",
+            "  headwater demo",
+            "  headwater lineage upstream sales.daily",
+            "  headwater help run",
+        ]
+    text = f"{group.summary[:1].upper()}{group.summary[1:]}"
+    parser = Flags(" ".join(["headwater", *path]), text if text.endswith(".") else f"{text}.", "\n".join(lines))
+    _add_output(parser, [*OUTPUTS, "dot", "mermaid", "html"])
+    if not path:
+        parser.switch("version", "show the version")
+    parser.usage = f"{parser.prog} [-o FORMAT] COMMAND …"
+    parser.add_argument("command", nargs="?", help=SUPPRESS)
+    parser.add_argument("arguments", nargs=REMAINDER, help=SUPPRESS)
     return parser
 
 
-def installed_version() -> str:
-    """The version of the installed distribution; a namespace package has no place for `__version__`."""
-    from importlib.metadata import version  # noqa: PLC0415 - takes longer to import than everything else here
+def leaf_parser(path: CommandPath, command: Command) -> Flags:
+    """Return the parser of a command."""
+    examples = "\n".join(["examples:", *(f"  {each}" for each in command.examples)])
+    parser = command.parser(" ".join(["headwater", *path]), command.description, examples)
+    for add in command.adders:
+        add(parser)
+    _add_output(parser, command.outputs)
+    return parser
 
-    return version("headwater")
+
+def _add_output(parser: Flags, looks: Sequence[str]) -> None:
+    words = "how the answer looks: text for people, json for programs"
+    parser.flag("output", one_of(looks, "output"), None, words, _LOOKS.format(",".join(looks)), short="o")
+
+
+def _no_command(word: str, path: CommandPath, group: Group) -> str:
+    found = [f"`headwater {' '.join(each)}`" for each in nearest(word, path, group)]
+    if not found:
+        return f"no command {word!r}; there are: {', '.join(group.children)}"
+    return f"no command {word!r}; did you mean {' or '.join(found)}?"
 
 
 def _forget_output() -> None:

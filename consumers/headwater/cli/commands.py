@@ -1,63 +1,200 @@
-"""The table of commands. A command is a function in a module of its own, imported when the command is called."""
+"""The tree of commands, `headwater NOUN VERB`, and how a command is declared.
+
+The tree knows each command's place and one line about it; the module is imported when the command is called. There a
+command is a function that is decorated by `command`, with its description, its examples and what adds its flags.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, cast
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, cast
 
-from headwater.cli.output import Output
+from headwater.cli.flags import Adder, Flags
+from headwater.cli.output import OUTPUTS, CommandOutput
 
-
-class Main(Protocol):
-    """What a command's module offers: it parses its own arguments and returns an exit code."""
-
-    def __call__(self, arguments: Sequence[str], output: Output, /) -> int: ...
+CommandFunction: TypeAlias = Callable[[Namespace, CommandOutput], int]
+"""What a command does: it is given its flags and where its answer goes, and returns the exit code."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command's place (`module:function`) and what it does, in one line."""
+    """What a command's module says of it."""
+
+    call: CommandFunction
+    description: str
+    examples: Sequence[str]
+    """Whole command lines, each of which can be parsed."""
+    adders: Sequence[Adder] = ()
+    outputs: Sequence[str] = tuple(OUTPUTS)
+    parser: type[Flags] = Flags
+    split: Callable[[Sequence[str]], tuple[Sequence[str], Sequence[str]]] | None = None
+    """Tells the command's own flags from what is run by it; the latter is `target` among the flags then."""
+    is_stream: bool = False
+    """Whether it gives a document for each thing that comes, and no answer that is whole at some time."""
+
+
+def command(
+    description: str,
+    *examples: str,
+    flags: Sequence[Adder] = (),
+    outputs: Sequence[str] = tuple(OUTPUTS),
+    parser: type[Flags] = Flags,
+    split: Callable[[Sequence[str]], tuple[Sequence[str], Sequence[str]]] | None = None,
+    is_stream: bool = False,
+) -> Callable[[CommandFunction], Command]:
+    """Declare a function as a command."""
+    return lambda call: Command(call, description, examples, flags, outputs, parser, split, is_stream)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A command's place in code (`module:name`), and what it does in one line."""
 
     place: str
     summary: str
 
-    def load(self) -> Main:
+    def load(self) -> Command:
+        """Import the module of the command."""
         module, _, name = self.place.partition(":")
-        return cast("Main", getattr(importlib.import_module(module), name))
+        return cast("Command", getattr(importlib.import_module(f"headwater.cli.{module}"), name))
 
 
-COMMANDS = {
-    "datasets": Command("headwater.cli.life.datasets:main", "say that several identities are one dataset"),
-    "dead-letters": Command("headwater.cli.dead_letters:main", "look after events that could not be stored"),
-    "delete-data-lineage": Command(
-        "headwater.cli.life.deleting:delete_data_lineage", "delete which snapshots a job read and made"
-    ),
-    "delete-table-lineage": Command(
-        "headwater.cli.life.deleting:delete_table_lineage", "delete which tables a job reads and writes"
-    ),
-    "demo": Command("headwater.cli.demo:main", "run a small warehouse, and show what is known of it"),
-    "doctor": Command("headwater.cli.doctor:main", "examine a Spark configuration, and say what is wrong"),
-    "down": Command("headwater.cli.whole.down:main", "stop what `up` left running"),
-    "events": Command("headwater.cli.events:main", "show the events of a local log or a spool"),
-    "expire": Command("headwater.cli.life.deleting:expire", "let data lineage expire"),
-    "gaps": Command("headwater.cli.asking.runs:gaps", "show what may be missing from the store"),
-    "history": Command(
-        "headwater.cli.asking.tables:history", "show what was done to a table, or what changed between two snapshots"
-    ),
-    "jobs": Command("headwater.cli.asking.jobs:jobs", "show the jobs of a table"),
-    "late": Command("headwater.cli.asking.tables:late", "show why a table is late"),
-    "lineage": Command("headwater.cli.lineage:main", "show what tables, snapshots and columns were made from"),
-    "names": Command("headwater.cli.asking.tables:names", "show names and lives of a table"),
-    "purge": Command("headwater.cli.life.deleting:purge", "remove from the disk what was deleted or has expired"),
-    "run": Command("headwater.cli.run:main", "run a PySpark script with headwater in its driver"),
-    "runs": Command("headwater.cli.asking.runs:runs", "show runs, how they stand and what failed in them"),
-    "spool": Command("headwater.cli.spool:main", "look after what drivers could not deliver"),
-    "status": Command("headwater.cli.whole.status:main", "show what `up` has running, and how it is"),
-    "store": Command("headwater.cli.storekeeping:main", "make, migrate and measure a lineage store"),
-    "tables": Command("headwater.cli.asking.jobs:tables", "show the tables of a job"),
-    "up": Command("headwater.cli.up:main", "start broker, database and writer on this machine, without Docker"),
-    "uses": Command("headwater.cli.asking.jobs:uses", "show who uses a table"),
-    "write": Command("headwater.cli.write:main", "keep a lineage store: events from a bus into it"),
-}
+@dataclass(frozen=True)
+class Group:
+    """Commands of one noun."""
+
+    summary: str
+    children: Mapping[str, Group | Leaf] = field(default_factory=dict)
+
+
+CommandNode: TypeAlias = "Group | Leaf"
+CommandPath: TypeAlias = tuple[str, ...]
+"""The words of a command, without `headwater`."""
+
+TREE: Final = Group(
+    "Snapshot-exact lineage for Apache Spark.",
+    {
+        "run": Leaf("run:run", "run a PySpark script, a server or a main class with headwater in its driver"),
+        "doctor": Leaf("doctor:doctor", "examine a Spark configuration and say what is wrong"),
+        "demo": Leaf("demo:demo", "run a small warehouse and show what is known of it"),
+        "lineage": Group(
+            "what tables, snapshots and columns were made from",
+            {
+                "upstream": Leaf("lineage.questions:upstream", "show what a table, snapshot or column was made from"),
+                "downstream": Leaf("lineage.questions:downstream", "show what was made from it"),
+                "path": Leaf("lineage.questions:path", "show how one table comes into another"),
+                "delete": Leaf("lineage.deletion:delete", "delete the lineage that a job reported"),
+                "expire": Leaf("lineage.deletion:expire", "let old data lineage expire"),
+            },
+        ),
+        "table": Group(
+            "who reads and writes tables, and what was done to them",
+            {
+                "list": Leaf("table:list_tables", "list the tables that are known"),
+                "jobs": Leaf("table:jobs", "list the jobs that read and write a table"),
+                "uses": Leaf("table:uses", "show who uses a table"),
+                "late": Leaf("table:late", "show why a table is late"),
+                "history": Leaf("table:history", "show what was done to a table, or what changed between snapshots"),
+                "names": Leaf("table:names", "show the names and generations of a table"),
+                "unify": Leaf("lineage.deletion:unify", "say that several datasets are one"),
+            },
+        ),
+        "job": Group(
+            "the tables and runs of jobs",
+            {
+                "list": Leaf("job:list_jobs", "list the jobs that are known"),
+                "tables": Leaf("job:tables", "list the tables that a job reads and writes"),
+                "runs": Leaf("job:runs", "list runs, their status and what failed in them"),
+            },
+        ),
+        "gap": Group(
+            "what may be missing from the store", {"list": Leaf("job:list_gaps", "list what may be missing, and why")}
+        ),
+        "events": Group(
+            "the events in a local log or a spool",
+            {
+                "cat": Leaf("events.showing:cat", "show the events that are there now"),
+                "tail": Leaf("events.showing:tail", "show events as they come, until Ctrl-C"),
+            },
+        ),
+        "writer": Group(
+            "the process that fills a lineage store",
+            {"run": Leaf("writer.command:run", "read events from Kafka or a local log and store them")},
+        ),
+        "store": Group(
+            "lineage stores and their maintenance",
+            {
+                "init": Leaf("store:init", "make tables and views where there are none"),
+                "migrate": Leaf("store:migrate", "bring the tables to the version of this headwater"),
+                "status": Leaf("store:status", "show which version is there and what is to be done"),
+                "size": Leaf("store:size", "show how large each table is"),
+                "maintain": Leaf("store:maintain", "make the partitions of the next months (PostgreSQL)"),
+                "purge": Leaf("lineage.deletion:purge", "remove from the disk what was deleted or has expired"),
+            },
+        ),
+        "dead-letter": Group(
+            "events that could not be stored",
+            {
+                "list": Leaf("dead_letter:list_letters", "list the events that could not be stored"),
+                "show": Leaf("dead_letter:show", "show one of them with its bytes"),
+                "retry": Leaf("dead_letter:retry", "try to store them again"),
+                "drop": Leaf("dead_letter:drop", "give them up"),
+            },
+        ),
+        "spool": Group(
+            "what drivers could not deliver",
+            {
+                "status": Leaf("spool.status:status", "list the spools and what waits in them for whom"),
+                "verify": Leaf("spool.verification:verify", "read spools from end to end and show damage"),
+                "ship": Leaf("spool.shipping:ship", "deliver what dead drivers left"),
+                "rename": Leaf("spool.listener_changes:rename", "give what waits for one listener to another one"),
+                "drop": Leaf("spool.listener_changes:drop", "throw away what waits for a listener"),
+            },
+        ),
+        "dev": Group(
+            "broker, database and writer on this machine, without Docker",
+            {
+                "up": Leaf("dev.up:up", "start them"),
+                "status": Leaf("dev.status:status", "show what runs, and how it is"),
+                "down": Leaf("dev.down:down", "stop them"),
+            },
+        ),
+        "help": Leaf("help:show_help", "show the help of a command"),
+        "version": Leaf("help:show_version", "show the version"),
+        "completion": Leaf("help:completion", "print the script by which a shell completes commands and flags"),
+    },
+)
+
+
+_MOST_NEAR: Final = 3
+
+
+def walk(node: CommandNode = TREE, path: CommandPath = ()) -> Iterator[tuple[CommandPath, CommandNode]]:
+    """Yield every node of the tree with its words, parents first."""
+    yield path, node
+    if isinstance(node, Group):
+        for word, child in node.children.items():
+            yield from walk(child, (*path, word))
+
+
+def nearest(word: str, path: CommandPath, group: Group) -> list[CommandPath]:
+    """Return the commands that an unknown word may mean, the likeliest first: of its own group, then of the tree."""
+    from difflib import get_close_matches  # noqa: PLC0415 - needed for a slip of the pen only
+
+    nodes, parts = [each for each, _ in walk() if each], set(word.split("-"))
+    found: list[CommandPath] = [(*path, name) for name in group.children if len(word) > 1 and name.startswith(word)]
+    for is_meant in (
+        lambda each: each[-1] == word,
+        lambda each: f"{each[-1]}s" == word,
+        lambda each: len(each) > 1 and parts.issuperset(each),
+    ):
+        found += filter(is_meant, nodes)
+    if not found:
+        close = get_close_matches(word, list(group.children), n=1)
+        close = close or get_close_matches(word, sorted({each[-1] for each in nodes}), n=1)
+        found = [each for each in nodes if each[-1] in close]
+        found = [each for each in found if each[:-1] == path] or found
+    return list(dict.fromkeys(found))[:_MOST_NEAR]

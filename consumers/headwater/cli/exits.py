@@ -1,4 +1,4 @@
-"""Exit codes: what a script that calls `headwater` can tell without reading a message."""
+"""Exit codes, the same for every command: what a script can tell without reading a message."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ class Exit(enum.IntEnum):
 
 MEANINGS = {
     Exit.DONE: "done",
-    Exit.FAILED: "failed; trying the same again can't help",
-    Exit.USAGE: "wrong usage",
-    Exit.NOT_DRAINED: "told to stop, and not done in time; what wasn't done yet comes again",
-    Exit.TRY_AGAIN: "failed for now; trying again later may help",
-    Exit.CONFIGURATION: "something in the configuration is wrong",
-    Exit.INTERRUPTED: "interrupted",
+    Exit.FAILED: "failed, or you answered no; the same command fails again",
+    Exit.USAGE: "the command was written wrongly",
+    Exit.NOT_DRAINED: "a writer was stopped and not done in time; the rest is read again next time",
+    Exit.TRY_AGAIN: "failed for now: something is away or busy; try again later",
+    Exit.CONFIGURATION: "something in the configuration is wrong or missing",
+    Exit.INTERRUPTED: "interrupted by Ctrl-C",
     Exit.PIPE_CLOSED: "the reader of the output went away",
 }
+"""For every command but `headwater run SCRIPT`, which ends as the script ends."""
 
 
 def exit_for(error: HeadwaterError) -> Exit:
-    """The code that tells an error's kind."""
+    """Return the code that tells an error's kind."""
     if isinstance(error, (ConfigurationError, PluginError)):
         return Exit.CONFIGURATION
     return Exit.TRY_AGAIN if isinstance(error, TransientError) else Exit.FAILED

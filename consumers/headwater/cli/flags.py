@@ -1,100 +1,181 @@
-"""Flags of the command line: each can also be given by an environment variable, which its help names."""
+"""Flags of the command line: declared one by one, read from the command, from a variable where they have one, checked.
+
+Which flags have an environment variable is the list VARIABLES and nothing else: where something is (connections and
+files) and secrets. What a command does, leaves out or erases is never decided by a variable.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from enum import Enum
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 T = TypeVar("T")
+PREFIX: Final = "HEADWATER_"
+VARIABLES: Final = {
+    "store": "HEADWATER_STORE",
+    "lineage-meta": "HEADWATER_STORE_LINEAGE_META",
+    "catalog-store": "HEADWATER_CATALOG_STORES",
+    "bus": "HEADWATER_BUS",
+    "kafka": "HEADWATER_WRITER_KAFKA",
+    "config": "HEADWATER_WRITER_CONFIG",
+    "properties-file": "HEADWATER_PROPERTIES_FILE",
+    "spool-dir": "HEADWATER_SPOOL_DIR",
+    "home": "HEADWATER_DEV_HOME",
+}
+"""By flag. Kubernetes sets `<SERVICE>_PORT`, `<SERVICE>_SERVICE_HOST` and the like in each pod: none is called so."""
 _TRUE, _FALSE = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off", ""})
 
 
-class _Many(NamedTuple):
-    variable: str
+class Arity(Enum):
+    """How many values a flag takes."""
+
+    NONE = "a switch"
+    ONE = "one value"
+    MANY = "one value each time it is given"
+
+
+class Declared(NamedTuple):
+    """A flag as it was declared."""
+
+    arity: Arity
     convert: Callable[[str], Any]
+    variable: str | None
 
 
 class Flags(argparse.ArgumentParser):
-    """A parser whose flags read HEADWATER_<NAME> where they aren't given, and that knows what was meant by a slip."""
+    """The parser of one command: names the nearest flag for an unknown one, and in the help the variable of each."""
 
     def __init__(self, program: str, description: str, epilog: str | None = None) -> None:
         layout = argparse.RawDescriptionHelpFormatter
         super().__init__(program, description=description, epilog=epilog, allow_abbrev=False, formatter_class=layout)
-        self._many: dict[str, _Many] = {}
+        self.declared: dict[str, Declared] = {}
 
     def flag(
-        self, name: str, convert: Callable[[str], T], default: str | None, text: str, metavar: str | None = None
+        self,
+        name: str,
+        convert: Callable[[str], T],
+        default: str | None,
+        text: str,
+        metavar: str | None = None,
+        *,
+        short: str | None = None,
     ) -> None:
-        """Add `--name`; `convert` raises ValueError with what is wrong, for a flag and a variable alike."""
-        variable, found = self.variable(name), self.found(name)
-        value = default if found is None else found
-        shown = _shown(f"{text} [{variable}{'' if default is None else f', default {default}'}]")
-        converter = _converter(name, variable, convert)
-        self.add_argument(f"--{name}", type=converter, default=value, help=shown, metavar=metavar)
+        """Add `--name`; `convert` raises ValueError with what is wrong."""
+        words = self._declare(name, Arity.ONE, convert, text, default)
+        names = [f"-{short}", f"--{name}"] if short else [f"--{name}"]
+        converter = self._converter(name, convert)
+        self.add_argument(*names, type=converter, default=default, help=words, metavar=metavar)
 
     def flags(self, name: str, convert: Callable[[str], T], text: str, metavar: str) -> None:
-        """Add `--name` that can be given several times; in the variable each value is a line."""
-        variable = self.variable(name)
-        converter = _converter(name, variable, convert)
-        self._many[name.replace("-", "_")] = _Many(variable, converter)
-        shown = _shown(f"{text}; can be given several times [{variable}, a line for each]")
-        self.add_argument(f"--{name}", type=converter, action="append", help=shown, metavar=metavar)
+        """Add `--name` that can be given several times; in a variable each value is a line."""
+        words = self._declare(name, Arity.MANY, convert, f"{text}; can be given several times", None)
+        converter = self._converter(name, convert)
+        self.add_argument(f"--{name}", type=converter, action="append", help=words, metavar=metavar)
 
-    def switch(self, name: str, text: str) -> None:
-        """Add `--name` that takes no value; its variable is true or false."""
-        variable = self.variable(name)
-        value = (self.found(name) or "false").strip().lower()
-        if value not in _TRUE | _FALSE:
-            self.error(f"{variable} is neither true nor false")
-        self.add_argument(f"--{name}", action="store_true", default=value in _TRUE, help=_shown(f"{text} [{variable}]"))
+    def switch(self, name: str, text: str, *, short: str | None = None) -> None:
+        """Add `--name` that takes no value."""
+        words = self._declare(name, Arity.NONE, _is_true, text, None)
+        self.add_argument(*([f"-{short}"] if short else []), f"--{name}", action="store_true", help=words)
 
-    def variable(self, name: str) -> str:
-        """The environment variable that help names."""
-        return variable_of(name)
+    def word(
+        self,
+        name: str,
+        convert: Callable[[str], T],
+        text: str,
+        metavar: str | None = None,
+        nargs: str | None = None,
+    ) -> None:
+        """Add a word that is given by its place."""
+        self.add_argument(name, type=self._converter(name, convert), help=text, metavar=metavar, nargs=nargs)
 
     def found(self, name: str) -> str | None:
-        """What is to hold where the flag isn't given."""
-        return os.environ.get(self.variable(name))
-
-    def action(self, actions: Mapping[str, str], text: str) -> None:
-        """Add the positional `action`, one of these, and what it is given."""
-        named = one_of(actions, "action")
-        metavar = f"{{{','.join(actions)}}}"
-        self.add_argument("action", type=_argument(named), metavar=metavar, help=f"{text}; --help behind it tells more")
-        self.add_argument("arguments", nargs=argparse.REMAINDER, help="what the action is given")
+        """Return what holds where the flag isn't given: what its variable says; an empty one says nothing."""
+        variable = self.declared[name].variable
+        return (variable and os.environ.get(variable)) or None
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
-        """Ends the process where something is wrong, as argparse does."""
+        """End the process where something is wrong, as argparse does."""
+        several = {}
+        for name, declared in self.declared.items():
+            found = self.found(name)
+            if declared.arity is Arity.MANY:
+                several[name] = found
+            elif found is not None:
+                self.set_defaults(**{_attribute(name): found if declared.arity is Arity.ONE else self._switch(name)})
         parsed, unknown = self.parse_known_args(args, namespace)
         if unknown:
             self.error(self._too_much(unknown[0]))
-        for name, many in self._many.items():
-            if getattr(parsed, name) is None:
-                setattr(parsed, name, self._from_variable(name.replace("_", "-"), many))
+        for name, found in several.items():
+            if getattr(parsed, _attribute(name)) is None:
+                setattr(parsed, _attribute(name), self._lines(name, found or ""))
         return parsed
 
-    def _from_variable(self, name: str, many: _Many) -> list[Any]:
+    def options(self) -> list[argparse.Action]:
+        """Return what can be given by name, as shells complete it."""
+        return [each for each in self._actions if each.option_strings]
+
+    def _declare(self, name: str, arity: Arity, convert: Callable[[str], Any], text: str, default: str | None) -> str:
+        """Return the text of the help."""
+        variable = VARIABLES.get(name)
+        self.declared[name] = Declared(arity, convert, variable)
+        lines = ", a line for each" if arity is Arity.MANY else ""
+        notes = [f"{variable}{lines}"] if variable else []
+        notes += [f"default {default}"] if default is not None else []
+        return (f"{text} [{', '.join(notes)}]" if notes else text).replace("%", "%%")
+
+    def _converter(self, name: str, convert: Callable[[str], T]) -> Callable[[str], T]:
+        """argparse keeps the words of its own error only."""
+        how = f" (given as --{name} or {VARIABLES[name]})" if name in VARIABLES else ""
+
+        def converted(given: str) -> T:
+            try:
+                return convert(given)
+            except ValueError as error:
+                raise argparse.ArgumentTypeError(f"{error}{how}") from error
+
+        return converted
+
+    def _switch(self, name: str) -> bool:
         try:
-            return [many.convert(line) for line in (self.found(name) or "").splitlines() if line.strip()]
+            return _is_true(self.found(name) or "")
+        except ValueError as error:
+            self.error(f"--{name}: {error}")
+
+    def _lines(self, name: str, found: str) -> list[Any]:
+        converter = self._converter(name, self.declared[name].convert)
+        try:
+            return [converter(line) for line in found.splitlines() if line.strip()]
         except argparse.ArgumentTypeError as error:
             self.error(str(error))
 
     def _too_much(self, word: str) -> str:
         if not word.startswith("-"):
-            return f"nothing is known to do with {word!r}"
+            return f"{self.prog} takes no {word!r}; see {self.prog} --help"
         there = [option for option in self._option_string_actions if option.startswith("--")]
         return no_such("flag", word.partition("=")[0], there)
 
 
-def variable_of(name: str) -> str:
-    """The environment variable that stands for a flag."""
-    return f"HEADWATER_{name.upper().replace('-', '_')}"
+Adder: TypeAlias = Callable[[Flags], None]
+"""Adds flags to a command's parser; a command is declared with several."""
+
+
+def limit(default: int | None) -> Adder:
+    """Return what adds `--limit`, for a command that gives a list."""
+    given = None if default is None else str(default)
+
+    def add(parser: Flags) -> None:
+        parser.flag("limit", count, given, "at most so many", "N")
+
+    return add
 
 
 def one_of(choices: Collection[str], what: str = "value") -> Callable[[str], str]:
-    """A converter that accepts the named words only."""
+    """Return a converter that accepts the named words only."""
 
     def convert(given: str) -> str:
         if given not in choices:
@@ -105,7 +186,7 @@ def one_of(choices: Collection[str], what: str = "value") -> Callable[[str], str
 
 
 def no_such(what: str, given: str, there: Collection[str]) -> str:
-    """Words for what there isn't, with the nearest that there is."""
+    """Say that there is no such thing, and name the nearest that there is."""
     from difflib import get_close_matches  # noqa: PLC0415 - needed for a slip of the pen only
 
     near = get_close_matches(given, there, n=1)
@@ -113,28 +194,51 @@ def no_such(what: str, given: str, there: Collection[str]) -> str:
 
 
 def pair(text: str) -> tuple[str, str]:
-    """`KEY=VALUE`, for a flag that takes a property."""
+    """Read `KEY=VALUE`, for a flag that takes a property."""
     key, is_pair, value = text.partition("=")
     if not is_pair or not key.strip():
         raise ValueError(f"{text!r} isn't KEY=VALUE")
     return key.strip(), value
 
 
-def _converter(name: str, variable: str, convert: Callable[[str], T]) -> Callable[[str], T]:
-    return _argument(convert, f" (given as --{name} or {variable})")
+def whole_number(text: str) -> int:
+    """Read a number that may be 0."""
+    if not (text.strip().isascii() and text.strip().isdigit()):
+        raise ValueError(f"{text!r} isn't a whole number: write 0 or more")
+    return int(text)
 
 
-def _argument(convert: Callable[[str], T], how: str = "") -> Callable[[str], T]:
-    """argparse keeps the words of its own error only."""
-
-    def converted(given: str) -> T:
-        try:
-            return convert(given)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(f"{error}{how}") from error
-
-    return converted
+def count(text: str) -> int:
+    """Read a number of things, of which there is one at least."""
+    if not (text.strip().isascii() and text.strip().isdigit() and int(text)):
+        raise ValueError(f"{text!r} isn't a number of things: write 1 or more")
+    return int(text)
 
 
-def _shown(text: str) -> str:
-    return text.replace("%", "%%")
+def moment(text: str) -> datetime:
+    """Read a time, or how long ago it was: 2026-03-01T12:00 (UTC unless it says otherwise), 90d, 2 h."""
+    try:
+        found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+    except ValueError:
+        return _ago(text)
+    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+
+
+def _ago(text: str) -> datetime:
+    from headwater.config.units import seconds_of  # noqa: PLC0415 - it imports pydantic
+
+    if not text.strip()[-1:].isdigit():  # 2026 isn't meant as 2026 seconds ago
+        with suppress(ValueError, OverflowError):
+            return datetime.now(timezone.utc) - timedelta(seconds=seconds_of(text))
+    ways = "2026-03-01, 2026-03-01T12:00 (in UTC), or how long ago it was: 90s, 15m, 2h, 7d"
+    raise ValueError(f"{text!r} isn't a time: write {ways}")
+
+
+def _is_true(text: str) -> bool:
+    if text.strip().lower() not in _TRUE | _FALSE:
+        raise ValueError(f"{text!r} is neither true nor false")
+    return text.strip().lower() in _TRUE
+
+
+def _attribute(name: str) -> str:
+    return name.replace("-", "_")

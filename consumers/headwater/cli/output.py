@@ -1,37 +1,55 @@
-"""What a command says, apart from how it looks: a command speaks to an Output, and `--output` chooses which."""
+"""How a command gives its answer: to a CommandOutput, which prints text or JSON as `--output` says.
+
+Text is for people. JSON is for programs: one document for each answer on standard output, whose keys stay the same;
+what is said beside the answer, and errors, go to standard error.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Protocol, TextIO
+from datetime import datetime, timedelta, timezone
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 if TYPE_CHECKING:  # not for commands that examine nothing
-    from headwater.spi import Finding
+    from headwater.spi import CheckResult
 
 _WIDTH: Final = 100
+_KIB: Final = 1024
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
-class Output(Protocol):
-    """Where a command puts its results. Data goes to standard output; notes never mix with data meant for machines."""
+class CommandOutput(Protocol):
+    """Where a command puts its answer. Names of records, tables and columns become keys in JSON."""
 
     def note(self, text: str) -> None:
         """Say something to people only: an explanation, progress."""
 
-    def record(self, title: str, fields: Mapping[str, object]) -> None:
-        """Give one thing with named fields."""
+    def outcome(self, text: str, fields: Mapping[str, object]) -> None:
+        """Say in a sentence what was done; programs get the fields instead."""
 
-    def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    def record(self, name: str, fields: Mapping[str, object], title: str = "") -> None:
+        """Give one thing with named fields; people see the title, or the name."""
+
+    def table(self, name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
         """Give many things of one kind; every row has a value for every column."""
 
-    def findings(self, title: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """Give what an examination finds, each as it is found; what was given is yielded."""
+    def findings(self, chapter: str, findings: Iterable[CheckResult]) -> Iterator[CheckResult]:
+        """Give what an examination finds, and yield each finding."""
         ...
 
+    def answer(self, text: str) -> None:
+        """Give an answer that is written already, in the form that was asked for."""
+
     def error(self, error: BaseException) -> None:
-        """Tell why the command failed, on standard error."""
+        """Tell on standard error why the command failed."""
+
+    def finish(self, *, has_failed: bool = False) -> None:
+        """End the answer: what was given is printed now, if it wasn't yet. What comes later is no part of it."""
 
 
 class TextOutput:
@@ -44,79 +62,182 @@ class TextOutput:
     def note(self, text: str) -> None:
         print(text, file=self._out)
 
-    def record(self, title: str, fields: Mapping[str, object]) -> None:
-        width = max(map(len, fields), default=0)
-        print(title, file=self._out)
-        for name, value in fields.items():
-            print(f"  {name:<{width}}  {_shown(value)}", file=self._out)
+    def outcome(self, text: str, fields: Mapping[str, object]) -> None:  # noqa: ARG002 - the sentence has it all
+        print(text, file=self._out)
 
-    def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    def record(self, name: str, fields: Mapping[str, object], title: str = "") -> None:
+        width = max(map(len, fields), default=0)
+        print(title or _title(name), file=self._out)
+        for field, value in fields.items():
+            print(f"  {field:<{width}}  {shown(value)}", file=self._out)
+
+    def table(self, name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
         values = [tuple(row) for row in rows]
         if not values:
-            print(f"{title}\n  none", file=self._out)
+            print(f"{title or _title(name)}\n  none", file=self._out)
             return
-        cells = [tuple(columns), *(tuple(map(_shown, row)) for row in values)]
+        cells = [tuple(columns), *(tuple(map(shown, row)) for row in values)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         numeric = [_is_numeric(column) for column in zip(*values, strict=True)]
-        print(title, file=self._out)
+        print(title or _title(name), file=self._out)
         for row in cells:
             aligned = [f"{c:>{w}}" if n else f"{c:<{w}}" for c, w, n in zip(row, widths, numeric, strict=True)]
             print(f"  {'  '.join(aligned)}".rstrip(), file=self._out)
 
-    def findings(self, title: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-        print(title, file=self._out)
+    def findings(self, chapter: str, findings: Iterable[CheckResult]) -> Iterator[CheckResult]:
+        print(chapter, file=self._out)
         for each in findings:
             print(_laid_out(each), file=self._out, flush=True)
             yield each
 
+    def answer(self, text: str) -> None:
+        self._out.write(text)
+
     def error(self, error: BaseException) -> None:
+        self._out.flush()
         print(f"headwater: {error}", file=self._err)
+
+    def finish(self, *, has_failed: bool = False) -> None:  # noqa: ARG002 - all of it is printed
+        self._out.flush()
 
 
 class JsonOutput:
-    """For programs: one JSON document per line on standard output; notes and errors on standard error."""
+    """For programs: one JSON document on standard output, when the answer is whole."""
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
         self._out = out or sys.stdout
         self._err = err or sys.stderr
+        self._document: dict[str, Any] = {}
+        self._is_finished = False
 
     def note(self, text: str) -> None:
         print(text, file=self._err)
 
-    def record(self, title: str, fields: Mapping[str, object]) -> None:
-        self._give({"title": title, "record": dict(fields)})
+    def outcome(self, text: str, fields: Mapping[str, object]) -> None:
+        self.note(text)
+        self._document.update(_object(fields))
 
-    def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        self._give({"title": title, "rows": [dict(zip(columns, row, strict=True)) for row in rows]})
+    def record(self, name: str, fields: Mapping[str, object], title: str = "") -> None:  # noqa: ARG002 - for people
+        self._document[key_of(name)] = _object(fields)
 
-    def findings(self, title: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+    def table(self, name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:  # noqa: ARG002
+        self._document[key_of(name)] = [_object(dict(zip(columns, row, strict=True))) for row in rows]
+
+    def findings(self, chapter: str, findings: Iterable[CheckResult]) -> Iterator[CheckResult]:
+        told = self._document.setdefault("findings", [])
         for each in findings:
-            fields = {"step": each.step, "state": each.state.value, "words": each.words, "advice": each.advice or None}
-            self._give({"title": title, "finding": fields})
+            fields = {
+                "step": each.step,
+                "status": each.status.value,
+                "message": each.message,
+                "advice": each.advice or None,
+            }
+            told.append({"chapter": chapter, **fields})
             yield each
+
+    def answer(self, text: str) -> None:
+        self._out.write(text)
+        self._is_finished = True
 
     def error(self, error: BaseException) -> None:
         print(json.dumps({"error": type(error).__name__, "message": str(error)}), file=self._err)
 
-    def _give(self, document: Mapping[str, object]) -> None:
-        print(json.dumps(document, default=str, ensure_ascii=False), file=self._out)
+    def finish(self, *, has_failed: bool = False) -> None:
+        if self._is_finished or (has_failed and not self._document):
+            return
+        self._is_finished = True
+        print(json.dumps(self._document, ensure_ascii=False), file=self._out, flush=True)
+
+
+class Size(int):
+    """A number of bytes, as people read it; in JSON it is the number."""
+
+    def __str__(self) -> str:
+        size, unit = float(self), "B"
+        for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+            if size < _KIB or unit == "TiB":
+                break
+            size /= _KIB
+        return f"{int(self)} B" if unit == "B" else f"{size:.1f} {unit}"
+
+
+class Age(float):
+    """A number of seconds, as people read it; in JSON it is the number."""
+
+    def __str__(self) -> str:
+        for length, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+            if self >= 2 * length:
+                return f"{int(self // length)} {unit}"
+        return f"{float(self):.1f} s"
+
+
+def age_of(moment: datetime | None) -> Age | None:
+    """Return how long ago that was; never less than nothing, whatever a clock says."""
+    if moment is None:
+        return None
+    return Age(round(max(0.0, (datetime.now(timezone.utc) - moment).total_seconds()), 3))
+
+
+def shown(value: object) -> str:
+    """Return a value as people read it."""
+    if value is None or value is False or value == ():
+        return "-"
+    if isinstance(value, datetime):
+        return value.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(value, timedelta):
+        return span_text(value)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(shown, value)) or "-"
+    return "yes" if value is True else str(value.value if isinstance(value, Enum) else value)
+
+
+def span_text(span: timedelta) -> str:
+    """Return a span by its two greatest units: 3 d 4 h, 2 min 5 s."""
+    seconds = int(span.total_seconds())
+    parts = [(seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "min"), (seconds % 60, "s")]
+    first = next((place for place, (number, _) in enumerate(parts) if number), len(parts) - 1)
+    return " ".join(f"{number} {unit}" for number, unit in parts[first : first + 2] if number or unit == "s")
+
+
+def key_of(name: str) -> str:
+    """Return a name as a key of JSON: `last run` is `last_run`; variables of the environment keep theirs."""
+    return name if name.isupper() else re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _object(fields: Mapping[str, object]) -> dict[str, object]:
+    return {key_of(name): _json_value(value) for name, value in fields.items()}
+
+
+def _json_value(value: object) -> object:
+    """Return what JSON has for it: times in ISO 8601, spans in seconds, other things as text."""
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, datetime):
+        return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Mapping):
+        return _object(value)
+    return [_json_value(each) for each in value] if isinstance(value, (list, tuple)) else str(value)
 
 
 OUTPUTS: Mapping[str, type[TextOutput | JsonOutput]] = {"text": TextOutput, "json": JsonOutput}
 
 
-def _shown(value: object) -> str:
-    return "-" if value is None else str(value)
+def _title(name: str) -> str:
+    return f"{name[:1].upper()}{name[1:]}"
 
 
 def _is_numeric(column: Iterable[object]) -> bool:
-    return all(isinstance(value, int | float) for value in column if value is not None)
+    return all(isinstance(value, int | float) and value is not True for value in column if value is not None)
 
 
-def _laid_out(finding: Finding) -> str:
+def _laid_out(finding: CheckResult) -> str:
     """State and step, the words beside them, and below them what to do: on one line, so that it can be copied."""
-    head, indent = f"  {finding.state.value:<9} {finding.step:<14} ", " " * 27
+    head, indent = f"  {finding.status.value:<9} {finding.step:<14} ", " " * 27
     lines = textwrap.wrap(
-        head + finding.words, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        head + finding.message, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
     return "\n".join([*lines, *([f"{indent}-> {finding.advice}"] if finding.advice else [])])

@@ -1,1 +1,1 @@
-"""The bus to its effects: the writer, the Spark pipeline, replay and dead letters."""
+"""What happens with events from the bus: the writer, the Spark pipeline, replay and dead letters."""

@@ -1,10 +1,12 @@
-"""The lineage store and the questions asked of it.
+"""The lineage store and the questions it answers.
 
-asking, asking_async   `Lineage` and `AsyncLineage`: a store that is asked
-questions              each question, as a function of a connection
-store                  opening a store
-api, meta              the store's interface for others, and those that implement it
-law, rows, sql         how events become rows, in memory and in databases
+client           `Lineage` and `AsyncLineage`: ask a store
+questions        each question, as a function of a connection
+store            opens a store: addresses, engines, migrations
+api, meta        Paimon PIP-5's interface and its implementations
+mapping          turns events into rows
+rows, sql        the tables, in memory and in databases
+bulk             writes many rows at once
 """
 
 from __future__ import annotations
@@ -12,11 +14,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_PLACES = {"AsyncLineage": "headwater.lineage.asking_async", "Lineage": "headwater.lineage.asking"}
-
 
 def __getattr__(name: str) -> Any:
-    """Whoever only tells events to a store doesn't import what asks it."""
-    if name not in _PLACES:
+    """Import the client only when somebody asks for it: a driver that only writes doesn't need it."""
+    if name not in {"AsyncLineage", "Lineage"}:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_PLACES[name]), name)
+    return getattr(importlib.import_module("headwater.lineage.client"), name)

@@ -1,77 +1,141 @@
-"""The store's interface, Paimon PIP-5's: what others can put in the place of the store that is here.
+"""The interface of a lineage store, as Paimon PIP-5 defines it. Others can implement it and replace our store.
 
-A factory is an entry point of the group `headwater.lineage_meta`, by its identifier; `jdbc` is the default.
+A factory is an entry point of the group `headwater.lineage_meta`, named by its identifier. `jdbc` is the default.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
-from headwater.lineage.entities import DataLineage, TableLineage
+from pydantic import BaseModel, ConfigDict
+
+from headwater.events.names import Name
+from headwater.events.scalars import Long, Timestamp
 from headwater.lineage.predicates import Predicate
 
 LINEAGE_META: Final = "headwater.lineage_meta"
 """The group of entry points that names factories."""
 
 
+class TableLineage(BaseModel):
+    """A job reads or writes a table.
+
+    >>> TableLineage(job="orders_etl", database="sales", table="orders").table
+    'orders'
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    job: Name
+    database: str
+    table: Name
+    create_time: Timestamp | None = None
+    """When the fact was stored first; the store sets it if the caller doesn't."""
+
+
+class DataLineage(TableLineage):
+    """A barrier of a job read or made a snapshot.
+
+    >>> DataLineage(job="orders_etl", database="sales", table="orders", barrier_id=3, snapshot_id=17).snapshot_id
+    17
+    """
+
+    barrier_id: Long
+    snapshot_id: Long
+
+
 @dataclass(frozen=True)
 class LineageMetaContext:
-    """What a factory makes a store of."""
+    """What a factory needs to open a store.
+
+    >>> LineageMetaContext({"path": "/var/lib/lineage"}).options["path"]
+    '/var/lib/lineage'
+    """
 
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """As a catalog has them: `jdbc.url` and the like. They can hold secrets: never log them."""
+    """The options of a catalog, `jdbc.url` and the like. They can contain secrets: never log them."""
 
 
 @runtime_checkable
 class LineageMeta(Protocol):
-    """Table and data lineage of jobs. Whatever is stored is visible to everybody as soon as the call has come back.
+    """Table and data lineage of jobs. Everybody sees what was stored as soon as the call returns.
 
-    Storing what is there changes nothing; deleting what isn't there neither.
+    Storing what is stored already changes nothing, nor does deleting what doesn't exist. A store of your own derives
+    from this class, and writes every method but `close`.
+
+    >>> class HalfStore(LineageMeta):
+    ...     def store_source_table_lineage(self, entity):
+    ...         print(entity.table)
+    >>> HalfStore()
+    Traceback (most recent call last):
+    TypeError: Can't instantiate abstract class HalfStore ...
     """
 
+    @abstractmethod
     def store_source_table_lineage(self, entity: TableLineage) -> None:
-        """A job reads a table."""
+        """Store that a job reads a table."""
         ...
 
+    @abstractmethod
     def delete_source_table_lineage(self, job: str) -> None:
-        """It reads none of those that were stored so far."""
+        """Delete all tables that a job reads, as far as they were stored until now."""
         ...
 
+    @abstractmethod
     def source_table_lineages(self, predicate: Predicate | None = None) -> Iterator[TableLineage]:
-        """Those that a predicate holds of, or all, as they come."""
+        """Yield the entities that match a predicate, or all."""
         ...
 
+    @abstractmethod
     def store_sink_table_lineage(self, entity: TableLineage) -> None:
-        """A job writes a table."""
+        """Store that a job writes a table."""
         ...
 
+    @abstractmethod
     def sink_table_lineages(self, predicate: Predicate | None = None) -> Iterator[TableLineage]: ...
 
+    @abstractmethod
     def delete_sink_table_lineage(self, job: str) -> None: ...
 
+    @abstractmethod
     def store_source_data_lineage(self, entity: DataLineage) -> None:
-        """A barrier of a job read a snapshot."""
+        """Store that a barrier of a job read a snapshot."""
         ...
 
+    @abstractmethod
     def source_data_lineages(self, predicate: Predicate | None = None) -> Iterator[DataLineage]: ...
 
+    @abstractmethod
     def store_sink_data_lineage(self, entity: DataLineage) -> None:
-        """A barrier of a job made a snapshot."""
+        """Store that a barrier of a job wrote a snapshot."""
         ...
 
+    @abstractmethod
     def sink_data_lineages(self, predicate: Predicate | None = None) -> Iterator[DataLineage]: ...
 
     def close(self) -> None:
-        """Let go of everything."""
-        ...
+        """Release all resources. Does nothing unless overridden."""
+        return
 
 
 @runtime_checkable
 class LineageMetaFactory(Protocol):
+    """Opens stores of one kind.
+
+    >>> class DictStoreFactory:
+    ...     def identifier(self):
+    ...         return "dict"
+    ...     def create(self, context):
+    ...         return DictStore(context.options)
+    >>> isinstance(DictStoreFactory(), LineageMetaFactory)
+    True
+    """
+
     def identifier(self) -> str:
-        """The name that `lineage-meta` gives it."""
+        """Return the name that the option `lineage-meta` selects it by."""
         ...
 
     def create(self, context: LineageMetaContext) -> LineageMeta: ...

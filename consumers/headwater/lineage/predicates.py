@@ -1,13 +1,13 @@
-"""Which entities are meant: a small language of conditions, the same in memory and in SQL.
+"""Predicates over the entities of `lineage.api`, evaluated in memory or in SQL with the same result.
 
     from headwater.lineage.predicates import where
 
     (where.database == "sales") & ~where.table.like("tmp\\_%") & (where.barrier_id >= 7)
     where.job.in_(["a", "b"]) | where.create_time.is_null()
 
-As in SQL a comparison with what is absent is neither true nor false, and what is neither isn't given. Text compares by
-its code points, `like` minds upper and lower case; in its pattern `%` is any text, `_` any one character, and a
-backslash takes the meaning from the character behind it.
+As in SQL, a comparison with NULL is neither true nor false, and such entities don't match. Texts compare by code
+points, and `like` is case-sensitive. In its pattern `%` matches any text, `_` any character, and a backslash escapes
+the next character.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Compare(Enum):
 
 
 class Predicate(ABC):
-    """A condition. Make them with `where`."""
+    """A condition on an entity. Build predicates with `where`."""
 
     def __and__(self, other: Predicate) -> Predicate:
         return And(self, other)
@@ -51,7 +51,7 @@ class Predicate(ABC):
 
     @abstractmethod
     def holds(self, entity: object) -> Truth:
-        """Of an entity; None where that can't be said."""
+        """Evaluate the predicate; None means unknown."""
 
 
 @dataclass(frozen=True)

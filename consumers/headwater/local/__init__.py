@@ -1,18 +1,18 @@
-"""Real servers on one machine, without Docker and without root: for tests, and for `headwater up`.
+"""Real servers on one machine, without Docker and without root: for tests, and for `headwater dev up`.
 
     from headwater.local import kafka, postgres
 
     with kafka() as broker, postgres() as database:
         print(broker.address, database.address)
 
-`decide` tells where each comes from. The servers are child processes of ours on 127.0.0.1: stopped by `stop` or at
-exit, and by a watchdog when we are killed. What has to be fetched is fetched once, into the user's cache directory.
+`choose_server` says where each server comes from. Local servers are child processes on 127.0.0.1. They end with `stop`
+or at exit, and a watchdog ends them when this process is killed. Downloads happen once, into the user's cache.
 """
 
 from __future__ import annotations
 
 from headwater.local.cache import cache_directory
-from headwater.local.decide import Decision, Kind, decide, kafka, mariadb, postgres, prefetch, service
+from headwater.local.choice import ServerChoice, ServerKind, choose_server, kafka, mariadb, postgres, prefetch, service
 from headwater.local.errors import (
     AddressError,
     DamagedDownloadError,
@@ -22,32 +22,32 @@ from headwater.local.errors import (
     PortTakenError,
     StartError,
 )
-from headwater.local.java import Java, java
+from headwater.local.java import JavaRuntime, java
 from headwater.local.kafka import KafkaServer
 from headwater.local.mariadb import MariaDBServer
 from headwater.local.postgres import PostgresServer
-from headwater.local.service import Origin, Service
+from headwater.local.service import ServerOrigin, Service
 from headwater.local.stack import Stack
 
 __all__ = [
     "AddressError",
     "DamagedDownloadError",
-    "Decision",
     "FetchError",
-    "Java",
+    "JavaRuntime",
     "KafkaServer",
-    "Kind",
     "MariaDBServer",
     "MissingRequirementError",
     "NotOursError",
-    "Origin",
     "PortTakenError",
     "PostgresServer",
+    "ServerChoice",
+    "ServerKind",
+    "ServerOrigin",
     "Service",
     "Stack",
     "StartError",
     "cache_directory",
-    "decide",
+    "choose_server",
     "java",
     "kafka",
     "mariadb",

@@ -1,4 +1,6 @@
-"""What is fetched once and kept: outside any checkout, whole or not at all, made by one process at a time."""
+"""A cache of downloads outside the checkout. An entry is complete or doesn't exist, and one process at a time creates
+it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 from headwater.local.errors import DamagedDownloadError, MissingRequirementError
-from headwater.local.progress import announced
+from headwater.local.progress import announce
 
 
 def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
@@ -34,29 +36,29 @@ def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
     return chosen
 
 
-def kept(
+def cached_directory(
     name: str,
     make: Callable[[Path], None],
     *,
     check: Callable[[Path], None] = lambda _: None,
     cache: Path | None = None,
 ) -> Path:
-    """Return the directory `name` of the cache; call `make` with an empty directory to fill if it isn't there.
+    """Return the directory `name` of the cache. If it doesn't exist, `make` fills an empty directory.
 
-    `check` raises DamagedDownloadError where the content isn't right: something new is then refused, and something that
-    was kept is made again. Two processes asking at once make it once; one that dies half-way leaves nothing behind.
+    `check` raises DamagedDownloadError for wrong content: a new download is refused then, and a cached one is made
+    again. Two processes that ask at once make it once; one that dies half-way leaves nothing behind.
     """
     cache = cache or cache_directory()
     place = cache / name
-    if _good(place, check):
+    if _is_valid(place, check):
         return place
-    with _locked(cache / f"{name}.lock"):
-        if not _good(place, check):
+    with _lock(cache / f"{name}.lock"):
+        if not _is_valid(place, check):
             _make(place, make, check)
     return place
 
 
-def _good(place: Path, check: Callable[[Path], None]) -> bool:
+def _is_valid(place: Path, check: Callable[[Path], None]) -> bool:
     if not place.exists():
         return False
     try:
@@ -81,8 +83,8 @@ def _make(place: Path, make: Callable[[Path], None], check: Callable[[Path], Non
 
 
 @contextmanager
-def _locked(path: Path) -> Generator[None, None, None]:
-    with path.open("ab") as lock, announced(f"waiting for another process that fills {path.parent}") as waiting:
+def _lock(path: Path) -> Generator[None, None, None]:
+    with path.open("ab") as lock, announce(f"waiting for another process that fills {path.parent}") as waiting:
         fcntl.flock(lock, fcntl.LOCK_EX)
         waiting.over()
         yield

@@ -1,9 +1,8 @@
-"""Servers in containers, by testcontainers, where a Docker engine answers.
+"""Runs servers in containers with testcontainers, if a Docker engine answers.
 
-Not run on the reference machine, which has no Docker engine: written against the documented interface of
-testcontainers 4 (KafkaContainer.with_kraft and get_bootstrap_server, PostgresContainer, MySqlContainer,
-get_connection_url). testcontainers is imported only when it is used, and needs no extra of ours:
-`pip install testcontainers`.
+This module isn't tested against a Docker engine. It is written for the documented interface of testcontainers 4
+(KafkaContainer.with_kraft and get_bootstrap_server, PostgresContainer, MySqlContainer, get_connection_url).
+testcontainers is imported only on use: `pip install testcontainers`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 from typing_extensions import Self
 
 from headwater.local.errors import NotOursError, StartError
-from headwater.local.service import Origin
+from headwater.local.service import ServerOrigin
 
 _KAFKA_IMAGE = "confluentinc/cp-kafka:8.1.0"  # Kafka 4.1
 _POSTGRES_IMAGE = "postgres:18"
@@ -46,7 +45,7 @@ class ContainerService:
 
     def __init__(self, name: str, make: Callable[[], Any], address_of: Callable[[Any], str]) -> None:
         self.name = name
-        self.origin = Origin.CONTAINER
+        self.origin = ServerOrigin.CONTAINER
         self._make = make
         self._address_of = address_of
         self._container: Any = None

@@ -14,7 +14,7 @@ from typing import Protocol
 from xml.sax.saxutils import escape
 
 from headwater.local.errors import FetchError, MissingRequirementError
-from headwater.local.java import Java, java
+from headwater.local.java import JavaRuntime, java
 from headwater.local.trust import trust_options
 
 _TIMEOUT_SECONDS = 900.0
@@ -118,7 +118,7 @@ class Ivy:
             _run("Ivy", [*launcher, "-ivy", module, "-cache", cache, "-confs", "default", "-retrieve", names], into)
 
 
-def _trust(chosen: Java, scratch: Path) -> list[str]:
+def _trust(chosen: JavaRuntime, scratch: Path) -> list[str]:
     return trust_options(scratch) if chosen.from_wheel else []
 
 

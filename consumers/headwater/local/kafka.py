@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headwater.local.cache import cache_directory, expected_hashes, kept, verify
+from headwater.local.cache import cache_directory, cached_directory, expected_hashes, verify
 from headwater.local.fetch import Artifact, Fetcher, fetcher
 from headwater.local.java import java
 from headwater.local.process import run_tool
-from headwater.local.progress import announced
+from headwater.local.progress import announce
 from headwater.local.server import LocalServer
 
 VERSION = "4.1.1"
@@ -32,7 +32,7 @@ appender.stdout.layout.pattern = %d %p %c: %m%n
 logger.groups.name = org.apache.kafka.coordinator.group
 logger.groups.level = info
 """
-"""Who comes to a group and goes from it is all that is told of what is well."""
+"""Log warnings, and members that join or leave a consumer group."""
 _PROPERTIES = {
     "process.roles": "broker,controller",
     "node.id": str(_NODE),
@@ -63,10 +63,12 @@ def kafka_libraries(fetch_with: Callable[[], Fetcher] = fetcher, cache: Path | N
     expected = expected_hashes(HASHES)
 
     def fill(place: Path) -> None:
-        with announced(f"fetching Kafka {VERSION} ({len(expected)} files, 43 MB; once)"):
+        with announce(f"fetching Kafka {VERSION} ({len(expected)} files, 43 MB; once)"):
             fetch_with().fetch(ARTIFACTS, place)
 
-    return kept(f"kafka-{VERSION}", fill, check=lambda place: verify(place, expected), cache=cache or cache_directory())
+    return cached_directory(
+        f"kafka-{VERSION}", fill, check=lambda place: verify(place, expected), cache=cache or cache_directory()
+    )
 
 
 class KafkaServer(LocalServer):
@@ -155,15 +157,15 @@ def metadata_fault(config: Mapping[str, Any], *, node: int | None = None, cluste
     from confluent_kafka import KafkaException  # noqa: PLC0415 -- not needed to decide or to fetch
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415
 
-    told: list[str] = []  # a wrong password or certificate shows in this callback only
+    errors: list[str] = []  # a wrong password or certificate shows in this callback only
     quick: dict[str, Any] = {"log_level": 0, "reconnect.backoff.max.ms": 200}
-    quick["error_cb"] = lambda error: told.append(error.str())
+    quick["error_cb"] = lambda error: errors.append(error.str())
     client = AdminClient({**config, **quick})
     try:
         metadata = client.list_topics(timeout=2)
     except KafkaException as error:
         client.poll(0)
-        return "; ".join(dict.fromkeys([str(error.args[0]), *told]))
+        return "; ".join(dict.fromkeys([str(error.args[0]), *errors]))
     answering = str(metadata.cluster_id)
     if cluster not in (None, answering):
         return f"another cluster ({answering}) answers there"

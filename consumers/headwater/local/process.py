@@ -1,4 +1,4 @@
-"""Child processes that are always stopped: by whoever started them, else by a watchdog."""
+"""Child processes that always end: the owner stops them, or a watchdog does."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from random import SystemRandom
+from typing import Final, TypedDict
 
 from headwater.local import watchdog
-from headwater.local.account import Account
 from headwater.local.errors import StartError
+from headwater.local.system_user import SystemUser
 
 # The server waits for this line, so that it never runs before its watchdog does.
 _WAIT_FOR_GO = 'read -r go && exec "$@" </dev/null'
 STOP_SECONDS = 20.0
 TOOL_SECONDS = 120.0
+_PORTS: Final = range(20_000, 32_000)
+"""Below those that Linux gives to outgoing connections. A client that keeps trying to reach a server that restarts is
+given the server's own port one day, connects to itself, and the server can't have its port any more."""
+_RANDOM: Final = SystemRandom()
+"""A seeded one would choose the same ports in processes that run side by side."""
 
 
 class LaunchOptions(TypedDict, total=False):
@@ -34,13 +40,13 @@ class LaunchOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Launch:
-    """How one program is run: the same for a server and for the tool that prepares its data."""
+class LaunchSpec:
+    """How to run a program: a server, or the tool that prepares its data."""
 
     command: Sequence[str]
     log: Path
     directory: Path
-    account: Account | None = None
+    account: SystemUser | None = None
     environ: Mapping[str, str] | None = None
 
     def options(self) -> LaunchOptions:
@@ -57,7 +63,7 @@ def clean_environ(extra: Mapping[str, str]) -> dict[str, str]:
     return {"LC_ALL": "C", **kept, **extra}
 
 
-def run_tool(launch: Launch, *, timeout: float = TOOL_SECONDS) -> None:
+def run_tool(launch: LaunchSpec, *, timeout: float = TOOL_SECONDS) -> None:
     """Run a program to its end, its output going to the log; raise StartError with the log's end if it fails."""
     program = Path(launch.command[0]).name
     with launch.log.open("ab") as log:
@@ -80,7 +86,7 @@ def run_tool(launch: Launch, *, timeout: float = TOOL_SECONDS) -> None:
 class ServerProcess:
     """A running server in a session of its own, so that Ctrl-C in a terminal reaches its owner only."""
 
-    def __init__(self, launch: Launch, *, gentle: signal.Signals, remove: Path | None) -> None:
+    def __init__(self, launch: LaunchSpec, *, gentle: signal.Signals, remove: Path | None) -> None:
         """Start it; `gentle` is the signal that stops it, `remove` a directory that goes when we die first."""
         self._gentle = gentle
         with ExitStack() as undo, launch.log.open("ab") as log:
@@ -97,7 +103,7 @@ class ServerProcess:
             undo.callback(self._abandon)
             self._watchdog = _watch(self._server.pid, gentle, remove)
             undo.pop_all()
-        _tell(self._server, b"go\n")
+        _send(self._server, b"go\n")
 
     @property
     def pid(self) -> int:
@@ -144,7 +150,7 @@ class ServerProcess:
     def _release(self) -> None:
         """Let the watchdog go: from now on the process id may be somebody else's."""
         if self._watchdog.returncode is None:
-            _tell(self._watchdog, b".")
+            _send(self._watchdog, b".")
             self._watchdog.wait()
 
     def _abandon(self) -> None:
@@ -164,7 +170,7 @@ def _watch(pid: int, gentle: signal.Signals, remove: Path | None) -> subprocess.
     )
 
 
-def _tell(process: subprocess.Popen[bytes], message: bytes) -> None:
+def _send(process: subprocess.Popen[bytes], message: bytes) -> None:
     if process.stdin is not None:
         with suppress(BrokenPipeError):
             process.stdin.write(message)
@@ -186,9 +192,11 @@ def tail(log: Path, lines: int = 40) -> str:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return ports that were free on 127.0.0.1 a moment ago, all different."""
-    with ExitStack() as sockets:
-        held = [sockets.enter_context(socket.socket()) for _ in range(count)]
-        for one in held:
-            one.bind(("127.0.0.1", 0))
-        return tuple(one.getsockname()[1] for one in held)
+    """Return so many successive ports that were free on 127.0.0.1 a moment ago."""
+    while True:
+        first = _RANDOM.choice(_PORTS)
+        ports = tuple(range(first, first + count))
+        with ExitStack() as sockets, suppress(OSError):
+            for port in ports:
+                sockets.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return ports

@@ -1,4 +1,4 @@
-"""One plain line on stderr for whatever takes more than two seconds; nothing for what is quick."""
+"""Prints a line on stderr for everything that takes more than two seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATIENCE_SECONDS = 2.0
 
 
 class Announcement:
-    """Says what is going on once it has taken too long to stay silent, and how long it took."""
+    """Announces an activity once it has taken too long, and how long it took."""
 
     def __init__(self, what: str, patience: float) -> None:
         self._what = what
@@ -23,7 +23,7 @@ class Announcement:
         self._timer.start()
 
     def over(self, *, failed: bool = False) -> None:
-        """Stop waiting; a second call does nothing."""
+        """End the announcement; a second call does nothing."""
         if self._timer.finished.is_set() and not self._said:
             return
         self._timer.cancel()
@@ -38,8 +38,8 @@ class Announcement:
 
 
 @contextmanager
-def announced(what: str, *, patience: float = PATIENCE_SECONDS) -> Generator[Announcement, None, None]:
-    """Say `what` if the block (or the time until `over`) takes longer than `patience` seconds."""
+def announce(what: str, *, patience: float = PATIENCE_SECONDS) -> Generator[Announcement, None, None]:
+    """Announce `what` if the block (or the time until `over`) takes longer than `patience` seconds."""
     announcement = Announcement(what, patience)
     try:
         yield announcement

@@ -1,4 +1,4 @@
-"""What the three local servers share: free ports, one try after another, readiness, kill, restart, stop."""
+"""What the three local servers share: free ports, retries, readiness, kill, restart, stop."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from types import TracebackType
 
 from typing_extensions import Self
 
-from headwater.local.account import Account
 from headwater.local.errors import NotOursError, PortTakenError, StartError
-from headwater.local.process import Launch, ServerProcess, free_ports, tail
-from headwater.local.progress import announced
-from headwater.local.service import Origin
-from headwater.local.workspace import Workspace
+from headwater.local.process import LaunchSpec, ServerProcess, free_ports, tail
+from headwater.local.progress import announce
+from headwater.local.service import ServerOrigin
+from headwater.local.system_user import SystemUser
+from headwater.local.workspace import ServerWorkspace
 
 _PORT_TRIES = 5
 _POLL_SECONDS = 0.05
@@ -24,10 +24,10 @@ _PORT_TAKEN = "Address already in use"
 
 
 class LocalServer(ABC):
-    """A real server as a child process of ours, on 127.0.0.1 only.
+    """A real server as a child process on 127.0.0.1.
 
-    Without a `directory` its data live in a temporary one and go with it; with one, they are there again next time, on
-    the same ports unless somebody else has one of them by then.
+    Without a `directory` its data is in a temporary one that is removed with it. With one, data and ports are kept for
+    the next start, unless a port is taken by then.
     """
 
     name: str
@@ -37,14 +37,14 @@ class LocalServer(ABC):
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
-        self._place: Workspace | None = None
+        self._place: ServerWorkspace | None = None
         self._ports: tuple[int, ...] = ()
         self._process: ServerProcess | None = None
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> ServerOrigin:
         """See Service."""
-        return Origin.LOCAL
+        return ServerOrigin.LOCAL
 
     @property
     @abstractmethod
@@ -68,7 +68,7 @@ class LocalServer(ABC):
         if self.running:
             return self
         try:
-            with announced(f"starting {self.name}"):
+            with announce(f"starting {self.name}"):
                 self._start()
         except BaseException:
             self.stop()
@@ -118,7 +118,7 @@ class LocalServer(ABC):
         self.stop()
 
     @property
-    def _workspace(self) -> Workspace:
+    def _workspace(self) -> ServerWorkspace:
         if self._place is None:
             raise NotOursError(f"{self.name} isn't started: call start() first")
         return self._place
@@ -129,7 +129,7 @@ class LocalServer(ABC):
             raise NotOursError(f"{self.name} has no address before it is started: call start() first")
         return self._ports[0]
 
-    def _account(self) -> Account | None:
+    def _account(self) -> SystemUser | None:
         """Return whom the server runs as; None for ourselves."""
         return None
 
@@ -145,12 +145,12 @@ class LocalServer(ABC):
     def _answer(self) -> str | None:
         """Ask the server something real; return None if it answered well, else what is wrong."""
 
-    def _launch_as(self, command: list[str], *, account: Account | None = None) -> Launch:
-        return Launch(command, self._workspace.log, self._workspace.path, account)
+    def _launch_as(self, command: list[str], *, account: SystemUser | None = None) -> LaunchSpec:
+        return LaunchSpec(command, self._workspace.log, self._workspace.path, account)
 
     def _start(self) -> None:
         if self._place is None:
-            self._place = Workspace(self.name, self._directory, self._account())
+            self._place = ServerWorkspace(self.name, self._directory, self._account())
             atexit.register(self.stop)
             self._prepare()
         if self._ports:  # a restart: the address was promised to stay

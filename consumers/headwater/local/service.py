@@ -1,4 +1,4 @@
-"""What every server looks like to the one who uses it, wherever it runs."""
+"""The interface of every server, wherever it runs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Protocol
 from typing_extensions import Self
 
 
-class Origin(Enum):
-    """Where a server comes from; the members stand in the order in which they are tried."""
+class ServerOrigin(Enum):
+    """Where a server comes from, in the order of preference."""
 
     ENVIRONMENT = "environment"
     CONTAINER = "container"
@@ -18,7 +18,7 @@ class Origin(Enum):
 
 
 class Service(Protocol):
-    """A real server: started by `start` or `with`, and stopped by the same hand.
+    """A real server. Whoever starts it, with `start` or `with`, stops it.
 
     `address` is what a client needs: `host:port` for Kafka, a SQLAlchemy URL (with its password) for a database.
     It is valid between `start` and `stop`, and stays the same over `kill` and `restart`.
@@ -28,7 +28,7 @@ class Service(Protocol):
     def name(self) -> str: ...
 
     @property
-    def origin(self) -> Origin: ...
+    def origin(self) -> ServerOrigin: ...
 
     @property
     def address(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Several servers at once, for a person at a terminal: start all, tell their addresses, wait, stop all."""
+"""Several servers at once, for a person at a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import TracebackType
 
 from typing_extensions import Self
 
-from headwater.local.decide import Kind, service
+from headwater.local.choice import ServerKind, service
 from headwater.local.errors import StartError
 from headwater.local.service import Service
 
@@ -20,7 +20,9 @@ _LOOK_EVERY_SECONDS = 0.5
 class Stack:
     """The servers of the given kinds; all are started or, when one fails, none stays."""
 
-    def __init__(self, kinds: Iterable[Kind] = tuple(Kind), make: Callable[[Kind], Service] = service) -> None:
+    def __init__(
+        self, kinds: Iterable[ServerKind] = tuple(ServerKind), make: Callable[[ServerKind], Service] = service
+    ) -> None:
         self.services = {kind: make(kind) for kind in kinds}
 
     @property

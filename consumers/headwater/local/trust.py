@@ -1,7 +1,7 @@
-"""Lets a JRE that came as a wheel trust the certificate authorities that this Python trusts.
+"""Makes a JRE from a wheel trust the certificate authorities that this Python trusts.
 
-A wheel's JRE has its own list and knows nothing of an authority that the machine's owner added, such as that of a
-company's proxy; every download would fail there, although Python's own succeed.
+Such a JRE has its own list and doesn't know authorities that the machine's owner added, such as that of a company's
+proxy. Its downloads would fail although Python's succeed.
 """
 
 from __future__ import annotations

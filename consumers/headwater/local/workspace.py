@@ -1,4 +1,4 @@
-"""Where one server keeps its data, its settings and its log."""
+"""The directory of one server: data, settings and log."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from headwater.local.account import Account, give, require_way_to
+from headwater.local.system_user import SystemUser, change_owner, require_access
 
 _PORTS = "ports"
 
 
-class Workspace:
-    """A directory given by the user, and then kept; or one made for this start, and then removed with the server."""
+class ServerWorkspace:
+    """A directory that the user chose and that is kept, or a temporary one that is removed with the server."""
 
-    def __init__(self, name: str, given: Path | None, account: Account | None) -> None:
+    def __init__(self, name: str, given: Path | None, account: SystemUser | None) -> None:
         self._account = account
-        self.kept = given is not None
+        self.is_kept = given is not None
         if given is None:
             self.path = Path(tempfile.mkdtemp(prefix=f"headwater-{name}-"))
             self.path.chmod(0o711)  # the account goes through to its own directories, and can't list
@@ -25,7 +25,7 @@ class Workspace:
             self.path = given.absolute()
             self.path.mkdir(parents=True, exist_ok=True)
         try:
-            require_way_to(self.path, account)
+            require_access(self.path, account)
         except BaseException:
             self.remove()
             raise
@@ -38,14 +38,14 @@ class Workspace:
     @property
     def throwaway(self) -> Path | None:
         """The directory if it goes with the server."""
-        return None if self.kept else self.path
+        return None if self.is_kept else self.path
 
     def own(self, name: str) -> Path:
         """Return a directory that belongs to the account alone, made if it isn't there."""
         place = self.path / name
         if not place.exists():
             place.mkdir(mode=0o700)
-            give(place, self._account)
+            change_owner(place, self._account)
         return place
 
     def secret(self, name: str) -> str:
@@ -57,17 +57,17 @@ class Workspace:
         return place.read_text()
 
     def ports(self, count: int) -> tuple[int, ...]:
-        """Return those of the last time, where so many are known: who was told an address can go on using it."""
+        """Return the ports of the last start, so that addresses stay valid."""
         place = self.path / _PORTS
-        told = place.read_text().split() if place.exists() else []
-        return tuple(map(int, told)) if len(told) == count and all(map(str.isdecimal, told)) else ()
+        recorded = place.read_text().split() if place.exists() else []
+        return tuple(map(int, recorded)) if len(recorded) == count and all(map(str.isdecimal, recorded)) else ()
 
     def keep_ports(self, ports: tuple[int, ...]) -> None:
-        """Note them for the next time."""
-        if self.kept:
+        """Record the ports for the next start."""
+        if self.is_kept:
             (self.path / _PORTS).write_text(" ".join(map(str, ports)))
 
     def remove(self) -> None:
         """Remove the directory unless it is to be kept."""
-        if not self.kept:
+        if not self.is_kept:
             shutil.rmtree(self.path, ignore_errors=True)

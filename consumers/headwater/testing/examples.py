@@ -11,7 +11,7 @@ from uuid import UUID
 
 from headwater.events.administration import CatalogOptionsDeclared, DatasetsUnified, LineageDeleted, LineageScope
 from headwater.events.barriers import stream_barrier
-from headwater.events.base import Counts, Texts
+from headwater.events.base import CountMap, StringMap
 from headwater.events.catalog import (
     AlterDatabase,
     AlterTable,
@@ -32,15 +32,15 @@ from headwater.events.catalog import (
     MainReplaced,
     Truncate,
 )
-from headwater.events.changes import AddColumn, OtherChange, Position, RenameColumn, SetProperty
-from headwater.events.envelope import Event, Family
+from headwater.events.changes import AddColumn, ColumnPosition, OtherChange, RenameColumn, SetProperty
+from headwater.events.column_lineage import ColumnLineage, Derivation
+from headwater.events.envelope import Event, EventFamily
 from headwater.events.fingerprints import fingerprint_of
 from headwater.events.health import Closed, Gap, GapReason, Heartbeat
 from headwater.events.jobs import (
     CommitKind,
     Committed,
     ErrorDetails,
-    Extent,
     Input,
     JobLineage,
     JobStarted,
@@ -49,21 +49,21 @@ from headwater.events.jobs import (
     JobType,
     NamedCatalog,
     Output,
+    OverwriteScope,
     ParentRun,
+    RangeStart,
     ReadMode,
     RunScope,
-    ShapedSink,
-    ShapedSource,
-    Since,
     Sink,
+    SinkSchema,
     Source,
+    SourceSchema,
     SparkDetails,
+    StartPosition,
     StartReason,
-    StartsAt,
     StatementFailed,
     StreamDetails,
 )
-from headwater.events.lineage import ColumnLineage, Derivation
 from headwater.events.names import CatalogId, DatasetId, JobName, TableName
 from headwater.events.scalars import Format
 from headwater.events.tables import Column, Database, Table, TableKind, Transform, View, ViewSource, Watermark
@@ -79,18 +79,18 @@ CONTEXT: Final = CatalogContext(
     name="lake",
     class_name="org.apache.iceberg.spark.SparkCatalog",
     factory="iceberg",
-    configuration=Texts({"type": "hadoop", "warehouse": "s3://acme-lake-prod/warehouse"}),
+    configuration=StringMap({"type": "hadoop", "warehouse": "s3://acme-lake-prod/warehouse"}),
     id=CatalogId(type="iceberg", location="s3://acme-lake-prod/warehouse"),
 )
 
 
 def place(table: str) -> dict[str, Any]:
     """What names a table of the lake."""
-    lives = {"orders": 1, "customers": 2, "rates": 3, "daily": 4}
+    generations = {"orders": 1, "customers": 2, "rates": 3, "daily": 4}
     return {
         "dataset": DatasetId(namespace="s3://acme-lake-prod", name=f"warehouse/sales/{table}"),
         "table": TableName(catalog="lake", database="sales", table=table),
-        "life": UUID(int=0x9C12D441_03FE_4693_9A96_A0705DDF6900 + lives.get(table, 9)),
+        "generation": UUID(int=0x9C12D441_03FE_4693_9A96_A0705DDF6900 + generations.get(table, 9)),
         "format": Format.ICEBERG,
     }
 
@@ -118,7 +118,7 @@ ORDERS: Final = Table(
     ),
     primary_key=(("id",),),
     watermarks=(Watermark(column=("day",), delay="1 hour"),),
-    properties=Texts({"write.format.default": "parquet"}),
+    properties=StringMap({"write.format.default": "parquet"}),
     comment="what was bought",
     location="s3://acme-lake-prod/warehouse/sales/orders",
     provider="iceberg",
@@ -135,8 +135,8 @@ _DAILY_VIEW: Final = View(
     ),
 )
 _SHAPE: Final[dict[str, Any]] = {
-    "inputs": (ShapedSource(**place("orders"), columns=ORDERS.columns), ShapedSource(**place("customers"))),
-    "outputs": (ShapedSink(**place("daily"), columns=(Column(name="total", type='"decimal(20,2)"'),)),),
+    "inputs": (SourceSchema(**place("orders"), columns=ORDERS.columns), SourceSchema(**place("customers"))),
+    "outputs": (SinkSchema(**place("daily"), columns=(Column(name="total", type='"decimal(20,2)"'),)),),
     "columns": (
         ColumnLineage(
             output=0,
@@ -171,7 +171,7 @@ COMMITTED: Final = Committed(
             parent=2_781_921_774_821_920_001,
             schema_id=3,
             commit_kind=CommitKind.OVERWRITE,
-            replaced=Extent.ALL,
+            replaced=OverwriteScope.ALL,
             made_from=(0, 1, 2),
             rows=31_337,
             bytes=4_194_304,
@@ -193,7 +193,7 @@ DRAFTS: Final[tuple[Event, ...]] = (
         context=CONTEXT,
         identifier=DatabaseName(catalog="lake", database="sales"),
         database=Database(),
-        new_database=Database(properties=Texts({"team": "sales"})),
+        new_database=Database(properties=StringMap({"team": "sales"})),
     ),
     DropDatabase(context=CONTEXT, identifier=DatabaseName(catalog="lake", database="old"), cascade=True),
     CreateTable(**_of("orders"), table=ORDERS, ignore_if_exists=True),
@@ -201,7 +201,7 @@ DRAFTS: Final[tuple[Event, ...]] = (
         **_of("orders"),
         schema_id=4,
         changes=(
-            AddColumn(path=("lines", "element", "price"), type='"decimal(10,2)"', position=Position(after="sku")),
+            AddColumn(path=("lines", "element", "price"), type='"decimal(10,2)"', position=ColumnPosition(after="sku")),
             RenameColumn(path=("amount",), new_name="total"),
             SetProperty(key="write.format.default", value="orc"),
             OtherChange(what="SET SERDE"),
@@ -212,7 +212,7 @@ DRAFTS: Final[tuple[Event, ...]] = (
     CreateView(**_of("today"), view=_DAILY_VIEW, replaced=True),
     AlterView(**_of("today"), view=_DAILY_VIEW, renamed_to=TableName(catalog="lake", database="sales", table="now")),
     DropView(**_of("today"), ignore_if_not_exists=True),
-    Truncate(**_of("daily"), partitions=(Texts({"day": "2026-03-01"}),)),
+    Truncate(**_of("daily"), partitions=(StringMap({"day": "2026-03-01"}),)),
     CreateTag(**_of("daily"), tag="eod-2026-03-01", snapshot=5_179_299_526_185_056_830, retention="30 days"),
     DropTag(**_of("daily"), tag="eod-2025-03-01"),
     CreateBranch(**_of("daily"), branch="audit", tag="eod-2026-03-01", snapshot=5_179_299_526_185_056_830),
@@ -224,13 +224,13 @@ DRAFTS: Final[tuple[Event, ...]] = (
         job_type=JobType.STREAMING,
         scope=RunScope.QUERY,
         parent=ParentRun(namespace="airflow", name="nightly.orders", run="manual__2026-03-01"),
-        configuration=Texts({"spark.app.name": "orders_etl", "spark.sql.shuffle.partitions": "200"}),
-        tags=Texts({"team": "sales"}),
+        configuration=StringMap({"spark.app.name": "orders_etl", "spark.sql.shuffle.partitions": "200"}),
+        tags=StringMap({"team": "sales"}),
         user="etl",
         code_version="4f1c2ab",
         spark=SparkDetails(version="3.5.7", application_name="orders_etl", master="yarn", python="3.11.7"),
-        stream=StreamDetails(query=_STREAM, checkpoint="s3://acme-lake-prod/checkpoints/orders", began=BEGAN),
-        starts_at=(StartsAt(**place("orders"), snapshot=7, reason=StartReason.CHECKPOINT),),
+        stream=StreamDetails(query=_STREAM, checkpoint="s3://acme-lake-prod/checkpoints/orders", started_at=BEGAN),
+        starts_at=(StartPosition(**place("orders"), snapshot=7, reason=StartReason.CHECKPOINT),),
     ),
     JobLineage(
         fingerprint=FINGERPRINT,
@@ -250,7 +250,7 @@ DRAFTS: Final[tuple[Event, ...]] = (
                 dataset=DatasetId(namespace="kafka://broker-1:9092", name="clicks"),
                 format=Format.KAFKA,
                 mode=ReadMode.CHANGES,
-                since=Since(version='{"0":100,"1":80}'),
+                since=RangeStart(version='{"0":100,"1":80}'),
                 version='{"0":140,"1":95}',
             ),
             Input(dataset=None, opaque="an RDD whose source Spark doesn't show"),
@@ -266,15 +266,15 @@ DRAFTS: Final[tuple[Event, ...]] = (
     Gap(
         reason=GapReason.QUEUE_OVERFLOW,
         detail="Spark's listener bus dropped events",
-        missed_family=Family.JOB,
+        missed_family=EventFamily.JOB,
         missed=3,
         first_time=BEGAN,
         last_time=BEGAN + timedelta(seconds=2),
     ),
-    Heartbeat(interval=60, dropped=Counts({"queue": 3})),
-    Closed(dropped=Counts({"queue": 3})),
+    Heartbeat(interval=60, dropped=CountMap({"queue": 3})),
+    Closed(dropped=CountMap({"queue": 3})),
     LineageDeleted(scope=LineageScope.TABLES, of_job=JOB, before=BEGAN, by="retention policy"),
-    CatalogOptionsDeclared(context=CONTEXT, data_lineage=False, options=Texts({"lineage-meta": "jdbc"})),
+    CatalogOptionsDeclared(context=CONTEXT, data_lineage=False, options=StringMap({"lineage-meta": "jdbc"})),
     DatasetsUnified(
         dataset=DatasetId(namespace="s3://acme-lake-prod", name="warehouse/sales/orders"),
         others=(DatasetId(namespace="hive://metastore:9083", name="sales.orders"),),

@@ -20,10 +20,11 @@ from itertools import count
 from typing import Any, ClassVar, Generic, TypeVar
 
 from headwater.errors import TransientError
-from headwater.events.avro import Codec, SchemaMessage, UnknownEvent, current_schema
+from headwater.events.avro import Codec, UnknownEvent, current_schema
 from headwater.events.envelope import Event, EventId
 from headwater.events.keys import headers_of, key_of
-from headwater.spi import CALL_SECONDS, Batch, DurableListener, Listener, Position, Record
+from headwater.spi import CALL_SECONDS, DurableListener, EventRecord, Listener, RecordBatch, SpoolPosition
+from headwater.spi.adapters import adapt_listener
 from headwater.testing.examples import EXAMPLES
 
 PATIENCE = 100.0
@@ -34,23 +35,23 @@ BRIEF = 0.2
 L = TypeVar("L", Listener, DurableListener)
 
 
-def record(position: int, event: Event) -> Record:
+def record(position: int, event: Event) -> EventRecord:
     """The event as it lies in a spool."""
     headers = headers_of(event, current_schema(type(event)).fingerprint)
-    return Record(Position(position), Codec().encode(event), key_of(event), headers, _decoded)
+    return EventRecord(SpoolPosition(position), Codec().encode(event), key_of(event), headers, _decoded)
 
 
-def batch(events: Iterable[Event], first: int = 10, step: int = 10) -> Batch:
+def batch(events: Iterable[Event], first: int = 10, step: int = 10) -> RecordBatch:
     """The events as they lie in a spool from that position on; positions that others have lie in between."""
-    return Batch(tuple(record(at, event) for at, event in zip(count(first, step), events, strict=False)))
+    return RecordBatch(tuple(record(at, event) for at, event in zip(count(first, step), events, strict=False)))
 
 
-def from_the_future(known: Record) -> Record:
+def from_the_future(known: EventRecord) -> EventRecord:
     """The same as a later version of headwater would have written it, of a kind and in a family that isn't known."""
     headers = tuple(
         (name, {"kind": b"InventedLater", "family": b"LATER"}.get(name, value)) for name, value in known.headers
     )
-    return Record(known.position, known.data[:2] + b"unheard!" + known.data[10:], known.key, headers, _decoded)
+    return EventRecord(known.position, known.data[:2] + b"unheard!" + known.data[10:], known.key, headers, _decoded)
 
 
 class _Contract(Generic[L]):
@@ -79,19 +80,20 @@ class _Contract(Generic[L]):
         """Inside it the target takes what comes and never answers. A target that can't be so does nothing here."""
         raise AssertionError("a suite says how its target is made to give no answer")
 
-    def assert_arrived(self, listener: Any, events: Iterable[Event | Record]) -> None:
+    def assert_arrived(self, listener: Any, events: Iterable[Event | EventRecord]) -> None:
         """All of them, nothing else, and in order as far as one is promised."""
-        expected = {event.event_id: event.key if isinstance(event, Record) else key_of(event) for event in events}
+        expected = {event.event_id: event.key if isinstance(event, EventRecord) else key_of(event) for event in events}
         arrived = list(dict.fromkeys(self.delivered(listener)))  # the first copy of each
         assert not (lost := expected.keys() - set(arrived)), f"never arrived: {', '.join(map(str, lost))}"
-        assert not (made_up := set(arrived) - expected.keys()), f"nobody told these: {', '.join(map(str, made_up))}"
+        assert not (made_up := set(arrived) - expected.keys()), f"nobody emitted these: {', '.join(map(str, made_up))}"
         if self.ordered:
             assert _by_key(arrived, expected) == _by_key(expected, expected), "events of one key changed places"
 
     def assert_closes(self, listener: L) -> None:
         """Where all is well with the target, and there is time, everything is dealt with."""
         with self.within(PATIENCE, "close"):
-            assert listener.close(PATIENCE), "all is well with the target, and close says that not all is dealt with"
+            is_done = listener.close(PATIENCE)
+        assert is_done is not False, "all is well with the target, and close says that not all is dealt with"
 
     @contextmanager
     def within(self, seconds: float, what: str) -> Generator[None]:
@@ -114,13 +116,13 @@ class ListenerContract(_Contract[Listener]):
         self.assert_closes(listener)
 
     def test_what_it_was_told_is_there_after_a_flush(self) -> None:
-        listener = self._told(EXAMPLES)
+        listener = self._listener_with(EXAMPLES)
         listener.flush(PATIENCE)
         self.assert_arrived(listener, EXAMPLES)
         self.assert_closes(listener)
 
     def test_closing_lets_nothing_fall(self) -> None:
-        listener = self._told(EXAMPLES)
+        listener = self._listener_with(EXAMPLES)
         self.assert_closes(listener)
         self.assert_arrived(listener, EXAMPLES)
 
@@ -130,7 +132,7 @@ class ListenerContract(_Contract[Listener]):
         listener.on_event(EXAMPLES[0])
         listener.on_missed(5)
         self.assert_closes(listener)
-        assert self.missed(listener) == 12, "7 and 5 events were missed, and the target isn't told of 12"
+        assert self.missed(listener) == 12, "7 and 5 events were missed, and the target doesn't know of 12"
         self.assert_arrived(listener, EXAMPLES[:1])
 
     def test_it_keeps_to_its_time_when_nothing_answers(self) -> None:
@@ -156,7 +158,7 @@ class ListenerContract(_Contract[Listener]):
         assert EXAMPLES[1].event_id in arrived, "what came after the error didn't arrive"
         assert EXAMPLES[0].event_id in arrived or not is_done, "close said that all arrived, and it didn't"
 
-    def _told(self, events: Iterable[Event]) -> Listener:
+    def _listener_with(self, events: Iterable[Event]) -> Listener:
         listener = self.create()
         for event in events:
             listener.on_event(event)
@@ -276,41 +278,47 @@ class DurableListenerContract(_Contract[DurableListener]):
 
     def test_an_event_of_a_later_version_stops_nothing(self) -> None:
         known = batch(EXAMPLES[:3]).records
-        spool = Handing(self, self.create(), (known[0], from_the_future(known[1]), known[2]))
+        spool = SpoolDriver(self, self.create(), (known[0], from_the_future(known[1]), known[2]))
         spool.hand_over()
         spool.settle()
         self.assert_closes(spool.listener)
         unknown = set() if self.passes_unknown_on else {known[1].event_id}
         self.assert_arrived(spool.listener, (each for each in known if each.event_id not in unknown))
 
-    def spool(self, events: Iterable[Event]) -> Handing:
+    def spool(self, events: Iterable[Event]) -> SpoolDriver:
         """A spool with these events, and a listener of its own to hand them to."""
         return self.handing(batch(events).records)
 
-    def handing(self, records: Iterable[Record]) -> Handing:
+    def handing(self, records: Iterable[EventRecord]) -> SpoolDriver:
         """The same of records."""
-        return Handing(self, self.create(), tuple(records))
+        return SpoolDriver(self, self.create(), tuple(records))
 
-    def _after_a_restart(self, first: Handing, *, is_done: bool) -> None:
+    def _after_a_restart(self, first: SpoolDriver, *, is_done: bool) -> None:
         """The next instance gets what is above the last answer, and then all is there."""
         if is_done:
             self.assert_arrived(first.listener, first.handed)
-        second = Handing(self, self.create(), [each for each in first.handed if each.position > (first.answer or 0)])
+        second = SpoolDriver(
+            self, self.create(), [each for each in first.handed if each.position > (first.answer or 0)]
+        )
         second.hand_over()
         second.settle()
         self.assert_closes(second.listener)
         self.assert_arrived(second.listener, first.handed)
 
 
-class Handing:
+class SpoolDriver:
     """What the listener bus does with a spool and its listener, with an eye on every answer."""
 
     def __init__(
-        self, contract: _Contract[DurableListener], listener: DurableListener, records: Sequence[Record]
+        self, contract: _Contract[DurableListener], listener: DurableListener, records: Sequence[EventRecord]
     ) -> None:
         self.listener = listener
-        self.answer: Position | None = None
-        self.handed: list[Record] = []
+        adapted = adapt_listener(listener)
+        assert isinstance(adapted, DurableListener), "it has no handle(batch)"
+        self._adapted = adapted
+        """As the bus calls it: what the listener lacks has its default."""
+        self.answer: SpoolPosition | None = None
+        self.handed: list[EventRecord] = []
         self.was_given_up = False
         self._contract = contract
         self._to_come = list(records)
@@ -327,13 +335,13 @@ class Handing:
         records, self._to_come = self._to_come[:size], self._to_come[size:] if size is not None else []
         self.handed += records
         if records and not self.was_given_up:
-            self._ask(CALL_SECONDS, "handle", lambda: self.listener.handle(Batch(tuple(records))))
+            self._ask(CALL_SECONDS, "handle", lambda: self._adapted.handle(RecordBatch(tuple(records))))
 
     def flush(self, timeout: float) -> None:
         """Nothing where the listener gave up: it isn't asked again before it is handed all of that again."""
         if self.was_given_up:
             return
-        self._ask(timeout, "flush", lambda: self.listener.flush(timeout))
+        self._ask(timeout, "flush", lambda: self._adapted.flush(timeout))
 
     def settle(self) -> None:
         """Hand over again what was given up, and flush, until all is dealt with."""
@@ -350,14 +358,14 @@ class Handing:
 
     def close(self, timeout: float) -> bool:
         with self._contract.within(timeout, "close"):
-            return self.listener.close(timeout)
+            return self.listener.close(timeout) is True
 
     def _hand_again(self) -> None:
-        again = Batch([each for each in self.handed if each.position > (self.answer or 0)])
+        again = RecordBatch([each for each in self.handed if each.position > (self.answer or 0)])
         self.was_given_up = False
-        self._ask(CALL_SECONDS, "handle", lambda: self.listener.handle(again))
+        self._ask(CALL_SECONDS, "handle", lambda: self._adapted.handle(again))
 
-    def _ask(self, seconds: float, what: str, call: Callable[[], Position | None]) -> None:
+    def _ask(self, seconds: float, what: str, call: Callable[[], SpoolPosition | None]) -> None:
         with self._contract.within(seconds, what):
             try:
                 answer = call()
@@ -374,9 +382,7 @@ class Handing:
 
 
 def _decoded(data: bytes) -> Event | UnknownEvent:
-    decoded = Codec().decode(data)
-    assert not isinstance(decoded, SchemaMessage)
-    return decoded
+    return Codec().decode(data)
 
 
 def _by_key(ids: Iterable[EventId], keys: dict[EventId, bytes]) -> dict[bytes, list[EventId]]:

@@ -23,7 +23,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from headwater.errors import TransientError
 from headwater.events.envelope import Event, EventId
-from headwater.spi import Application, Batch, ListenerContext, Position, Record
+from headwater.spi import Application, EventRecord, ListenerContext, RecordBatch, SpoolPosition
 
 T = TypeVar("T")
 _APPLICATION: Final = Application("application_0", "test")
@@ -80,8 +80,8 @@ class MemoryListener:
         self.target: MemoryTarget[Event] = MemoryTarget() if target is None else target
         self.missed = 0
         self.is_closed = False
-        self._told = 0
-        self._brought = 0
+        self._received = 0
+        self._delivered = 0
         self._waiting: list[Event] = []
 
     @property
@@ -90,7 +90,7 @@ class MemoryListener:
         return self.target.items
 
     def on_event(self, event: Event) -> None:
-        self._told += 1
+        self._received += 1
         self._waiting.append(event)
         self.flush(0)
 
@@ -98,38 +98,38 @@ class MemoryListener:
         self.missed += count
 
     def flush(self, timeout: float) -> None:
-        brought = _brought(self.target, self._waiting, timeout)
-        self._brought += len(brought)
+        brought = _delivered(self.target, self._waiting, timeout)
+        self._delivered += len(brought)
 
     def close(self, timeout: float) -> bool:
         with suppress(RefusedError):
             self.flush(timeout)
         self.is_closed = True
-        return self._brought == self._told
+        return self._delivered == self._received
 
 
 class DurableMemoryListener:
     """A durable listener."""
 
-    def __init__(self, target: MemoryTarget[Record] | None = None) -> None:
-        self.target: MemoryTarget[Record] = MemoryTarget() if target is None else target
+    def __init__(self, target: MemoryTarget[EventRecord] | None = None) -> None:
+        self.target: MemoryTarget[EventRecord] = MemoryTarget() if target is None else target
         self.is_closed = False
-        self._handed: Position | None = None
-        self._dealt_with: Position | None = None
-        self._waiting: list[Record] = []
+        self._handed: SpoolPosition | None = None
+        self._dealt_with: SpoolPosition | None = None
+        self._waiting: list[EventRecord] = []
 
     @property
-    def records(self) -> list[Record]:
+    def records(self) -> list[EventRecord]:
         """What has arrived at the target."""
         return self.target.items
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         self._handed = batch.end
         self._waiting.extend(batch)
         return self.flush(0)
 
-    def flush(self, timeout: float) -> Position | None:
-        brought = _brought(self.target, self._waiting, timeout)
+    def flush(self, timeout: float) -> SpoolPosition | None:
+        brought = _delivered(self.target, self._waiting, timeout)
         if brought:
             self._dealt_with = brought[-1].position
         return self._dealt_with
@@ -149,10 +149,10 @@ def target_of(name: str) -> MemoryTarget[Any]:
 
 def arrived(name: str) -> list[Event]:
     """The events that arrived for a listener of this name, in order; a second copy of one isn't told."""
-    first: dict[EventId, Event | Record] = {}
+    first: dict[EventId, Event | EventRecord] = {}
     for each in list(target_of(name).items):
         first.setdefault(each.event_id, each)
-    events = (each.event if isinstance(each, Record) else each for each in first.values())
+    events = (each.event if isinstance(each, EventRecord) else each for each in first.values())
     return [event for event in events if isinstance(event, Event)]
 
 
@@ -205,18 +205,18 @@ class MemoryContext:
     executor: Executor
     application: Application = _APPLICATION
     clock: MemoryClock = field(default_factory=MemoryClock)
-    troubles: list[tuple[str, str]] = field(default_factory=list)
-    """What `trouble` was told: cause and detail."""
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    """What `report_problem` was told: cause and detail."""
 
     @property
     def prefix(self) -> str:
         return f"spark.headwater.{self.name}."
 
-    def trouble(self, cause: str, detail: str) -> None:
-        self.troubles.append((cause, detail))
+    def report_problem(self, cause: str, detail: str) -> None:
+        self.problems.append((cause, detail))
 
 
-def _brought(target: MemoryTarget[T], waiting: list[T], timeout: float) -> list[T]:
+def _delivered(target: MemoryTarget[T], waiting: list[T], timeout: float) -> list[T]:
     """Bring what waits, and return it if it arrived. What is refused doesn't wait any more: it is handed over again."""
     items = list(waiting)
     try:

@@ -18,13 +18,13 @@ from uuid import UUID
 
 from headwater.events.envelope import EventId
 from headwater.events.keys import PRODUCER, SEQUENCE
-from headwater.spi import Record
+from headwater.spi import EventRecord
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import PATIENCE, DurableListenerContract, batch, from_the_future
 
 
 @dataclass(frozen=True)
-class PassedOn:
+class PublishedRecord:
     """An event as it lies on a bus. What the bus adds itself, schemas for its readers say, isn't one."""
 
     key: bytes
@@ -39,7 +39,7 @@ class PassedOn:
 class PublisherContract(DurableListenerContract):
     """For durable listeners that put events on a bus."""
 
-    def passed_on(self, listener: Any) -> list[PassedOn]:
+    def passed_on(self, listener: Any) -> list[PublishedRecord]:
         """What has arrived, in order; copies too. Also of a listener that is closed."""
         raise AssertionError("a suite says what its publisher put on its bus")
 
@@ -58,10 +58,10 @@ class PublisherContract(DurableListenerContract):
     def test_a_large_event_arrives(self) -> None:
         """The largest that there are: longer ones are cut into parts when they are made."""
         (record,) = batch(EXAMPLES[:1]).records
-        large = Record(record.position, record.data + bytes(300_000), record.key, record.headers, record.decode)
+        large = EventRecord(record.position, record.data + bytes(300_000), record.key, record.headers, record.decode)
         self._assert_passed_on([large])
 
-    def _assert_passed_on(self, records: Iterable[Record]) -> None:
+    def _assert_passed_on(self, records: Iterable[EventRecord]) -> None:
         spool = self.handing(records)
         spool.hand_over()
         spool.flush(PATIENCE)
@@ -69,5 +69,5 @@ class PublisherContract(DurableListenerContract):
         self.assert_closes(spool.listener)
         arrived = {each.event_id: each for each in self.passed_on(spool.listener)}
         for each in spool.handed:
-            expected = PassedOn(each.key, dict(each.headers), each.data)
+            expected = PublishedRecord(each.key, dict(each.headers), each.data)
             assert arrived[each.event_id] == expected, f"the {each.kind} {each.event_id} was changed on its way"

@@ -20,9 +20,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from headwater.lineage.api import LineageMeta
-from headwater.lineage.api_async import AsyncLineageMeta
-from headwater.lineage.entities import DataLineage, TableLineage
+from headwater.lineage.api import DataLineage, LineageMeta, TableLineage
+from headwater.lineage.meta.asynchronous import AsyncLineageMeta
 from headwater.lineage.predicates import Predicate, where
 
 T = TypeVar("T")

@@ -16,11 +16,11 @@ from annotated_types import Ge, Le, MaxLen, MinLen
 from hypothesis import strategies as st
 from pydantic.fields import FieldInfo
 
-from headwater.events.base import Counts, Model, Texts
+from headwater.events.base import CountMap, Model, StringMap
 from headwater.events.envelope import Event
 from headwater.events.kinds import KINDS
 from headwater.events.marks import IndexesInto
-from headwater.events.scalars import Word
+from headwater.events.scalars import EventEnum
 from headwater.events.tables import Column
 
 Strategy = st.SearchStrategy[Any]
@@ -30,8 +30,8 @@ _SIMPLE: Final[Mapping[Any, Strategy]] = {
     bool: st.booleans(),
     UUID: st.uuids(),
     datetime: st.datetimes(timezones=st.just(timezone.utc)),
-    Texts: st.dictionaries(_TEXT, _TEXT, max_size=3).map(Texts),
-    Counts: st.dictionaries(_TEXT, st.integers(0, 2**63 - 1), max_size=3).map(Counts),
+    StringMap: st.dictionaries(_TEXT, _TEXT, max_size=3).map(StringMap),
+    CountMap: st.dictionaries(_TEXT, st.integers(0, 2**63 - 1), max_size=3).map(CountMap),
 }
 
 
@@ -53,7 +53,7 @@ def models(model: type[Model]) -> Strategy:
     if issubclass(model, Event):
         fields["producer"] = st.uuids(version=4)
     if model is Column:
-        fields["piece"] = st.none()  # pieces come of cutting only
+        fields["type_fragment"] = st.none()  # pieces come of cutting only
     return st.builds(model, **fields)
 
 
@@ -103,7 +103,7 @@ def _leaf(annotation: Any, metadata: tuple[Any, ...]) -> Strategy:
     if annotation is bytes:
         size = _bound(metadata, MaxLen, lambda m: m.max_length, 0)
         return st.binary(min_size=size, max_size=size)
-    return st.sampled_from(annotation) if issubclass(annotation, Word) else st.deferred(lambda: models(annotation))
+    return st.sampled_from(annotation) if issubclass(annotation, EventEnum) else st.deferred(lambda: models(annotation))
 
 
 def _bound(metadata: tuple[Any, ...], mark: type[Any], value: Callable[[Any], int], default: int) -> int:

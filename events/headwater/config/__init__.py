@@ -12,10 +12,9 @@ An unknown key, or one that is only nearly right, is an error that names the nea
 silently. All faults are told at once, each with its full key, and never with a value, which may be a secret.
 """
 
-from headwater.config.model import Config, read_config
-from headwater.config.sources import from_environment, from_file, layered, variable_of
+from headwater.config.model import Config, read_config, unknown
+from headwater.config.sources import from_environment, from_file, is_of_kubernetes, layered, variable_of
 from headwater.config.units import Bytes, Seconds
-from headwater.config.words import unknown
 
 __all__ = [
     "Bytes",
@@ -23,6 +22,7 @@ __all__ = [
     "Seconds",
     "from_environment",
     "from_file",
+    "is_of_kubernetes",
     "layered",
     "read_config",
     "unknown",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import UnionType
@@ -10,12 +11,13 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from headwater.config.words import unknown
 from headwater.errors import ConfigurationError
 
 _MISSING: Final = "isn't there, and has to be"
 _LISTS: Final = (list, tuple, AbstractSet)
 _UNIONS: Final = (Union, UnionType)
+_MIN_SIMILARITY: Final = 0.6
+"""Of two names, so that one is offered for the other."""
 
 
 class Config(BaseModel):
@@ -71,7 +73,7 @@ class Keys:
         inside = [section for section in self.sections if key.startswith(f"{section}.") and key != f"{section}."]
         return max(inside, key=len, default=None)
 
-    def told(self, before: str) -> list[str]:
+    def spellings(self, before: str) -> list[str]:
         """All keys as they are written."""
         return [f"{before}{key}.<name>" if key in self.sections else f"{before}{key}" for key in self.fields]
 
@@ -85,7 +87,7 @@ def _put(content: dict[str, Any], keys: Keys, key: str, value: str, before: str)
         return None
     section = keys.section_of(key)
     if section is None:
-        return unknown("key", before + key, keys.told(before))
+        return unknown("key", before + key, keys.spellings(before))
     content.setdefault(keys.fields[section], {})[key[len(section) + 1 :]] = value
     return None
 
@@ -126,3 +128,12 @@ def _types(annotation: Any) -> Iterator[Any]:
         yield from _types(get_args(annotation)[0])
     else:
         yield origin
+
+
+def unknown(what: str, given: str, known: Iterable[str]) -> str:
+    """Words for a name that isn't there, with the nearest right one."""
+    names = sorted(known)
+    nearest = difflib.get_close_matches(given, names, n=1, cutoff=_MIN_SIMILARITY)
+    if nearest:
+        return f"there is no {what} {given}: did you mean {nearest[0]}?"
+    return f"there is no {what} {given}: there is {', '.join(names) or 'none at all'}"

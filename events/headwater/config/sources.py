@@ -8,10 +8,12 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from headwater.config.model import Config, Keys
-from headwater.config.words import unknown
+from headwater.config.model import Config, Keys, unknown
 from headwater.errors import ConfigurationError
 
+_OF_KUBERNETES: Final = re.compile(
+    r".*_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+)
 _SEPARATOR: Final = re.compile(r"((?:\\.|[^\\=:\s])*)\s*[=:]?\s*(.*)", re.DOTALL)
 _CONTINUED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\$")
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
@@ -61,8 +63,9 @@ def from_environment(
 
     `HEADWATER_KAFKA_BOOTSTRAP_SERVERS` is `bootstrap.servers` where `variables` is `HEADWATER_KAFKA_`. Below a section
     any name is right, so there each `_` is a dot and `__` an underscore: `…_PRODUCER_SASL_USERNAME` is
-    `producer.sasl.username`. Variables that begin with one of `others` belong to somebody else. One that stands for
-    no key, or for two, is a fault; all are told at once.
+    `producer.sasl.username`. Variables that begin with one of `others` belong to somebody else, and so do those that
+    Kubernetes sets in each pod for a service whose name begins alike (`HEADWATER_KAFKA_PORT=tcp://10.0.0.1:9092`). One
+    that stands for no key, or for two, is a fault; all are told at once.
     """
     keys = Keys.of(config)
     named = _by_variable(keys, variables)
@@ -70,6 +73,8 @@ def from_environment(
     faults: list[str] = []
     for variable in sorted(environment):
         if not variable.startswith(variables) or variable.startswith(tuple(others)):
+            continue
+        if is_of_kubernetes(variable) and variable not in named:
             continue
         meant = named.get(variable) or _below_a_section(keys, variables, variable)
         if keys.sections.issuperset(meant) and variable in named:
@@ -79,10 +84,15 @@ def from_environment(
         elif meant:
             faults.append(f"{variable} can be {' or '.join(prefix + key for key in meant)}: say it in a file")
         else:
-            faults.append(unknown("variable", variable, _told(keys, named)))
+            faults.append(unknown("variable", variable, _known_variables(keys, named)))
     if faults:
         raise ConfigurationError("; ".join(faults))
     return found
+
+
+def is_of_kubernetes(variable: str) -> bool:
+    """Return whether Kubernetes sets such a variable in each pod for a service: no setting of ours is called so."""
+    return _OF_KUBERNETES.fullmatch(variable) is not None
 
 
 def variable_of(key: str, variables: str) -> str:
@@ -107,7 +117,7 @@ def _below_a_section(keys: Keys, variables: str, variable: str) -> list[str]:
     return [f"{begins[begin]}.{name}"]
 
 
-def _told(keys: Keys, named: Mapping[str, list[str]]) -> list[str]:
+def _known_variables(keys: Keys, named: Mapping[str, list[str]]) -> list[str]:
     return [f"{variable}_<NAME>" if keys.sections.issuperset(meant) else variable for variable, meant in named.items()]
 
 

@@ -54,14 +54,14 @@ class FrozenMap(Mapping[str, V]):
         )
 
 
-class Texts(FrozenMap[str]):
+class StringMap(FrozenMap[str]):
     """Configurations, options, properties, tags."""
 
     __slots__ = ()
     _value_schema = core_schema.str_schema()
 
 
-class Counts(FrozenMap[int]):
+class CountMap(FrozenMap[int]):
     """How many of each."""
 
     __slots__ = ()

@@ -1,18 +1,20 @@
 """Catalog modifications: what DDL, procedures and schema-changing writes did to databases, tables, views, branches.
 
 Only what happened is told; where that can't be known, `effect` is UNKNOWN and the store doesn't apply the event.
+
+In the examples `lake` is a CatalogContext and `orders` the TableName lake.sales.orders.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from headwater.events.base import Model, Texts
+from headwater.events.base import Model, StringMap
 from headwater.events.changes import TableChange
-from headwater.events.envelope import Event, Family
-from headwater.events.marks import Spread
-from headwater.events.names import CatalogId, DatasetId, Life, Name, TableName
-from headwater.events.scalars import Format, Long, PlanSql, Word
+from headwater.events.envelope import Event, EventFamily
+from headwater.events.marks import Identity, Splittable
+from headwater.events.names import CatalogId, DatasetId, Generation, Name, TableName
+from headwater.events.scalars import EventEnum, Format, IdentityString, Long, SqlString
 from headwater.events.tables import Database, Table, View
 
 
@@ -20,21 +22,21 @@ class CatalogContext(Model):
     """The catalog that was modified."""
 
     name: Name
-    class_name: str
+    class_name: IdentityString
     """The class of the catalog's implementation."""
-    factory: str | None = None
+    factory: IdentityString | None = None
     """The identifier of the catalog's factory: paimon, iceberg, delta, hive, jdbc …"""
-    configuration: Texts = Texts()
+    configuration: StringMap = StringMap()
     id: CatalogId | None = None
     """Absent where the configuration doesn't tell what the catalog points at."""
 
 
-class Effect(Word):
+class ModificationEffect(EventEnum):
     UNKNOWN = "UNKNOWN"
     APPLIED = "APPLIED"
 
 
-class Cause(Word):
+class ModificationCause(EventEnum):
     UNKNOWN = "UNKNOWN"
     STATEMENT = "STATEMENT"
     PROCEDURE = "PROCEDURE"
@@ -44,19 +46,19 @@ class Cause(Word):
 class DatabaseName(Model):
     """Nested namespaces as in `TableName.database`."""
 
-    catalog: str
+    catalog: IdentityString
     database: Name
 
 
 class CatalogModification(Event):
     """What all catalog modifications tell."""
 
-    family: ClassVar[Family] = Family.CATALOG
+    family: ClassVar[EventFamily] = EventFamily.CATALOG
 
     context: CatalogContext
-    effect: Effect = Effect.APPLIED
-    cause: Cause = Cause.STATEMENT
-    sql: PlanSql | None = None
+    effect: ModificationEffect = ModificationEffect.APPLIED
+    cause: ModificationCause = ModificationCause.STATEMENT
+    sql: SqlString | None = None
     """The statement, redacted; told only where capture.sql is true."""
 
 
@@ -65,6 +67,13 @@ class DatabaseModification(CatalogModification):
 
 
 class CreateDatabase(DatabaseModification):
+    """A database was created.
+
+    >>> sales = DatabaseName(catalog="lake", database="sales")
+    >>> CreateDatabase(context=lake, identifier=sales, database=Database(owner="etl")).database.owner
+    'etl'
+    """
+
     kind: Literal["CreateDatabase"] = "CreateDatabase"
     schema_version: Literal[1] = 1
     database: Database
@@ -72,6 +81,13 @@ class CreateDatabase(DatabaseModification):
 
 
 class AlterDatabase(DatabaseModification):
+    """A database's comment, location, owner or properties were changed.
+
+    >>> sales = DatabaseName(catalog="lake", database="sales")
+    >>> AlterDatabase(context=lake, identifier=sales, new_database=Database(comment="orders")).database is None
+    True
+    """
+
     kind: Literal["AlterDatabase"] = "AlterDatabase"
     schema_version: Literal[1] = 1
     database: Database | None = None
@@ -81,6 +97,13 @@ class AlterDatabase(DatabaseModification):
 
 
 class DropDatabase(DatabaseModification):
+    """A database was dropped.
+
+    >>> sales = DatabaseName(catalog="lake", database="sales")
+    >>> DropDatabase(context=lake, identifier=sales, cascade=True).kind
+    'DropDatabase'
+    """
+
     kind: Literal["DropDatabase"] = "DropDatabase"
     schema_version: Literal[1] = 1
     database: Database | None = None
@@ -93,9 +116,9 @@ class TableModification(CatalogModification):
 
     identifier: TableName
     dataset: DatasetId | None = None
-    life: Life | None = None
+    generation: Generation | None = None
     format: Format = Format.UNKNOWN
-    on_branch: str | None = None
+    on_branch: IdentityString | None = None
     """The branch that was modified, where it isn't the main line under its default name."""
     schema_id: Long | None = None
     produced: Long | None = None
@@ -106,6 +129,13 @@ class TableModification(CatalogModification):
 
 
 class CreateTable(TableModification):
+    """A table was created or replaced.
+
+    >>> event = CreateTable(context=lake, identifier=orders, table=Table(columns=(Column(name="id", type='"long"'),)))
+    >>> [column.name for column in event.table.columns]
+    ['id']
+    """
+
     kind: Literal["CreateTable"] = "CreateTable"
     schema_version: Literal[1] = 1
     table: Table
@@ -113,13 +143,19 @@ class CreateTable(TableModification):
     as_select: bool = False
     replaced: bool = False
     """CREATE OR REPLACE, or RTAS, took the place of a table that was there."""
-    replaced_life: Life | None = None
+    replaced_generation: Generation | None = None
 
 
 class AlterTable(TableModification):
+    """A table was changed; `changes` say how, in their order.
+
+    >>> AlterTable(context=lake, identifier=orders, changes=(DropColumn(path=("note",)),)).changes[0].change
+    'DropColumn'
+    """
+
     kind: Literal["AlterTable"] = "AlterTable"
     schema_version: Literal[1] = 1
-    changes: Annotated[tuple[TableChange, ...], Spread()] = ()
+    changes: Annotated[tuple[TableChange, ...], Splittable()] = ()
     table: Table | None = None
     """As it was analysed, before the changes."""
     new_table: Table | None = None
@@ -128,6 +164,12 @@ class AlterTable(TableModification):
 
 
 class DropTable(TableModification):
+    """A table was dropped.
+
+    >>> str(DropTable(context=lake, identifier=orders, purge=True).identifier)
+    'lake.sales.orders'
+    """
+
     kind: Literal["DropTable"] = "DropTable"
     schema_version: Literal[1] = 1
     table: Table | None = None
@@ -136,6 +178,13 @@ class DropTable(TableModification):
 
 
 class CreateView(TableModification):
+    """A view was created or replaced.
+
+    >>> source = ViewSource(dataset=None, table=orders)
+    >>> CreateView(context=lake, identifier=orders, view=View(sources=(source,))).replaced
+    False
+    """
+
     kind: Literal["CreateView"] = "CreateView"
     schema_version: Literal[1] = 1
     view: View
@@ -144,6 +193,13 @@ class CreateView(TableModification):
 
 
 class AlterView(TableModification):
+    """A view was renamed or defined again.
+
+    >>> to = TableName(catalog="lake", database="sales", table="all_orders")
+    >>> str(AlterView(context=lake, identifier=orders, renamed_to=to).renamed_to)
+    'lake.sales.all_orders'
+    """
+
     kind: Literal["AlterView"] = "AlterView"
     schema_version: Literal[1] = 1
     view: View | None = None
@@ -153,6 +209,12 @@ class AlterView(TableModification):
 
 
 class DropView(TableModification):
+    """A view was dropped.
+
+    >>> DropView(context=lake, identifier=orders).kind
+    'DropView'
+    """
+
     kind: Literal["DropView"] = "DropView"
     schema_version: Literal[1] = 1
     view: View | None = None
@@ -160,14 +222,27 @@ class DropView(TableModification):
 
 
 class Truncate(TableModification):
-    """All rows, or all rows of some partitions, were removed. The snapshot that this made is told by a Committed."""
+    """All rows of a table, or of some of its partitions, were removed.
+
+    A Committed names the snapshot that this made.
+
+    >>> march = StringMap({"month": "2026-03"})
+    >>> Truncate(context=lake, identifier=orders, partitions=(march,)).partitions[0]["month"]
+    '2026-03'
+    """
 
     kind: Literal["Truncate"] = "Truncate"
     schema_version: Literal[1] = 1
-    partitions: Annotated[tuple[Texts, ...], Spread()] = ()
+    partitions: Annotated[tuple[StringMap, ...], Splittable(), Identity()] = ()
 
 
 class CreateTag(TableModification):
+    """A tag was created or moved.
+
+    >>> CreateTag(context=lake, identifier=orders, tag="eod", snapshot=7).snapshot
+    7
+    """
+
     kind: Literal["CreateTag"] = "CreateTag"
     schema_version: Literal[1] = 1
     tag: Name
@@ -178,6 +253,12 @@ class CreateTag(TableModification):
 
 
 class DropTag(TableModification):
+    """A tag was dropped.
+
+    >>> DropTag(context=lake, identifier=orders, tag="eod").tag
+    'eod'
+    """
+
     kind: Literal["DropTag"] = "DropTag"
     schema_version: Literal[1] = 1
     tag: Name
@@ -185,12 +266,18 @@ class DropTag(TableModification):
 
 
 class CreateBranch(TableModification):
+    """A branch was created or replaced.
+
+    >>> CreateBranch(context=lake, identifier=orders, branch="audit", snapshot=7).branch
+    'audit'
+    """
+
     kind: Literal["CreateBranch"] = "CreateBranch"
     schema_version: Literal[1] = 1
     branch: Name
-    tag: str | None = None
+    tag: IdentityString | None = None
     """The tag it was made from, where it was made from one."""
-    from_branch: str | None = None
+    from_branch: IdentityString | None = None
     snapshot: Long | None = None
     ignore_if_exists: bool = False
     replaced: bool = False
@@ -198,6 +285,12 @@ class CreateBranch(TableModification):
 
 
 class DropBranch(TableModification):
+    """A branch was dropped.
+
+    >>> DropBranch(context=lake, identifier=orders, branch="audit").branch
+    'audit'
+    """
+
     kind: Literal["DropBranch"] = "DropBranch"
     schema_version: Literal[1] = 1
     branch: Name
@@ -205,27 +298,35 @@ class DropBranch(TableModification):
 
 
 class BranchMerged(TableModification):
-    """What is on `branch` was put on `into`, in place of what had come since it branched off; `branch` goes on."""
+    """`branch` was merged into `into`, in place of the commits made there since it branched off; `branch` stays.
+
+    >>> BranchMerged(context=lake, identifier=orders, branch="audit", previous_snapshot=7, snapshot=9).into is None
+    True
+    """
 
     kind: Literal["BranchMerged"] = "BranchMerged"
     schema_version: Literal[1] = 1
     branch: Name
-    into: str | None = None
+    into: IdentityString | None = None
     """The branch merged into; none is the main line under its default name."""
-    tag: str | None = None
+    tag: IdentityString | None = None
     """The tag that `branch` was made from."""
     previous_snapshot: Long | None = None
     snapshot: Long | None = None
 
 
 class MainReplaced(TableModification):
-    """`branch` took over the role of main; the line that had it before is gone."""
+    """`branch` became the main branch; the branch that was main before is gone.
+
+    >>> MainReplaced(context=lake, identifier=orders, branch="audit", snapshot=9).branch
+    'audit'
+    """
 
     kind: Literal["MainReplaced"] = "MainReplaced"
     schema_version: Literal[1] = 1
     branch: Name
-    previous: str | None = None
+    previous: IdentityString | None = None
     """The branch that was main before; none is the main line under its default name."""
-    tag: str | None = None
+    tag: IdentityString | None = None
     previous_snapshot: Long | None = None
     snapshot: Long | None = None

@@ -9,28 +9,29 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from headwater.events.base import Model, Texts
+from headwater.events.base import Model, StringMap
+from headwater.events.marks import Identity
 from headwater.events.names import DatasetId, Name, TableName
-from headwater.events.scalars import FieldPath, FreeText
-from headwater.events.tables import Constraint, SortField, Transform
+from headwater.events.scalars import FieldPath, IdentityString, TruncatableText
+from headwater.events.tables import Constraint, SortField, Transform, TypeJson
 
 
-class Position(Model):
+class ColumnPosition(Model):
     """Where a column goes among its siblings: behind `after`, or first where there is none."""
 
-    after: str | None = None
+    after: IdentityString | None = None
 
 
 class AddColumn(Model):
     change: Literal["AddColumn"] = "AddColumn"
     path: FieldPath
-    type: Name
+    type: TypeJson
     nullable: bool = True
-    comment: FreeText | None = None
-    default: FreeText | None = None
-    generated: FreeText | None = None
+    comment: TruncatableText | None = None
+    default: TruncatableText | None = None
+    generated: TruncatableText | None = None
     metadata: str | None = None
-    position: Position | None = None
+    position: ColumnPosition | None = None
 
 
 class DropColumn(Model):
@@ -48,19 +49,19 @@ class RenameColumn(Model):
 class RetypeColumn(Model):
     change: Literal["RetypeColumn"] = "RetypeColumn"
     path: FieldPath
-    type: Name
+    type: TypeJson
 
 
 class RecommentColumn(Model):
     change: Literal["RecommentColumn"] = "RecommentColumn"
     path: FieldPath
-    comment: FreeText | None = None
+    comment: TruncatableText | None = None
 
 
 class MoveColumn(Model):
     change: Literal["MoveColumn"] = "MoveColumn"
     path: FieldPath
-    position: Position
+    position: ColumnPosition
 
 
 class ChangeNullability(Model):
@@ -74,7 +75,7 @@ class ChangeDefault(Model):
 
     change: Literal["ChangeDefault"] = "ChangeDefault"
     path: FieldPath
-    default: FreeText | None = None
+    default: TruncatableText | None = None
 
 
 class SetProperty(Model):
@@ -92,14 +93,14 @@ class SetComment(Model):
     """The comment of the table itself; none means that it was dropped."""
 
     change: Literal["SetComment"] = "SetComment"
-    comment: FreeText | None = None
+    comment: TruncatableText | None = None
 
 
 class SetLocation(Model):
     """`dataset` is what the table is from now on."""
 
     change: Literal["SetLocation"] = "SetLocation"
-    location: str
+    location: IdentityString
     dataset: DatasetId | None = None
 
 
@@ -113,25 +114,25 @@ class RenameTable(Model):
 
 class AddPartition(Model):
     change: Literal["AddPartition"] = "AddPartition"
-    partition: Texts
-    location: str | None = None
+    partition: Annotated[StringMap, Identity()]
+    location: IdentityString | None = None
 
 
 class DropPartition(Model):
     change: Literal["DropPartition"] = "DropPartition"
-    partition: Texts
+    partition: Annotated[StringMap, Identity()]
 
 
 class RenamePartition(Model):
     change: Literal["RenamePartition"] = "RenamePartition"
-    partition: Texts
-    new_partition: Texts
+    partition: Annotated[StringMap, Identity()]
+    new_partition: Annotated[StringMap, Identity()]
 
 
 class SetPartitionLocation(Model):
     change: Literal["SetPartitionLocation"] = "SetPartitionLocation"
-    partition: Texts
-    location: str
+    partition: Annotated[StringMap, Identity()]
+    location: IdentityString
 
 
 class AddPartitionField(Model):

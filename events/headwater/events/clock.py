@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from headwater.events.forks import watch
+from headwater.events.forks import reset_after_fork
 from headwater.events.scalars import EPOCH
 
 LATEST: Final = (datetime.max.replace(tzinfo=EPOCH.tzinfo) - EPOCH) // timedelta(microseconds=1)
@@ -41,7 +41,7 @@ class ProducerClock:
         self._differences: deque[int] = deque([0], maxlen=_OBSERVATIONS)
         self._behind = 0
         self._last = 0
-        watch(self)
+        reset_after_fork(self)
 
     def now(self) -> int:
         """Microseconds since the epoch."""

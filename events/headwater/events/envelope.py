@@ -1,22 +1,31 @@
-"""What every event carries first: who told it, in which order, when, and for which job and run."""
+"""What every event carries first: its producer, its place in the order, its time, and its job and run."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from uuid import UUID
 
 from pydantic import Field
 
 from headwater.events.base import Model
+from headwater.events.errors import DecodeError, Problem
 from headwater.events.names import JobName
-from headwater.events.scalars import EPOCH, Count, Long, Time, Word
+from headwater.events.scalars import EPOCH, Count, EventEnum, IdentityString, Long, Timestamp
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 UNSTAMPED: Final = UUID(int=0)
 
 
-class Family(Word):
-    """Listeners and stores may get one family only, so holes are counted per family too."""
+class EventFamily(EventEnum):
+    """What an event is about. Listeners and stores may get one family only, so sequences are counted per family too.
+
+    >>> EventFamily("JOB").value
+    'JOB'
+    """
 
     UNKNOWN = "UNKNOWN"
     CATALOG = "CATALOG"
@@ -25,7 +34,12 @@ class Family(Word):
 
 
 class EventId(NamedTuple):
-    """Unique over all producers; duplicates of an event carry the same id."""
+    """The identity of an event, unique over all producers. A duplicate of an event has the same id.
+
+    >>> from uuid import UUID
+    >>> str(EventId(UUID(int=1), 7))
+    '00000000-0000-0000-0000-000000000001-7'
+    """
 
     producer: UUID
     sequence: int
@@ -42,7 +56,7 @@ class Stamp(NamedTuple):
     sequence: int
 
 
-class Part(Model):
+class EventPart(Model):
     """This event is one of several that a too large one was cut into; their sequences follow each other."""
 
     number: int = Field(ge=1, le=2**31 - 1)
@@ -50,7 +64,18 @@ class Part(Model):
 
 
 class Event(Model):
-    """The envelope. A kind is a subclass; a producer's `stamp` fills what has a default here and isn't optional."""
+    """The envelope that every kind of event begins with.
+
+    Each kind is a subclass. An event as it is constructed is a draft: a Producer fills in `producer`, the sequences and
+    `time` when it emits it.
+
+    >>> from headwater.events import Heartbeat, JobName
+    >>> draft = Heartbeat(job=JobName(name="orders_etl"))
+    >>> draft.stamped
+    False
+    >>> Event.from_json(draft.to_json()) == draft
+    True
+    """
 
     kind: str
     schema_version: int
@@ -59,24 +84,47 @@ class Event(Model):
     """Counts all events of the producer, from 1."""
     family_sequence: Count = 0
     """Counts the producer's events of this family, from 1: who gets one family only sees holes by it."""
-    time: Time = EPOCH
-    application: str = ""
+    time: Timestamp = EPOCH
+    application: IdentityString = ""
     """Spark's application id; empty where there is no application."""
     job: JobName | None = None
     run: UUID | None = None
-    part: Part | None = None
+    part: EventPart | None = None
     statement: Long | None = None
     """Spark's SQL execution id: what one statement did has one, within its application."""
-    user: str | None = None
+    user: IdentityString | None = None
     """Who asked for it, where that is somebody else than the application's user: a client of a server."""
-    operation: str | None = None
+    operation: IdentityString | None = None
     """That client's own id of what it asked for."""
 
-    family: ClassVar[Family]
+    family: ClassVar[EventFamily]
 
     @property
     def event_id(self) -> EventId:
         return EventId(self.producer, self.sequence)
+
+    def to_json(self) -> str:
+        """Return the event as one line of JSON, in the documented form (docs/event-json.md).
+
+        64-bit integers are texts and times have six digits, so any reader keeps every value. pydantic's own
+        `model_dump_json` writes another form, which isn't promised.
+        """
+        from headwater.events.json_form import event_object, json_line  # noqa: PLC0415 - most programs never need it
+
+        return json_line(event_object(self))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Return the event that `to_json` wrote; `Event.from_json` reads every kind, a kind only its own.
+
+        Raises DecodeError where the text is no event, or is of a kind or version that this headwater doesn't know.
+        """
+        from headwater.events.json_form import event_of  # noqa: PLC0415 - as above
+
+        event = event_of(text)
+        if not isinstance(event, cls):
+            raise DecodeError(Problem.INVALID, f"a {event.kind}, where a {cls.__name__} is expected", kind=event.kind)
+        return event
 
     @property
     def stamp(self) -> Stamp:
@@ -85,3 +133,23 @@ class Event(Model):
     @property
     def stamped(self) -> bool:
         return self.producer != UNSTAMPED
+
+
+@dataclass(frozen=True)
+class UnknownEvent:
+    """An event that this version of headwater doesn't know in full.
+
+    `raw` holds the bytes as they came in, and encoding gives them back.
+
+    >>> UnknownEvent(raw=b"...", fingerprint=bytes(8)).known is None
+    True
+    """
+
+    raw: bytes
+    fingerprint: bytes
+    """Names the schema that the bytes were written with."""
+    kind: str | None = None
+    """None where the schema is unknown."""
+    version: int | None = None
+    known: Event | None = None
+    """What this version understands of a newer version of a kind that it knows."""

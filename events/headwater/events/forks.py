@@ -18,7 +18,7 @@ class Forkable(Protocol):
 _ALL: WeakSet[Forkable] = WeakSet()
 
 
-def watch(each: Forkable) -> None:
+def reset_after_fork(each: Forkable) -> None:
     """From now on, as long as it lives, it is told when it finds itself in a child."""
     _ALL.add(each)
 

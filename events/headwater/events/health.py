@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Literal
 from uuid import UUID
 
-from headwater.events.base import Counts
-from headwater.events.envelope import Family
+from headwater.events.base import CountMap
+from headwater.events.envelope import EventFamily
 from headwater.events.jobs import JobEvent, Source
-from headwater.events.scalars import Count, FreeText, Int, Long, Time, Word
+from headwater.events.scalars import Count, EventEnum, IdentityString, Int, Long, Timestamp, TruncatableText
 
 
-class GapReason(Word):
+class GapReason(EventEnum):
     UNKNOWN = "UNKNOWN"
     OTHER = "OTHER"
     QUEUE_OVERFLOW = "QUEUE_OVERFLOW"
@@ -31,13 +31,17 @@ class GapReason(Word):
 
 
 class Gap(JobEvent):
-    """What may have been missed, when and why. Everything that bounds it is told as far as it is known."""
+    """Events may have been missed: `reason` says why, the other fields when, whose and how many, as far as known.
+
+    >>> Gap(reason=GapReason.SPOOL_LIMIT, missed=12, detail="the spool was full").missed
+    12
+    """
 
     kind: Literal["Gap"] = "Gap"
     schema_version: Literal[1] = 1
     reason: GapReason
-    detail: FreeText = ""
-    missed_family: Family | None = None
+    detail: TruncatableText = ""
+    missed_family: EventFamily | None = None
     missed: Count | None = None
     """How many events, at most."""
     missed_producer: UUID | None = None
@@ -48,36 +52,44 @@ class Gap(JobEvent):
     incarnation: UUID | None = None
     first_barrier: Long | None = None
     last_barrier: Long | None = None
-    first_time: Time | None = None
-    last_time: Time | None = None
-    listener: str | None = None
+    first_time: Timestamp | None = None
+    last_time: Timestamp | None = None
+    listener: IdentityString | None = None
     """The listener that missed them, where others may have got them."""
     source: Source | None = None
     """The dataset that it is about, where it is about one."""
-    cluster: str | None = None
-    topic: str | None = None
-    topic_id: str | None = None
+    cluster: IdentityString | None = None
+    topic: IdentityString | None = None
+    topic_id: IdentityString | None = None
     partition: Int | None = None
     first_offset: Count | None = None
     last_offset: Count | None = None
 
 
 class Heartbeat(JobEvent):
-    """The producer is alive and has told everything up to its last sequence."""
+    """The producer is alive and has emitted everything up to its last sequence number.
+
+    >>> Heartbeat(interval=60).interval
+    60
+    """
 
     kind: Literal["Heartbeat"] = "Heartbeat"
     schema_version: Literal[1] = 1
     interval: Count | None = None
     """Seconds until the next one: who misses it for much longer may take the producer for dead."""
-    dropped: Counts = Counts()
+    dropped: CountMap = CountMap()
     """How much was dropped so far, by where."""
 
 
 class Closed(JobEvent):
-    """The producer told everything it had and is gone: a Heartbeat that stops after this is no gap."""
+    """The producer has emitted everything and ended: that no Heartbeat follows is no gap.
+
+    >>> Closed().complete
+    True
+    """
 
     kind: Literal["Closed"] = "Closed"
     schema_version: Literal[1] = 1
-    dropped: Counts = Counts()
+    dropped: CountMap = CountMap()
     complete: bool = True
     """False where something was left in the spool for somebody else to ship."""

@@ -5,54 +5,67 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
-from headwater.events.base import Model, Texts
-from headwater.events.envelope import Event, Family
-from headwater.events.lineage import ColumnLineage
-from headwater.events.marks import IndexesInto, Spread
-from headwater.events.names import CatalogId, DatasetId, JobName, Life, Name, TableName
-from headwater.events.scalars import Count, FieldPath, Fingerprint, Format, FreeText, Int, Long, PlanSql, Time, Word
+from headwater.events.base import Model, StringMap
+from headwater.events.column_lineage import ColumnLineage
+from headwater.events.envelope import Event, EventFamily
+from headwater.events.marks import Divisible, ErrorText, IndexesInto, Splittable
+from headwater.events.names import CatalogId, DatasetId, Generation, JobName, Name, TableName
+from headwater.events.scalars import (
+    Count,
+    EventEnum,
+    FieldPath,
+    Fingerprint,
+    Format,
+    IdentityString,
+    Int,
+    ListPosition,
+    Long,
+    SqlString,
+    Timestamp,
+    TruncatableText,
+)
 from headwater.events.tables import Column, Transform, Watermark
 
 
 class JobEvent(Event):
-    family: ClassVar[Family] = Family.JOB
+    family: ClassVar[EventFamily] = EventFamily.JOB
 
 
-class Since(Model):
+class RangeStart(Model):
     """Where a range of changes begins: what came after it was read."""
 
     snapshot: Long | None = None
-    version: str | None = None
+    version: IdentityString | None = None
 
 
-class Place(Model):
+class DatasetRef(Model):
     """A dataset that a job has to do with. Where `dataset` is absent, either the `table` is known by name only, or it
     is `opaque`: an RDD whose upstream Spark doesn't show, or what foreachPartition writes to."""
 
     dataset: DatasetId | None
     table: TableName | None = None
-    life: Life | None = None
+    generation: Generation | None = None
     format: Format = Format.UNKNOWN
-    branch: str | None = None
+    branch: IdentityString | None = None
     """By its own name; none is the main line under its default name."""
     main: bool = True
     """Whether the branch has the role of main, which can move."""
-    opaque: PlanSql | None = None
+    opaque: SqlString | None = None
     """What is known of what Spark doesn't show."""
 
 
-class Source(Place):
+class Source(DatasetRef):
     """A dataset that is read."""
 
-    tag: str | None = None
+    tag: IdentityString | None = None
     """The tag that was asked for, where one was."""
 
 
-class Sink(Place):
+class Sink(DatasetRef):
     """A dataset that is written, or would have been."""
 
 
-class ReadMode(Word):
+class ReadMode(EventEnum):
     """What of the dataset was read: its state at a version, or what came between two."""
 
     UNKNOWN = "UNKNOWN"
@@ -61,21 +74,27 @@ class ReadMode(Word):
 
 
 class Input(Source):
-    """What a commit really read: `snapshot` is the number of a version, `version` its text in systems that count
-    otherwise (Kafka's offsets) and, as `version:index`, where a stream stopped within a version (Delta). Changes are
-    those behind `since`, where that is known, up to and with this version."""
+    """A dataset in the version that a commit really read.
+
+    `snapshot` is the number of a version; `version` is its text in systems that count otherwise (Kafka's offsets), and
+    `version:index` where a stream stopped within a version (Delta). Changes are those behind `since`, where that is
+    known, up to and including this version.
+
+    >>> Input(dataset=DatasetId(namespace="s3://lake", name="orders"), mode=ReadMode.STATE, snapshot=7).snapshot
+    7
+    """
 
     mode: ReadMode = ReadMode.UNKNOWN
     snapshot: Long | None = None
-    version: str | None = None
+    version: IdentityString | None = None
     """Absent where the format has no versions, and where it isn't known: then `candidates` has what it may be."""
-    since: Since | None = None
+    since: RangeStart | None = None
     candidates: tuple[Long, ...] = ()
     rows: Count | None = None
     bytes: Count | None = None
 
 
-class CommitKind(Word):
+class CommitKind(EventEnum):
     """As the formats tell it."""
 
     UNKNOWN = "UNKNOWN"
@@ -99,7 +118,7 @@ class CommitKind(Word):
     VACUUM = "VACUUM"
 
 
-class Extent(Word):
+class OverwriteScope(EventEnum):
     """How much of what was there a commit took the place of. What a table is made from begins anew where it is ALL;
     the formats' words don't tell: Iceberg says overwrite for a DELETE too."""
 
@@ -110,16 +129,23 @@ class Extent(Word):
 
 
 class Output(Sink):
-    """What a commit made. A write that also compacts has an output for each of its two snapshots."""
+    """A dataset in the version that a commit made.
+
+    A write that also compacts has an output for each of its two snapshots.
+
+    >>> orders = DatasetId(namespace="s3://lake", name="orders")
+    >>> Output(dataset=orders, snapshot=8, parent=7, commit_kind=CommitKind.APPEND).parent
+    7
+    """
 
     snapshot: Long | None = None
-    version: str | None = None
+    version: IdentityString | None = None
     """Absent where the format has no versions, and where it isn't known: then `candidates` has what it may be."""
     parent: Long | None = None
     """The snapshot that this one was made on."""
     schema_id: Long | None = None
     commit_kind: CommitKind = CommitKind.UNKNOWN
-    replaced: Extent = Extent.UNKNOWN
+    replaced: OverwriteScope = OverwriteScope.UNKNOWN
     made_from: Annotated[tuple[Int, ...] | None, IndexesInto("inputs")] = None
     """The indexes of the inputs that this output was made from; none where that isn't known."""
     rows: Count | None = None
@@ -128,7 +154,14 @@ class Output(Sink):
 
 
 class Committed(JobEvent):
-    """One barrier: a statement or micro-batch committed. What is no-op makes none."""
+    """One barrier: a statement or a micro-batch committed. A no-op makes none.
+
+    >>> orders, daily = (DatasetId(namespace="s3://lake", name=name) for name in ("orders", "daily"))
+    >>> read, made = Input(dataset=orders, snapshot=7), Output(dataset=daily, snapshot=3)
+    >>> event = Committed(barrier=1, inputs=(read,), outputs=(made,))
+    >>> event.inputs[0].snapshot, event.outputs[0].snapshot
+    (7, 3)
+    """
 
     kind: Literal["Committed"] = "Committed"
     schema_version: Literal[1] = 1
@@ -139,30 +172,30 @@ class Committed(JobEvent):
     fingerprint: Fingerprint | None = None
     """The JobLineage that tells the shape of this write, where it has one."""
     parent_job: JobName | None = None
-    inputs: Annotated[tuple[Input, ...], Spread()] = ()
+    inputs: Annotated[tuple[Input, ...], Splittable()] = ()
     outputs: tuple[Output, ...] = ()
 
     @property
-    def life_of_job(self) -> UUID:
+    def barrier_incarnation(self) -> UUID:
         """The incarnation in which the barrier is unique."""
         return self.producer if self.incarnation is None else self.incarnation
 
 
-class Shape(Model):
+class DatasetSchema(Model):
     """What JobLineage tells of each dataset, beyond what it is."""
 
-    columns: Annotated[tuple[Column, ...], Spread()] = ()
+    columns: Annotated[tuple[Column, ...], Splittable()] = ()
     partitioning: tuple[Transform, ...] = ()
     primary_key: tuple[FieldPath, ...] = ()
     watermarks: tuple[Watermark, ...] = ()
-    options: Annotated[Texts, Spread()] = Texts()
+    options: Annotated[StringMap, Splittable()] = StringMap()
 
 
-class ShapedSource(Source, Shape):
+class SourceSchema(Source, DatasetSchema):
     """A source as it stands in the shape of a write."""
 
 
-class ShapedSink(Sink, Shape):
+class SinkSchema(Sink, DatasetSchema):
     """A sink as it stands in the shape of a write."""
 
 
@@ -174,28 +207,38 @@ class NamedCatalog(Model):
 
 
 class JobLineage(JobEvent):
-    """The shape of a write, told at its first commit and from time to time again."""
+    """Which tables and columns a write reads and writes: told at its first commit, and from time to time again.
+
+    >>> orders, daily = (DatasetId(namespace="s3://lake", name=name) for name in ("orders", "daily"))
+    >>> event = JobLineage(
+    ...     fingerprint=bytes(16), inputs=(SourceSchema(dataset=orders),), outputs=(SinkSchema(dataset=daily),)
+    ... )
+    >>> event.outputs[0].dataset.name
+    'daily'
+    """
 
     kind: Literal["JobLineage"] = "JobLineage"
     schema_version: Literal[1] = 1
     fingerprint: Fingerprint
     parent_job: JobName | None = None
-    inputs: tuple[ShapedSource, ...] = ()
-    outputs: tuple[ShapedSink, ...]
-    columns: Annotated[tuple[ColumnLineage, ...], Spread()] = ()
+    inputs: Annotated[tuple[SourceSchema, ...], Divisible(pointers="columns", index="input", first="first_input")] = ()
+    outputs: tuple[SinkSchema, ...]
+    columns: Annotated[tuple[ColumnLineage, ...], Splittable()] = ()
+    first_input: ListPosition = 0
+    """Of a part: the place that its first input has among all inputs."""
     catalogs: tuple[NamedCatalog, ...] = ()
     """The catalogs that its tables are named by; no part of the fingerprint."""
-    sql: PlanSql | None = None
+    sql: SqlString | None = None
     """Told only where capture.sql is true; no part of the fingerprint."""
 
 
-class JobType(Word):
+class JobType(EventEnum):
     UNKNOWN = "UNKNOWN"
     BATCH = "BATCH"
     STREAMING = "STREAMING"
 
 
-class RunScope(Word):
+class RunScope(EventEnum):
     """What a run is one execution of."""
 
     UNKNOWN = "UNKNOWN"
@@ -209,18 +252,18 @@ class RunScope(Word):
 class ParentRun(Model):
     """The run of another system that started this one: an Airflow task, an OpenLineage parent."""
 
-    namespace: str
+    namespace: IdentityString
     name: Name
-    run: str | None = None
-    root_namespace: str | None = None
-    root_name: str | None = None
-    root_run: str | None = None
+    run: IdentityString | None = None
+    root_namespace: IdentityString | None = None
+    root_name: IdentityString | None = None
+    root_run: IdentityString | None = None
 
 
 class SparkDetails(Model):
     version: str
-    application_name: str = ""
-    attempt: str | None = None
+    application_name: IdentityString = ""
+    attempt: IdentityString | None = None
     master: str | None = None
     deploy_mode: str | None = None
     java: str | None = None
@@ -228,7 +271,7 @@ class SparkDetails(Model):
     python: str | None = None
 
 
-class StartReason(Word):
+class StartReason(EventEnum):
     UNKNOWN = "UNKNOWN"
     REQUESTED = "REQUESTED"
     CHECKPOINT = "CHECKPOINT"
@@ -237,11 +280,11 @@ class StartReason(Word):
     ALIGNED = "ALIGNED"
 
 
-class StartsAt(Source):
+class StartPosition(Source):
     """Where a run starts to read a source, and why there."""
 
     snapshot: Long | None = None
-    version: str | None = None
+    version: IdentityString | None = None
     reason: StartReason = StartReason.UNKNOWN
 
 
@@ -249,59 +292,71 @@ class StreamDetails(Model):
     query: UUID
     """The query's id, kept in its checkpoint: it is the incarnation, and lives as long as the checkpoint."""
     query_run: UUID | None = None
-    query_name: str | None = None
-    checkpoint: str | None = None
-    began: Time | None = None
-    """When the incarnation began: the barriers of all its runs are counted from there."""
+    query_name: IdentityString | None = None
+    checkpoint: IdentityString | None = None
+    started_at: Timestamp | None = None
+    """When the incarnation started: the barriers of all its runs are counted from there."""
     trigger: str | None = None
 
 
 class JobStarted(JobEvent):
+    """A run of a job started.
+
+    >>> JobStarted(job_type=JobType.BATCH, job=JobName(name="orders_etl")).job.name
+    'orders_etl'
+    """
+
     kind: Literal["JobStarted"] = "JobStarted"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     job_type: JobType
     scope: RunScope = RunScope.APPLICATION
     parent_job: JobName | None = None
     parent_run: UUID | None = None
     """The run within this application that this one is a part of."""
     parent: ParentRun | None = None
-    configuration: Annotated[Texts, Spread()] = Texts()
-    tags: Annotated[Texts, Spread()] = Texts()
-    user: str | None = None
+    configuration: Annotated[StringMap, Splittable()] = StringMap()
+    tags: Annotated[StringMap, Splittable()] = StringMap()
+    user: IdentityString | None = None
     code_version: str | None = None
     headwater_version: str | None = None
     spark: SparkDetails | None = None
     stream: StreamDetails | None = None
-    starts_at: Annotated[tuple[StartsAt, ...], Spread()] = ()
+    starts_at: Annotated[tuple[StartPosition, ...], Splittable()] = ()
 
 
 class ErrorDetails(Model):
     """An error, redacted."""
 
-    type: str
+    type: IdentityString
     """The class of the exception."""
-    message: FreeText = ""
-    condition: str | None = None
+    message: Annotated[TruncatableText, ErrorText("type")] = ""
+    """Without values and quoted statements, unless capture.sql is true."""
+    condition: IdentityString | None = None
     """Spark's error class, TABLE_OR_VIEW_NOT_FOUND say."""
-    sql_state: str | None = None
+    sql_state: IdentityString | None = None
 
 
 class StatementFailed(JobEvent):
-    """A statement that would have written ended with an error, as far as Spark shows that."""
+    """A statement that would have written ended with an error, as far as Spark shows that.
+
+    >>> error = ErrorDetails(type="AnalysisException", condition="TABLE_OR_VIEW_NOT_FOUND")
+    >>> StatementFailed(error=error).error.condition
+    'TABLE_OR_VIEW_NOT_FOUND'
+    """
 
     kind: Literal["StatementFailed"] = "StatementFailed"
     schema_version: Literal[1] = 1
-    inputs: Annotated[tuple[Source, ...], Spread()] = ()
-    outputs: Annotated[tuple[Sink, ...], Spread()] = ()
+    inputs: Annotated[tuple[Source, ...], Splittable()] = ()
+    outputs: Annotated[tuple[Sink, ...], Splittable()] = ()
     parent_job: JobName | None = None
     error: ErrorDetails
     incarnation: UUID | None = None
     batch_id: Count | None = None
-    sql: PlanSql | None = None
+    sql: SqlString | None = None
     """Told only where capture.sql is true."""
 
 
-class JobStatus(Word):
+class JobStatus(EventEnum):
     """FINISHED is told only where the run is known to have ended well; ENDED where its exit can't be known."""
 
     UNKNOWN = "UNKNOWN"
@@ -316,7 +371,7 @@ class JobStatus(Word):
         return self not in {JobStatus.UNKNOWN, JobStatus.RUNNING}
 
 
-class OnJobEnd(Word):
+class LineageRetention(EventEnum):
     """What is to become of a job's lineage when the run ends: table lineage goes, or data lineage too."""
 
     UNKNOWN = "UNKNOWN"
@@ -326,7 +381,11 @@ class OnJobEnd(Word):
 
 
 class JobStatusChanged(JobEvent):
-    """RUNNING, then exactly one terminal status per run."""
+    """A run's status changed: RUNNING first, then exactly one terminal status.
+
+    >>> JobStatusChanged(status=JobStatus.FINISHED).status.is_terminal
+    True
+    """
 
     kind: Literal["JobStatusChanged"] = "JobStatusChanged"
     schema_version: Literal[1] = 1
@@ -336,4 +395,4 @@ class JobStatusChanged(JobEvent):
     error: ErrorDetails | None = None
     exit_code: Int | None = None
     signal: Int | None = None
-    on_job_end: OnJobEnd | None = None
+    on_job_end: LineageRetention | None = None

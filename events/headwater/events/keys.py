@@ -24,7 +24,7 @@ SCHEMA: Final = "schema"
 """The fingerprint of the schema that the bytes were written with, in hexadecimal digits."""
 
 LONGEST_KEY: Final = 512
-_KEPT: Final = 440
+_LONGEST_BEGINNING: Final = 440
 
 
 def key_of(event: Event) -> bytes:
@@ -87,5 +87,5 @@ def _catalog(context: CatalogContext) -> str:
 
 
 def _shortened(key: bytes) -> bytes:
-    begin = key[:_KEPT].decode("utf-8", "ignore").encode()
+    begin = key[:_LONGEST_BEGINNING].decode("utf-8", "ignore").encode()
     return begin + b"#" + sha256(key).hexdigest().encode()

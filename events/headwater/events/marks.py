@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 
 @dataclass(frozen=True)
-class Spread:
+class Splittable:
     """The elements of this tuple or map may go to different parts; everything unmarked is in every part."""
 
 
@@ -23,13 +23,41 @@ class IndexesInto:
 
 
 @dataclass(frozen=True)
-class Shorten:
+class Divisible:
+    """The elements of this tuple may be divided among parts, each with the elements of another field that point at it.
+    An index in a part counts within the part."""
+
+    pointers: str
+    """The field of those that point at elements."""
+    index: str
+    """Their field with the index."""
+    first: str
+    """The event's field that says which place the first element of a part has in the whole."""
+
+
+@dataclass(frozen=True)
+class Truncatable:
     """A text for people: where an event is too large it loses its end, and says so. Facts are never shortened."""
 
 
 @dataclass(frozen=True)
-class PlanText:
+class Identity:
+    """A text that tells one thing from another: a name, a path, an id, a version, a partition. Redaction takes only
+    credentials out of it (passwords in URLs, tokens known by their shape); of a text without this mark it also takes
+    what follows a secret's name, as in `token=x`."""
+
+
+@dataclass(frozen=True)
+class SqlText:
     """A text made from a plan or statement: its literals are data, and stay out unless capture.sql is true."""
+
+
+@dataclass(frozen=True)
+class ErrorText:
+    """What an error says: it quotes statements and values, which stay out unless capture.sql is true. `kind` is the
+    model's field with the class of the error."""
+
+    kind: str
 
 
 M = TypeVar("M")

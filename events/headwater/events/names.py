@@ -8,11 +8,14 @@ from uuid import UUID
 from pydantic import AfterValidator, Field
 
 from headwater.events.base import Model
+from headwater.events.marks import Identity
+from headwater.events.scalars import IdentityString
 
-Name: TypeAlias = Annotated[str, Field(min_length=1)]
-Life: TypeAlias = Annotated[UUID | str, Field(union_mode="left_to_right")]
-"""Which life of a table: ids start anew when it is dropped and made again. Iceberg and Delta give a UUID; Paimon the
-creation time of its first schema; else the id of the CreateTable event, as text. A UUID in text form is that UUID."""
+Name: TypeAlias = Annotated[str, Field(min_length=1), Identity()]
+Generation: TypeAlias = Annotated[UUID | str, Field(union_mode="left_to_right"), Identity()]
+"""Tells a table from the one that was dropped before it under the same name: snapshot ids start anew with it. Iceberg
+and Delta give a UUID, Paimon the creation time of its first schema; for other formats it is the id of the CreateTable
+event, as text. A UUID in text form is that UUID."""
 
 DEFAULT_JOB_NAMESPACE: Final = "default"
 
@@ -22,7 +25,11 @@ def _unless_default(namespace: str | None) -> str | None:
 
 
 class DatasetId(Model):
-    """A physical table, topic or path by the OpenLineage naming rules: the same thing has the same id everywhere."""
+    """A physical table, topic or path by OpenLineage's naming rules: the same thing has the same id everywhere.
+
+    >>> str(DatasetId(namespace="s3://lake", name="warehouse/orders"))
+    's3://lake/warehouse/orders'
+    """
 
     namespace: Name
     name: Name
@@ -32,11 +39,16 @@ class DatasetId(Model):
 
 
 class TableName(Model):
-    """What a catalog calls a table: an alias of a dataset. Nested namespaces stand in `database`, joined by dots,
-    each part quoted as Spark quotes it when it holds a dot itself."""
+    """The name that a catalog has for a table: an alias of a dataset.
 
-    catalog: str
-    database: str
+    Nested namespaces stand in `database`, joined by dots; a part that holds a dot is quoted as Spark quotes it.
+
+    >>> str(TableName(catalog="lake", database="sales", table="orders"))
+    'lake.sales.orders'
+    """
+
+    catalog: IdentityString
+    database: IdentityString
     table: Name
 
     def __str__(self) -> str:
@@ -44,15 +56,24 @@ class TableName(Model):
 
 
 class CatalogId(Model):
-    """A catalog by its type and what it points at (warehouse, metastore, URL); its name is only an alias."""
+    """A catalog by its type and what it points at (warehouse, metastore, URL); its name is only an alias.
+
+    >>> CatalogId(type="hive", location="thrift://metastore:9083").type
+    'hive'
+    """
 
     type: Name
-    location: str
+    location: IdentityString
 
 
 class JobName(Model):
-    """The name that lineage is kept under. No namespace stands for the default one, which is never spelled out: one
-    job has one name."""
+    """The name that a job's lineage is kept under.
+
+    A job without a namespace is in the default one, which is never spelled out, so that one job has one name.
+
+    >>> JobName(namespace="default", name="orders_etl") == JobName(name="orders_etl")
+    True
+    """
 
     namespace: Annotated[Name | None, AfterValidator(_unless_default)] = None
     name: Name

@@ -1,9 +1,12 @@
-"""Cutting an event that is too large into parts, and joining parts for people and forwarders.
+"""Splits an event that is too large into parts, and merges parts for people and forwarders.
 
-A part is an event of its own that can be stored without the others. The elements of fields marked `Spread` are dealt
-out in order; everything else is in every part, so that a part says of itself what it belongs to. Indexes into a spread
-field count within the part. What can't be dealt out: free texts lose their end and say so; a column type of hundreds of
-kilobytes is cut into pieces of the column.
+A part is an event of its own that can be stored without the others. The elements of fields marked `Splittable` are
+distributed in order; everything else is in every part, so that a part says itself what it belongs to. Indexes into a
+splittable field count within the part. Of a field marked `Divisible` each part has some elements, with all that points
+at them in another field; merged again, what points is in the order of what it points at.
+
+What can't be distributed: free texts are truncated and say so; a column type of hundreds of kilobytes is split into
+fragments, each in a copy of the column.
 """
 
 from __future__ import annotations
@@ -14,10 +17,10 @@ from typing import Any, Final, TypeGuard, TypeVar
 
 from headwater.errors import TerminalError
 from headwater.events.base import FrozenMap, Model
-from headwater.events.envelope import Event, Part
-from headwater.events.marks import IndexesInto, Spread, marked
-from headwater.events.sizes import shortened, weight
-from headwater.events.tables import Column, Piece
+from headwater.events.envelope import Event, EventPart
+from headwater.events.marks import Divisible, IndexesInto, Splittable, marked
+from headwater.events.sizes import estimated_size, truncated
+from headwater.events.tables import Column, TypeFragment
 
 PART_BYTES: Final = 256 * 1024
 E_ = TypeVar("E_", bound=Event)
@@ -28,31 +31,89 @@ class PartsError(TerminalError):
     """These parts don't make an event."""
 
 
-def cut(event: E_, limit: int = PART_BYTES) -> tuple[E_, ...]:
-    """The parts of an event that takes more bytes than the limit; itself where it does not. A part is above the limit
-    only where a single element is."""
-    if weight(event) <= limit:
+def split_event(event: E_, limit: int = PART_BYTES) -> tuple[E_, ...]:
+    """Split an event that takes more bytes than the limit; one that fits comes back alone.
+
+    A part is above the limit only where a single element is.
+    """
+    if estimated_size(event) <= limit:
         return (event,)
-    whole = _with_pieces(shortened(event), limit // 4)
-    weights = _Weights()
-    base = weights.of(whole)
-    ranges = _ranges(weights.elements, max(limit - base, limit // 4))
-    parts = [_Slice(*range_).of(whole, whole) for range_ in ranges]
+    whole = _with_fragments(truncated(event), limit // 4)
+    parts = [part for each in _divided(whole, limit) for part in _sliced(each, limit)]
     if len(parts) == 1:
         return (whole,)
     return tuple(
-        part.model_copy(update={"part": Part(number=number, of=len(parts))}) for number, part in enumerate(parts, 1)
+        part.model_copy(update={"part": EventPart(number=number, of=len(parts))})
+        for number, part in enumerate(parts, 1)
     )
 
 
-def join(parts: Iterable[E_]) -> E_:
-    """The event that these are all parts of, in any order; a PartsError if they aren't. It has the first one's id."""
+def _divided(event: E_, limit: int) -> list[E_]:
+    """Without the elements of its divisible field that others of these events have."""
+    for name, mark in marked(type(event), Divisible).items():
+        items = getattr(event, name)
+        of_item: list[list[Model]] = [[] for _ in items]
+        for each in getattr(event, mark.pointers) if items else ():
+            of_item[min(getattr(each, mark.index), len(items) - 1)].append(each)
+        weights = [
+            estimated_size(item) + sum(map(estimated_size, own)) for item, own in zip(items, of_item, strict=True)
+        ]
+        rest = _Slice(0, 0).of(event.model_copy(update={name: ()}), event)
+        ranges = _split_ranges(weights, max(limit - estimated_size(rest), limit // 4))
+        if len(ranges) < 2:
+            continue
+        pieces: list[E_] = []
+        for begin, end in ranges:
+            own = (
+                each.model_copy(update={mark.index: getattr(each, mark.index) - begin})
+                for pointers in of_item[begin:end]
+                for each in pointers
+            )
+            update = {name: items[begin:end], mark.pointers: tuple(own), mark.first: begin}
+            pieces.append((rest if pieces else event).model_copy(update=update))
+        return pieces
+    return [event]
+
+
+def _sliced(event: E_, limit: int) -> list[E_]:
+    if estimated_size(event) <= limit:
+        return [event]
+    weights = _Weights()
+    base = weights.of(event)
+    ranges = _split_ranges(weights.elements, max(limit - base, limit // 4))
+    return [_Slice(*each).of(event, event) for each in ranges]
+
+
+def merge_parts(parts: Iterable[E_]) -> E_:
+    """Merge all parts of one event, given in any order; the result has the first part's id.
+
+    Raises PartsError if they aren't the parts of one event, or one is missing.
+    """
     ordered = sorted(parts, key=lambda event: event.part.number if event.part else 0)
     _check(ordered)
     if ordered[0].part is None:
         return ordered[0]
+    for name, mark in marked(type(ordered[0]), Divisible).items():
+        ordered = _reunited([*ordered], name, mark)
     joined: E_ = _Join(ordered).of(ordered)
     return joined.model_copy(update={"part": None})
+
+
+def _reunited(parts: list[E_], name: str, mark: Divisible) -> list[E_]:
+    """One event with all elements of the divisible field, of parts that have some each."""
+    pieces: dict[int, list[E_]] = {}
+    for part in parts:
+        pieces.setdefault(getattr(part, mark.first), []).append(part)
+    if len(pieces) < 2:
+        return parts
+    merged = [_Join(each).of(each) for each in pieces.values()]
+    pointers = (
+        each.model_copy(update={mark.index: getattr(each, mark.index) + first})
+        for first, piece in zip(pieces, merged, strict=True)
+        for each in getattr(piece, mark.pointers)
+    )
+    items = tuple(item for piece in merged for item in getattr(piece, name))
+    return [merged[0].model_copy(update={name: items, mark.pointers: tuple(pointers)})]
 
 
 def _check(parts: Sequence[Event]) -> None:
@@ -74,10 +135,10 @@ def _check(parts: Sequence[Event]) -> None:
         raise PartsError(f"{len(parts)} parts of {first.kind} {first.event_id} are here: the last ones are missing")
 
 
-def _marks(model: Any) -> tuple[Mapping[str, Spread], Mapping[str, IndexesInto]]:
+def _marks(model: Any) -> tuple[Mapping[str, Splittable], Mapping[str, IndexesInto]]:
     """The spread fields of a model, and its index fields with what they index."""
     kind: type[Model] = type(model)
-    return marked(kind, Spread), marked(kind, IndexesInto)
+    return marked(kind, Splittable), marked(kind, IndexesInto)
 
 
 def _is_models(value: Any) -> TypeGuard[tuple[Model, ...]]:
@@ -97,18 +158,18 @@ class _Weights:
         for name, value in model.__dict__.items():
             if name in spread:
                 items = value.items() if isinstance(value, FrozenMap) else value
-                self.elements.extend(weight(item) for item in items)
+                self.elements.extend(estimated_size(item) for item in items)
                 total += 4
             elif isinstance(value, Model):
                 total += self.of(value)
             elif _is_models(value):
                 total += 4 + sum(self.of(item) for item in value)
             else:
-                total += weight(value)
+                total += estimated_size(value)
         return total
 
 
-def _ranges(weights: Sequence[int], capacity: int) -> list[tuple[int, int]]:
+def _split_ranges(weights: Sequence[int], capacity: int) -> list[tuple[int, int]]:
     """Neighbours together as long as they fit."""
     ranges: list[tuple[int, int]] = []
     begin = filled = 0
@@ -127,7 +188,7 @@ class _Slice:
     begin: int
     end: int
     _at: int = 0
-    _kept: dict[str, range] = field(default_factory=dict)
+    _ranges_of_fields: dict[str, range] = field(default_factory=dict)
 
     def of(self, model: Any, event: Model) -> Any:
         spread, indexes = _marks(model)
@@ -137,7 +198,7 @@ class _Slice:
             if name in spread:
                 update[name] = self._elements(name, value)
             elif name in indexes and value is not None:
-                update[name] = _within(value, self._kept[indexes[name].field])
+                update[name] = _indexes_in(value, self._ranges_of_fields[indexes[name].field])
             elif isinstance(value, Model):
                 update[name] = self.of(value, event)
             elif _is_models(value):
@@ -148,11 +209,11 @@ class _Slice:
         low = min(max(self.begin - self._at, 0), len(value))
         high = min(max(self.end - self._at, low), len(value))
         self._at += len(value)
-        self._kept[name] = range(low, high)
+        self._ranges_of_fields[name] = range(low, high)
         return type(value)(list(value.items())[low:high]) if isinstance(value, FrozenMap) else value[low:high]
 
 
-def _within(indexes: Sequence[int], kept: range) -> tuple[int, ...]:
+def _indexes_in(indexes: Sequence[int], kept: range) -> tuple[int, ...]:
     return tuple(index - kept.start for index in indexes if index in kept)
 
 
@@ -191,46 +252,46 @@ def _concatenated(values: Sequence[Any]) -> Any:
     if isinstance(values[0], FrozenMap):
         return type(values[0])([item for value in values for item in value.items()])
     elements = [element for value in values for element in value]
-    return tuple(_without_pieces(elements))
+    return tuple(_without_fragments(elements))
 
 
-def _with_pieces(model: Any, limit: int) -> Any:
-    """The same with each column whose type is larger than the limit in pieces."""
+def _with_fragments(model: Any, limit: int) -> Any:
+    """The same with each column whose type is larger than the limit in fragments."""
     update: dict[str, Any] = {}
     for name, value in model.__dict__.items():
         if _is_models(value) and isinstance(value[0], Column):
-            update[name] = tuple(piece for column in value for piece in _pieces(column, limit))
+            update[name] = tuple(fragment for column in value for fragment in _fragments(column, limit))
         elif isinstance(value, Model):
-            update[name] = _with_pieces(value, limit)
+            update[name] = _with_fragments(value, limit)
         elif _is_models(value):
-            update[name] = tuple(_with_pieces(item, limit) for item in value)
+            update[name] = tuple(_with_fragments(item, limit) for item in value)
     return model.model_copy(update=update) if update else model
 
 
-def _pieces(column: Model, limit: int) -> Iterable[Model]:
+def _fragments(column: Model, limit: int) -> Iterable[Model]:
     size = limit // 4  # a character takes 4 bytes at most
     if not isinstance(column, Column) or len(column.type) <= size:
         return (column,)
     texts = [column.type[at : at + size] for at in range(0, len(column.type), size)]
     return (
-        column.model_copy(update={"type": text, "piece": Piece(number=number, of=len(texts))})
+        column.model_copy(update={"type": text, "type_fragment": TypeFragment(number=number, of=len(texts))})
         for number, text in enumerate(texts, 1)
     )
 
 
-def _without_pieces(elements: Sequence[Any]) -> Iterable[Any]:
-    """The same with each column whose pieces are all there, one after another, as one column again."""
+def _without_fragments(elements: Sequence[Any]) -> Iterable[Any]:
+    """The same with each column whose fragments are all there, one after another, as one column again."""
     run: list[Column] = []
     for element in elements:
-        piece = element.piece if isinstance(element, Column) else None
-        if piece is None or piece.number != len(run) + 1 or (run and element.name != run[0].name):
+        fragment = element.type_fragment if isinstance(element, Column) else None
+        if fragment is None or fragment.number != len(run) + 1 or (run and element.name != run[0].name):
             yield from run
             run = []
-        if piece is None or piece.number != len(run) + 1:
+        if fragment is None or fragment.number != len(run) + 1:
             yield element
             continue
         run.append(element)
-        if piece.number == piece.of:
-            yield element.model_copy(update={"type": "".join(each.type for each in run), "piece": None})
+        if fragment.number == fragment.of:
+            yield element.model_copy(update={"type": "".join(each.type for each in run), "type_fragment": None})
             run = []
     yield from run

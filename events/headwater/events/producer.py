@@ -9,14 +9,14 @@ from uuid import UUID
 
 from headwater.errors import HeadwaterError
 from headwater.events.avro.codec import Codec
-from headwater.events.avro.errors import EventTooLargeError
 from headwater.events.barriers import BatchBarriers
 from headwater.events.clock import ProducerClock, moment_of
-from headwater.events.envelope import Event, Family
-from headwater.events.forks import watch
+from headwater.events.envelope import Event, EventFamily
+from headwater.events.errors import EventTooLargeError
+from headwater.events.forks import reset_after_fork
 from headwater.events.ids import uuid7
 from headwater.events.literals import without_literals
-from headwater.events.parts import PART_BYTES, cut
+from headwater.events.parts import PART_BYTES, split_event
 from headwater.events.redaction import Redactor
 
 E = TypeVar("E", bound=Event)
@@ -52,7 +52,7 @@ class Producer:
         self._part_bytes = part_bytes
         self._capture_sql = capture_sql
         self.begin_in_child()
-        watch(self)
+        reset_after_fork(self)
 
     def begin_in_child(self) -> None:
         """Become a new producer."""
@@ -60,7 +60,7 @@ class Producer:
         self._id = uuid7()
         self._barriers = BatchBarriers(self._id)
         self._sequence = 0
-        self._family_sequences = dict.fromkeys(Family, 0)
+        self._family_sequences = dict.fromkeys(EventFamily, 0)
 
     @property
     def id(self) -> UUID:
@@ -79,8 +79,9 @@ class Producer:
         too large for any part is an EventTooLargeError, and none of its parts is appended.
         """
         clean = self._redactor.model(draft if self._capture_sql else without_literals(draft))
+        encoded = self._encoded(clean)
         with self._lock:
-            prepared = self._prepared(clean)
+            prepared = [self._stamped(*each, ahead) for ahead, each in enumerate(encoded, 1)]
             appended = 0
             try:
                 for event, data in prepared:
@@ -96,27 +97,28 @@ class Producer:
             self._take(prepared[-1][0])
         return tuple(event for event, _ in prepared)
 
-    def _prepared(self, draft: E) -> list[tuple[E, bytes]]:
-        """What to append, encoded to the end before the first of it is appended."""
+    def _encoded(self, draft: E) -> list[tuple[E, bytes]]:
+        """What to append, encoded to the end with a place in the order that isn't its own: that takes long where an
+        event is large, and nobody has to wait for it."""
+        own = {"producer": self._id, "sequence": 1, "family_sequence": 1}
+        draft = draft.model_copy(update={**own, "application": draft.application or self._application})
         try:
-            whole = self._stamped(draft, 1)
+            data = self._codec.encode(draft)
         except EventTooLargeError:
-            whole = None
-        if whole is not None and len(whole[1]) <= self._part_bytes:
-            return [whole]
-        return [self._stamped(part, ahead) for ahead, part in enumerate(cut(draft, self._part_bytes), 1)]
+            data = b""
+        if data and len(data) <= self._part_bytes:
+            return [(draft, data)]
+        return [(part, self._codec.encode(part)) for part in split_event(draft, self._part_bytes)]
 
-    def _stamped(self, draft: E, ahead: int) -> tuple[E, bytes]:
+    def _stamped(self, draft: E, data: bytes, ahead: int) -> tuple[E, bytes]:
         stamped = draft.model_copy(
             update={
-                "producer": self._id,
                 "sequence": self._sequence + ahead,
                 "family_sequence": self._family_sequences[draft.family] + ahead,
                 "time": moment_of(self.clock.now()),
-                "application": draft.application or self._application,
             }
         )
-        return stamped, self._codec.encode(stamped)
+        return stamped, self._codec.stamp_again(data, stamped)
 
     def _take(self, last: Event) -> None:
         self._sequence = last.sequence

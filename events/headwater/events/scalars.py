@@ -8,19 +8,24 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from headwater.events.marks import PlanText, Shorten
+from headwater.events.marks import Identity, SqlText, Truncatable
 
 Long: TypeAlias = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Count: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
+
+ListPosition: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
+"""A place in a list, to which another one may be added."""
 Int: TypeAlias = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Fingerprint: TypeAlias = Annotated[bytes, Field(min_length=16, max_length=16)]
 """128 bits over the canonical content of something."""
-FieldPath: TypeAlias = Annotated[tuple[str, ...], Field(min_length=1)]
+FieldPath: TypeAlias = Annotated[tuple[str, ...], Field(min_length=1), Identity()]
 """A column, or a field nested in it: struct fields by name, `element`, `key` and `value` as Spark names them."""
 
-FreeText: TypeAlias = Annotated[str, Shorten()]
+IdentityString: TypeAlias = Annotated[str, Identity()]
+"""What tells one thing from another. Of another text redaction takes more."""
+TruncatableText: TypeAlias = Annotated[str, Truncatable()]
 """For people."""
-PlanSql: TypeAlias = Annotated[str, Shorten(), PlanText()]
+SqlString: TypeAlias = Annotated[str, Truncatable(), SqlText()]
 """A statement, or a part of one, without its literals unless capture.sql is true."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -34,11 +39,11 @@ def _utc(time: datetime) -> datetime:
     return time.astimezone(timezone.utc)
 
 
-Time: TypeAlias = Annotated[datetime, AfterValidator(_utc)]
+Timestamp: TypeAlias = Annotated[datetime, AfterValidator(_utc)]
 """A moment in UTC, to the microsecond."""
 
 
-class Word(str, Enum):
+class EventEnum(str, Enum):
     """A closed set of words. Each subclass has a member that an old reader falls back to: UNKNOWN, or OTHER."""
 
     def __str__(self) -> str:
@@ -50,8 +55,12 @@ class Word(str, Enum):
         return "UNKNOWN" if "UNKNOWN" in cls.__members__ else "OTHER"
 
 
-class Format(Word):
-    """How a dataset is stored. OTHER covers what has no word here."""
+class Format(EventEnum):
+    """How a dataset is stored. OTHER covers what isn't listed here.
+
+    >>> Format("ICEBERG") is Format.ICEBERG
+    True
+    """
 
     UNKNOWN = "UNKNOWN"
     OTHER = "OTHER"

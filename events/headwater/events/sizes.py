@@ -9,7 +9,7 @@ from uuid import UUID
 
 from headwater.events.base import FrozenMap, Model
 from headwater.events.envelope import Event
-from headwater.events.marks import Shorten, marked
+from headwater.events.marks import Truncatable, marked
 
 TEXT_CHARACTERS: Final = 4_096
 _TAG: Final = 1
@@ -22,7 +22,7 @@ _FLAT: Final = 48
 _FIXED: Final = {datetime: 9, UUID: 16}
 
 
-def weight(value: Any) -> int:
+def estimated_size(value: Any) -> int:
     """Never less than the bytes that the codec writes for it, and seldom much more."""
     if value is None:
         return 1
@@ -45,13 +45,13 @@ def _inside(value: Any) -> int:
         return _varint(len(value)) + len(value)
     if isinstance(value, Model):
         extra = _FLAT if "change" in value.__dict__ else 10 if isinstance(value, Event) else 0  # the frame
-        return extra + sum(map(weight, value.__dict__.values()))
+        return extra + sum(map(estimated_size, value.__dict__.values()))
     if isinstance(value, FrozenMap):
-        return _BLOCK + sum(weight(key) + weight(item) for key, item in value.items())
-    return _BLOCK + sum(map(weight, value)) if value else 1
+        return _BLOCK + sum(estimated_size(key) + estimated_size(item) for key, item in value.items())
+    return _BLOCK + sum(map(estimated_size, value)) if value else 1
 
 
-def shortened(model: Any, characters: int = TEXT_CHARACTERS) -> Any:
+def truncated(model: Any, characters: int = TEXT_CHARACTERS) -> Any:
     """The same with free texts no longer than that; what was cut off is counted."""
     update = {name: new for name, old in model.__dict__.items() if (new := _short(model, name, old, characters)) != old}
     return model.model_copy(update=update) if update else model
@@ -59,11 +59,11 @@ def shortened(model: Any, characters: int = TEXT_CHARACTERS) -> Any:
 
 def _short(model: Model, name: str, value: Any, characters: int) -> Any:
     if isinstance(value, str):
-        return _cut(value, characters) if name in marked(type(model), Shorten) else value
+        return _cut(value, characters) if name in marked(type(model), Truncatable) else value
     if isinstance(value, Model):
-        return shortened(value, characters)
+        return truncated(value, characters)
     if isinstance(value, tuple):
-        return tuple(shortened(item, characters) if isinstance(item, Model) else item for item in value)
+        return tuple(truncated(item, characters) if isinstance(item, Model) else item for item in value)
     return value
 
 

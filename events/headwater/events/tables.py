@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
-from headwater.events.base import Model, Texts
-from headwater.events.lineage import ColumnLineage
-from headwater.events.marks import Spread
+from headwater.events.base import Model, StringMap
+from headwater.events.column_lineage import ColumnLineage
+from headwater.events.marks import Splittable
 from headwater.events.names import DatasetId, Name, TableName
-from headwater.events.scalars import FieldPath, FreeText, Int, PlanSql, Word
+from headwater.events.scalars import EventEnum, FieldPath, IdentityString, Int, SqlString, TruncatableText
+
+TypeJson: TypeAlias = Annotated[str, Field(min_length=1)]
+"""Spark's type JSON as text. No identity: nested fields bring their comments along."""
 
 
-class Piece(Model):
+class TypeFragment(Model):
     """Where a text too large for one part belongs: the `number`th of `of` pieces."""
 
     number: Int = Field(ge=1)
@@ -23,18 +26,18 @@ class Piece(Model):
 class Column(Model):
     """A column. `type` is Spark's type JSON as text (nested fields stand in it); see `headwater.events.types`."""
 
-    name: str
-    type: Name
+    name: IdentityString
+    type: TypeJson
     nullable: bool = True
-    comment: FreeText | None = None
-    default: FreeText | None = None
+    comment: TruncatableText | None = None
+    default: TruncatableText | None = None
     """The SQL text of the column's default."""
-    generated: FreeText | None = None
+    generated: TruncatableText | None = None
     """The SQL text that the column is computed by."""
     metadata: str | None = None
     """Spark's field metadata as JSON, without what has a field of its own here."""
-    piece: Piece | None = None
-    """Set where `type` was too large for one event: the pieces of one column follow each other."""
+    type_fragment: TypeFragment | None = None
+    """Set where `type` was too large for one event: the fragments of one column follow each other."""
 
 
 class Transform(Model):
@@ -46,7 +49,7 @@ class Transform(Model):
     name: Name = "identity"
     columns: tuple[FieldPath, ...] = ()
     arguments: tuple[str, ...] = ()
-    field_name: str | None = None
+    field_name: IdentityString | None = None
 
     @property
     def is_identity(self) -> bool:
@@ -69,7 +72,7 @@ class Watermark(Model):
     """As Spark writes intervals, or an expression where the catalog keeps one."""
 
 
-class ConstraintKind(Word):
+class ConstraintKind(EventEnum):
     OTHER = "OTHER"
     PRIMARY_KEY = "PRIMARY_KEY"
     UNIQUE = "UNIQUE"
@@ -82,42 +85,46 @@ class Constraint(Model):
     name: Name
     kind: ConstraintKind
     columns: tuple[FieldPath, ...] = ()
-    expression: FreeText | None = None
+    expression: TruncatableText | None = None
     references: TableName | None = None
     referenced_columns: tuple[FieldPath, ...] = ()
     enforced: bool | None = None
 
 
-class TableKind(Word):
+class TableKind(EventEnum):
     UNKNOWN = "UNKNOWN"
     MANAGED = "MANAGED"
     EXTERNAL = "EXTERNAL"
 
 
 class Database(Model):
-    comment: FreeText | None = None
-    location: str | None = None
-    owner: str | None = None
-    properties: Annotated[Texts, Spread()] = Texts()
+    comment: TruncatableText | None = None
+    location: IdentityString | None = None
+    owner: IdentityString | None = None
+    properties: Annotated[StringMap, Splittable()] = StringMap()
 
 
 class Table(Model):
-    """A table as its catalog describes it. Names and identity stand beside it, in the event."""
+    """A table as its catalog describes it. Its names and identity stand beside it, in the event.
 
-    columns: Annotated[tuple[Column, ...], Spread()] = ()
+    >>> Table(columns=(Column(name="id", type='"long"', nullable=False),)).columns[0].name
+    'id'
+    """
+
+    columns: Annotated[tuple[Column, ...], Splittable()] = ()
     partitioning: tuple[Transform, ...] = ()
     ordering: tuple[SortField, ...] = ()
     clustering: tuple[FieldPath, ...] = ()
     primary_key: tuple[FieldPath, ...] = ()
     watermarks: tuple[Watermark, ...] = ()
     constraints: tuple[Constraint, ...] = ()
-    properties: Annotated[Texts, Spread()] = Texts()
-    comment: FreeText | None = None
-    location: str | None = None
-    provider: str | None = None
+    properties: Annotated[StringMap, Splittable()] = StringMap()
+    comment: TruncatableText | None = None
+    location: IdentityString | None = None
+    provider: IdentityString | None = None
     """As the catalog says it: iceberg, delta, paimon, hudi, parquet, hive …"""
     table_kind: TableKind = TableKind.UNKNOWN
-    owner: str | None = None
+    owner: IdentityString | None = None
 
     @property
     def partition_keys(self) -> tuple[FieldPath, ...]:
@@ -133,12 +140,12 @@ class ViewSource(Model):
 
 
 class View(Model):
-    columns: Annotated[tuple[Column, ...], Spread()] = ()
-    sql: PlanSql | None = None
+    columns: Annotated[tuple[Column, ...], Splittable()] = ()
+    sql: SqlString | None = None
     """Without literals, unless capture.sql is true."""
     sources: tuple[ViewSource, ...] = ()
-    lineage: Annotated[tuple[ColumnLineage, ...], Spread()] = ()
+    lineage: Annotated[tuple[ColumnLineage, ...], Splittable()] = ()
     """`input` counts in `sources`, `output` is 0: the view."""
-    properties: Annotated[Texts, Spread()] = Texts()
-    comment: FreeText | None = None
-    owner: str | None = None
+    properties: Annotated[StringMap, Splittable()] = StringMap()
+    comment: TruncatableText | None = None
+    owner: IdentityString | None = None

@@ -6,8 +6,7 @@ writers and consumer groups. What is promised, and the format, is in docs/decisi
 
 from __future__ import annotations
 
-from headwater.journal.compaction import Compacted
-from headwater.journal.cursor import Cursor, JournalReader, Start
+from headwater.journal.cursor import Cursor, CursorStart, JournalReader
 from headwater.journal.errors import (
     ClosedError,
     CursorError,
@@ -21,23 +20,21 @@ from headwater.journal.errors import (
     SyncFailedError,
 )
 from headwater.journal.files import Files, OsFiles
-from headwater.journal.groups import GroupBatch, GroupMember, PartitionLost, PartitionRecord
+from headwater.journal.groups import GroupBatch, GroupMember, MissingPartitionRecords, PartitionRecord
 from headwater.journal.inspection import Inspection
-from headwater.journal.leftovers import find_abandoned, remove_journal
-from headwater.journal.log import LocalLog, Tended
+from headwater.journal.log import LocalLog
 from headwater.journal.options import Fsync, JournalOptions
-from headwater.journal.reader import Batch, Lost, Tail, Why
-from headwater.journal.record import Entry, Record
-from headwater.journal.recovery import Recovered
+from headwater.journal.orphans import find_orphans, remove_journal
+from headwater.journal.reader import JournalBatch, MissingReason, MissingRecords, Tail
+from headwater.journal.record import JournalEntry, JournalRecord, ordering_times
+from headwater.journal.recovery import RecoveryResult
 from headwater.journal.writer import Journal
 
 __all__ = [
-    "Batch",
     "ClosedError",
-    "Compacted",
     "Cursor",
     "CursorError",
-    "Entry",
+    "CursorStart",
     "Files",
     "FormatError",
     "Fsync",
@@ -45,26 +42,27 @@ __all__ = [
     "GroupMember",
     "Inspection",
     "Journal",
+    "JournalBatch",
+    "JournalEntry",
     "JournalError",
     "JournalOptions",
     "JournalReader",
+    "JournalRecord",
     "LocalLog",
     "LockedError",
-    "Lost",
+    "MissingPartitionRecords",
+    "MissingReason",
+    "MissingRecords",
     "OsFiles",
-    "PartitionLost",
     "PartitionRecord",
-    "Record",
     "RecordTooLargeError",
-    "Recovered",
-    "Start",
+    "RecoveryResult",
     "StorageError",
     "StorageFailedError",
     "StorageFullError",
     "SyncFailedError",
     "Tail",
-    "Tended",
-    "Why",
-    "find_abandoned",
+    "find_orphans",
+    "ordering_times",
     "remove_journal",
 ]

@@ -15,7 +15,7 @@ from pathlib import Path
 from headwater.journal.errors import StorageError, storage_error
 from headwater.journal.files import OS_FILES, Files, close_quietly, read_file, sync_path
 from headwater.journal.options import JournalOptions
-from headwater.journal.record import HEAD_SIZE, Entry, Headers, encode, encode_batch, encode_plain
+from headwater.journal.record import HEAD_SIZE, JournalEntry, RecordHeaders, encode, encode_batch, encode_plain
 from headwater.journal.recovery import whole_records
 from headwater.journal.segment import HEADER_SIZE, Segment, SegmentHeader, create_segment, seed_of, segment_path
 
@@ -67,7 +67,7 @@ class Appender:
         self._seed = seed_of(segment.base)
         self._synced_size = 0
 
-    def append(self, value: bytes, key: bytes | None, headers: Headers) -> int:
+    def append(self, value: bytes, key: bytes | None, headers: RecordHeaders) -> int:
         """Write one record; its offset. Every capture waits for this, so what other methods share is written out."""
         segment = self._current
         if self._descriptor < 0 or segment.size + HEAD_SIZE + len(value) > self._limit:
@@ -85,7 +85,7 @@ class Appender:
         self._write(segment, frame, 1)
         return offset
 
-    def append_many(self, entries: Sequence[bytes | Entry]) -> range:
+    def append_many(self, entries: Sequence[bytes | JournalEntry]) -> range:
         """Write records in order, as many at once as a segment has room for; their offsets."""
         done = 0
         try:
@@ -96,7 +96,7 @@ class Appender:
             raise
         return range(self.next_offset - done, self.next_offset)
 
-    def _append_some(self, entries: Sequence[bytes | Entry], done: int) -> int:
+    def _append_some(self, entries: Sequence[bytes | JournalEntry], done: int) -> int:
         segment = self._current
         if self._descriptor < 0 or segment.size + HEAD_SIZE > self._limit:
             segment = self._make_room()

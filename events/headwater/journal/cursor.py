@@ -13,11 +13,11 @@ from headwater.journal.files import OS_FILES, Files
 from headwater.journal.lock import FileLock
 from headwater.journal.options import Fsync
 from headwater.journal.position import DurablePosition, cursor_stem
-from headwater.journal.reader import Batch, Tail, Wait
+from headwater.journal.reader import JournalBatch, Tail, Wait
 from headwater.journal.segment import list_bases
 
 
-class Start(str, Enum):
+class CursorStart(str, Enum):
     """Where a cursor begins that has never committed."""
 
     EARLIEST = "earliest"
@@ -65,7 +65,7 @@ class Cursor(Closing):
         """The offset of the next record `read` will look for."""
         return self._tail.position
 
-    def read(self, max_records: int = 1000, max_bytes: int = 1024 * 1024, timeout: float = 0.0) -> Batch:
+    def read(self, max_records: int = 1000, max_bytes: int = 1024 * 1024, timeout: float = 0.0) -> JournalBatch:
         """The next records, at most so many and often fewer, and what is missing before them.
 
         Waits for the first up to `timeout` seconds.
@@ -162,10 +162,12 @@ class JournalReader:
         """Read from an offset on, keeping no place."""
         return Tail(self._files, self.directory, position)
 
-    def cursor(self, name: str, *, start: Start | int = Start.EARLIEST, fsync: Fsync = Fsync.INTERVAL) -> Cursor:
+    def cursor(
+        self, name: str, *, start: CursorStart | int = CursorStart.EARLIEST, fsync: Fsync = Fsync.INTERVAL
+    ) -> Cursor:
         """A durable reader, which begins at an offset if it never committed; a LockedError where another one has the
         name."""
         begin = start
-        if isinstance(begin, Start):
-            begin = self.first_offset() if begin is Start.EARLIEST else self.next_offset()
+        if isinstance(begin, CursorStart):
+            begin = self.first_offset() if begin is CursorStart.EARLIEST else self.next_offset()
         return Cursor(self._files, self.directory, name, start=begin, durable=fsync is not Fsync.NONE)

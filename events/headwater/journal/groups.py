@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from headwater.journal.closing import Closing
-from headwater.journal.cursor import Cursor, JournalReader, Start
+from headwater.journal.cursor import Cursor, CursorStart, JournalReader
 from headwater.journal.errors import CursorError, JournalError, LockedError
-from headwater.journal.options import Fsync
-from headwater.journal.reader import Lost
-from headwater.journal.record import Record
+from headwater.journal.options import Fsync, wall_clock
+from headwater.journal.reader import MissingRecords
+from headwater.journal.record import JournalRecord, ordering_times
 
 _LOOK_AGAIN = 0.5  # seconds between looks for partitions that are new or were left
 _AHEAD, _LEAST_AHEAD = 16 << 20, 64 << 10  # bytes read before they are given out, of all partitions and of each
@@ -32,14 +32,14 @@ class PartitionRecord(NamedTuple):
     """A record and the partition it is from."""
 
     partition: str
-    record: Record
+    record: JournalRecord
 
 
-class PartitionLost(NamedTuple):
+class MissingPartitionRecords(NamedTuple):
     """A range that a partition lost."""
 
     partition: str
-    lost: Lost
+    missing: MissingRecords
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class GroupBatch:
     """
 
     records: tuple[PartitionRecord, ...]
-    lost: tuple[PartitionLost, ...]
+    missing: tuple[MissingPartitionRecords, ...]
     positions: Mapping[str, int]
 
     def __bool__(self) -> bool:
-        return bool(self.records or self.lost)
+        return bool(self.records or self.missing)
 
 
 class Partitions(Protocol):
@@ -67,21 +67,21 @@ class Partitions(Protocol):
 
 @dataclass(slots=True)
 class _Source:
-    """One partition this member has: its cursor and what was read ahead of being given out."""
+    """One partition this member has: its cursor and what was read ahead of being given out, with its ordering time."""
 
     cursor: Cursor
-    ahead: deque[Record] = field(default_factory=deque)
+    ahead: deque[tuple[int, JournalRecord]] = field(default_factory=deque)
 
 
 class GroupMember(Closing):
     """One reader of a group, for one thread. What was not committed comes again, to whoever has the partition then."""
 
-    def __init__(self, log: Partitions, name: str, start: Start, fsync: Fsync) -> None:
+    def __init__(self, log: Partitions, name: str, start: CursorStart, fsync: Fsync) -> None:
         self.name = name
         self._log = log
         self._fsync = fsync
         self._sources: dict[str, _Source] = {}
-        self._start: Start | int = start
+        self._start: CursorStart | int = start
         self._has_begun = False
         self._known: set[str] = set()
         """All partitions that were there at the last look."""
@@ -152,7 +152,8 @@ class _Merge:
     """The work of one poll: records of all sources, the oldest first.
 
     What was in the log before a record was appended, by whomever, is given before it, if the clock didn't go back in
-    between. So none is given before all other sources were looked at after it was read, and the log for new ones.
+    between; a record of a writer whose clock is ahead holds up none behind it. So none is given before all other
+    sources were looked at after it was read, and the log for new ones.
     """
 
     def __init__(
@@ -163,7 +164,7 @@ class _Merge:
         self._count = count
         self._left = sys.maxsize if size is None else size
         self._records: list[PartitionRecord] = []
-        self._lost: list[PartitionLost] = []
+        self._lost: list[MissingPartitionRecords] = []
         self._positions: dict[str, int] = {}
 
     def run(self) -> GroupBatch:
@@ -179,15 +180,15 @@ class _Merge:
         while heads and len(self._records) < self._count and self._left > 0:
             partition = heads[0][1]
             source = self._sources[partition]
-            self._give(partition, source.ahead.popleft())
+            self._give(partition, source.ahead.popleft()[1])
             if source.ahead:
-                heapq.heapreplace(heads, (source.ahead[0].time, partition))
+                heapq.heapreplace(heads, (source.ahead[0][0], partition))
             elif self._fill(partition, source):
                 heads = self._look()
             else:
                 heapq.heappop(heads)
 
-    def _give(self, partition: str, record: Record) -> None:
+    def _give(self, partition: str, record: JournalRecord) -> None:
         self._records.append(PartitionRecord(partition, record))
         self._left -= len(record.value)
         self._positions[partition] = record.offset + 1
@@ -199,14 +200,14 @@ class _Merge:
             self._claim()
             empty = [(partition, source) for partition, source in self._sources.items() if not source.ahead]
             found = sum(self._fill(partition, source) for partition, source in empty) > 0
-        heads = [(source.ahead[0].time, partition) for partition, source in self._sources.items() if source.ahead]
+        heads = [(source.ahead[0][0], partition) for partition, source in self._sources.items() if source.ahead]
         heapq.heapify(heads)
         return heads
 
     def _fill(self, partition: str, source: _Source) -> bool:
         batch = source.cursor.read(self._count, max(_LEAST_AHEAD, _AHEAD // len(self._sources)))
-        source.ahead.extend(batch.records)
-        self._lost.extend(PartitionLost(partition, each) for each in batch.lost)
-        if batch.lost:
+        source.ahead.extend(zip(ordering_times(batch.records, wall_clock()), batch.records, strict=True))
+        self._lost.extend(MissingPartitionRecords(partition, each) for each in batch.missing)
+        if batch.missing:
             self._positions[partition] = batch.records[0].offset if batch.records else batch.position
         return bool(batch.records)

@@ -14,7 +14,7 @@ from headwater.journal.errors import typed
 from headwater.journal.files import Files
 from headwater.journal.lock import is_locked
 from headwater.journal.position import damaged_positions
-from headwater.journal.reader import Batch, Lost, Tail, Why
+from headwater.journal.reader import JournalBatch, MissingReason, MissingRecords, Tail
 from headwater.journal.recovery import is_torn, lost_at_end
 from headwater.journal.scan import SegmentScanner
 from headwater.journal.segment import list_bases, segment_path
@@ -32,7 +32,7 @@ class Inspection:
         self._files = files
         self.directory = directory
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[JournalBatch]:
         """Every record there is, and what is missing between them; at last, perhaps, a batch that has only the damage
         at the end. What a writer drops meanwhile is told as DROPPED."""
         with typed("reading", self.directory):
@@ -47,7 +47,7 @@ class Inspection:
         with typed("reading", self.directory):
             damage = self._damaged_end(position)
         if damage is not None:
-            yield Batch((), (damage,), damage.following)
+            yield JournalBatch((), (damage,), damage.end_offset)
 
     def damaged_cursors(self) -> list[Path]:
         """Position files that can't be read. A cursor of which one can't goes on with the other one, some records back;
@@ -55,7 +55,7 @@ class Inspection:
         with typed("reading cursors of", self.directory):
             return damaged_positions(self._files, self.directory)
 
-    def _damaged_end(self, position: int) -> Lost | None:
+    def _damaged_end(self, position: int) -> MissingRecords | None:
         """What follows the last record, unless it is a record that is being written, or was when its writer died: that
         one was never acknowledged."""
         found = self._end(position)
@@ -66,7 +66,7 @@ class Inspection:
             found = self._end(position)
         return found
 
-    def _end(self, position: int) -> Lost | None:
+    def _end(self, position: int) -> MissingRecords | None:
         base = list_bases(self._files, self.directory)[-1]
         path = segment_path(self.directory, base)
         with SegmentScanner(self._files, path, base) as scanner:
@@ -75,4 +75,4 @@ class Inspection:
             if start >= size or is_torn(scanner):
                 return None
             first = max(position, scanner.offset)
-            return Lost(first, first + lost_at_end(scanner), Why.CORRUPT, path, start, size)
+            return MissingRecords(first, first + lost_at_end(scanner), MissingReason.CORRUPT, path, start, size)

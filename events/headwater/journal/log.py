@@ -13,32 +13,19 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from headwater.journal.compaction import MayGoOn
-from headwater.journal.cursor import JournalReader, Start
+from headwater.journal.cursor import CursorStart, JournalReader
 from headwater.journal.errors import FormatError, LockedError, typed
 from headwater.journal.files import OS_FILES, Files
 from headwater.journal.groups import GroupMember
-from headwater.journal.leftovers import find_abandoned
-from headwater.journal.lock import FileLock
 from headwater.journal.options import JournalOptions
+from headwater.journal.orphans import find_orphans
 from headwater.journal.position import committed_positions
 from headwater.journal.writer import LOCK_NAME, Journal
 
 T = TypeVar("T")
-_TENDING = "tending.lock"
-_WORTH_FINISHING = 64 * 1024
 _PARTITION = re.compile(r"partition-\d{4,}")
-
-
-class Tended(NamedTuple):
-    """What was done in partitions that nobody writes to."""
-
-    dropped: int = 0
-    """Segments beyond the limits."""
-    saved: int = 0
-    """Bytes that compacting gave back."""
 
 
 class LocalLog:
@@ -52,10 +39,10 @@ class LocalLog:
 
     @classmethod
     def open(cls, directory: Path | str, options: JournalOptions | None = None, *, files: Files = OS_FILES) -> LocalLog:
-        """The log in a directory, made if absent."""
+        """The log in a directory, made if absent: then nobody else may look into it."""
         path = Path(directory)
         with typed("making", path):
-            files.make_directory(path)
+            files.make_directory(path, 0o700)
         return cls(path, options or JournalOptions(), files)
 
     def partitions(self) -> list[str]:
@@ -74,7 +61,7 @@ class LocalLog:
     def reader(self, partition: str) -> JournalReader:
         return JournalReader(self.directory / partition, self._files)
 
-    def group(self, name: str, *, start: Start = Start.EARLIEST) -> GroupMember:
+    def group(self, name: str, *, start: CursorStart = CursorStart.EARLIEST) -> GroupMember:
         """A member of a consumer group: reads every partition that no other member of the group has."""
         return GroupMember(self, name, start, self.options.fsync)
 
@@ -88,39 +75,17 @@ class LocalLog:
         """Hold the limits in partitions that have no writer to do it; the number of segments dropped."""
         return sum(self._in_each(lambda journal: journal.trim()))
 
-    def tend(self, may_go_on: MayGoOn = lambda: True) -> Tended:
-        """Hold the limits in partitions that nobody writes to, and compact them. One process does it at a time, and
-        has one partition in its hands: a writer that begins meanwhile finds all others free."""
-        done: list[Tended] = []
-        if not self._left():
-            return Tended()
-        with contextlib.suppress(LockedError), typed("tending", self.directory):
-            lock = FileLock.acquire(self.directory / _TENDING, f"the tending of {self.directory}")
-            try:
-                done += self._in_each(lambda journal: self._tend(journal, may_go_on))
-            finally:
-                lock.release()
-        return Tended(sum(each.dropped for each in done), sum(each.saved for each in done))
-
     def _in_each(self, work: Callable[[Journal], T]) -> Iterator[T]:
         """Partitions that somebody writes to, or that a newer version wrote, are passed over."""
-        for name in self._left():
+        for name in self._orphaned_partitions():
             with contextlib.suppress(LockedError, FormatError), self._open(name) as journal:
                 yield work(journal)
 
-    def _left(self) -> list[str]:
+    def _orphaned_partitions(self) -> list[str]:
         """Partitions that nobody seems to write to. Nothing is opened, which would make what somebody removes just now:
         one without a lock is half removed."""
-        left = [path for path in find_abandoned(self.directory) if (path / LOCK_NAME).exists()]
+        left = [path for path in find_orphans(self.directory) if (path / LOCK_NAME).exists()]
         return [path.name for path in left if _PARTITION.fullmatch(path.name)]
-
-    def _tend(self, journal: Journal, may_go_on: MayGoOn) -> Tended:
-        dropped = journal.trim()
-        after = self.options.compact_after
-        if after is not None and journal.last_time <= self.options.clock() - int(after * 1_000_000):
-            journal.finish_segment(_WORTH_FINISHING)
-        compacted = list(iter(lambda: journal.compact(may_go_on), None))
-        return Tended(dropped, sum(each.before - each.after for each in compacted))
 
     def _open(self, partition: str) -> Journal:
         return Journal.open(self.directory / partition, self.options, files=self._files)

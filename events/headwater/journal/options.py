@@ -42,15 +42,13 @@ class JournalOptions:
     """Above it the oldest segment is dropped; cursors behind it are told what they lost."""
     max_age: float | None = None
     """Segments whose newest record is older are dropped."""
-    compact_after: float | None = None
-    """`Journal.compact` rewrites segments whose newest record is older."""
     max_record_bytes: int = _KIB * _KIB
     drop_consumed: bool = False
     """Drop what every durable cursor has committed (with no cursor at all: nothing)."""
     reserve_bytes: int = 64 * _KIB
-    """Room set aside on the device for `append_reserved`; 0 for none."""
+    """Room set aside on the device for `append_emergency`; 0 for none."""
     clock: Callable[[], int] = wall_clock
-    """Microseconds; append times never go back, whatever it says."""
+    """Microseconds; the append times of one writer never go back, whatever it says."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fsync", _known_fsync(self.fsync))
@@ -60,8 +58,6 @@ class JournalOptions:
             raise ConfigurationError(f"max_record_bytes must be 1 to {LARGEST_BODY}, not {self.max_record_bytes}")
         if self.max_age is not None and self.max_age <= 0:
             raise ConfigurationError(f"max_age must be above 0 seconds, not {self.max_age}")
-        if self.compact_after is not None and self.compact_after < 0:
-            raise ConfigurationError(f"compact_after must be 0 seconds or more, not {self.compact_after}")
         if self.reserve_bytes < 0:
             raise ConfigurationError(f"reserve_bytes must be 0 or more, not {self.reserve_bytes}")
         self._check_sizes()

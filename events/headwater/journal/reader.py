@@ -1,8 +1,8 @@
-"""Reading a journal from an offset on, beside its writer or without one, in this process or another.
+"""Reads a journal from an offset on, beside its writer or without one, in this process or another.
 
-A reader follows one rule: what isn't a whole record is damage only if a whole record or another segment follows it;
-else it may be one that is just being written, and the reader comes back. What it misses is told as `Lost`, always at
-the start of a batch: those offsets lie directly before the batch's first record.
+A reader follows one rule: bytes that aren't a whole record are damage only if a whole record or another segment follows
+them; else they may be a record that is just being written, and the reader comes back. `MissingRecords` at the start of
+a batch say which offsets directly before the batch's first record can't be read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -18,8 +17,8 @@ from pathlib import Path
 from headwater.journal.closing import Closing
 from headwater.journal.errors import ClosedError, storage_error
 from headwater.journal.files import Files
-from headwater.journal.record import Record
-from headwater.journal.scan import SegmentScanner
+from headwater.journal.record import JournalRecord
+from headwater.journal.scan import CHUNK, SegmentScanner
 from headwater.journal.segment import HEADER_SIZE, SegmentHeader, list_bases, segment_path
 
 _LONGEST_WAIT = 0.1  # so that `close` is noticed
@@ -27,7 +26,7 @@ Wait = Callable[[int, float], None]
 """Returns when the journal has grown beyond an offset, or after some seconds, or for no reason."""
 
 
-class Why(str, Enum):
+class MissingReason(str, Enum):
     """Why records are missing."""
 
     DROPPED = "dropped"
@@ -38,30 +37,30 @@ class Why(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """Offsets [first, following) don't come. `first == following` where damaged bytes held no record.
+class MissingRecords:
+    """Offsets [first, end_offset) don't come. `first == end_offset` where damaged bytes held no record.
 
     `path`, `start` and `end` say which bytes are unreadable; for whole files that are gone they are None and 0.
     """
 
     first: int
-    following: int
-    why: Why
+    end_offset: int
+    reason: MissingReason
     path: Path | None = None
     start: int = 0
     end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class JournalBatch:
     """Records in order, what is missing directly before them, and the position to commit once they are done with."""
 
-    records: tuple[Record, ...]
-    lost: tuple[Lost, ...]
+    records: tuple[JournalRecord, ...]
+    missing: tuple[MissingRecords, ...]
     position: int
 
     def __bool__(self) -> bool:
-        return bool(self.records or self.lost)
+        return bool(self.records or self.missing)
 
 
 class Tail(Closing):
@@ -75,7 +74,7 @@ class Tail(Closing):
         self._scanner: SegmentScanner | None = None
         self._following: int | None = None
         """The segment after the current one, once there is one: then the current one grows no more."""
-        self._lost: list[Lost] = []
+        self._lost: list[MissingRecords] = []
         self._passed = 0
         self._busy = threading.Lock()
         self._closed = threading.Event()
@@ -99,7 +98,7 @@ class Tail(Closing):
             self._lost.clear()
             self.position = position
 
-    def read(self, max_records: int = 1000, max_bytes: int = 1024 * 1024, timeout: float = 0.0) -> Batch:
+    def read(self, max_records: int = 1000, max_bytes: int = 1024 * 1024, timeout: float = 0.0) -> JournalBatch:
         """The next records, at most so many and often fewer; waits for the first up to `timeout` seconds."""
         if max_records < 1 or max_bytes < 1:
             raise ValueError(f"a read takes at least 1 record and 1 byte, not {max_records} and {max_bytes}")
@@ -114,13 +113,13 @@ class Tail(Closing):
                 return batch
             self._wait(self.position, min(left, _LONGEST_WAIT))
 
-    def _read_typed(self, max_records: int, max_bytes: int) -> Batch:
+    def _read_typed(self, max_records: int, max_bytes: int) -> JournalBatch:
         try:
             return self._read_now(max_records, max_bytes)
         except OSError as error:
             raise storage_error(error, "reading from", self._directory) from error
 
-    def _read_now(self, max_records: int, max_bytes: int) -> Batch:
+    def _read_now(self, max_records: int, max_bytes: int) -> JournalBatch:
         while self._scanner is not None or self._enter_segment():
             records = self._next_records(max_records, max_bytes)
             if records:
@@ -131,13 +130,13 @@ class Tail(Closing):
         else:
             records = []
         lost, self._lost = tuple(self._lost), []
-        return Batch(tuple(records), lost, self.position)
+        return JournalBatch(tuple(records), lost, self.position)
 
-    def _next_records(self, max_records: int, max_bytes: int) -> list[Record]:
+    def _next_records(self, max_records: int, max_bytes: int) -> list[JournalRecord]:
         """Whole records from the position on; those before it in the segment are passed over."""
         scanner = self._here()
         while scanner.offset < self.position:
-            if not scanner.pass_over(self.position):
+            if not scanner.read(min(self.position - scanner.offset, 4096), CHUNK):
                 return []
         return scanner.read(max_records, max_bytes)
 
@@ -150,8 +149,8 @@ class Tail(Closing):
         scanner = self._here()
         damage = scanner.find_damage()
         if damage is not None:
-            if max(damage.following, scanner.offset + 1) > self.position:
-                self._tell(damage.following, Why.CORRUPT, scanner.path, damage.start, damage.end)
+            if max(damage.end_offset, scanner.offset + 1) > self.position:
+                self._report_missing(damage.end_offset, MissingReason.CORRUPT, scanner.path, damage.start, damage.end)
             scanner.skip(damage)
             return True
         if self._following is None:
@@ -180,54 +179,39 @@ class Tail(Closing):
             return False
         try:
             header = scanner.header()
-            continues = base if header is None else header.continues
-            merged = self._merged(left) if left is not None and self.position < continues else None
-            if merged is None:
-                self._arrive(scanner, header, left)
+            self._arrive(scanner, header, left)
         except BaseException:
             scanner.close()
             raise
         self._leave_segment()
-        if merged is not None:
-            scanner.close()
-        self._scanner = merged or scanner
+        self._scanner = scanner
         return True
-
-    def _merged(self, left: SegmentScanner) -> SegmentScanner | None:
-        """What comes next may have been compacted together with what comes before it, while this reader was in one of
-        the segments that went into it: the one that has both."""
-        base = max((each for each in list_bases(self._files, self._directory) if each <= self.position), default=None)
-        if base is None:
-            return None
-        with ExitStack() as unless_kept, suppress(FileNotFoundError):  # dropped in this moment
-            scanner = SegmentScanner(self._files, segment_path(self._directory, base), base)
-            unless_kept.callback(scanner.close)
-            if max(self.position, _following(left)) < _following(scanner):
-                unless_kept.pop_all()
-                return scanner
-        return None
 
     def _arrive(self, scanner: SegmentScanner, header: SegmentHeader | None, left: SegmentScanner | None) -> None:
         base = scanner.base
         damaged = header is None and scanner.size() >= HEADER_SIZE
         continues = base if header is None else header.continues
         if self.position < continues:
-            self._tell_hole(continues, left)
+            self._report_missing_segments(continues, left)
         self.position = max(self.position, base)
         if damaged and self.position == base:
-            self._tell(base, Why.CORRUPT, scanner.path, 0, HEADER_SIZE)
+            self._report_missing(base, MissingReason.CORRUPT, scanner.path, 0, HEADER_SIZE)
 
-    def _tell_hole(self, continues: int, left: SegmentScanner | None) -> None:
+    def _report_missing_segments(self, continues: int, left: SegmentScanner | None) -> None:
         if left is None:
-            self._tell(continues, Why.DROPPED)
+            self._report_missing(continues, MissingReason.DROPPED)
         elif left.position < left.size():
-            self._tell(continues, Why.CORRUPT, left.path, left.position, left.size())
+            self._report_missing(continues, MissingReason.CORRUPT, left.path, left.position, left.size())
         else:
             oldest = min(list_bases(self._files, self._directory), default=continues)
-            self._tell(continues, Why.DROPPED if left.base < oldest else Why.MISSING, left.path)
+            self._report_missing(
+                continues, MissingReason.DROPPED if left.base < oldest else MissingReason.MISSING, left.path
+            )
 
-    def _tell(self, following: int, why: Why, path: Path | None = None, start: int = 0, end: int = 0) -> None:
-        self._lost.append(Lost(self.position, following, why, path, start, end))
+    def _report_missing(
+        self, following: int, why: MissingReason, path: Path | None = None, start: int = 0, end: int = 0
+    ) -> None:
+        self._lost.append(MissingRecords(self.position, following, why, path, start, end))
         self.position = following
 
     def _leave_segment(self) -> None:
@@ -236,12 +220,6 @@ class Tail(Closing):
             self._passed += self._scanner.position
             self._scanner.close()
             self._scanner = None
-
-
-def _following(scanner: SegmentScanner) -> int:
-    """The offset behind what a compacted segment was made of; 0 for any other."""
-    header = scanner.header()
-    return 0 if header is None or header.following is None else header.following
 
 
 class _Poll:

@@ -16,8 +16,6 @@ from zlib import crc32
 from headwater.journal.errors import RecordTooLargeError
 
 MARK = b"\xf5\xc1HW"  # bytes 0xF5 and 0xC1 occur in no UTF-8 text
-BLOCK_MARK = b"\xf5\xc1HB"
-"""Of a frame that holds many records (`block`)."""
 MARK_START = MARK[:3]
 WORD = 0xFFFFFFFF
 LARGEST_BODY = 64 * 1024 * 1024
@@ -44,26 +42,26 @@ _LONGEST_CHARACTER = 4
 HEAD_SIZE = _HEAD.size
 _CRC_END = _PREFIX.size
 
-Headers = Sequence[tuple[str, bytes]]
+RecordHeaders = Sequence[tuple[str, bytes]]
 
 
-class Record(NamedTuple):
+class JournalRecord(NamedTuple):
     """One record as it is read. A named tuple: it is made for every record, and costs a third of a frozen dataclass."""
 
     offset: int
     time: int
-    """When it was appended, in microseconds; never going back within a journal."""
+    """When it was appended, in microseconds of its writer's clock; never going back until another writer comes."""
     key: bytes | None
     headers: tuple[tuple[str, bytes], ...]
     value: bytes
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """What `append_many` takes where a value alone doesn't do."""
 
     value: bytes
     key: bytes | None = None
-    headers: Headers = ()
+    headers: RecordHeaders = ()
 
 
 class Head(NamedTuple):
@@ -75,16 +73,18 @@ class Head(NamedTuple):
     time: int
     key_size: int
     headers_size: int
-    is_block: bool
 
-    @property
-    def held(self) -> int:
-        return self.key_size if self.is_block else 1
 
-    @property
-    def following(self) -> int:
-        """The offset behind it."""
-        return self.offset + self.held
+def ordering_times(records: Sequence[JournalRecord], now: int) -> list[int]:
+    """When each of these neighbours was appended at the latest: no later than those behind it, nor than now.
+
+    So a record whose writer's clock was years ahead doesn't hold up what others appended behind it.
+    """
+    times: list[int] = []
+    for record in reversed(records):
+        now = min(now, record.time)
+        times.append(now)
+    return times[::-1]
 
 
 def encode_plain(value: bytes, offset: int, time: int, seed: int) -> bytes:
@@ -94,21 +94,17 @@ def encode_plain(value: bytes, offset: int, time: int, seed: int) -> bytes:
     return _PREFIX.pack(MARK, crc32(body, seed & WORD)) + body
 
 
-def encode(value: bytes, key: bytes | None, headers: Headers, *, offset: int, time: int, seed: int) -> bytes:
+def encode(value: bytes, key: bytes | None, headers: RecordHeaders, *, offset: int, time: int, seed: int) -> bytes:
     """The frame of a record; `seed` is the segment's seed plus the frame's position."""
     packed = pack_headers(headers)
     key_size = NO_KEY if key is None else len(key)
     rest = (key or b"") + packed + value
-    return pack_frame(MARK, rest, offset=offset, time=time, sizes=(key_size, len(packed)), seed=seed)
-
-
-def pack_frame(mark: bytes, rest: bytes, *, offset: int, time: int, sizes: tuple[int, int], seed: int) -> bytes:
     length = len(rest)
-    body = _BODY.pack(length, length ^ WORD, offset, time, *sizes) + rest
-    return _PREFIX.pack(mark, crc32(body, seed & WORD)) + body
+    body = _BODY.pack(length, length ^ WORD, offset, time, key_size, len(packed)) + rest
+    return _PREFIX.pack(MARK, crc32(body, seed & WORD)) + body
 
 
-def encode_batch(entries: Iterable[bytes | Entry], offset: int, time: int, seed: int, room: int) -> list[bytes]:
+def encode_batch(entries: Iterable[bytes | JournalEntry], offset: int, time: int, seed: int, room: int) -> list[bytes]:
     """Frames for the first entries that fit into `room` (at least one), as chunks to be joined: two for each record.
 
     The loop of `encode_plain` written out, because a call per record costs a tenth of what a batch reaches.
@@ -121,7 +117,7 @@ def encode_batch(entries: Iterable[bytes | Entry], offset: int, time: int, seed:
             length = len(entry)
             body = pack_body(length, length ^ WORD, offset, time, NO_KEY, 0) + entry
         else:
-            value, key, headers = entry if isinstance(entry, Entry) else Entry(bytes(entry))
+            value, key, headers = entry if isinstance(entry, JournalEntry) else JournalEntry(bytes(entry))
             body = encode(value, key, headers, offset=offset, time=time, seed=seed)[_CRC_END:]
         end = seed + _CRC_END + len(body)
         if end > stop and chunks:
@@ -133,7 +129,7 @@ def encode_batch(entries: Iterable[bytes | Entry], offset: int, time: int, seed:
     return chunks
 
 
-def pack_headers(headers: Headers) -> bytes:
+def pack_headers(headers: RecordHeaders) -> bytes:
     parts: list[bytes] = []
     for name, value in headers:
         encoded = _ENCODED.get(name) or _encoded(name)
@@ -187,7 +183,7 @@ def _decoded(encoded: bytes) -> str:
     return name
 
 
-def check_sizes(value: bytes, key: bytes | None, headers: Headers, limit: int) -> None:
+def check_sizes(value: bytes, key: bytes | None, headers: RecordHeaders, limit: int) -> None:
     """Refuse what the format or the journal's limit can't take, before anything is written."""
     if key is not None and len(key) > LARGEST_FIELD:
         raise RecordTooLargeError(f"the key is {len(key)} bytes, over {LARGEST_FIELD}")
@@ -199,35 +195,34 @@ def check_sizes(value: bytes, key: bytes | None, headers: Headers, limit: int) -
         raise RecordTooLargeError(f"the record is {size} bytes, over max_record_bytes ({limit}): cut it into parts")
 
 
-def check_batch(entries: Sequence[bytes | Entry], limit: int) -> None:
+def check_batch(entries: Sequence[bytes | JournalEntry], limit: int) -> None:
     """The same for a batch, all of it before anything is written."""
     if {*map(type, entries)} <= {bytes} and max(map(len, entries), default=0) <= limit:
         return
     for entry in entries:
-        value, key, headers = entry if isinstance(entry, Entry) else Entry(entry)
+        value, key, headers = entry if isinstance(entry, JournalEntry) else JournalEntry(entry)
         check_sizes(value, key, headers, limit)
 
 
 def read_head(data: bytes, at: int) -> Head | None:
     """The head at `at`, or None where there is none that makes sense; its CRC isn't looked at."""
     mark, crc, length, complement, offset, time, key_size, headers_size = _HEAD.unpack_from(data, at)
-    is_block = mark == BLOCK_MARK
-    if not (is_block or mark == MARK) or length ^ complement != WORD or length > LARGEST_BODY:
+    if mark != MARK or length ^ complement != WORD or length > LARGEST_BODY:
         return None
-    return Head(crc, HEAD_SIZE + length, offset, time, key_size, headers_size, is_block)
+    return Head(crc, HEAD_SIZE + length, offset, time, key_size, headers_size)
 
 
 def body_matches(frame: bytes | memoryview, head: Head, seed: int) -> bool:
     return crc32(frame[_CRC_END:], seed & WORD) == head.crc
 
 
-def decode_body(data: bytes, at: int, head: Head) -> Record:
+def decode_body(data: bytes, at: int, head: Head) -> JournalRecord:
     """The record of the frame at `at`, whose CRC was found right."""
     key_start = at + HEAD_SIZE
     if head.key_size == NO_KEY and not head.headers_size:
-        return Record(head.offset, head.time, None, (), data[key_start : at + head.size])
+        return JournalRecord(head.offset, head.time, None, (), data[key_start : at + head.size])
     headers_start = key_start + (0 if head.key_size == NO_KEY else head.key_size)
     value_start = headers_start + head.headers_size
     key = None if head.key_size == NO_KEY else data[key_start:headers_start]
     headers = unpack_headers(data[headers_start:value_start])
-    return Record(head.offset, head.time, key, headers, data[value_start : at + head.size])
+    return JournalRecord(head.offset, head.time, key, headers, data[value_start : at + head.size])

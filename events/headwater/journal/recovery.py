@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.journal.files import WRITE, Files, opened, write_all
@@ -22,7 +22,7 @@ _EVERYTHING = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveryResult:
     """The end of a journal as it was found."""
 
     path: Path
@@ -40,7 +40,7 @@ class Recovered:
     """Bytes at the end that are no torn record; they stay, and the journal goes on in a new segment."""
 
 
-def recover_segment(files: Files, path: Path, base: int) -> Recovered:
+def recover_segment(files: Files, path: Path, base: int) -> RecoveryResult:
     """Look through a journal's last segment and cut off its torn end."""
     with SegmentScanner(files, path, base) as scanner:
         header = scanner.header()
@@ -48,9 +48,7 @@ def recover_segment(files: Files, path: Path, base: int) -> Recovered:
             _LOG.warning("%s: bytes %d to %d are corrupt", path, damage.start, damage.end)
         rest = scanner.size() - scanner.position
         newest = scanner.last_time if scanner.last_time is not None else (header.created if header else 0)
-        found = Recovered(path, scanner.offset, scanner.position, newest)
-        if header is not None and header.following is not None:
-            return _compacted(found, header.following, max(0, rest))
+        found = RecoveryResult(path, scanner.offset, scanner.position, newest)
         if rest <= 0:
             torn_creation = header is None and scanner.offset == base
             if torn_creation:
@@ -59,18 +57,12 @@ def recover_segment(files: Files, path: Path, base: int) -> Recovered:
         if is_torn(scanner):
             cut_tail(files, path, scanner.position)
             _LOG.info("%s: cut a torn record of %d bytes at %d", path, rest, scanner.position)
-            return Recovered(path, found.offset, found.size, newest, torn=rest)
+            return RecoveryResult(path, found.offset, found.size, newest, torn=rest)
         _LOG.warning("%s: bytes %d to %d are corrupt", path, scanner.position, scanner.position + rest)
         lost, most = lost_at_end(scanner), rest // HEAD_SIZE + 1
-        return Recovered(path, found.offset + most, found.size, newest, corrupt=rest, continues=found.offset + lost)
-
-
-def _compacted(found: Recovered, following: int, rest: int) -> Recovered:
-    """A compacted segment was on the disk before it had its name: nothing of it is a torn end, and it gets no more."""
-    if found.offset >= following and not rest:
-        return found
-    _LOG.warning("%s: %d to %d, and %d bytes, are corrupt", found.path, found.offset, following - 1, rest)
-    return replace(found, offset=max(found.offset, following), continues=following, corrupt=rest)
+        return RecoveryResult(
+            path, found.offset + most, found.size, newest, corrupt=rest, continues=found.offset + lost
+        )
 
 
 def whole_records(files: Files, path: Path, base: int, position: int, offset: int) -> tuple[int, int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.journal.block import MOST_RECORDS, unpack_block
 from headwater.journal.closing import Closing
 from headwater.journal.files import READ, Files, close_quietly
 from headwater.journal.record import (
@@ -17,7 +16,7 @@ from headwater.journal.record import (
     MARK,
     MARK_START,
     Head,
-    Record,
+    JournalRecord,
     body_matches,
     decode_body,
     read_head,
@@ -30,11 +29,11 @@ _EVERYTHING = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes [start, end) of a segment that hold no whole record; the record behind them has the offset `following`."""
+    """Bytes [start, end) of a segment that hold no whole record; the record behind them has the offset `end_offset`."""
 
     start: int
     end: int
-    following: int
+    end_offset: int
 
 
 class SegmentScanner(Closing):
@@ -45,12 +44,10 @@ class SegmentScanner(Closing):
         self.base = base
         self.position = HEADER_SIZE
         self.offset = base
-        """The offset of the next record: the one at `position`, if no block was unpacked that holds it."""
+        """The offset of the record at `position`."""
         self.last_time: int | None = None
         self._files = files
         self._seed = seed_of(base)
-        self._ahead: list[Record] = []
-        """What is left of the block before `position`, the next one last."""
         self._descriptor = files.open(path, READ)
 
     def close(self) -> None:
@@ -68,33 +65,21 @@ class SegmentScanner(Closing):
     def bytes_at(self, position: int, count: int) -> bytes:
         return self._read(count, position)
 
-    def read(self, max_records: int, max_bytes: int) -> list[Record]:
+    def read(self, max_records: int, max_bytes: int) -> list[JournalRecord]:
         """The next whole records; none where there is nothing (yet) that makes one.
 
         Bytes that were no whole record are read anew each time: their writer may have finished or replaced them.
         """
-        records: list[Record] = []
+        records: list[JournalRecord] = []
         want = CHUNK
-        while not self._ahead:
+        while True:
             data = self._read(want, self.position)
             missing = self._decode(data, records, max_records, max_bytes)
-            if records or self._ahead:
-                break
-            if missing <= len(data) or self.position + missing > self.size():
-                break
+            if records or missing <= len(data) or self.position + missing > self.size():
+                return records
             want = missing
-        return records or self._unpacked(max_records, max_bytes)
 
-    def pass_over(self, offset: int) -> bool:
-        """Go towards an offset, over records that nobody wants; False where nothing whole is left before it."""
-        head = None if self._ahead else self._frame_at(self.position)
-        if head is not None and head.is_block and head.following <= offset:
-            self.position += head.size
-            self.offset, self.last_time = head.following, head.time
-            return True
-        return bool(self.read(min(offset - self.offset, 4096), CHUNK))
-
-    def _decode(self, data: bytes, records: list[Record], max_records: int, max_bytes: int) -> int:
+    def _decode(self, data: bytes, records: list[JournalRecord], max_records: int, max_bytes: int) -> int:
         """Append the whole records at the start of `data`; answers how many bytes the first one left needs."""
         at, end, taken = 0, len(data), 0
         view = memoryview(data)
@@ -108,10 +93,6 @@ class SegmentScanner(Closing):
                 return head.size
             if not body_matches(view[at : at + head.size], head, self._seed + self.position):
                 return 0
-            if head.is_block:
-                if not records:
-                    self._unpack(view[at + HEAD_SIZE : at + head.size], head)
-                return 0
             records.append(decode_body(data, at, head))
             at += head.size
             taken += head.size
@@ -119,25 +100,6 @@ class SegmentScanner(Closing):
             self.offset += 1
             self.last_time = head.time
         return 0
-
-    def _unpack(self, body: memoryview, head: Head) -> None:
-        """What isn't a block in spite of its checksum stays where it is: damage, if something follows."""
-        records = unpack_block(body, head)
-        if records:
-            self.position += head.size
-            self._ahead = records[::-1]
-
-    def _unpacked(self, max_records: int, max_bytes: int) -> list[Record]:
-        """The next records of the block that was unpacked."""
-        records: list[Record] = []
-        taken = 0
-        while self._ahead and len(records) < max_records and taken < max_bytes:
-            record = self._ahead.pop()
-            taken += HEAD_SIZE + len(record.key or b"") + len(record.value)
-            records.append(record)
-            self.offset = record.offset + 1
-            self.last_time = record.time
-        return records
 
     def find_damage(self) -> Damage | None:
         """What lies between here and the next whole record, or None where none follows (yet).
@@ -152,7 +114,7 @@ class SegmentScanner(Closing):
 
     def skip(self, damage: Damage) -> None:
         self.position = damage.end
-        self.offset = damage.following
+        self.offset = damage.end_offset
 
     def run_through(self) -> list[Damage]:
         """To behind the last whole record, over whatever damage lies between: that is told."""
@@ -182,17 +144,12 @@ class SegmentScanner(Closing):
         """The whole frame at a position, if its offset is one that records in between leave room for."""
         data = self._read(HEAD_SIZE, position)
         head = read_head(data, 0) if len(data) == HEAD_SIZE else None
-        if head is None or not 0 <= head.offset - self.offset <= self._most_between(position, head):
+        if head is None or not 0 <= head.offset - self.offset <= (position - self.position) // HEAD_SIZE:
             return None
         if position + head.size > self.size():
             return None
         frame = self._read(head.size, position)
         return head if len(frame) == head.size and body_matches(frame, head, self._seed + position) else None
-
-    def _most_between(self, position: int, head: Head) -> int:
-        """How many records can lie between here and a frame; where there are blocks each may hold many."""
-        frames = (position - self.position) // HEAD_SIZE
-        return frames * MOST_RECORDS if head.is_block else frames
 
     def _read(self, count: int, position: int) -> bytes:
         return self._files.read(self._descriptor, count, position)

@@ -15,8 +15,6 @@ UNFINISHED = ".new"
 """Ends the name of a file that isn't what it is to become; who opens the journal for writing removes it."""
 MAGIC = b"HWJRNL\r\n"  # the line end shows a transfer that took it for text
 VERSION = 1
-COMPACTED = 2
-"""The version of a segment that was rewritten into blocks: one that doesn't know them says so instead of misreading."""
 _DIGITS = 20
 _FIELDS = Struct("<8sHHQQq")
 _CHECKSUM = Struct("<I")
@@ -30,8 +28,6 @@ class SegmentHeader:
     base: int
     continues: int
     created: int
-    following: int | None = None
-    """Of a compacted one: the offset behind its last. Segments that begin before that went into it."""
 
 
 @dataclass(slots=True)
@@ -42,7 +38,6 @@ class Segment:
     path: Path
     size: int
     newest: int
-    compacted: bool = False
 
 
 def segment_path(directory: Path, base: int) -> Path:
@@ -72,10 +67,7 @@ def seed_of(base: int) -> int:
 
 
 def pack_header(header: SegmentHeader) -> bytes:
-    """A compacted segment has its base in its name only, and `following` in that place."""
-    version = VERSION if header.following is None else COMPACTED
-    place = header.base if header.following is None else header.following
-    fields = _FIELDS.pack(MAGIC, version, 0, place, header.continues, header.created)
+    fields = _FIELDS.pack(MAGIC, VERSION, 0, header.base, header.continues, header.created)
     return fields + _CHECKSUM.pack(crc32(fields))
 
 
@@ -83,17 +75,13 @@ def unpack_header(data: bytes, path: Path) -> SegmentHeader | None:
     """The header, or None where it is damaged or cut short; a FormatError where a newer version wrote it."""
     if len(data) < HEADER_SIZE:
         return None
-    magic, version, _, place, continues, created = _FIELDS.unpack_from(data)
+    magic, version, _, base, continues, created = _FIELDS.unpack_from(data)
     (checksum,) = _CHECKSUM.unpack_from(data, _FIELDS.size)
     if magic != MAGIC or crc32(data[: _FIELDS.size]) != checksum:
         return None
-    if version == COMPACTED:
-        return SegmentHeader(base_of(path.name.removesuffix(UNFINISHED)) or 0, continues, created, place)
     if version != VERSION:
-        raise FormatError(
-            f"{path} has format {version}, this version reads up to {COMPACTED}: use the version that wrote it"
-        )
-    return SegmentHeader(place, continues, created)
+        raise FormatError(f"{path} has format {version}, this version reads {VERSION}: use the version that wrote it")
+    return SegmentHeader(base, continues, created)
 
 
 def read_header(files: Files, path: Path) -> SegmentHeader | None:

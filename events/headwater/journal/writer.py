@@ -10,9 +10,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from headwater.journal.background_worker import BackgroundWorker
 from headwater.journal.closing import Closing
-from headwater.journal.compaction import Compacted, Compaction, MayGoOn
-from headwater.journal.cursor import Cursor, Start, forget_position
+from headwater.journal.cursor import Cursor, CursorStart, forget_position
 from headwater.journal.errors import (
     ClosedError,
     StorageError,
@@ -22,13 +22,12 @@ from headwater.journal.errors import (
     typed,
 )
 from headwater.journal.files import OS_FILES, Files
-from headwater.journal.keeper import Keeper
 from headwater.journal.lock import FileLock
 from headwater.journal.opening import open_end
 from headwater.journal.options import Fsync, JournalOptions
 from headwater.journal.position import committed_positions
 from headwater.journal.reader import Tail
-from headwater.journal.record import Entry, Headers, check_batch, check_sizes
+from headwater.journal.record import JournalEntry, RecordHeaders, check_batch, check_sizes
 from headwater.journal.reserve import Reserve
 from headwater.journal.retention import Retention
 from headwater.journal.sync import Syncer
@@ -53,7 +52,6 @@ class Journal(Closing):
         self._writer_lock = lock
         self._mutex = threading.Lock()
         self._arrival = threading.Condition()
-        self._compacting = threading.Lock()
         self._waiting = 0
         self._closed: str | None = None
         self._is_barred = False
@@ -67,14 +65,13 @@ class Journal(Closing):
         """What was found at the end of an existing journal."""
         self._syncer = Syncer(self._appender, self._mutex)
         self._retention = Retention(files, self._appender, self._mutex, options)
-        self._compaction = Compaction(files, self._appender, self._mutex, self._retention.busy, options)
         self._reserve = Reserve(files, directory, options.reserve_bytes)
         self._reserve.renew()
         self._appender.on_roll = self._rolled
         lock.on_fork = self._forget_in_child
         pace = options.fsync_interval if self._fsync is Fsync.INTERVAL else _IDLE
         try:
-            self._keeper = Keeper(f"journal-{directory.name}", self._keep, pace)
+            self._keeper = BackgroundWorker(f"journal-{directory.name}", self._keep, pace)
         except BaseException:  # no thread to be had
             self._appender.seal()
             raise
@@ -106,17 +103,12 @@ class Journal(Closing):
         return self._appender.next_offset
 
     @property
-    def last_time(self) -> int:
-        """When the newest record was appended, in microseconds; ahead of the clock where that was set back."""
-        return self._appender.last_time
-
-    @property
     def size(self) -> int:
         """Bytes of all segments."""
         with self._mutex:
             return sum(segment.size for segment in self._appender.segments)
 
-    def append(self, value: bytes, *, key: bytes | None = None, headers: Headers = ()) -> int:
+    def append(self, value: bytes, *, key: bytes | None = None, headers: RecordHeaders = ()) -> int:
         """Append one record and return its offset; on a StorageError it isn't in, unless that says `unknown`."""
         if key is not None or headers or len(value) > self._largest:
             check_sizes(value, key, headers, self._largest)
@@ -131,7 +123,7 @@ class Journal(Closing):
             self._syncer.settle(ticket)
         return offset
 
-    def append_many(self, entries: Sequence[bytes | Entry]) -> range:
+    def append_many(self, entries: Sequence[bytes | JournalEntry]) -> range:
         """Append records in order with as few system calls as can be; their offsets.
 
         On a StorageError the first `appended` of them are in, and the others not, unless that says `unknown`.
@@ -154,7 +146,7 @@ class Journal(Closing):
             raise failure
         return offsets
 
-    def append_reserved(self, value: bytes, *, key: bytes | None = None, headers: Headers = ()) -> int:
+    def append_emergency(self, value: bytes, *, key: bytes | None = None, headers: RecordHeaders = ()) -> int:
         """Append what must still get in when the device is full, such as the record that says what doesn't.
 
         Where there is no room, the room set aside is used, for nothing but this: `append` refuses until there is enough
@@ -169,7 +161,7 @@ class Journal(Closing):
                 self._is_barred = self._reserve.release() or self._is_barred
             if not self._is_barred:
                 raise
-            return self.append_many([Entry(value, key, headers)])[0]
+            return self.append_many([JournalEntry(value, key, headers)])[0]
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Bring everything appended so far to the disk; False if that took longer.
@@ -203,15 +195,12 @@ class Journal(Closing):
         self._appender.seal()
         self._mutex.release()
         stopped = self._keeper.stop(max(0.0, deadline - time.monotonic()))
-        if not self._compacting.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            return False  # as above
-        self._compacting.release()
         self._writer_lock.release()
         return flushed and stopped
 
-    def cursor(self, name: str, *, start: Start = Start.EARLIEST) -> Cursor:
+    def cursor(self, name: str, *, start: CursorStart = CursorStart.EARLIEST) -> Cursor:
         """A durable reader that wakes when something is appended; a LockedError where another one has the name."""
-        begin = self.first_offset if start is Start.EARLIEST else self.next_offset
+        begin = self.first_offset if start is CursorStart.EARLIEST else self.next_offset
         durable = self._fsync is not Fsync.NONE
         cursor = Cursor(self._files, self.directory, name, start=begin, durable=durable, wait=self._wait_beyond)
         if self.options.drop_consumed:
@@ -236,24 +225,6 @@ class Journal(Closing):
         """Drop what the limits don't let stay, now instead of in the background; the number of segments dropped."""
         with typed("dropping segments of", self.directory):
             return self._retention.enforce()
-
-    def compact(self, may_go_on: MayGoOn = lambda: True) -> Compacted | None:
-        """Rewrite the next closed segments that are older than `compact_after`, so that their records take less room.
-
-        Nobody who reads or appends notices. None where nothing is left to do, or `may_go_on` said so: it is asked again
-        and again, and may wait so that others have their turn. One thread at a time; another one waits.
-        """
-        with self._compacting:
-            if self._closed is not None:
-                raise ClosedError(self._closed)
-            return self._compaction.step(lambda: self._closed is None and may_go_on())
-
-    def finish_segment(self, at_least: int) -> None:
-        """Write no more to the last segment if it has so many bytes, so that it can be compacted."""
-        with self._mutex, typed("starting a segment in", self.directory):
-            last = self._appender.segments[-1]
-            if self._closed is None and last.size >= at_least and self._appender.next_offset > last.base:
-                self._appender.roll()
 
     def _unbar(self) -> None:
         """Raises what keeps a record from being appended, if it still does; called under the mutex."""
@@ -314,6 +285,5 @@ class Journal(Closing):
         self._closed = f"journal {self.directory} belongs to the process this one was forked from: open another"
         self._is_barred = True
         self._mutex = threading.Lock()
-        self._compacting = threading.Lock()
         self._arrival = threading.Condition()
         self._appender.forget()

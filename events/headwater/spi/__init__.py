@@ -1,15 +1,9 @@
-"""The interfaces between rooms: listeners and the factories that make them, and the records they are handed."""
+"""For authors of plug-ins: base classes of listeners, what they are given, and the checks of `headwater doctor`.
 
-from headwater.spi.examining import Condition, Examinable, Finding
-from headwater.spi.factories import (
-    LISTENERS,
-    RESERVED_NAMES,
-    Factories,
-    NamedFactory,
-    check_name,
-    listener_factories,
-    name_and_reference,
-)
+The bus finds factories by `headwater.spi.factories`. Nothing here imports another package but `events` and `errors`.
+"""
+
+from headwater.spi.diagnosis import CheckResult, CheckStatus, Diagnosable
 from headwater.spi.listeners import (
     CALL_SECONDS,
     Application,
@@ -19,29 +13,22 @@ from headwater.spi.listeners import (
     ListenerContext,
     ListenerFactory,
 )
-from headwater.spi.records import Batch, Decode, Position, Record, RecordError
+from headwater.spi.records import EventRecord, RecordBatch, RecordError, RefusedRecordError, SpoolPosition
 
 __all__ = [
     "CALL_SECONDS",
-    "LISTENERS",
-    "RESERVED_NAMES",
     "Application",
-    "Batch",
+    "CheckResult",
+    "CheckStatus",
     "Clock",
-    "Condition",
-    "Decode",
+    "Diagnosable",
     "DurableListener",
-    "Examinable",
-    "Factories",
-    "Finding",
+    "EventRecord",
     "Listener",
     "ListenerContext",
     "ListenerFactory",
-    "NamedFactory",
-    "Position",
-    "Record",
+    "RecordBatch",
     "RecordError",
-    "check_name",
-    "listener_factories",
-    "name_and_reference",
+    "RefusedRecordError",
+    "SpoolPosition",
 ]

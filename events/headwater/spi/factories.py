@@ -110,11 +110,13 @@ def _name_in(reference: str) -> str:
 
 def _factory(reference: str) -> ListenerFactory:
     loaded = plugins.load(LISTENERS, reference)
-    if isinstance(loaded, type):
-        try:
-            loaded = loaded()
-        except Exception as e:  # a plug-in can fail in any way
-            raise PluginError(f"{reference} can't be made without arguments: {type(e).__name__}: {e}") from e
-    if not isinstance(loaded, ListenerFactory):
+    if not hasattr(loaded, "create") and (hasattr(loaded, "on_event") or hasattr(loaded, "handle")):
+        raise PluginError(
+            f"{reference} is a listener, and a factory is needed here: name a class whose create(self, context) "
+            "returns the listener"
+        )
+    factory = plugins.create(LISTENERS, reference)
+    if not isinstance(factory, ListenerFactory):
         raise PluginError(f"{reference} is no listener factory: it has no create(context)")
-    return loaded
+    plugins.check_methods(factory, {"create": "context", "diagnose": "context"})
+    return factory

@@ -14,16 +14,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from headwater.errors import ConfigurationError
-from headwater.listeners.bus.remote import Connect, RemoteFile
+from headwater.listeners.bus.remote_files import Connect, RemoteFile
 
-_MILLIS: Final = 1000.0
-_ON_COMMAND_LINE: Final = ("spark.jars", "spark.driver.extraClassPath")
+_MILLIS_PER_SECOND: Final = 1000.0
+_COMMAND_LINE_KEYS: Final = ("spark.jars", "spark.driver.extraClassPath")
 """What only a JVM that isn't there yet can be told; the rest is handed to it where no list of processes shows it."""
 
 
 class HadoopFiles:
-    """`headwater.listeners.bus.remote.RemoteFiles` over a `org.apache.hadoop.fs.FileSystem` of its own: one that is
-    shared could be closed by others."""
+    """Implements `RemoteFiles` with an `org.apache.hadoop.fs.FileSystem` of its own.
+
+    Others could close a shared one.
+    """
 
     def __init__(self, jvm: Any, configuration: Any, uri: str) -> None:
         self._jvm = jvm
@@ -36,10 +38,10 @@ class HadoopFiles:
         try:
             found = self._files.listStatus(self._at(path))
         except Exception as e:
-            if _is(e, "FileNotFoundException"):
+            if _was_caused_by(e, "FileNotFoundException"):
                 return []
             raise
-        return [_file(each) for each in found]
+        return [_remote_file(each) for each in found]
 
     def put(self, source: Path, path: str) -> None:
         self._files.copyFromLocalFile(False, True, self._local(source), self._at(path))
@@ -51,7 +53,7 @@ class HadoopFiles:
         try:
             stream = self._files.create(self._at(path), replace)
         except Exception as e:
-            if not replace and _is(e, "FileAlreadyExistsException"):
+            if not replace and _was_caused_by(e, "FileAlreadyExistsException"):
                 return False
             raise
         try:
@@ -64,7 +66,7 @@ class HadoopFiles:
         try:
             stream = self._files.open(self._at(path))
         except Exception as e:
-            if _is(e, "FileNotFoundException"):
+            if _was_caused_by(e, "FileNotFoundException"):
                 return None
             raise
         try:
@@ -83,19 +85,19 @@ class HadoopFiles:
         return self._path(self._jvm.java.io.File(str(path.absolute())).toURI())
 
 
-def of_context(context: Any) -> Connect:
+def hadoop_of_context(context: Any) -> Connect:
     """By the JVM of a SparkContext. What is needed of it is taken now: once it has stopped it tells nothing more."""
     jvm, configuration = context._jvm, context._jsc.hadoopConfiguration()
     return lambda uri: HadoopFiles(jvm, configuration, uri)
 
 
 @contextmanager
-def own_jvm(conf: Mapping[str, str]) -> Generator[Connect, None, None]:
+def hadoop_with_own_jvm(conf: Mapping[str, str]) -> Generator[Connect, None, None]:
     """By a JVM that is started when it is needed, with the properties of the drivers, and stopped at the end."""
     gateways: list[Any] = []
 
     def connect(uri: str) -> HadoopFiles:
-        gateways.append(_launched(conf))
+        gateways.append(_launch_jvm(conf))
         jvm = gateways[-1].jvm
         spark_conf = jvm.org.apache.spark.SparkConf()
         for key, value in conf.items():
@@ -107,10 +109,10 @@ def own_jvm(conf: Mapping[str, str]) -> Generator[Connect, None, None]:
         yield connect
     finally:
         for gateway in gateways:
-            _stop(gateway)
+            _stop_jvm(gateway)
 
 
-def _launched(conf: Mapping[str, str]) -> Any:
+def _launch_jvm(conf: Mapping[str, str]) -> Any:
     try:
         launch: Callable[..., Any] = import_module("pyspark.java_gateway").launch_gateway
         spark_conf: Any = import_module("pyspark").SparkConf(loadDefaults=False)
@@ -120,7 +122,7 @@ def _launched(conf: Mapping[str, str]) -> Any:
             "run this where the drivers run, or install pyspark and Java"
         ) from e
     for key, value in conf.items():
-        if key.startswith(_ON_COMMAND_LINE):
+        if key.startswith(_COMMAND_LINE_KEYS):
             spark_conf.set(key, value)
     try:
         return launch(conf=spark_conf, popen_kwargs={"stdout": subprocess.DEVNULL})
@@ -128,7 +130,7 @@ def _launched(conf: Mapping[str, str]) -> Any:
         raise ConfigurationError(f"no Java could be started for spark.headwater.spool.handover: {e}") from e
 
 
-def _stop(gateway: Any) -> None:
+def _stop_jvm(gateway: Any) -> None:
     with contextlib.suppress(Exception):
         gateway.shutdown()
     process = gateway.proc
@@ -139,16 +141,16 @@ def _stop(gateway: Any) -> None:
         process.kill()
 
 
-def _file(status: Any) -> RemoteFile:
+def _remote_file(status: Any) -> RemoteFile:
     return RemoteFile(
         str(status.getPath().getName()),
         int(status.getLen()),
-        int(status.getModificationTime()) / _MILLIS,
+        int(status.getModificationTime()) / _MILLIS_PER_SECOND,
         bool(status.isDirectory()),
     )
 
 
-def _is(error: Exception, kind: str) -> bool:
+def _was_caused_by(error: Exception, kind: str) -> bool:
     """Whether Java threw that; whatever is above py4j may have put it into another error."""
     java: Any = getattr(error, "java_exception", None)
     return java is not None and str(java.getClass().getName()).endswith(kind)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # typing's own would take longer to import than all of this
     from typing import Any, Final
 
 ENABLED: Final = "spark.headwater.enabled"
-_HOMES: Final = ("pyspark.context", "pyspark.core.context")
+_CONTEXT_MODULES: Final = ("pyspark.context", "pyspark.core.context")
 """Where SparkContext is in Spark 3.5 and from 4.0 on."""
 _WORKER: Final = "PYTHON_WORKER_FACTORY_SECRET"
 """Set by Spark for the Python workers that it starts."""
@@ -43,7 +43,7 @@ class _Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        return _spec_of(fullname, path, target) if fullname in _HOMES else None
+        return _wrap_spec(fullname, path, target) if fullname in _CONTEXT_MODULES else None
 
 
 class _Loader:
@@ -80,7 +80,7 @@ def watch() -> None:
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     watch_exit()
-    for home in _HOMES:
+    for home in _CONTEXT_MODULES:
         if home in sys.modules:
             _patch(sys.modules[home])
 
@@ -116,7 +116,7 @@ def _at_exit() -> None:
         _warn("telling the end of the application: %s: %s", type(e).__name__, e)
 
 
-def _spec_of(fullname: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
+def _wrap_spec(fullname: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
     """What the other finders answer, with our loader around theirs."""
     for finder in sys.meta_path:
         find = None if finder is _finder else getattr(finder, "find_spec", None)
@@ -137,22 +137,22 @@ def _patch(module: ModuleType) -> None:
     def _do_init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         if _finder in sys.meta_path:
-            _look_at(self)
+            _install_in(self)
 
     _do_init.__wrapped__ = original  # type: ignore[attr-defined]
     context._do_init = _do_init
     _patched[context] = (original, _do_init)
 
 
-def _look_at(context: Any) -> None:
+def _install_in(context: Any) -> None:
     """Install the rest in a context that has just been made, if its configuration says so."""
     try:
         if _is_enabled(context):
-            from headwater.listeners.installation import begin  # noqa: PLC0415 - only what is enabled is loaded
+            import importlib  # noqa: PLC0415 - only what is enabled is loaded
 
-            begin(context)
+            importlib.import_module(_INSTALLATION).begin(context)
         else:
-            _tell_misspelt(context)
+            _warn_of_misspellings(context)
     except Exception as e:  # noqa: BLE001 - the job goes on
         _warn("headwater can't be installed in this driver, which goes on without it: %s: %s", type(e).__name__, e)
 
@@ -164,21 +164,21 @@ def _is_enabled(context: Any) -> bool:
     return value in _ON
 
 
-def _tell_misspelt(context: Any) -> None:
+def _warn_of_misspellings(context: Any) -> None:
     """Who wrote `spark.headwtaer.enabled` wants to know why nothing happens. The rest is loaded for those only whose
     configuration has something like our name in it, and hasn't said that it wants nothing."""
     conf = context._conf
     if conf.get(ENABLED) is not None:
         return
     keys = [line.partition("=")[0] for line in conf.toDebugString().splitlines()]  # one call into the JVM
-    if any(_is_like_ours(word) for key in keys for word in key.split(".", 2)[:2]):
-        from headwater.listeners.misspelt import misspelt  # noqa: PLC0415 - see above
+    if any(_looks_like_ours(word) for key in keys for word in key.split(".", 2)[:2]):
+        from headwater.listeners.misspellings import find_misspellings  # noqa: PLC0415 - see above
 
-        for words in misspelt((key for key in keys if conf.contains(key)), is_enabled=False):
+        for words in find_misspellings((key for key in keys if conf.contains(key)), is_enabled=False):
             _warn("%s", words)
 
 
-def _is_like_ours(word: str) -> bool:
+def _looks_like_ours(word: str) -> bool:
     return 7 <= len(word) <= 11 and len(_LETTERS & set(word.lower())) >= 5
 
 

@@ -21,15 +21,16 @@ from headwater.config import Bytes, Config, Seconds, read_config
 from headwater.config.model import Keys
 from headwater.errors import ConfigurationError
 from headwater.events.identity import Namespaces
-from headwater.events.jobs import OnJobEnd
+from headwater.events.jobs import LineageRetention
 from headwater.events.names import DEFAULT_JOB_NAMESPACE
+from headwater.events.redaction import Redactor
 from headwater.journal import Fsync
-from headwater.spi import RESERVED_NAMES, name_and_reference
+from headwater.spi.factories import RESERVED_NAMES, name_and_reference
 
 PREFIX: Final = "spark.headwater."
-_LISTS: Final = ("listeners", "catalog.listeners", "job.listeners")
-_SMALLEST_SPOOL: Final = 64 * 1024
-_CLOSE: Final = 0.6
+_LISTENER_LISTS: Final = ("listeners", "catalog.listeners", "job.listeners")
+_MIN_SPOOL_BYTES: Final = 64 * 1024
+_MIN_SIMILARITY: Final = 0.6
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 DEFAULT_LISTENER: Final = "log"
 """Who is told where nobody is named: a local log, which a new user can read at once. An empty `listeners` is nobody."""
@@ -37,22 +38,22 @@ DEFAULT_LISTENER: Final = "log"
 Text = Annotated[str, Field(min_length=1)]
 
 
-_POLICIES: Final = {
-    "keep": OnJobEnd.KEEP,
-    "delete-table": OnJobEnd.DELETE_TABLE,
-    "delete-all": OnJobEnd.DELETE_ALL,
+_ON_END: Final = {
+    "keep": LineageRetention.KEEP,
+    "delete-table": LineageRetention.DELETE_TABLE,
+    "delete-all": LineageRetention.DELETE_ALL,
 }
 
 
-def policy_of(text: object) -> OnJobEnd | None:
+def parse_on_end(text: object) -> LineageRetention | None:
     """What becomes of a job's lineage at its end; a ValueError that names the nearest right word."""
-    if text is None or isinstance(text, OnJobEnd):
+    if text is None or isinstance(text, LineageRetention):
         return text
     word = str(text).strip().lower().replace("_", "-")
-    if word not in _POLICIES:
-        near = get_close_matches(word, _POLICIES, n=1, cutoff=_CLOSE)
-        raise ValueError(f"is none of {', '.join(_POLICIES)}" + (f": did you mean {near[0]}?" if near else ""))
-    return _POLICIES[word]
+    if word not in _ON_END:
+        near = get_close_matches(word, _ON_END, n=1, cutoff=_MIN_SIMILARITY)
+        raise ValueError(f"is none of {', '.join(_ON_END)}" + (f": did you mean {near[0]}?" if near else ""))
+    return _ON_END[word]
 
 
 def spool_directory(environment: Mapping[str, str] = os.environ) -> Path:
@@ -67,64 +68,93 @@ class Settings(Config):
     """What stands under `spark.headwater.`, apart from the listeners' own sections."""
 
     enabled: bool = False
+    """Whether headwater is in this driver, where it is installed by configuration alone."""
     listeners: tuple[str, ...] = ()
-    """Listeners that are told everything: `kafka, audit=mycompany.audit:AuditFactory`."""
+    """Listeners that get every event: `kafka, audit=mycompany.audit:AuditFactory`. Where no list of listeners is set it
+    is `log`; an empty list is nobody."""
     catalog_listeners: tuple[str, ...] = ()
-    """Those that are told what happens to catalogs, and administration, only."""
+    """Listeners that get only events about catalogs, and administration."""
     job_listeners: tuple[str, ...] = ()
-    """Those that are told what jobs do, and administration, only."""
+    """Listeners that get only events about jobs, and administration."""
 
     job_name: Text | None = None
+    """What the job is called; a session can `SET` it. Without it a name is made of the application and the table."""
     job_namespace: Text = DEFAULT_JOB_NAMESPACE
+    """Keeps jobs of different teams apart that have the same name; a session can `SET` it."""
     job_code_version: Text | None = None
-    """Which version of its code a job is: nobody else can tell."""
+    """The version of the job's code. Without it the variable `HEADWATER_JOB_CODE_VERSION`."""
     job_heartbeat: Annotated[Seconds, Field(ge=1)] = 60.0
-    """How often an application tells that it is alive."""
+    """How often an application emits a Heartbeat."""
 
     spool_dir: Path = Field(default_factory=spool_directory)
+    """A directory on a local disk. Without it `$HEADWATER_CACHE/spool` or `$XDG_CACHE_HOME/headwater/spool`, where
+    these are set."""
     spool_fsync: Fsync = Fsync.INTERVAL
+    """When events are brought to the disk: `always` (before one counts as appended), `interval`, or `none` (when the
+    kernel sees fit). With each of them they survive the process; with `always` also the machine."""
     spool_fsync_interval: Annotated[Seconds, Field(gt=0)] = 1.0
-    spool_max_bytes: Annotated[Bytes, Field(ge=_SMALLEST_SPOOL)] = 1 << 30
+    """How often that is, with `interval`."""
+    spool_max_bytes: Annotated[Bytes, Field(ge=_MIN_SPOOL_BYTES)] = 1 << 30
+    """Above it the oldest events go, for those listeners only that haven't got them; a Gap says which."""
+    spool_linger: Annotated[Seconds, Field(ge=0)] | None = None
+    """How long the shipper, the process that delivers to Kafka and databases, outlives a driver that left something.
+    Without it 60 s, and 0 in a container that ends with the driver."""
     spool_handover: Text | None = None
-    """A directory on a shared file system, or a URI that Hadoop knows, that takes at stop what isn't delivered: for
-    disks that go with the pod."""
+    """A directory on a shared file system, or a URI that Hadoop knows, to which a driver copies at its end what isn't
+    delivered: for disks that go with the pod."""
     spool_handover_timeout: Annotated[Seconds, Field(gt=0)] = 10.0
-    """An end may take so much longer where there is something to hand over."""
+    """How much longer a driver's end may take where there is something to hand over."""
 
     capture_reads: bool = False
-    """Whether statements that only read are told too."""
+    """Whether statements that only read make events too."""
     capture_sql: bool = False
-    """Whether SQL text and literals may be told."""
+    """Whether events may hold SQL text and literals. Secrets never are in an event."""
     capture_hooks: Literal["auto", "off"] = "auto"
-    """Whether the formats' own hooks in committing threads are used."""
+    """Whether hooks in the table formats' libraries see commits in the thread that makes them. With `off` some
+    snapshots are inexact, and a Gap says which."""
     capture_queue_count: Annotated[int, Field(gt=0)] = 20_000
-    """How many texts out of Spark may wait to be looked at; what is above it is dropped, and told as a Gap."""
+    """How many records may wait between the driver's JVM and Python; what is above it is dropped, and a Gap says how
+    many."""
     capture_queue_bytes: Annotated[Bytes, Field(gt=0)] = 64 << 20
+    """How many bytes of them may wait."""
+    capture_plan_bytes: Annotated[Bytes, Field(gt=0)] = 64 << 20
+    """About how many bytes of the driver's Python the plans of statements may take that are kept because a statement
+    like one before needs them."""
 
     metrics_port: Annotated[int, Field(ge=0, le=65535)] | None = None
-    """Where metrics are served for Prometheus; 0 is any port that is free, None is not at all."""
+    """The port at which metrics are served for Prometheus; 0 is any port that is free."""
     metrics_host: Text = "127.0.0.1"
+    """The address at which that port is opened."""
     metrics_file: Path | None = None
     """A file that metrics are written to for node_exporter's textfile collector, or a directory for one."""
     metrics_file_interval: Annotated[Seconds, Field(ge=1)] = 10.0
+    """How often that file is written."""
 
     lineage_repeat: Annotated[Seconds, Field(gt=0)] = 3600.0
-    """After how long the shape of a write is told again."""
-    lineage_on_end: Annotated[OnJobEnd | None, BeforeValidator(policy_of)] = Field(
+    """After how long job lineage that was emitted is emitted again."""
+    lineage_on_end: Annotated[LineageRetention | None, BeforeValidator(parse_on_end)] = Field(
         default=None, alias="lineage.on-job-end"
     )
-    """What is to become of a job's lineage when a run of it ends: keep, delete-table (where tables come from), or
-    delete-all (and every commit)."""
+    """What becomes of a job's lineage when a run of it ends: `keep`, `delete-table` (table lineage goes), or
+    `delete-all` (every commit too)."""
 
     namespaces: Mapping[str, str] = Field(default_factory=dict)
-    """One name for many hosts; `Namespaces.parse` takes it, without an error once `read_settings` gave it."""
+    """One name for many hosts: `namespaces.prod = broker-1:9092,broker-2:9092,*.example.com`."""
     tags: Mapping[str, str] = Field(default_factory=dict)
+    """Tags of the job: `tags.team = sales`."""
     parent_namespace: Text | None = None
+    """The namespace of the job that started this application. Without `parent.*` OpenLineage's keys and variables
+    count, then Airflow's variables."""
     parent_name: Text | None = None
+    """The name of the job that started this application."""
     parent_run: Text | None = None
+    """The run of the job that started this application."""
     parent_root_namespace: Text | None = None
+    """The namespace of the job at the root of the chain of parents."""
     parent_root_name: Text | None = None
+    """The name of the job at the root of the chain of parents."""
     parent_root_run: Text | None = None
+    """The run of the job at the root of the chain of parents."""
 
     @property
     def handover_path(self) -> Path | None:
@@ -140,7 +170,7 @@ class Settings(Config):
     def listener_names(self) -> tuple[str, ...]:
         """What the configured listeners are called; those with an impossible name are left out."""
         items = (*self.listeners, *self.catalog_listeners, *self.job_listeners)
-        return tuple(dict.fromkeys(name for item in items for name in _name_of(item)))
+        return tuple(dict.fromkeys(name for item in items for name in _listener_name_of(item)))
 
 
 def read_settings(conf: Mapping[str, str]) -> tuple[Settings, tuple[ConfigurationError, ...]]:
@@ -149,41 +179,41 @@ def read_settings(conf: Mapping[str, str]) -> tuple[Settings, tuple[Configuratio
     A key or value that is wrong counts as not given. Keys below the name of a configured listener are that listener's.
     """
     given = {key[len(PREFIX) :]: value for key, value in conf.items() if key.startswith(PREFIX)}
-    if not any(key in given for key in _LISTS):
+    if not any(key in given for key in _LISTENER_LISTS):
         given["listeners"] = DEFAULT_LISTENER
-    listeners = _listeners_in(given)
+    listeners = _listener_names_in(given)
     right: dict[str, str] = {}
     faults: list[ConfigurationError] = []
     for key, value in given.items():
         if key.partition(".")[0] in listeners and "." in key:
             continue
-        fault = _fault_of(key, value, listeners)
+        fault = _find_fault(key, value, listeners)
         if fault is None:
             right[key] = value
         else:
             faults.append(fault)
-    for key, fault in _wrong_namespaces(right):
+    for key, fault in _find_wrong_namespaces(right):
         right.pop(key, None)
         faults.append(fault)
     return read_config(Settings, right, shown=PREFIX), tuple(faults)
 
 
-def _listeners_in(given: Mapping[str, str]) -> frozenset[str]:
-    items = (item for key in _LISTS for item in given.get(key, "").split(",") if item.strip())
-    return frozenset(name for item in items for name in _name_of(item))
+def _listener_names_in(given: Mapping[str, str]) -> frozenset[str]:
+    items = (item for key in _LISTENER_LISTS for item in given.get(key, "").split(",") if item.strip())
+    return frozenset(name for item in items for name in _listener_name_of(item))
 
 
-def _name_of(item: str) -> Iterator[str]:
+def _listener_name_of(item: str) -> Iterator[str]:
     try:
         yield name_and_reference(item)[0]
     except ConfigurationError:
         return  # told by who makes the listeners
 
 
-def _fault_of(key: str, value: str, listeners: frozenset[str]) -> ConfigurationError | None:
+def _find_fault(key: str, value: str, listeners: frozenset[str]) -> ConfigurationError | None:
     """What is wrong with a key and its value, if anything: looked at alone, so that one doesn't hide another."""
     if not _is_known(key):
-        return ConfigurationError(_unknown(key, listeners))
+        return ConfigurationError(_describe_unknown_key(key, listeners))
     try:
         read_config(Settings, {key: value}, shown=PREFIX)
     except ConfigurationError as e:
@@ -196,13 +226,13 @@ def _is_known(key: str) -> bool:
     return key in keys.fields or key.rstrip(".") in keys.sections or keys.section_of(key) is not None
 
 
-def _unknown(key: str, listeners: frozenset[str]) -> str:
+def _describe_unknown_key(key: str, listeners: frozenset[str]) -> str:
     """Words for a key that nobody reads, with the nearest right one; it may be a listener's whose name is wrong."""
     section, is_inside, rest = key.partition(".")
     is_listener = bool(is_inside) and section not in RESERVED_NAMES
-    known = Keys.of(Settings).told("")
-    nearest = get_close_matches(key, known, n=1, cutoff=_CLOSE)
-    if is_listener and (called := get_close_matches(section, listeners, n=1, cutoff=_CLOSE)):
+    known = Keys.of(Settings).spellings("")
+    nearest = get_close_matches(key, known, n=1, cutoff=_MIN_SIMILARITY)
+    if is_listener and (called := get_close_matches(section, listeners, n=1, cutoff=_MIN_SIMILARITY)):
         nearest = [f"{called[0]}.{rest}"]
     if nearest:
         return f"there is no key {PREFIX}{key}: did you mean {PREFIX}{nearest[0]}?"
@@ -216,27 +246,44 @@ def _unknown(key: str, listeners: frozenset[str]) -> str:
     return f"there is no key {PREFIX}{key}: there is {there or 'none in that section'}"
 
 
-def _wrong_namespaces(right: Mapping[str, str]) -> Iterator[tuple[str, ConfigurationError]]:
+def _find_wrong_namespaces(right: Mapping[str, str]) -> Iterator[tuple[str, ConfigurationError]]:
     """Entries that are wrong, and pairs of which nobody can say which one is meant: both are out then."""
     before = "namespaces."
     sound: dict[str, str] = {}
     for key in sorted(each for each in right if each.startswith(before)):
         name = key[len(before) :]
-        fault = _namespaces_fault({name: right[key]})
+        fault = _find_namespace_fault({name: right[key]})
         if fault is None:
             sound[name] = right[key]
         else:
             yield key, fault
     for first, second in combinations(sound, 2):
-        fault = _namespaces_fault({first: sound[first], second: sound[second]})
+        fault = _find_namespace_fault({first: sound[first], second: sound[second]})
         if fault is not None:
             yield before + first, fault
             yield before + second, fault
 
 
-def _namespaces_fault(entries: Mapping[str, str]) -> ConfigurationError | None:
+def _find_namespace_fault(entries: Mapping[str, str]) -> ConfigurationError | None:
     try:
         Namespaces.parse(entries)
     except ConfigurationError as e:
         return ConfigurationError(f"{PREFIX}{e}; without effect until then")
     return None
+
+
+_REGEX: Final = "spark.redaction.regex"
+
+
+def make_redactor(configuration: Mapping[str, str]) -> tuple[Redactor, tuple[ConfigurationError, ...]]:
+    """The redactor for what the application calls a secret. Where that can't be read, every option's value is one."""
+    try:
+        return Redactor(configuration.get(_REGEX)), ()
+    except ConfigurationError as e:
+        fault = ConfigurationError(f"{e}; until then the value of every option counts as a secret")
+        return _HidingRedactor(), (fault,)
+
+
+class _HidingRedactor(Redactor):
+    def is_secret(self, key: str) -> bool:
+        return True

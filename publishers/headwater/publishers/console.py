@@ -13,19 +13,20 @@ from typing import Literal, TextIO
 
 from headwater.config import Config, read_config
 from headwater.events.envelope import Event
-from headwater.events.presentation import as_shown, event_object, json_line, line_of
-from headwater.publishers.streams import StreamWriter
-from headwater.spi import Finding, ListenerContext
+from headwater.events.presentation import event_object, format_line, json_line, line_of
+from headwater.publishers.line_writer import LineWriter
+from headwater.spi import CheckResult, ListenerContext
 
 
 class ConsoleConfig(Config):
     """What stands under `spark.headwater.console.`."""
 
     stream: Literal["stderr", "stdout"] = "stderr"
+    """Where lines go: `stderr` or `stdout`."""
     format: Literal["text", "json"] = "text"
-    """`json` is one object a line, as docs/event-json.md describes it."""
+    """`text`, or `json`: one object a line, as docs/event-json.md describes it."""
     color: Literal["auto", "always", "never"] = "auto"
-    """`auto`: on a terminal, unless NO_COLOR is set. Text only."""
+    """Colors in text: `always`, `never`, or `auto`: on a terminal, unless NO_COLOR is set."""
 
 
 class ConsoleFactory:
@@ -34,12 +35,12 @@ class ConsoleFactory:
     def create(self, context: ListenerContext) -> ConsoleListener:
         return ConsoleListener(read_config(ConsoleConfig, context.configuration, shown=context.prefix))
 
-    def examine(self, context: ListenerContext) -> Iterator[Finding]:
+    def diagnose(self, context: ListenerContext) -> Iterator[CheckResult]:
         """For `headwater doctor`."""
-        from headwater.publishers.examining import examine_console  # noqa: PLC0415 - no driver needs it
+        from headwater.publishers.checks import check_console  # noqa: PLC0415 - no driver needs it
 
         config = read_config(ConsoleConfig, context.configuration, shown=context.prefix)
-        return examine_console(_stream_of(config), config.stream)
+        return check_console(_choose_stream(config), config.stream)
 
 
 class ConsoleListener:
@@ -47,13 +48,13 @@ class ConsoleListener:
 
     def __init__(self, config: ConsoleConfig | None = None) -> None:
         self._config = config or ConsoleConfig()
-        self._writer = StreamWriter(self._stream, self._missed_line)
+        self._writer = LineWriter(self._stream, self._missed_line)
 
     def on_event(self, event: Event) -> None:
-        self._writer.tell(self._line(event))
+        self._writer.write(self._line(event))
 
     def on_missed(self, count: int) -> None:
-        self._writer.missed(count)
+        self._writer.count_missed(count)
 
     def flush(self, timeout: float) -> None:
         self._writer.flush(timeout)
@@ -63,12 +64,12 @@ class ConsoleListener:
 
     def _stream(self) -> TextIO | None:
         """Whatever it is at this moment: notebooks and tests put their own there."""
-        return _stream_of(self._config)
+        return _choose_stream(self._config)
 
     def _line(self, event: Event) -> str:
         if self._config.format == "json":
             return json_line(event_object(event))
-        return as_shown(line_of(event), color=self._is_colored())
+        return format_line(line_of(event), color=self._is_colored())
 
     def _missed_line(self, count: int) -> str:
         if self._config.format == "json":
@@ -85,5 +86,5 @@ class ConsoleListener:
             return False
 
 
-def _stream_of(config: ConsoleConfig) -> TextIO | None:
+def _choose_stream(config: ConsoleConfig) -> TextIO | None:
     return sys.stdout if config.stream == "stdout" else sys.stderr

@@ -20,31 +20,32 @@ from pydantic import Field
 from headwater.config import Bytes, Config, Seconds, read_config
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
 from headwater.journal import (
-    Entry,
     Files,
     Fsync,
     Journal,
+    JournalEntry,
     JournalOptions,
     LocalLog,
     OsFiles,
+    RecordTooLargeError,
     StorageError,
     SyncFailedError,
 )
-from headwater.journal.filesystem import kind_of
-from headwater.publishers.upkeep import Upkeep
-from headwater.spi import Batch, Finding, ListenerContext, Position
+from headwater.journal.filesystem import file_system_of
+from headwater.publishers.maintenance import LogMaintenance
+from headwater.spi import CheckResult, ListenerContext, RecordBatch, RefusedRecordError, SpoolPosition
 
 _LOG = logging.getLogger(__name__)
 _SYNC_SECONDS: Final = 1.0
 """A batch waits so long for the disk at most; after that it is `flush` that waits, as long as it may."""
-_SMALLEST_LOG: Final = 64 << 10
-_LARGEST_RECORD: Final = 64 << 20
+_MIN_LOG_BYTES: Final = 64 << 10
+_MAX_RECORD_BYTES: Final = 64 << 20
 """Whatever lay in a spool goes into a log."""
-_WRONG_PLACE: Final = frozenset(
+_UNUSABLE_PLACE: Final = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG}
 )
 """What the kernel says of a directory that somebody must see to; anything else can pass."""
-_CANNOT_BE_MADE: Final = _WRONG_PLACE | {errno.ENOENT}
+_CANNOT_BE_MADE: Final = _UNUSABLE_PLACE | {errno.ENOENT}
 """Beside those, of one that was to be made with all that is above it: its file system takes none. Of a file in it
 ENOENT can mean that somebody is just removing the log."""
 
@@ -62,19 +63,17 @@ class LogConfig(Config):
     Each driver also holds its own limits in the partitions that nobody writes to, when it begins and each hour."""
 
     dir: Path = Field(default_factory=data_directory)
-    """On a local disk. `$HEADWATER_DATA/log`, `$XDG_DATA_HOME/headwater/log` or `~/.local/share/headwater/log`."""
+    """A directory on a local disk. Without it `$HEADWATER_DATA/log` or `$XDG_DATA_HOME/headwater/log`, where these are
+    set."""
     fsync: Fsync = Fsync.INTERVAL
-    """`always`: each batch before it is answered; `interval`: at times; `none`: when the kernel sees fit."""
+    """When events are brought to the disk: `always` (before a batch is acknowledged), `interval`, or `none` (when the
+    kernel sees fit)."""
     fsync_interval: Annotated[Seconds, Field(gt=0)] = 1.0
-    max_bytes: Annotated[Bytes, Field(ge=_SMALLEST_LOG)] = 1 << 30
-    """Above it the oldest segment goes, and who hasn't read it is told what was lost."""
+    """How often that is, with `interval`."""
+    max_bytes: Annotated[Bytes, Field(ge=_MIN_LOG_BYTES)] = 1 << 30
+    """The limit of each partition. Above it the oldest segment goes; who hasn't read it learns what was lost."""
     max_age: Annotated[Seconds, Field(gt=0)] | None = None
-    """Segments whose newest record is older go; without it age doesn't matter."""
-    compact: bool = True
-    """Segments that are full are rewritten smaller, with every record in them. Who reads the log has to be of a
-    version that knows such segments; an older one says that it doesn't."""
-    compact_after: Annotated[Seconds, Field(ge=0)] = 3600.0
-    """When their newest record is older than this."""
+    """Segments whose newest record is older go. Without it age doesn't matter."""
 
     def journal_options(self) -> JournalOptions:
         """With `always` it is the listener that waits for the disk, because it can give up waiting."""
@@ -83,8 +82,7 @@ class LogConfig(Config):
             fsync_interval=self.fsync_interval,
             max_bytes=self.max_bytes,
             max_age=self.max_age,
-            compact_after=self.compact_after if self.compact else None,
-            max_record_bytes=_LARGEST_RECORD,
+            max_record_bytes=_MAX_RECORD_BYTES,
         )
 
 
@@ -96,17 +94,17 @@ class LogFactory:
 
     def create(self, context: ListenerContext) -> LogListener:
         config = read_config(LogConfig, context.configuration, shown=context.prefix)
-        directory = _usable(config.dir, f"{context.prefix}dir")
-        _warn_of_place(directory, f"{context.prefix}dir")
+        directory = _make_directory(config.dir, f"{context.prefix}dir")
+        _warn_of_file_system(directory, f"{context.prefix}dir")
         return LogListener(directory, config, context, self._files)
 
-    def examine(self, context: ListenerContext) -> Iterator[Finding]:
+    def diagnose(self, context: ListenerContext) -> Iterator[CheckResult]:
         """For `headwater doctor`."""
-        from headwater.publishers.examining import examine_log  # noqa: PLC0415 - no driver needs it
+        from headwater.publishers.checks import check_log  # noqa: PLC0415 - no driver needs it
 
         config = read_config(LogConfig, context.configuration, shown=context.prefix)
-        directory = _usable(config.dir, f"{context.prefix}dir")
-        return examine_log(directory, config, context, self._files)
+        directory = _make_directory(config.dir, f"{context.prefix}dir")
+        return check_log(directory, config.journal_options(), config.max_bytes, context, self._files)
 
 
 class LogListener:
@@ -116,32 +114,30 @@ class LogListener:
         """Use `LogFactory`."""
         self._directory = directory
         self._config = config
-        self._clock = context.clock
         self._executor = context.executor
         self._files = files
         self._journal: Journal | None = None
-        self._upkeep: Upkeep | None = None
-        self._handed: Position | None = None
-        self._appended: Position | None = None
+        self._maintenance: LogMaintenance | None = None
+        self._handed: SpoolPosition | None = None
+        self._appended: SpoolPosition | None = None
         """Up to here everything is in the journal; what is handed over again is known by it."""
-        self._answer: Position | None = None
+        self._answer: SpoolPosition | None = None
         self._synced = time.monotonic()
         self._inode = -1
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         self._handed = batch.end
         journal = self._open()
         self._append(journal, batch)
-        self._clock.observe(journal.last_time)
-        if self._upkeep is not None:
-            self._upkeep.look(journal)
+        if self._maintenance is not None:
+            self._maintenance.run_if_due()
         if self._config.fsync is Fsync.NONE:
             self._answer = self._appended
         elif self._config.fsync is Fsync.ALWAYS or time.monotonic() - self._synced >= self._config.fsync_interval:
             self._sync(journal, _SYNC_SECONDS)
         return self._answer
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         if self._journal is not None and self._answer != self._appended:
             self._sync(self._journal, timeout)
         return self._answer
@@ -149,7 +145,7 @@ class LogListener:
     def close(self, timeout: float) -> bool:
         deadline = time.monotonic() + timeout
         journal, is_synced = self._journal, True
-        self._end_upkeep()
+        self._stop_maintenance()
         if journal is not None:
             try:
                 self.flush(timeout)
@@ -160,8 +156,8 @@ class LogListener:
 
     def _open(self) -> Journal:
         """The partition; a new one where somebody removed the log under it, and what isn't answered goes there."""
-        if self._journal is not None and not self._is_there(self._journal):
-            self._end_upkeep()
+        if self._journal is not None and not self._is_partition_there(self._journal):
+            self._stop_maintenance()
             self._journal.close(0)
             self._journal = None
             if self._appended != self._answer:
@@ -173,30 +169,32 @@ class LogListener:
             try:
                 log = LocalLog.open(self._directory, self._config.journal_options(), files=self._files)
                 self._journal = log.writer()
-                self._upkeep = Upkeep(log, self._executor)
+                self._maintenance = LogMaintenance(log, self._executor)
                 self._inode = self._journal.directory.stat().st_ino
             except StorageError as e:
-                raise _of_place(e, self._directory, _CANNOT_BE_MADE) from e
+                raise _classify_error(e, self._directory, _CANNOT_BE_MADE) from e
         return self._journal
 
-    def _end_upkeep(self) -> None:
-        if self._upkeep is not None:
-            self._upkeep.stop()
+    def _stop_maintenance(self) -> None:
+        if self._maintenance is not None:
+            self._maintenance.stop()
 
-    def _is_there(self, journal: Journal) -> bool:
+    def _is_partition_there(self, journal: Journal) -> bool:
         try:
             return journal.directory.stat().st_ino == self._inode
         except OSError:
             return False
 
-    def _append(self, journal: Journal, batch: Batch) -> None:
+    def _append(self, journal: Journal, batch: RecordBatch) -> None:
         records = [each for each in batch if self._appended is None or each.position > self._appended]
         try:
-            journal.append_many([Entry(each.data, each.key, each.headers) for each in records])
+            journal.append_many([JournalEntry(each.data, each.key, each.headers) for each in records])
         except StorageError as e:
             if e.appended:
                 self._appended = records[e.appended - 1].position
-            raise _of_place(e, self._directory) from e
+            raise _classify_error(e, self._directory) from e
+        except RecordTooLargeError as e:  # none of them was written
+            raise RefusedRecordError(str(e), max(records, key=lambda each: len(each.data)).position) from e
         self._appended = batch.end
 
     def _sync(self, journal: Journal, timeout: float) -> None:
@@ -210,13 +208,13 @@ class LogListener:
 
 
 @functools.cache
-def _warn_of_place(directory: Path, key: str) -> None:
+def _warn_of_file_system(directory: Path, key: str) -> None:
     """Once for each place, however many listeners write to it."""
-    if doubts := kind_of(directory).doubts:
+    if doubts := file_system_of(directory).doubts:
         _LOG.warning("%s: %s is no good place for a log: %s", key, directory, doubts)
 
 
-def _usable(directory: Path, key: str) -> Path:
+def _make_directory(directory: Path, key: str) -> Path:
     """The directory, made if absent. Told now is only what somebody must see to: a full disk can have room again."""
     try:
         path = directory.expanduser()
@@ -227,27 +225,27 @@ def _usable(directory: Path, key: str) -> Path:
                 else "depends on where the driver is started"
             )
             raise ConfigurationError(f"{key}: {directory} {why}: write an absolute path on a local disk")
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as e:
         if e.errno in _CANNOT_BE_MADE:
-            raise ConfigurationError(f"{key}: {_advice(directory, e)}") from e
+            raise ConfigurationError(f"{key}: {_describe_advice(directory, e)}") from e
         path = directory.expanduser()
     except RuntimeError as e:  # no home
         raise ConfigurationError(f"{key}: {directory}: {e}: write an absolute path") from e
     return path
 
 
-def _of_place(error: StorageError, directory: Path, wrong: Collection[int] = _WRONG_PLACE) -> HeadwaterError:
+def _classify_error(error: StorageError, directory: Path, wrong: Collection[int] = _UNUSABLE_PLACE) -> HeadwaterError:
     """A TerminalError where the place is wrong, which no waiting mends; else what it is."""
     cause = error.__cause__
     if isinstance(cause, OSError) and cause.errno in wrong:
-        return TerminalError(_advice(directory, cause))
+        return TerminalError(_describe_advice(directory, cause))
     return error
 
 
-def _advice(directory: Path, cause: OSError) -> str:
+def _describe_advice(directory: Path, cause: OSError) -> str:
     return (
         f"{directory} can't be written to ({cause.strerror}): name a directory on a local disk that the driver's "
         "user may write to, or give that user the right"

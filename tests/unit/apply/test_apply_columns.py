@@ -12,9 +12,9 @@ from headwater.events.changes import (
     AddColumn,
     ChangeDefault,
     ChangeNullability,
+    ColumnPosition,
     DropColumn,
     MoveColumn,
-    Position,
     RecommentColumn,
     RenameColumn,
     RetypeColumn,
@@ -29,13 +29,14 @@ from headwater.events.tables import (
     Transform,
     Watermark,
 )
-from headwater.events.types import columns_from_schema_json, from_field, parse_ddl, simple_string, to_json
+from headwater.events.types import columns_from_schema_json, from_field, simple_string, to_json
+from tests.ddl import type_of
 
-FIRST = Position()
+FIRST = ColumnPosition()
 
 
 def table(ddl: str, **more: Any) -> Table:
-    return Table(columns=columns_from_schema_json(to_json(parse_ddl(ddl))), **more)
+    return Table(columns=columns_from_schema_json(to_json(type_of(ddl))), **more)
 
 
 def path(text: str) -> tuple[str, ...]:
@@ -43,15 +44,15 @@ def path(text: str) -> tuple[str, ...]:
 
 
 def add(where: str, type_: str = "int", **more: Any) -> AddColumn:
-    return AddColumn(path=path(where), type=to_json(parse_ddl(type_)), **more)
+    return AddColumn(path=path(where), type=to_json(type_of(type_)), **more)
 
 
 def retype(where: str, type_: str) -> RetypeColumn:
-    return RetypeColumn(path=path(where), type=to_json(parse_ddl(type_)))
+    return RetypeColumn(path=path(where), type=to_json(type_of(type_)))
 
 
-def after(name: str) -> Position:
-    return Position(after=name)
+def after(name: str) -> ColumnPosition:
+    return ColumnPosition(after=name)
 
 
 CASES: list[tuple[str, list[TableChange], str]] = [
@@ -185,7 +186,7 @@ def test_lengths_of_strings_follow_a_change_inside() -> None:
         f'{{"name":"s","type":{{"type":"struct","fields":[{inner}]}},"nullable":true,"metadata":{metadata}}}'
     )
     changed = apply([add("s.b", "varchar(9)")], Table(columns=(column,))).columns[0]
-    assert simple_string(parse_ddl("struct<a:char(3),b:varchar(9)>")) in str(changed.metadata)
+    assert simple_string(type_of("struct<a:char(3),b:varchar(9)>")) in str(changed.metadata)
     dropped = apply([DropColumn(path=path("s.a")), retype("s.b", "int")], Table(columns=(changed,))).columns[0]
     assert dropped.metadata is None
 
@@ -231,6 +232,7 @@ def test_case_matters_where_spark_was_told_so() -> None:
     assert changed == table("A int")
 
 
+@pytest.mark.slow
 def test_a_table_as_wide_as_they_come() -> None:
     wide = table(", ".join(f"c{n} struct<a: int>" for n in range(2_000)))
     changed = apply([RenameColumn(path=(f"c{n}", "a"), new_name="b") for n in range(0, 2_000, 100)], wide)

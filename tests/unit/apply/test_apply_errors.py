@@ -14,11 +14,11 @@ from headwater.events.changes import (
     AddPartitionField,
     ChangeDefault,
     ChangeNullability,
+    ColumnPosition,
     DropColumn,
     DropConstraint,
     DropPartitionField,
     MoveColumn,
-    Position,
     RecommentColumn,
     RenameColumn,
     ReplacePartitionField,
@@ -33,20 +33,21 @@ from headwater.events.tables import (
     Column,
     Constraint,
     ConstraintKind,
-    Piece,
     SortField,
     Table,
     Transform,
+    TypeFragment,
     Watermark,
 )
-from headwater.events.types import MAX_NESTING, columns_from_schema_json, parse_ddl, to_json
+from headwater.events.types import MAX_NESTING, columns_from_schema_json, to_json
+from tests.ddl import type_of
 
 INT = '"integer"'
 ID = Transform(columns=(("id",),))
 
 
 def table(ddl: str, **more: Any) -> Table:
-    return Table(columns=columns_from_schema_json(to_json(parse_ddl(ddl))), **more)
+    return Table(columns=columns_from_schema_json(to_json(type_of(ddl))), **more)
 
 
 def path(text: str) -> tuple[str, ...]:
@@ -71,8 +72,11 @@ IMPOSSIBLE: list[tuple[TableChange, str]] = [
     (AddColumn(path=path("id.a"), type=INT), "id is no struct: nothing in it has a name"),
     (AddColumn(path=path("l.element.a"), type=INT), "l.element is no struct"),
     (AddColumn(path=path("l.a"), type=INT), "l is no struct"),
-    (AddColumn(path=path("y"), type=INT, position=Position(after="z")), "there is no column z; there is"),
-    (AddColumn(path=path("s.y"), type=INT, position=Position(after="id")), "there is no column s.id; there is a, b"),
+    (AddColumn(path=path("y"), type=INT, position=ColumnPosition(after="z")), "there is no column z; there is"),
+    (
+        AddColumn(path=path("s.y"), type=INT, position=ColumnPosition(after="id")),
+        "there is no column s.id; there is a, b",
+    ),
     (AddColumn(path=path("y"), type="int"), "the type can't be read: not JSON"),
     (DropColumn(path=path("y")), "there is no column y; there is id, s, l, m, x, X"),
     (DropColumn(path=path("s.y")), "there is no column s.y; there is a, b"),
@@ -91,8 +95,8 @@ IMPOSSIBLE: list[tuple[TableChange, str]] = [
     (RetypeColumn(path=path("s"), type=INT), "the new type of s lacks s.a, which the partitioning has"),
     (RetypeColumn(path=path("id"), type='{"type":"array"}'), "the type can't be read: at the top: 'elementType'"),
     (RecommentColumn(path=path("s.y"), comment="c"), "there is no column s.y"),
-    (MoveColumn(path=path("id"), position=Position(after="id")), "there is no column id; there is s, l"),
-    (MoveColumn(path=path("m.value"), position=Position()), "m is no struct"),
+    (MoveColumn(path=path("id"), position=ColumnPosition(after="id")), "there is no column id; there is s, l"),
+    (MoveColumn(path=path("m.value"), position=ColumnPosition()), "m is no struct"),
     (ChangeNullability(path=path("y"), nullable=True), "there is no column y"),
     (ChangeDefault(path=path("y"), default="1"), "there is no column y"),
     (AddPartitionField(transform=ID), "partition field identity(id) is there already"),
@@ -117,19 +121,19 @@ IMPOSSIBLE: list[tuple[TableChange, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "told"), IMPOSSIBLE, ids=[told for _, told in IMPOSSIBLE])
-def test_an_impossible_change_is_told_with_its_place(change: TableChange, told: str) -> None:
+@pytest.mark.parametrize(("change", "message"), IMPOSSIBLE, ids=[message for _, message in IMPOSSIBLE])
+def test_an_impossible_change_is_told_with_its_place(change: TableChange, message: str) -> None:
     with pytest.raises(ChangeError) as error:
         apply([SetProperty(key="k", value="v"), change], BEFORE)
     assert isinstance(error.value, TerminalError)
     assert error.value.index == 1
     assert error.value.change == change
     assert str(error.value).startswith(f"change 1 ({change.change}): ")
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         ({"ordering": (SortField(by=ID),)}, "the ordering has id"),
         ({"clustering": (("ID",),)}, "the clustering has ID"),
@@ -141,8 +145,8 @@ def test_an_impossible_change_is_told_with_its_place(change: TableChange, told: 
         ),
     ],
 )
-def test_nothing_is_dropped_that_something_refers_to(more: dict[str, Any], told: str) -> None:
-    with pytest.raises(ChangeError, match=f"id can't be dropped: {told}"):
+def test_nothing_is_dropped_that_something_refers_to(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(ChangeError, match=f"id can't be dropped: {message}"):
         apply([DropColumn(path=("id",), if_exists=True)], table("id int, x int", **more))
 
 
@@ -162,14 +166,14 @@ def test_many_columns_are_told_in_short() -> None:
 
 
 def test_a_column_in_pieces_is_joined_first() -> None:
-    pieces = tuple([Column(name="a", type="{", piece=Piece(number=n, of=2)) for n in (1, 2)])
+    pieces = tuple([Column(name="a", type="{", type_fragment=TypeFragment(number=n, of=2)) for n in (1, 2)])
     cut = Table(columns=(Column(name="b", type=INT), *pieces))
     for change in (
         DropColumn(path=("b",)),
         AddColumn(path=("c",), type=INT),
         RecommentColumn(path=("b",), comment="c"),
     ):
-        with pytest.raises(ChangeError, match="the type of a is in pieces: join the parts of the event first"):
+        with pytest.raises(ChangeError, match="the type of a is in fragments: merge the parts of the event first"):
             apply([change], cut)
     assert apply([SetProperty(key="k", value="v")], cut).columns == cut.columns
 
@@ -193,8 +197,8 @@ def test_types_do_not_nest_beyond_the_limit() -> None:
         return "struct<a:" * levels + "int" + ">" * levels
 
     deep = table(f"a {structs(60)}, b int")
-    within = AddColumn(path=("a",) * 60 + ("b",), type=to_json(parse_ddl(structs(MAX_NESTING - 60))))
-    beyond = AddColumn(path=("a",) * 60 + ("b",), type=to_json(parse_ddl(structs(MAX_NESTING - 59))))
+    within = AddColumn(path=("a",) * 60 + ("b",), type=to_json(type_of(structs(MAX_NESTING - 60))))
+    beyond = AddColumn(path=("a",) * 60 + ("b",), type=to_json(type_of(structs(MAX_NESTING - 59))))
     assert apply([within], deep).columns[0].type
     with pytest.raises(ChangeError, match=f"more than {MAX_NESTING} types in each other in a"):
         apply([beyond], deep)

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from headwater.events.apply import HANDLED, apply
-from headwater.events.base import Texts
+from headwater.events.base import StringMap
 from headwater.events.changes import (
     AddConstraint,
     AddPartition,
@@ -34,7 +34,7 @@ from headwater.events.tables import Column, Constraint, ConstraintKind, SortFiel
 COLUMNS = (Column(name="id", type='"long"'), Column(name="Day", type='"date"'))
 BEFORE = Table(
     columns=COLUMNS,
-    properties=Texts({"k": "v"}),
+    properties=StringMap({"k": "v"}),
     comment="c",
     location="file:/t",
     provider="iceberg",
@@ -44,18 +44,18 @@ BEFORE = Table(
 DAYS = Transform(name="days", columns=(("Day",),))
 BUCKET = Transform(name="bucket", columns=(("id",),), arguments=("16",))
 ID = Transform(columns=(("id",),))
-PARTITION = Texts({"day": "2026-01-01"})
+PARTITION = StringMap({"day": "2026-01-01"})
 KEY = Constraint(name="pk", kind=ConstraintKind.PRIMARY_KEY, columns=(("id",),), enforced=False)
 CHECK = Constraint(name="positive", kind=ConstraintKind.CHECK, expression="id > 0")
 
 CASES: list[tuple[list[TableChange], dict[str, Any]]] = [
-    ([SetProperty(key="k", value="w"), SetProperty(key="l", value="")], {"properties": Texts({"k": "w", "l": ""})}),
-    ([RemoveProperty(key="k"), RemoveProperty(key="nothing")], {"properties": Texts()}),
+    ([SetProperty(key="k", value="w"), SetProperty(key="l", value="")], {"properties": StringMap({"k": "w", "l": ""})}),
+    ([RemoveProperty(key="k"), RemoveProperty(key="nothing")], {"properties": StringMap()}),
     ([SetProperty(key="comment", value="new")], {"comment": "new"}),
     ([SetProperty(key="location", value="s3://b/t")], {"location": "s3://b/t"}),
     ([SetProperty(key="provider", value="delta")], {"provider": "delta"}),
     ([SetProperty(key="owner", value="you")], {"owner": "you"}),
-    ([SetProperty(key="Comment", value="a property")], {"properties": Texts({"k": "v", "Comment": "a property"})}),
+    ([SetProperty(key="Comment", value="a property")], {"properties": StringMap({"k": "v", "Comment": "a property"})}),
     ([RemoveProperty(key="comment"), RemoveProperty(key="owner")], {"comment": None, "owner": None}),
     ([RemoveProperty(key="location"), RemoveProperty(key="provider")], {"location": None, "provider": None}),
     ([SetComment(comment="new")], {"comment": "new"}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,22 +9,22 @@ from typing import Any, Final
 
 from headwater.events.envelope import Event, EventId
 from headwater.listeners.bus import Bus, BusOptions
-from headwater.spi import Application, Batch, ListenerContext, Position, Record
+from headwater.spi import Application, EventRecord, ListenerContext, RecordBatch, SpoolPosition
 
 PATIENCE: Final = 60.0
 """Seconds for what must come, and for a call that must come back before something that never comes: a busy machine can
 keep a thread waiting for several."""
 QUICK: Final = BusOptions(
-    first_pause=0.005,
-    longest_pause=0.02,
+    first_backoff=0.005,
+    longest_backoff=0.02,
     attempts=3,
-    aside=0.05,
-    linger=0.001,
+    suspended_seconds=0.05,
+    linger_seconds=0.001,
     flush_slice=0.02,
     commit_interval=0.0,
     keep_interval=0.05,
     look_interval=0.1,
-    patience=1.0,
+    stall_seconds=1.0,
 )
 """As the real pauses, and shorter."""
 
@@ -60,26 +59,18 @@ def bus_of(
         bus.stop(5)
 
 
-def until(condition: Callable[[], object], what: str = "it") -> None:
-    """Wait for a condition; an AssertionError where it doesn't come true."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} didn't happen within {PATIENCE} s"
-        time.sleep(0.002)
-
-
-def tell_all(bus: Bus, drafts: Iterable[Event]) -> list[Event]:
+def emit_all(bus: Bus, drafts: Iterable[Event]) -> list[Event]:
     """What was told, in order."""
-    told = [event for draft in drafts for event in bus.tell(draft)]
-    assert told
-    return told
+    emitted = [event for draft in drafts for event in bus.emit(draft)]
+    assert emitted
+    return emitted
 
 
-def ids(events: Iterable[Event | Record]) -> list[EventId]:
+def ids(events: Iterable[Event | EventRecord]) -> list[EventId]:
     return [event.event_id for event in events]
 
 
-def firsts(events: Iterable[Event | Record]) -> list[EventId]:
+def firsts(events: Iterable[Event | EventRecord]) -> list[EventId]:
     """The first copies, in order."""
     return list(dict.fromkeys(ids(events)))
 
@@ -88,17 +79,17 @@ class Taking:
     """A durable listener that takes everything at once; tests change one of its methods."""
 
     def __init__(self) -> None:
-        self.records: list[Record] = []
-        self.batches: list[list[Position]] = []
+        self.records: list[EventRecord] = []
+        self.batches: list[list[SpoolPosition]] = []
         self.flushes: list[float] = []
         self.closes: list[float] = []
 
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         self.batches.append([record.position for record in batch])
         self.records.extend(batch)
         return batch.end
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         self.flushes.append(timeout)
         return self.records[-1].position if self.records else None
 

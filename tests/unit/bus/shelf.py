@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from headwater.listeners.bus.remote import RemoteFile
+from headwater.listeners.bus.remote_files import RemoteFile
 from tests.unit.bus.kit import PATIENCE
 
 URI = "shelf://anywhere/spools"

@@ -16,17 +16,28 @@ from headwater.errors import TransientError
 from headwater.events import Heartbeat
 from headwater.events.envelope import Event, EventId
 from headwater.listeners.bus import Bus
-from headwater.listeners.bus.handed import CLAIM, MARKER, download, look_there, read_handed, unfinished_there, upload
-from headwater.listeners.bus.remote import Patient, RemoteError
-from headwater.listeners.bus.taking import LEASE, Taker, origin_of
-from headwater.spi import Batch, Position
+from headwater.listeners.bus.remote_files import RemoteError, RemoteFilesWithTimeout
+from headwater.listeners.bus.remote_spools import (
+    CLAIM,
+    MARKER,
+    download,
+    list_remote_spools,
+    list_unfinished_spools,
+    read_remote_spool,
+    upload,
+)
+from headwater.listeners.bus.spool_claimer import LEASE_SECONDS, SpoolClaimer, read_origin
+from headwater.spi import RecordBatch, SpoolPosition
 from headwater.testing.examples import DRAFTS
-from tests.unit.bus.kit import PATIENCE, QUICK, Script, Taking, bus_of, ids, tell_all, until
+from tests.unit.bus.kit import PATIENCE, QUICK, Script, Taking, bus_of, emit_all, ids
 from tests.unit.bus.shelf import URI, FailingAt, Hanging, Shelf
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
 
 
 class Away(Taking):
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         raise TransientError("away")
 
 
@@ -54,9 +65,9 @@ def driver(spools: Path, shelf: Shelf, scripts: dict[str, Script], **keys: str) 
 def handed_over(spools: Path, shelf: Shelf, count: int = 5, **scripts: Script) -> list[Event]:
     """What a driver told whose target is away and whose host goes."""
     with driver(spools, shelf, dict(scripts) or {"mine": lambda _: Away()}) as bus:
-        told = tell_all(bus, DRAFTS[:count])
+        emitted = emit_all(bus, DRAFTS[:count])
         assert not bus.stop(0.3)
-    return told
+    return emitted
 
 
 def names(directory: Path) -> list[str]:
@@ -65,7 +76,7 @@ def names(directory: Path) -> list[str]:
 
 def lapse(claim: Path) -> None:
     """As if it hadn't been renewed for long."""
-    then = time.time() - LEASE - 1
+    then = time.time() - LEASE_SECONDS - 1
     os.utime(claim, (then, then))
 
 
@@ -76,7 +87,7 @@ def left_on(spools: Path) -> list[str]:
 
 def test_what_is_not_delivered_is_handed_over_and_taken_up_elsewhere(tmp_path: Path) -> None:
     shelf, mine = Shelf(tmp_path / "shelf"), Made()
-    told = handed_over(tmp_path / "pod1", shelf)
+    emitted = handed_over(tmp_path / "pod1", shelf)
     assert left_on(tmp_path / "pod1") == []
     (name,) = names(shelf.directory)
     assert "lock" not in names(shelf.directory / name)
@@ -84,7 +95,7 @@ def test_what_is_not_delivered_is_handed_over_and_taken_up_elsewhere(tmp_path: P
         until(lambda: bus.report().shipped == 1)
         assert names(shelf.directory) == []
         assert bus.stop(60)
-    assert mine.ids() == ids(told)
+    assert mine.ids() == ids(emitted)
     assert left_on(tmp_path / "pod2") == []
 
 
@@ -99,16 +110,16 @@ def test_whatever_fails_when_it_is_handed_over_nothing_is_lost(tmp_path: Path) -
     for number in range(1, calls + 1):
         here, shelf = tmp_path / f"here{number}", Shelf(tmp_path / f"shelf{number}")
         shelf.before = FailingAt(number)
-        told = handed_over(here, shelf)
+        emitted = handed_over(here, shelf)
         shelf.before = lambda *_: None
-        whole = list(look_there(shelf, {}))
+        whole = list(list_remote_spools(shelf, {}))
         on_either_side.append((bool(left_on(here)), bool(whole)))
         one, other = Made(), Made()
         with driver(here, shelf, {"mine": one}) as bus:
             until(lambda bus=bus: bus.ship(0) is not None)  # type: ignore[misc]
         with driver(tmp_path / f"there{number}", shelf, {"mine": other}) as bus:
             until(lambda bus=bus: bus.ship(0) is not None)  # type: ignore[misc]
-        assert {*one.ids(), *other.ids()} == {*ids(told)}, f"failing at call {number}"
+        assert {*one.ids(), *other.ids()} == {*ids(emitted)}, f"failing at call {number}"
     assert (False, False) not in on_either_side
     assert (True, False) in on_either_side
 
@@ -118,7 +129,7 @@ def test_a_target_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
     hanging = Hanging("put")
     shelf = Shelf(tmp_path / "shelf", hanging)
     with driver(tmp_path / "pod", shelf, {"mine": lambda _: Away()}, spool_handover_timeout="0.3") as bus:
-        told = tell_all(bus, DRAFTS[:5])
+        emitted = emit_all(bus, DRAFTS[:5])
         began = time.monotonic()
         assert not bus.stop(0.3)
         assert time.monotonic() - began < PATIENCE
@@ -128,7 +139,7 @@ def test_a_target_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
     shelf.before, mine = (lambda *_: None), Made()
     with driver(tmp_path / "pod", shelf, {"mine": mine}) as bus:
         until(lambda: bus.report().shipped == 1)
-    assert firsts_of(mine) == ids(told)
+    assert firsts_of(mine) == ids(emitted)
 
 
 def firsts_of(made: Made) -> list[EventId]:
@@ -138,17 +149,17 @@ def firsts_of(made: Made) -> list[EventId]:
 def test_what_somebody_got_he_does_not_get_again_from_each_driver(tmp_path: Path) -> None:
     """`mine` is in each driver, `late` in the last one only."""
     shelf, mine, late = Shelf(tmp_path / "shelf"), Made(), Made()
-    told = handed_over(tmp_path / "pod1", shelf, mine=lambda _: Away(), late=lambda _: Away())
+    emitted = handed_over(tmp_path / "pod1", shelf, mine=lambda _: Away(), late=lambda _: Away())
     for number in (2, 3):
         with driver(tmp_path / f"pod{number}", shelf, {"mine": mine}) as bus:
             until(lambda: mine.ids() and not left_on_others(tmp_path / f"pod{number}", bus))  # noqa: B023
             until(lambda bus=bus: bus.ship(0) is not None)  # type: ignore[misc]
-    assert mine.ids() == ids(told), "once"
+    assert mine.ids() == ids(emitted), "once"
     (name,) = names(shelf.directory)
-    assert name.endswith(".handed-2")
+    assert name.endswith(".copy-2")
     with driver(tmp_path / "pod4", shelf, {"mine": mine, "late": late}) as bus:
         until(lambda: bus.report().shipped == 1)
-    assert (mine.ids(), late.ids()) == (ids(told), ids(told))
+    assert (mine.ids(), late.ids()) == (ids(emitted), ids(emitted))
     assert names(shelf.directory) == []
 
 
@@ -160,24 +171,24 @@ def left_on_others(spools: Path, bus: Bus) -> list[str]:
 @pytest.mark.slow
 def test_what_is_not_delivered_here_either_is_given_back_at_stop(tmp_path: Path) -> None:
     shelf, mine = Shelf(tmp_path / "shelf"), Made()
-    told = handed_over(tmp_path / "pod1", shelf)
+    emitted = handed_over(tmp_path / "pod1", shelf)
     (name,) = names(shelf.directory)
     with driver(tmp_path / "pod2", shelf, {"mine": lambda _: Away()}) as bus:
         until(lambda: left_on_others(tmp_path / "pod2", bus) == [name])
         assert CLAIM in names(shelf.directory / name)
-        assert origin_of(tmp_path / "pod2" / name) is not None
+        assert read_origin(tmp_path / "pod2" / name) is not None
     assert left_on(tmp_path / "pod2") == []
     assert names(shelf.directory) == [name]
     assert CLAIM not in names(shelf.directory / name)
     with driver(tmp_path / "pod3", shelf, {"mine": mine}) as bus:
         until(lambda: bus.report().shipped == 1)
-    assert mine.ids() == ids(told)
+    assert mine.ids() == ids(emitted)
 
 
 def test_one_of_two_ships_it_until_its_claim_lapses(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path / "shelf")
     handed_over(tmp_path / "pod1", shelf)
-    (one, other) = (Taker(URI, shelf, lambda place=tmp_path / name: place) for name in ("one", "other"))  # type: ignore[misc]
+    (one, other) = (SpoolClaimer(URI, shelf, lambda place=tmp_path / name: place) for name in ("one", "other"))  # type: ignore[misc]
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
     (handed,) = one.look()
@@ -200,10 +211,10 @@ def test_one_of_two_ships_it_until_its_claim_lapses(tmp_path: Path) -> None:
 def test_a_driver_that_is_killed_with_a_copy_loses_nothing(tmp_path: Path) -> None:
     """Its copy stays on its host, and isn't shipped from there while it isn't known what became of it elsewhere."""
     shelf, mine = Shelf(tmp_path / "shelf"), Made()
-    told = handed_over(tmp_path / "pod1", shelf)
+    emitted = handed_over(tmp_path / "pod1", shelf)
     place = tmp_path / "pod2"
     place.mkdir()
-    killed = Taker(URI, shelf, lambda: place)
+    killed = SpoolClaimer(URI, shelf, lambda: place)
     (handed,) = killed.look()
     assert killed.take(handed) is not None
     with driver(place, shelf, {"mine": mine}) as bus:
@@ -212,7 +223,7 @@ def test_a_driver_that_is_killed_with_a_copy_loses_nothing(tmp_path: Path) -> No
     lapse(shelf.directory / handed.name / CLAIM)
     with driver(place, shelf, {"mine": mine}) as bus:
         until(lambda: bus.report().shipped == 1)
-    assert mine.ids() == ids(told)
+    assert mine.ids() == ids(emitted)
     assert (names(shelf.directory), left_on(place)) == ([], [])
 
 
@@ -221,7 +232,7 @@ def test_a_copy_without_its_origin_is_not_shipped_where_nobody_can_ask(tmp_path:
     handed_over(tmp_path / "pod1", shelf)
     place = tmp_path / "pod2"
     place.mkdir()
-    taker = Taker(URI, shelf, lambda: place)
+    taker = SpoolClaimer(URI, shelf, lambda: place)
     assert taker.take(taker.look()[0]) is not None
     with bus_of(place, {"mine": mine}) as bus:
         until(lambda: bus.ship(0) is not None)
@@ -239,7 +250,7 @@ def test_what_is_not_whole_is_left_alone(tmp_path: Path, data: bytes | None) -> 
         marker.unlink()
     else:
         marker.write_bytes(data)
-    assert (look_there(shelf, {}), unfinished_there(shelf, ())) == ({}, [name])
+    assert (list_remote_spools(shelf, {}), list_unfinished_spools(shelf, ())) == ({}, [name])
     with driver(tmp_path / "pod2", shelf, {"mine": mine}) as bus:
         until(lambda: bus.ship(0) is not None)
     assert (mine.ids(), names(shelf.directory)) == ([], [name])
@@ -248,7 +259,7 @@ def test_what_is_not_whole_is_left_alone(tmp_path: Path, data: bytes | None) -> 
 def test_a_file_that_got_shorter_over_there_is_noticed(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path / "shelf")
     handed_over(tmp_path / "pod1", shelf)
-    ((name, handed),) = look_there(shelf, {}).items()
+    ((name, handed),) = list_remote_spools(shelf, {}).items()
     segment = next((shelf.directory / name).glob("*.segment"))
     segment.write_bytes(segment.read_bytes()[:-1])
     with pytest.raises(RemoteError, match="isn't as it was handed over"):
@@ -265,29 +276,30 @@ def test_a_file_that_does_not_get_there_whole_makes_no_spool(tmp_path: Path) -> 
 
     shelf = Cutting(tmp_path / "shelf")
     handed_over(tmp_path / "pod", shelf)
-    assert look_there(shelf, {}) == {}
+    assert list_remote_spools(shelf, {}) == {}
     assert len(left_on(tmp_path / "pod")) == 1
 
 
+@pytest.mark.slow
 def test_a_spool_that_is_there_already_is_not_touched(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path / "shelf")
     handed_over(tmp_path / "pod1", shelf)
     (name,) = names(shelf.directory)
     copy = tmp_path / "copy"
-    handed = read_handed(shelf, name)
+    handed = read_remote_spool(shelf, name)
     assert handed is not None
     download(handed, shelf, copy / name)
-    told = json.loads((shelf.directory / name / MARKER).read_bytes())
-    assert {key: told["files"][key] for key in handed.files} == dict(handed.files)
+    emitted = json.loads((shelf.directory / name / MARKER).read_bytes())
+    assert {key: emitted["files"][key] for key in handed.files} == dict(handed.files)
     with bus_of(copy, {"mine": lambda _: Away()}):
         pass
-    upload(copy / name, shelf, f"{name}.handed-2")
-    assert names(shelf.directory) == [name, f"{name}.handed-2"]
+    upload(copy / name, shelf, f"{name}.copy-2")
+    assert names(shelf.directory) == [name, f"{name}.copy-2"]
 
 
 def test_nobody_waits_for_a_file_system_longer_than_he_says(tmp_path: Path) -> None:
     hanging = Hanging("names")
-    patient = Patient(URI, lambda _: Shelf(tmp_path, hanging))
+    patient = RemoteFilesWithTimeout(URI, lambda _: Shelf(tmp_path, hanging))
     patient.until(time.monotonic() + 0.2)
     with pytest.raises(RemoteError, match=r"listing shelf://anywhere/spools: no answer within 0\.\d s"):
         patient.names("")
@@ -308,7 +320,7 @@ def test_where_there_is_no_jvm_that_is_said_and_the_spool_stays(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with bus_of(tmp_path, {"mine": lambda _: Away()}, {"spool.handover": URI}) as bus:
-        bus.tell(Heartbeat())
+        bus.emit(Heartbeat())
         assert not bus.stop(0.2)
     assert "takes the JVM of a driver, and there is none here" in caplog.text
     assert len(left_on(tmp_path)) == 1
@@ -317,12 +329,12 @@ def test_where_there_is_no_jvm_that_is_said_and_the_spool_stays(
 def test_trouble_with_it_is_told_once_and_known(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     shelf = Shelf(tmp_path / "shelf", FailingAt(1))
     with driver(tmp_path / "pod", shelf, {"mine": Made()}) as bus:
-        until(lambda: "the connection is gone" in bus.taking_trouble)
+        until(lambda: "the connection is gone" in bus.handover_error)
         failing = shelf.before
         assert isinstance(failing, FailingAt)
         until(lambda: failing.calls > 3)
         shelf.before = lambda *_: None
-        until(lambda: not bus.taking_trouble)
+        until(lambda: not bus.handover_error)
     assert caplog.text.count("can't be taken up now") == 1
 
 
@@ -331,13 +343,16 @@ def test_a_claim_is_renewed_while_its_spool_is_shipped(tmp_path: Path, monkeypat
     handed_over(tmp_path / "pod1", shelf)
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
-    one, other = Taker(URI, shelf, lambda: tmp_path / "one"), Taker(URI, shelf, lambda: tmp_path / "other")
+    one, other = (
+        SpoolClaimer(URI, shelf, lambda: tmp_path / "one"),
+        SpoolClaimer(URI, shelf, lambda: tmp_path / "other"),
+    )
     (handed,) = one.look()
     copy = one.take(handed)
     assert copy is not None
     lapse(shelf.directory / handed.name / CLAIM)
     one.renew(copy)
-    assert time.time() - (shelf.directory / handed.name / CLAIM).stat().st_mtime > LEASE, "not all the time"
-    monkeypatch.setattr("headwater.listeners.bus.taking._RENEW", 0.0)
+    assert time.time() - (shelf.directory / handed.name / CLAIM).stat().st_mtime > LEASE_SECONDS, "not all the time"
+    monkeypatch.setattr("headwater.listeners.bus.spool_claimer._RENEW_SECONDS", 0.0)
     one.renew(copy)
     assert other.take(handed) is None

@@ -11,16 +11,17 @@ from uuid import UUID
 
 import pytest
 
-from headwater.events import Closed, Heartbeat, JobStarted, JobStatus, JobStatusChanged, JobType
-from headwater.events.envelope import Event, Family
+from headwater.events import Closed, Heartbeat, JobStarted, JobStatusChanged
+from headwater.events.envelope import Event, EventFamily
+from headwater.events.jobs import JobStatus, JobType
 from headwater.events.names import JobName
 from headwater.journal.files import OS_FILES
-from headwater.listeners.bus.course import Course, read_course, write_course
 from headwater.listeners.bus.executor import DaemonExecutor
 from headwater.listeners.bus.handover import hand_over, shared_spools
-from headwater.listeners.bus.outstanding import BrokenWordError, Outstanding
-from headwater.listeners.bus.passport import EVERYTHING, Passport, read_passport
-from headwater.spi import Application, Position
+from headwater.listeners.bus.outstanding_records import InvalidAcknowledgementError, OutstandingRecords
+from headwater.listeners.bus.producer_progress import ProducerProgress, read_progress, write_progress
+from headwater.listeners.bus.spool_manifest import ALL_FAMILIES, SpoolManifest, read_manifest
+from headwater.spi import Application, SpoolPosition
 
 TIME = datetime(2026, 3, 1, tzinfo=timezone.utc)
 PRODUCER = UUID("01890a5d-ac96-774b-bcce-b302099a8057")
@@ -31,8 +32,8 @@ def stamped(draft: Event, sequence: int) -> Event:
     return draft.model_copy(update=stamp)
 
 
-def course_of(*drafts: Event) -> Course:
-    course = Course()
+def course_of(*drafts: Event) -> ProducerProgress:
+    course = ProducerProgress()
     for offset, draft in enumerate(drafts):
         course.note(stamped(draft, offset + 1), offset)
     return course
@@ -43,17 +44,17 @@ BEGUN = JobStarted(job_type=JobType.BATCH, run=UUID(int=1), job=JobName(name="or
 
 def test_a_course_comes_back_as_it_was_noted(tmp_path: Path) -> None:
     nameless = JobStatusChanged(status=JobStatus.RUNNING, run=UUID(int=2))
-    for course in (Course(), course_of(BEGUN, nameless, Heartbeat()), course_of(BEGUN, Closed())):
-        write_course(OS_FILES, tmp_path, course.to_json(), durable=False)
-        assert read_course(OS_FILES, tmp_path) == course
-        assert course.ends() == Course.from_json(course.to_json()).ends()
+    for course in (ProducerProgress(), course_of(BEGUN, nameless, Heartbeat()), course_of(BEGUN, Closed())):
+        write_progress(OS_FILES, tmp_path, course.to_json(), durable=False)
+        assert read_progress(OS_FILES, tmp_path) == course
+        assert course.ends() == ProducerProgress.from_json(course.to_json()).ends()
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"offset": "x"}'])
 def test_a_course_that_cannot_be_read_is_none(tmp_path: Path, data: bytes) -> None:
-    assert read_course(OS_FILES, tmp_path) is None
-    (tmp_path / "course.json").write_bytes(data)
-    assert read_course(OS_FILES, tmp_path) is None
+    assert read_progress(OS_FILES, tmp_path) is None
+    (tmp_path / "progress.json").write_bytes(data)
+    assert read_progress(OS_FILES, tmp_path) is None
 
 
 def test_runs_that_did_not_end_are_told_to_have_been_killed() -> None:
@@ -63,7 +64,7 @@ def test_runs_that_did_not_end_are_told_to_have_been_killed() -> None:
     ended = JobStatusChanged(run=BEGUN.run, status=JobStatus.FAILED)
     assert course_of(BEGUN, ended).ends() == ()
     assert course_of(BEGUN, Closed()).ends() == ()
-    assert Course().ends() == ()
+    assert ProducerProgress().ends() == ()
 
 
 def test_nothing_is_inferred_where_a_number_could_be_wrong() -> None:
@@ -75,31 +76,31 @@ def test_nothing_is_inferred_where_a_number_could_be_wrong() -> None:
 
 
 def test_a_passport_comes_back_and_a_damaged_one_says_nothing(tmp_path: Path) -> None:
-    families = {"a": EVERYTHING, "b": frozenset({Family.CATALOG})}
-    passport = Passport(Application("app/../1", "orders"), PRODUCER, families)
+    families = {"a": ALL_FAMILIES, "b": frozenset({EventFamily.CATALOG})}
+    passport = SpoolManifest(Application("app/../1", "orders"), PRODUCER, families)
     assert passport.directory == f"app_.._1-{PRODUCER}"
     passport.write(OS_FILES, tmp_path)
-    assert read_passport(OS_FILES, tmp_path) == passport
+    assert read_manifest(OS_FILES, tmp_path) == passport
     (tmp_path / "spool.json").write_text('{"listeners": 3}')
-    assert read_passport(OS_FILES, tmp_path).families == {}
+    assert read_manifest(OS_FILES, tmp_path).families == {}
 
 
 def test_an_account_of_what_is_outstanding() -> None:
-    account = Outstanding()
-    account.hand(Position(9), time=1, count=5, size=50)
-    account.hand(Position(19), time=2, count=5, size=60)
-    assert (account.count, account.size, account.oldest) == (10, 110, 1)
-    assert not account.answered(None)
-    assert account.answered(Position(12))
-    assert (account.count, account.size, account.oldest) == (5, 60, 2)
-    for wrong in (None, Position(11), Position(20)):
-        with pytest.raises(BrokenWordError):
-            account.answered(wrong)
-    account.give_up()
+    account = OutstandingRecords()
+    account.add(SpoolPosition(9), time=1, count=5, size=50)
+    account.add(SpoolPosition(19), time=2, count=5, size=60)
+    assert (account.count, account.size, account.oldest_time) == (10, 110, 1)
+    assert not account.acknowledge(None)
+    assert account.acknowledge(SpoolPosition(12))
+    assert (account.count, account.size, account.oldest_time) == (5, 60, 2)
+    for wrong in (None, SpoolPosition(11), SpoolPosition(20)):
+        with pytest.raises(InvalidAcknowledgementError):
+            account.acknowledge(wrong)
+    account.reset()
     assert not account
-    assert not account.answered(Position(12))
-    with pytest.raises(BrokenWordError):
-        account.answered(Position(13))
+    assert not account.acknowledge(SpoolPosition(12))
+    with pytest.raises(InvalidAcknowledgementError):
+        account.acknowledge(SpoolPosition(13))
 
 
 def test_the_executor_runs_tells_errors_and_takes_nothing_once_shut_down() -> None:
@@ -144,7 +145,7 @@ def test_handing_over_is_whole_or_not_at_all(tmp_path: Path) -> None:
     assert not hand_over(spool, shared, timeout=-1.0), "there was no time"
     assert spool.exists()
     assert shared_spools(shared) == []
-    assert hand_over(spool, shared, timeout=10)
+    assert hand_over(spool, shared, timeout=60)
     assert not spool.exists()
     (taken,) = shared_spools(shared)
     names = {str(each.relative_to(taken)) for each in taken.rglob("*") if each.is_file()}

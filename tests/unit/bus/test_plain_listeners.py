@@ -13,9 +13,10 @@ import pytest
 from headwater.errors import TerminalError
 from headwater.events.envelope import Event
 from headwater.events.health import Heartbeat
-from headwater.listeners.bus import State
+from headwater.listeners.bus import ListenerState
 from headwater.testing.examples import DRAFTS
-from tests.unit.bus.kit import PATIENCE, QUICK, Hearing, Taking, bus_of, ids, tell_all, until
+from tests.unit.bus.kit import PATIENCE, QUICK, Hearing, Taking, bus_of, emit_all, ids
+from tests.waiting import until
 
 
 class Held(Hearing):
@@ -30,27 +31,29 @@ class Held(Hearing):
         super().on_event(event)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_missed_and_told_before_the_next_event(tmp_path: Path) -> None:
     held, order = Held(), []
     held.on_missed = lambda count: order.append(("missed", count, len(held.events)))  # type: ignore[method-assign]
     with bus_of(tmp_path, {"held": lambda _: held}, options=replace(QUICK, queue_count=4)) as bus:
-        bus.tell(Heartbeat())
+        bus.emit(Heartbeat())
         until(lambda: bus.report().listeners[0].handed == 1)
-        told = tell_all(bus, [Heartbeat()] * 10)
-        assert len(told) == 10, "who tells waits for nobody"
+        emitted = emit_all(bus, [Heartbeat()] * 10)
+        assert len(emitted) == 10, "who tells waits for nobody"
         assert bus.dropped() == {"listener.held": 6}
         held.may_go_on.set()
         until(lambda: len(held.events) == 5)
-        bus.tell(Heartbeat())
+        bus.emit(Heartbeat())
         assert bus.flush(60)
         assert [event.sequence for event in held.events] == [1, 2, 3, 4, 5, 12]
         assert order == [("missed", 6, 5)]
 
 
+@pytest.mark.slow
 def test_bytes_are_bounded_too(tmp_path: Path) -> None:
     held = Held()
     with bus_of(tmp_path, {"held": lambda _: held}, options=replace(QUICK, queue_bytes=1_000)) as bus:
-        tell_all(bus, DRAFTS * 2)
+        emit_all(bus, DRAFTS * 2)
         assert bus.dropped()["listener.held"] > len(DRAFTS)
         held.may_go_on.set()
         until(lambda: bus.report().listeners[0].lag == 0)
@@ -61,9 +64,9 @@ def test_bytes_are_bounded_too(tmp_path: Path) -> None:
 def test_what_is_missed_at_the_end_is_told_at_the_end(tmp_path: Path) -> None:
     held = Held()
     with bus_of(tmp_path, {"held": lambda _: held}, options=replace(QUICK, queue_count=1)) as bus:
-        bus.tell(Heartbeat())
+        bus.emit(Heartbeat())
         until(lambda: bus.report().listeners[0].handed == 1)
-        tell_all(bus, [Heartbeat()] * 5)
+        emit_all(bus, [Heartbeat()] * 5)
         held.may_go_on.set()
         assert not bus.stop(5), "some were missed"
     assert (len(held.events), held.missed) == (2, [4])
@@ -78,9 +81,9 @@ def test_an_error_costs_one_event_and_is_counted(tmp_path: Path) -> None:
 
     stumbling = Stumbling()
     with bus_of(tmp_path, {"mine": lambda _: stumbling}) as bus:
-        told = tell_all(bus, DRAFTS)
+        emitted = emit_all(bus, DRAFTS)
         assert bus.flush(60)
-        assert stumbling.events == [event for event in told if event.sequence % 3]
+        assert stumbling.events == [event for event in emitted if event.sequence % 3]
         assert bus.report().listeners[0].failures == len(DRAFTS) // 3
 
 
@@ -96,17 +99,18 @@ class Failing(Hearing):
         raise self.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("error", "calls"), [(ValueError("always"), QUICK.attempts), (TerminalError("never"), 1)])
 def test_set_aside_the_next_one_is_told_how_many_came_in_between(tmp_path: Path, error: Exception, calls: int) -> None:
     failing, next_one = Failing(error), Hearing()
     instances: list[Any] = [failing, next_one]
-    with bus_of(tmp_path, {"mine": lambda _: instances.pop(0)}, options=replace(QUICK, aside=0.3)) as bus:
-        tell_all(bus, [Heartbeat()] * (calls + 3))
+    with bus_of(tmp_path, {"mine": lambda _: instances.pop(0)}, options=replace(QUICK, suspended_seconds=0.3)) as bus:
+        emit_all(bus, [Heartbeat()] * (calls + 3))
         failing.may_fail.set()
-        until(lambda: bus.report().listeners[0].state is State.ASIDE)
-        tell_all(bus, [Heartbeat()] * 4)
-        until(lambda: bus.report().listeners[0].state is State.RUNNING)
-        (last,) = bus.tell(Heartbeat())
+        until(lambda: bus.report().listeners[0].state is ListenerState.SUSPENDED)
+        emit_all(bus, [Heartbeat()] * 4)
+        until(lambda: bus.report().listeners[0].state is ListenerState.RUNNING)
+        (last,) = bus.emit(Heartbeat())
         assert bus.flush(60)
         assert (failing.calls, len(failing.closes)) == (calls, 1)
         assert next_one.missed == [3 + 4]
@@ -117,12 +121,12 @@ def test_one_that_hangs_harms_nobody(tmp_path: Path) -> None:
     held, durable, plain = Held(), Taking(), Hearing()
     scripts = {"held": lambda _: held, "durable": lambda _: durable, "plain": lambda _: plain}
     with bus_of(tmp_path, scripts, options=replace(QUICK, queue_count=100)) as bus:
-        told = tell_all(bus, DRAFTS * 3)
-        until(lambda: len(plain.events) == len(durable.records) == len(told))
+        emitted = emit_all(bus, DRAFTS * 3)
+        until(lambda: len(plain.events) == len(durable.records) == len(emitted))
         began = time.monotonic()
         assert not bus.stop(0.4)
         assert time.monotonic() - began < PATIENCE
-    assert ids(durable.records) == ids(told)
+    assert ids(durable.records) == ids(emitted)
     assert (held.closes, len(plain.closes)) == ([], 1)
     held.may_go_on.set()
 
@@ -133,7 +137,7 @@ def test_a_flush_reaches_the_listener_even_while_events_go_on_coming(tmp_path: P
 
         def go_on() -> None:
             while not ended.is_set():
-                bus.tell(Heartbeat())
+                bus.emit(Heartbeat())
 
         thread = threading.Thread(target=go_on)
         thread.start()
@@ -144,3 +148,21 @@ def test_a_flush_reaches_the_listener_even_while_events_go_on_coming(tmp_path: P
             ended.set()
             thread.join()
         assert len(plain.flushes) == 1
+
+
+def test_a_listener_that_has_only_what_its_author_needs_is_taken(tmp_path: Path) -> None:
+    """No `on_missed`, and a `close` that says nothing: all that it was told counts as delivered."""
+    heard: list[Event] = []
+
+    class Short:
+        def on_event(self, event: Event) -> None:
+            heard.append(event)
+
+        def flush(self, timeout: float) -> None: ...
+
+        def close(self, timeout: float) -> None: ...
+
+    with bus_of(tmp_path, {"short": lambda _: Short()}) as bus:
+        emitted = emit_all(bus, [Heartbeat()] * 3)
+        assert bus.stop(PATIENCE)
+    assert ids(heard) == ids(emitted)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.events.identity import Namespaces
-from headwater.events.jobs import OnJobEnd
+from headwater.events.jobs import LineageRetention
 from headwater.journal import Fsync
-from headwater.listeners.misspelt import misspelt, slips
+from headwater.listeners.misspellings import edit_distance, find_misspellings
 from headwater.listeners.settings import Settings, read_settings, spool_directory
 from tests.unit.bus.kit import Hearing, bus_of
 
@@ -62,6 +62,7 @@ def test_every_key_is_read() -> None:
             "spool.fsync": "always",
             "spool.fsync.interval": "5 s",
             "spool.max.bytes": "512m",
+            "spool.linger": "2 min",
             "spool.handover": "/shared",
             "spool.handover.timeout": "1 min",
             "capture.reads": "true",
@@ -69,6 +70,7 @@ def test_every_key_is_read() -> None:
             "capture.hooks": "off",
             "capture.queue.count": "5",
             "capture.queue.bytes": "1m",
+            "capture.plan.bytes": "2m",
             "metrics.port": "9464",
             "metrics.host": "metrics.acme.com",
             "metrics.file": "/textfile",
@@ -101,6 +103,7 @@ def test_every_key_is_read() -> None:
         "spool_fsync": Fsync.ALWAYS,
         "spool_fsync_interval": 5.0,
         "spool_max_bytes": 512 << 20,
+        "spool_linger": 120.0,
         "spool_handover": "/shared",
         "spool_handover_timeout": 60.0,
         "capture_reads": True,
@@ -108,12 +111,13 @@ def test_every_key_is_read() -> None:
         "capture_hooks": "off",
         "capture_queue_count": 5,
         "capture_queue_bytes": 1 << 20,
+        "capture_plan_bytes": 2 << 20,
         "metrics_port": 9464,
         "metrics_host": "metrics.acme.com",
         "metrics_file": Path("/textfile"),
         "metrics_file_interval": 30.0,
         "lineage_repeat": 600.0,
-        "lineage_on_end": OnJobEnd.DELETE_TABLE,
+        "lineage_on_end": LineageRetention.DELETE_TABLE,
         "parent_namespace": "airflow",
         "parent_name": "nightly.orders",
         "parent_run": "manual__1",
@@ -165,7 +169,7 @@ def test_a_wrong_policy_is_told_with_the_nearest_right_one() -> None:
         "spark.headwater.lineage.on-job-end: is none of keep, delete-table, delete-all: did you mean delete-table?"
     )
     assert settings.lineage_on_end is None
-    assert read_all({"lineage.on-job-end": " Delete_All "})[0].lineage_on_end is OnJobEnd.DELETE_ALL
+    assert read_all({"lineage.on-job-end": " Delete_All "})[0].lineage_on_end is LineageRetention.DELETE_ALL
 
 
 def test_a_name_that_nobody_can_have_is_no_listener_of_ours() -> None:
@@ -205,7 +209,7 @@ def test_the_spool_is_in_the_users_cache() -> None:
     ],
 )
 def test_a_key_that_is_nobodys_is_told_with_what_was_meant(keys: list[str], words: list[str]) -> None:
-    assert misspelt(keys) == [f"there is no key {each}" for each in words]
+    assert find_misspellings(keys) == [f"there is no key {each}" for each in words]
 
 
 @pytest.mark.parametrize(
@@ -223,19 +227,19 @@ def test_a_key_that_is_nobodys_is_told_with_what_was_meant(keys: list[str], word
     ],
 )
 def test_keys_of_others_are_left_alone(key: str) -> None:
-    assert misspelt([key]) == []
+    assert find_misspellings([key]) == []
 
 
 @given(st.text(alphabet="headwtr", max_size=7), st.text(alphabet="headwtr", max_size=7))
 def test_slips_are_the_same_both_ways_and_none_between_equals(one: str, other: str) -> None:
-    assert slips(one, other) == slips(other, one)
-    assert (slips(one, other) == 0) == (one == other)
-    assert abs(len(one) - len(other)) <= slips(one, other) <= max(len(one), len(other))
+    assert edit_distance(one, other) == edit_distance(other, one)
+    assert (edit_distance(one, other) == 0) == (one == other)
+    assert abs(len(one) - len(other)) <= edit_distance(one, other) <= max(len(one), len(other))
 
 
 @pytest.mark.parametrize(("word", "count"), [("headwtaer", 1), ("hedwater", 1), ("headwaterr", 1), ("haedwtaer", 2)])
 def test_slips_of_the_pen(word: str, count: int) -> None:
-    assert slips(word, "headwater") == count
+    assert edit_distance(word, "headwater") == count
 
 
 def test_the_bus_tells_them(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
-from headwater.listeners.threads import Daemon, Rounds
-from tests.unit.bus.kit import until
+from headwater.listeners.threads import DaemonThread, PeriodicThread
+from tests.waiting import until
 
 
 def test_rounds_come_at_once_when_woken_and_after_a_while_and_not_after_stop() -> None:
     done: list[int] = []
-    rounds = Rounds("rounds", lambda: done.append(len(done)), 3600, at_once=True)
+    rounds = PeriodicThread("rounds", lambda: done.append(len(done)), 3600, at_once=True)
     rounds.start()
     until(lambda: len(done) == 1)
     rounds.wake()
@@ -20,7 +20,7 @@ def test_rounds_come_at_once_when_woken_and_after_a_while_and_not_after_stop() -
     assert rounds.stop(20)
     rounds.wake()
     assert done == [0, 1]
-    often = Rounds("often", lambda: done.append(-1), 0.001)
+    often = PeriodicThread("often", lambda: done.append(-1), 0.001)
     often.start()
     until(lambda: done.count(-1) > 3)
     assert often.stop(20)
@@ -38,18 +38,18 @@ def test_a_round_that_fails_is_told_once_in_each_way_and_is_not_the_last(caplog:
         if word:
             raise ValueError(word)
 
-    rounds = Rounds("rounds", fail, 0.001)
+    rounds = PeriodicThread("rounds", fail, 0.001)
     rounds.start()
     assert is_over.wait(60)
     assert rounds.stop(20)
-    told = [each for each in caplog.messages if "IndexError" not in each]  # of a round more
-    assert told == ["rounds: ValueError: a", "rounds: ValueError: b", "rounds: ValueError: b"]
+    messages = [each for each in caplog.messages if "IndexError" not in each]  # of a round more
+    assert messages == ["rounds: ValueError: a", "rounds: ValueError: b", "rounds: ValueError: b"]
 
 
 def test_whoever_was_never_started_or_does_not_end_is_not_waited_for() -> None:
     goes_on = threading.Event()
-    assert Daemon("never", goes_on.set).join(0)
-    hangs = Daemon("hangs", lambda: _wait(goes_on))
+    assert DaemonThread("never", goes_on.set).join(0)
+    hangs = DaemonThread("hangs", lambda: _wait(goes_on))
     hangs.start()
     assert not hangs.join(0.01)
     goes_on.set()

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from argparse import Namespace
 from importlib.metadata import version
 
 import pytest
 
 from headwater.cli import main
-from headwater.cli.commands import COMMANDS, Command
+from headwater.cli.commands import TREE, Leaf, command
 from headwater.cli.exits import MEANINGS, Exit
-from headwater.cli.output import Output
+from headwater.cli.flags import Flags
+from headwater.cli.output import CommandOutput
 from headwater.errors import ConfigurationError, TerminalError, TransientError
 
 
-def speak(arguments: Sequence[str], output: Output) -> int:
-    """A command that tells what it was given."""
-    output.record("given", {"arguments": list(arguments)})
+def _word(parser: Flags) -> None:
+    parser.word("word", str, "anything", "WORD")
+
+
+@command("Say what was given.", "headwater speak hello", flags=[_word])
+def speak(given: Namespace, output: CommandOutput) -> int:
+    output.record("given", {"word": given.word})
     return 0
 
 
-def fail(arguments: Sequence[str], output: Output) -> int:
-    """A command that fails in the way its argument names."""
+@command("Fail in the way that is named.", "headwater fail terminal", flags=[_word])
+def fail(given: Namespace, output: CommandOutput) -> int:
     ways: dict[str, BaseException] = {
         "configuration": ConfigurationError("no such key"),
         "transient": TransientError("the broker is away"),
@@ -31,53 +37,83 @@ def fail(arguments: Sequence[str], output: Output) -> int:
         "interrupt": KeyboardInterrupt(),
         "pipe": BrokenPipeError(),
     }
-    raise ways[arguments[0]]
+    if given.word == "half":
+        output.record("half", {"of": "it"})
+        raise ways["transient"]
+    raise ways[given.word]
 
 
 @pytest.fixture(autouse=True)
 def commands_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = sys.modules[__name__]
-    monkeypatch.setitem(sys.modules, "cli_commands_for_tests", here)
-    monkeypatch.setitem(COMMANDS, "speak", Command("cli_commands_for_tests:speak", "tell what was given"))
-    monkeypatch.setitem(COMMANDS, "fail", Command("cli_commands_for_tests:fail", "fail"))
+    monkeypatch.setitem(sys.modules, "headwater.cli.of_tests", sys.modules[__name__])
+    monkeypatch.setitem(TREE.children, "speak", Leaf("of_tests:speak", "say what was given"))
+    monkeypatch.setitem(TREE.children, "fail", Leaf("of_tests:fail", "fail"))
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--version"]) == 0
+@pytest.mark.parametrize("words", [["version"], ["--version"]])
+def test_version(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
     assert capsys.readouterr().out == f"headwater {version('headwater')}\n"
 
 
-def test_help_names_every_command_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        main(["--help"])
-    text = capsys.readouterr().out
-    assert all(f"  {name} " in text and command.summary in text for name, command in COMMANDS.items())
-    assert all(str(code.value) in text and meaning in text for code, meaning in MEANINGS.items())
-    assert "HEADWATER_OUTPUT" in text
+def test_version_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["headwater"] == version("headwater")
 
 
-def test_every_exit_code_has_a_meaning() -> None:
+def test_every_exit_code_has_a_meaning_which_the_help_tells(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(MEANINGS) == set(Exit)
+    assert main(["help"]) == 0
+    text = capsys.readouterr().out
+    assert all(f"  {code.value} " in text and meaning in text for code, meaning in MEANINGS.items())
 
 
-def test_without_a_command_the_help_is_shown_and_the_usage_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == Exit.USAGE
-    assert "commands:" in capsys.readouterr().out
+@pytest.mark.parametrize("words", [[], ["lineage"], ["-o", "json", "store"]])
+def test_without_a_command_the_help_is_shown_and_the_usage_is_wrong(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == Exit.USAGE
+    out, err = capsys.readouterr()
+    assert (out, "commands:" in err) == ("", True)
+
+
+@pytest.mark.parametrize("words", [["speak", "x"], ["speak", "--help"]])
+def test_help_is_the_same_both_ways(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([words[0], "--help"])
+    behind = capsys.readouterr().out
+    assert main(["help", words[0]]) == 0
+    assert capsys.readouterr().out == behind
+
+
+def test_help_of_what_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "lineage", "upstrem"]) == Exit.CONFIGURATION
+    assert "did you mean `headwater help lineage upstream`?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"), [("demmo", "did you mean 'demo'?"), ("zzz", "there are: datasets, dead-letters")]
+    "words",
+    [
+        ["-o", "json", "speak", "x"],
+        ["--output", "json", "speak", "x"],
+        ["--output=json", "speak", "x"],
+        ["speak", "-o", "json", "x"],
+        ["speak", "x", "-ojson"],
+        ["-o", "text", "speak", "x", "--output=json"],
+    ],
 )
-def test_an_unknown_command_names_the_nearest(typed: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([typed])
-    assert ended.value.code == Exit.USAGE
-    assert said in capsys.readouterr().err
+def test_the_output_is_chosen_before_or_behind_the_command(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out) == {"given": {"word": "x"}}
 
 
-def test_a_command_gets_its_own_arguments(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--output", "json", "speak", "--output", "x", "--help"]) == 0
-    assert capsys.readouterr().out == '{"title": "given", "record": {"arguments": ["--output", "x", "--help"]}}\n'
+@pytest.mark.parametrize("words", [["speak", "x", "-o", "dot"], ["-o", "dot", "speak", "x"], ["-o", "jsno", "speak"]])
+def test_an_output_that_a_command_has_not(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert "json" in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -96,19 +132,23 @@ def test_how_a_command_failed_is_told_by_the_code(
     assert capsys.readouterr().err == said
 
 
+def test_what_was_given_before_a_failure_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fail", "half", "-o", "json"]) == Exit.TRY_AGAIN
+    out, err = capsys.readouterr()
+    assert (json.loads(out), json.loads(err)["error"]) == ({"half": {"of": "it"}}, "TransientError")
+    assert main(["fail", "terminal", "-o", "json"]) == Exit.FAILED
+    assert capsys.readouterr().out == ""
+
+
 def test_an_error_nobody_meant_keeps_its_traceback() -> None:
     with pytest.raises(KeyError):
         main(["fail", "unheard of"])
 
 
 def test_an_output_nobody_reads_ends_quietly() -> None:
-    program = (
-        "import sys; from headwater.cli import app, commands; sys.modules['p'] = sys.modules['__main__'];"
-        "say = lambda arguments, output: [output.note('x' * 1000) for _ in range(1000)] and 0;"
-        "commands.COMMANDS['say'] = commands.Command('p:say', '');"
-        "sys.exit(app.main(['say']))"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "headwater.cli", "completion", "fish"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout
     assert process.stderr
     process.stdout.close()
@@ -118,10 +158,5 @@ def test_an_output_nobody_reads_ends_quietly() -> None:
 
 
 def test_the_module_is_the_command() -> None:
-    told = subprocess.check_output([sys.executable, "-m", "headwater.cli", "--version"], text=True)
-    assert told == f"headwater {version('headwater')}\n"
-
-
-@pytest.mark.parametrize("name", list(COMMANDS))
-def test_every_command_of_the_table_can_be_called(name: str) -> None:
-    assert callable(COMMANDS[name].load())
+    printed = subprocess.check_output([sys.executable, "-m", "headwater.cli", "--version"], text=True)
+    assert printed == f"headwater {version('headwater')}\n"

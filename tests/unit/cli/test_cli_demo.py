@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -10,18 +11,19 @@ from typing import Any, NoReturn
 import pytest
 
 from headwater.cli.app import main
-from headwater.cli.demo import needs, terminal
+from headwater.cli.demo import requirements, terminal
 from headwater.cli.exits import Exit
 from headwater.errors import ConfigurationError
-from headwater.local import FetchError, MissingRequirementError
-from headwater.local.iceberg import iceberg_runtime
+from headwater.local import DamagedDownloadError, FetchError, MissingRequirementError
+from headwater.local.cache import expected_hashes
+from headwater.local.iceberg import HASHES, RUNTIMES, VERSION, iceberg_runtime
 
 
 def test_without_pyspark(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def missing(_: str) -> NoReturn:
         raise PackageNotFoundError
 
-    monkeypatch.setattr(needs, "version", missing)
+    monkeypatch.setattr(requirements, "version", missing)
     assert main(["demo"]) == Exit.FAILED
     assert "pip install 'headwater[demo]'" in capsys.readouterr().err
 
@@ -39,7 +41,7 @@ def test_spark_4_and_the_java_of_a_wheel(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(needs, "version", lambda _: "4.0.5")
+    monkeypatch.setattr(requirements, "version", lambda _: "4.0.5")
     assert main(["demo"]) == Exit.FAILED
     assert "pip install 'pyspark<4'" in capsys.readouterr().err
 
@@ -48,31 +50,50 @@ def test_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def away(_: str) -> NoReturn:
         raise FetchError("Ivy could not fetch")
 
-    monkeypatch.setattr(needs, "iceberg_runtime", away)
+    monkeypatch.setattr(requirements, "iceberg_runtime", away)
     with pytest.raises(FetchError, match="headwater demo --iceberg"):
-        needs.find_needs()
+        requirements.find_requirements()
 
 
 def test_a_jar_that_was_brought_along(tmp_path: Path) -> None:
     jar = tmp_path / "iceberg.jar"
     with pytest.raises(ConfigurationError, match="is no file"):
-        needs.find_needs(jar)
+        requirements.find_requirements(jar)
     jar.touch()
-    assert needs.find_needs(jar).iceberg == jar
+    assert requirements.find_requirements(jar).iceberg == jar
+
+
+class Fetches:
+    """Brings a jar of these bytes, and counts how often."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.asked: list[Any] = []
+
+    def fetch(self, artifacts: Any, into: Path) -> None:
+        self.asked.extend(artifacts)
+        (into / f"{artifacts[0].name}-{artifacts[0].version}.jar").write_bytes(self.content)
+
+
+JAR = "iceberg-spark-runtime-3.5_2.12-1.10.1.jar"
 
 
 def test_the_jar_is_fetched_once(tmp_path: Path) -> None:
-    asked: list[Any] = []
-
-    class Fetches:
-        def fetch(self, artifacts: Any, into: Path) -> None:
-            asked.extend(artifacts)
-            (into / f"{artifacts[0].name}-{artifacts[0].version}.jar").touch()
-
-    found = [iceberg_runtime("3.5.7", Fetches, tmp_path) for _ in range(2)]
-    assert [each.name for each in asked] == ["iceberg-spark-runtime-3.5_2.12"]
+    fetches, hashes = Fetches(b"jar"), {JAR: hashlib.sha256(b"jar").hexdigest()}
+    found = [iceberg_runtime("3.5.7", lambda: fetches, tmp_path, hashes) for _ in range(2)]
+    assert [each.name for each in fetches.asked] == ["iceberg-spark-runtime-3.5_2.12"]
     assert found[0] == found[1]
-    assert found[0].exists()
+    assert found[0].name == JAR
+
+
+def test_a_jar_that_is_another_is_refused(tmp_path: Path) -> None:
+    """It would run in the user's JVM."""
+    with pytest.raises(DamagedDownloadError, match=f"{JAR} has another SHA-256"):
+        iceberg_runtime("3.5.7", lambda: Fetches(b"somebody else's"), tmp_path)
+
+
+def test_each_jar_has_a_checksum() -> None:
+    assert set(expected_hashes(HASHES)) == {f"iceberg-spark-runtime-{each}-{VERSION}.jar" for each in RUNTIMES.values()}
 
 
 def test_a_spark_without_an_iceberg(tmp_path: Path) -> None:
@@ -83,10 +104,10 @@ def test_a_spark_without_an_iceberg(tmp_path: Path) -> None:
 def test_a_directory_that_holds_something(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     with pytest.raises(ConfigurationError, match="name a new directory"):
-        needs.place_for(tmp_path)
+        requirements.make_directory(tmp_path)
     with pytest.raises(ConfigurationError, match="no blanks"):
-        needs.place_for(tmp_path / "a b")
-    assert needs.place_for(tmp_path / "new").is_dir()
+        requirements.make_directory(tmp_path / "a b")
+    assert requirements.make_directory(tmp_path / "new").is_dir()
 
 
 @pytest.mark.parametrize(

@@ -17,19 +17,20 @@ from typing import Any
 
 import pytest
 
-from headwater.cli import doctor, main
+from headwater.cli import main
 from headwater.cli.doctor import installation, spool
-from headwater.cli.doctor.listeners import look_at_listener
+from headwater.cli.doctor.listeners import check_listener
 from headwater.cli.exits import Exit
 from headwater.events import Closed, Event, Heartbeat
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
-from headwater.journal.filesystem import FileSystem, Kind
-from headwater.listeners.bus.making import Wanted
-from headwater.publishers import examining
-from headwater.spi import Examinable, Finding, Listener, ListenerContext
+from headwater.journal.filesystem import FileSystem, FileSystemKind
+from headwater.listeners.bus.listener_creation import ListenerSpec
+from headwater.publishers import checks
+from headwater.spi import CheckResult, Diagnosable, Listener, ListenerContext
 from headwater.testing.memory import MemoryListener
-from tests.unit.bus.kit import bus_of, until
+from tests.unit.bus.kit import bus_of
+from tests.waiting import until
 
 Doctor = Callable[..., tuple[int, list[dict[str, Any]]]]
 
@@ -38,11 +39,11 @@ Doctor = Callable[..., tuple[int, list[dict[str, Any]]]]
 def nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for variable in ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         monkeypatch.delenv(variable, raising=False)
-    disk = FileSystem(Kind.LOCAL, "ext4", "/")
-    monkeypatch.setattr(spool, "kind_of", lambda _: disk)
-    monkeypatch.setattr(examining, "kind_of", lambda _: disk)
+    disk = FileSystem(FileSystemKind.LOCAL, "ext4", "/")
+    monkeypatch.setattr(spool, "file_system_of", lambda _: disk)
+    monkeypatch.setattr(checks, "file_system_of", lambda _: disk)
     monkeypatch.setattr(spool, "_SLOW", 60.0)
-    monkeypatch.setattr(examining, "_SLOW", 60.0)
+    monkeypatch.setattr(checks, "_SLOW_SECONDS", 60.0)
 
 
 @pytest.fixture
@@ -59,8 +60,10 @@ def examine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Doctor:
         }
         conf = [each for key, value in given.items() for each in ("--conf", f"spark.headwater.{key}={value}")]
         code = main(["--output", "json", "doctor", *conf, *arguments])
-        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-        return code, [{"chapter": line["title"], **line["finding"]} for line in lines]
+        document = json.loads(capsys.readouterr().out)
+        findings: list[dict[str, Any]] = document["findings"]
+        assert sum(document["summary"].values()) == len(findings)
+        return code, findings
 
     return run
 
@@ -70,13 +73,13 @@ def of(findings: list[dict[str, Any]], step: str, chapter: str = "") -> dict[str
     return found
 
 
-def not_fine(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [each for each in findings if each["state"] != "fine"]
+def not_ok(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [each for each in findings if each["status"] != "ok"]
 
 
 def test_where_all_is_well_all_is_fine_and_one_event_is_in_the_log(examine: Doctor, tmp_path: Path) -> None:
     code, findings = examine()
-    assert (code, not_fine(findings)) == (Exit.DONE, [])
+    assert (code, not_ok(findings)) == (Exit.DONE, [])
     assert [each["chapter"] for each in findings if each["step"] in {"keys", "hook", "fsync", "writing"}] == [
         "configuration",
         "installation",
@@ -97,7 +100,7 @@ def test_every_fault_is_told_with_the_key_that_was_meant(examine: Doctor) -> Non
         "--conf", "spark.headwtaer.job.name=x", spool_max_byte="5", spool_fsync="sometimes", listeners="log,log=console"
     )
     assert code == Exit.CONFIGURATION
-    words = [each["words"] for each in not_fine(findings)]
+    words = [each["message"] for each in not_ok(findings)]
     assert any(
         "no key spark.headwater.spool.max.byte: did you mean spark.headwater.spool.max.bytes?" in w for w in words
     )
@@ -109,19 +112,19 @@ def test_every_fault_is_told_with_the_key_that_was_meant(examine: Doctor) -> Non
 def test_a_listener_that_is_misspelt_or_wrongly_configured_is_a_fault_of_the_configuration(examine: Doctor) -> None:
     code, findings = examine(listeners="cnosole")
     assert code == Exit.CONFIGURATION
-    assert "did you mean console?" in of(findings, "factory")["words"]
+    assert "did you mean console?" in of(findings, "factory")["message"]
     code, findings = examine(listeners="console", console_format="jsno")
     assert code == Exit.CONFIGURATION
-    assert "spark.headwater.console.format" in of(findings, "factory")["words"]
+    assert "spark.headwater.console.format" in of(findings, "factory")["message"]
     assert "spark.headwater.console." in of(findings, "factory")["advice"]
 
 
 def test_what_keeps_headwater_from_doing_anything_is_told(examine: Doctor) -> None:
     code, findings = examine(enabled="false", listeners="")
     assert code == Exit.CONFIGURATION
-    assert of(findings, "enabled")["state"] == "doubtful"
+    assert of(findings, "enabled")["status"] == "warning"
     assert of(findings, "enabled")["advice"] == "spark.headwater.enabled=true"
-    assert of(findings, "listeners")["state"] == "wrong"
+    assert of(findings, "listeners")["status"] == "error"
 
 
 def test_one_listener_can_be_examined_alone(examine: Doctor) -> None:
@@ -129,7 +132,7 @@ def test_one_listener_can_be_examined_alone(examine: Doctor) -> None:
     assert {each["chapter"] for each in findings} == {"configuration", "installation", "spool", "listener log"}
     code, findings = examine("--listener", "lgo", listeners="log,console")
     assert code == Exit.CONFIGURATION
-    assert "did you mean 'log'?" in next(each["words"] for each in not_fine(findings))
+    assert "did you mean 'log'?" in next(each["message"] for each in not_ok(findings))
 
 
 def test_properties_come_from_a_file_and_from_where_spark_finds_one(
@@ -151,11 +154,13 @@ def test_properties_come_from_a_file_and_from_where_spark_finds_one(
     assert "can't be read" in " ".join(capsys.readouterr().out.split())
 
 
-def test_variables_stand_for_flags(
+def test_a_variable_names_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HEADWATER_CONF", f"spark.headwater.listeners=console\nspark.headwater.spool.dir={tmp_path}")
-    monkeypatch.setenv("HEADWATER_LISTENER", "console")
+    file = tmp_path / "spark.conf"
+    file.write_text(f"spark.headwater.listeners console\nspark.headwater.spool.dir {tmp_path}\n")
+    monkeypatch.setenv("HEADWATER_PROPERTIES_FILE", str(file))
+    monkeypatch.setenv("HEADWATER_LISTENER", "nobody")  # what to leave out is said by flags only
     assert main(["doctor"]) == Exit.DONE
     assert "listener console" in capsys.readouterr().out
 
@@ -175,7 +180,7 @@ def test_an_interpreter_without_the_line_in_site_packages(examine: Doctor, monke
     monkeypatch.setattr(subprocess, "run", without)
     code, findings = examine()
     assert code == Exit.FAILED
-    assert of(findings, "hook")["state"] == "wrong"
+    assert of(findings, "hook")["status"] == "error"
     assert "pip install headwater" in of(findings, "hook")["advice"]
 
 
@@ -184,7 +189,7 @@ def test_a_driver_of_another_python(examine: Doctor, tmp_path: Path, monkeypatch
     other.parent.mkdir()
     other.symlink_to(sys.executable)
     _, findings = examine("--conf", f"spark.pyspark.driver.python={other}")
-    assert of(findings, "python")["state"] == "doubtful"
+    assert of(findings, "python")["status"] == "warning"
     assert of(findings, "python")["advice"] == f"ask that one: {other} -m headwater.cli doctor"
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     _, findings = examine()
@@ -199,53 +204,54 @@ def test_another_spark_or_none(examine: Doctor, tmp_path: Path, monkeypatch: pyt
     found = ModuleSpec("pyspark", None, origin=str(tmp_path / "pyspark" / "__init__.py"))
     monkeypatch.setattr(installation, "find_spec", lambda _: found)
     _, findings = examine()
-    assert (of(findings, "pyspark")["state"], of(findings, "pyspark")["words"][:9]) == ("doubtful", "3.2.1.dev")
+    assert (of(findings, "pyspark")["status"], of(findings, "pyspark")["message"][:9]) == ("warning", "3.2.1.dev")
     monkeypatch.setattr(installation, "find_spec", lambda name: None if name == "pyspark" else real(name))
     _, findings = examine()
-    assert of(findings, "pyspark")["state"] == "doubtful"
+    assert of(findings, "pyspark")["status"] == "warning"
 
 
 @pytest.mark.parametrize(
     ("found", "word"),
     [
-        (FileSystem(Kind.NETWORK, "nfs4", "/mnt"), "nfs4"),
-        (FileSystem(Kind.NETWORK, "cifs", "/mnt"), "cifs"),
-        (FileSystem(Kind.OBJECTS, "fuse.s3fs", "/mnt"), "fuse.s3fs"),
-        (FileSystem(Kind.USERSPACE, "fuse.own", "/mnt"), "fuse.own"),
-        (FileSystem(Kind.MEMORY, "tmpfs", "/memory"), "tmpfs"),
+        (FileSystem(FileSystemKind.NETWORK, "nfs4", "/mnt"), "nfs4"),
+        (FileSystem(FileSystemKind.NETWORK, "cifs", "/mnt"), "cifs"),
+        (FileSystem(FileSystemKind.OBJECTS, "fuse.s3fs", "/mnt"), "fuse.s3fs"),
+        (FileSystem(FileSystemKind.USERSPACE, "fuse.own", "/mnt"), "fuse.own"),
+        (FileSystem(FileSystemKind.MEMORY, "tmpfs", "/memory"), "tmpfs"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_place_that_is_no_local_disk(
     examine: Doctor, monkeypatch: pytest.MonkeyPatch, found: FileSystem, word: str
 ) -> None:
-    monkeypatch.setattr(spool, "kind_of", lambda _: found)
-    monkeypatch.setattr(examining, "kind_of", lambda _: found)
+    monkeypatch.setattr(spool, "file_system_of", lambda _: found)
+    monkeypatch.setattr(checks, "file_system_of", lambda _: found)
     code, findings = examine()
     assert code == Exit.DONE
     for chapter, key in (("spool", "spool.dir"), ("log", "log.dir")):
-        told = of(findings, "file system", chapter)
-        assert told["state"] == "doubtful"
-        assert word in told["words"]
-        assert f"spark.headwater.{key}" in told["advice"]
+        finding = of(findings, "file system", chapter)
+        assert finding["status"] == "warning"
+        assert word in finding["message"]
+        assert f"spark.headwater.{key}" in finding["advice"]
 
 
-def test_the_layer_of_a_container_is_doubtful_where_nothing_outlives_it(
+def test_the_layer_of_a_container_is_a_warning_where_nothing_outlives_it(
     examine: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spool, "kind_of", lambda _: FileSystem(Kind.LOCAL, "overlay", "/"))
+    monkeypatch.setattr(spool, "file_system_of", lambda _: FileSystem(FileSystemKind.LOCAL, "overlay", "/"))
     _, findings = examine()
     assert "spark.headwater.spool.handover" in of(findings, "file system", "spool")["advice"]
     _, findings = examine(spool_handover=str(tmp_path))
-    assert of(findings, "file system", "spool")["state"] == "fine"
+    assert of(findings, "file system", "spool")["status"] == "ok"
 
 
+@pytest.mark.slow
 def test_where_what_is_not_delivered_goes(examine: Doctor, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    given = {str(tmp_path): "fine", str(tmp_path / "new"): "doubtful", str(tmp_path / "file"): "wrong"}
-    for handover, state in {**given, "s3a://bucket/spools": "fine"}.items():
+    given = {str(tmp_path): "ok", str(tmp_path / "new"): "warning", str(tmp_path / "file"): "error"}
+    for handover, state in {**given, "s3a://bucket/spools": "ok"}.items():
         _, findings = examine(spool_handover=handover)
-        assert of(findings, "handover")["state"] == state
+        assert of(findings, "handover")["status"] == state
 
 
 def test_a_directory_that_is_a_file(examine: Doctor, tmp_path: Path) -> None:
@@ -253,20 +259,20 @@ def test_a_directory_that_is_a_file(examine: Doctor, tmp_path: Path) -> None:
     code, findings = examine(spool_dir=str(tmp_path / "file"), log_dir=str(tmp_path / "file"))
     assert code == Exit.CONFIGURATION
     assert "name another in spark.headwater.spool.dir" in of(findings, "directory", "spool")["advice"]
-    assert "spark.headwater.log.dir" in of(findings, "factory")["words"]
+    assert "spark.headwater.log.dir" in of(findings, "factory")["message"]
 
 
 def test_a_disk_that_is_nearly_full(examine: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = type(shutil.disk_usage("/"))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1 << 40, 1 << 40, 300 << 20))
     _, findings = examine()
-    told = of(findings, "room", "spool")
-    assert (told["state"], told["words"][:21]) == ("doubtful", "300 MiB are free, and")
-    assert "spark.headwater.spool.max.bytes" in told["advice"]
-    assert of(findings, "room", "log")["state"] == "doubtful"
+    finding = of(findings, "room", "spool")
+    assert (finding["status"], finding["message"][:21]) == ("warning", "300 MiB are free, and")
+    assert "spark.headwater.spool.max.bytes" in finding["advice"]
+    assert of(findings, "room", "log")["status"] == "warning"
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1 << 40, 1 << 40, 1000))
     code, findings = examine()
-    assert (code, of(findings, "room", "spool")["state"]) == (Exit.FAILED, "wrong")
+    assert (code, of(findings, "room", "spool")["status"]) == (Exit.FAILED, "error")
 
 
 @pytest.mark.slow
@@ -277,16 +283,16 @@ def test_a_disk_that_refuses_to_sync_or_is_slow(examine: Doctor, monkeypatch: py
     monkeypatch.setattr(os, "fsync", refuse)
     code, findings = examine(listeners="console")
     assert code == Exit.FAILED
-    assert "Input/output error" in of(findings, "directory", "spool")["words"]
+    assert "Input/output error" in of(findings, "directory", "spool")["message"]
     monkeypatch.setattr(spool, "_SLOW", 0.1)
     monkeypatch.setattr(os, "fsync", lambda _: time.sleep(0.11))
     _, findings = examine(listeners="console")
-    assert of(findings, "fsync")["state"] == "doubtful"
+    assert of(findings, "fsync")["status"] == "warning"
 
 
 def test_what_dead_drivers_left_is_told_with_its_age(examine: Doctor, tmp_path: Path) -> None:
     with bus_of(tmp_path / "spools", {}, {"listeners": "lgo"}) as bus:
-        bus.tell(Heartbeat())
+        bus.emit(Heartbeat())
         until(lambda: bus.faults)
         left = bus.spool
     assert left is not None
@@ -295,9 +301,9 @@ def test_what_dead_drivers_left_is_told_with_its_age(examine: Doctor, tmp_path: 
         os.utime(each, (days_ago, days_ago))
     code, findings = examine()
     assert code == Exit.DONE
-    told = of(findings, "dead drivers")
-    assert told["words"] == "1 left something undelivered, the oldest 3 days ago, for lgo"
-    assert "headwater spool list" in told["advice"]
+    finding = of(findings, "dead drivers")
+    assert finding["message"] == "1 left something undelivered, the oldest 3 d ago, for lgo"
+    assert "headwater spool status" in finding["advice"]
 
 
 class Hung:
@@ -308,14 +314,14 @@ class Hung:
     def create(self, context: ListenerContext) -> Listener:
         return MemoryListener()
 
-    def examine(self, context: ListenerContext) -> Iterator[Finding]:
-        yield Finding.fine("first", "a step that ends")
+    def diagnose(self, context: ListenerContext) -> Iterator[CheckResult]:
+        yield CheckResult.ok("first", "a step that ends")
         self.may_go_on.wait(100)
 
 
 class Broken(Hung):
-    def examine(self, context: ListenerContext) -> Iterator[Finding]:
-        yield Finding.fine("first", context.prefix)
+    def diagnose(self, context: ListenerContext) -> Iterator[CheckResult]:
+        yield CheckResult.ok("first", context.prefix)
         raise RuntimeError(f"it broke with {context.configuration['password']}")
 
 
@@ -331,30 +337,30 @@ class Refusing:
 
 @pytest.mark.slow
 def test_an_examination_that_hangs_is_given_up() -> None:
-    wanted = Wanted("hung", f"hung={__name__}:Hung", "spark.headwater.listeners")
+    wanted = ListenerSpec("hung", f"hung={__name__}:Hung", "spark.headwater.listeners")
     began = time.monotonic()
-    findings = list(look_at_listener(wanted, {}, patience=1.0))
+    findings = list(check_listener(wanted, {}, patience=1.0))
     assert time.monotonic() - began < 60
     Hung.may_go_on.set()
-    assert [(each.step, each.state.value) for each in findings] == [
-        ("factory", "fine"),
-        ("first", "fine"),
-        ("examination", "wrong"),
+    assert [(each.step, each.status.value) for each in findings] == [
+        ("factory", "ok"),
+        ("first", "ok"),
+        ("examination", "error"),
     ]
 
 
 def test_an_examination_that_breaks_is_told_without_secrets(examine: Doctor) -> None:
     code, findings = examine(listeners=f"mine={__name__}:Broken", mine_password="hunter2")
     assert code == Exit.FAILED
-    assert of(findings, "first")["words"] == "spark.headwater.mine."
-    assert of(findings, "examination")["words"] == "it failed: RuntimeError: it broke with ***"
+    assert of(findings, "first")["message"] == "spark.headwater.mine."
+    assert of(findings, "examination")["message"] == "it failed: RuntimeError: it broke with ***"
 
 
 def test_others_factories(examine: Doctor) -> None:
     code, findings = examine(listeners=f"plain={__name__}:Plain")
-    assert (code, of(findings, "examination")["state"]) == (Exit.DONE, "doubtful")
+    assert (code, of(findings, "examination")["status"]) == (Exit.DONE, "warning")
     code, findings = examine(listeners=f"refusing={__name__}:Refusing")
-    assert (code, of(findings, "factory")["words"]) == (Exit.CONFIGURATION, "OSError: nothing here")
+    assert (code, of(findings, "factory")["message"]) == (Exit.CONFIGURATION, "OSError: nothing here")
     code, findings = examine(listeners="nothing=json:JSONDecoder")
     assert code == Exit.CONFIGURATION
 
@@ -364,8 +370,8 @@ def test_our_own_factories_can_be_examined() -> None:
     from headwater.publishers.kafka import KafkaFactory
     from headwater.publishers.log import LogFactory
 
-    assert all(isinstance(each(), Examinable) for each in (ConsoleFactory, KafkaFactory, LogFactory))
-    assert not isinstance(Plain(), Examinable)
+    assert all(isinstance(each(), Diagnosable) for each in (ConsoleFactory, KafkaFactory, LogFactory))
+    assert not isinstance(Plain(), Diagnosable)
 
 
 def test_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -373,21 +379,20 @@ def test_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = capsys.readouterr().out
     lines = page.splitlines()
     assert (
-        "  doubtful  enabled        spark.headwater.enabled isn't true: headwater does nothing, unless a job" in lines
+        "  warning   enabled        spark.headwater.enabled isn't true: headwater does nothing, unless a job" in lines
     )
     assert "                           -> spark.headwater.enabled=true" in lines
-    counted = [sum(line.startswith(f"  {state} ") for line in lines) for state in ("wrong", "doubtful", "fine")]
+    counted = [sum(line.startswith(f"  {state} ") for line in lines) for state in ("error", "warning", "ok")]
     assert counted[0] == 0
-    assert counted[1] >= 1, "a busy disk is doubtful too"
-    assert lines[-1] == "{} wrong, {} doubtful, {} fine".format(*counted)
+    assert counted[1] >= 1, "a busy disk is a warning too"
+    assert lines[-1] == "error: {}, warning: {}, ok: {}".format(*counted)
     assert all(len(line) <= 100 for line in lines if "->" not in line)
 
 
 def test_an_event_of_the_doctor_is_an_event(tmp_path: Path) -> None:
-    from headwater.publishers.trial import trial_record
+    from headwater.publishers.checks import probe_record
     from headwater.spi import Application
 
-    record = trial_record(Application("headwater-doctor-1", "headwater doctor"))
+    record = probe_record(Application("headwater-doctor-1", "headwater doctor"))
     assert isinstance(record.event, Event)
     assert (record.event.kind, record.event_id.sequence) == ("Closed", 1)
-    assert doctor.build_parser().prog == "headwater doctor"

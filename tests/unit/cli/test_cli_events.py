@@ -17,12 +17,12 @@ import pytest
 from pydantic import TypeAdapter
 
 from headwater.cli import main
-from headwater.cli.events.arguments import moment_of
 from headwater.cli.exits import Exit
+from headwater.cli.flags import moment
 from headwater.events.envelope import Event
 from headwater.events.kinds import AnyEvent
-from headwater.journal import Entry, Journal, JournalOptions
-from headwater.spi import Record
+from headwater.journal import Journal, JournalEntry, JournalOptions
+from headwater.spi import EventRecord
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import batch, from_the_future
 
@@ -31,7 +31,7 @@ RECORDS = batch(EXAMPLES).records
 SEQUENCES = [event.sequence for event in EXAMPLES]
 
 
-def write(directory: Path, records: Iterable[Record], begin: int = 1, step: int = 1) -> None:
+def write(directory: Path, records: Iterable[EventRecord], begin: int = 1, step: int = 1) -> None:
     """A journal of these records, appended at these times."""
     times = iter(range(begin, begin + 10_000 * step, step))
     with Journal.open(directory, JournalOptions(clock=lambda: next(times))) as journal:
@@ -65,7 +65,7 @@ def files_in(directory: Path) -> dict[Path, tuple[bytes, int]]:
 
 def test_cat_shows_all_there_is_in_the_order_of_time(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = files_in(log)
-    lines = cat(capsys, f"log:{log}", "--format", "json")
+    lines = cat(capsys, f"log:{log}", "--output", "json")
     assert [ADAPTER.validate_json(line) for line in lines] == list(EXAMPLES)
     assert files_in(log) == before, "reading changed something"
 
@@ -75,10 +75,10 @@ def test_cat_shows_text(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [line[26:] for line in cat(capsys, f"log:{log}")] == expected
 
 
-def test_the_format_is_that_of_output_unless_it_is_given(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_output_can_be_chosen_before_and_behind_the_command(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--output", "json", "events", "cat", "--from", f"log:{log}", "--limit", "1"]) == Exit.DONE
     assert capsys.readouterr().out.startswith("{")
-    text = ["--output", "json", "events", "cat", "--from", f"log:{log}", "--limit", "1", "--format", "text"]
+    text = ["--output", "json", "events", "cat", "--from", f"log:{log}", "--limit", "1", "--output", "text"]
     assert main(text) == Exit.DONE
     assert capsys.readouterr().out.startswith("2026-03-01 12:00:01.000Z  CreateDatabase")
 
@@ -106,19 +106,19 @@ def test_the_format_is_that_of_output_unless_it_is_given(log: Path, capsys: pyte
 def test_what_is_not_asked_for_is_left_out(
     log: Path, capsys: pytest.CaptureFixture[str], flags: list[str], expected: list[int]
 ) -> None:
-    assert sequences(cat(capsys, f"log:{log}", "--format", "json", *flags)) == expected
+    assert sequences(cat(capsys, f"log:{log}", "--output", "json", *flags)) == expected
 
 
 def test_times_can_be_told_by_how_long_ago() -> None:
     before = datetime.now(timezone.utc)
-    assert before <= moment_of("15m") + timedelta(minutes=15) <= datetime.now(timezone.utc)
+    assert before <= moment("15m") + timedelta(minutes=15) <= datetime.now(timezone.utc)
 
 
 def test_a_spool_is_one_journal_or_a_directory_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "spool/app/one", RECORDS[:3], begin=10)
     write(tmp_path / "spool/two", RECORDS[3:5], begin=100)
-    assert sequences(cat(capsys, f"spool:{tmp_path}/spool", "--format", "json")) == SEQUENCES[:5]
-    assert sequences(cat(capsys, f"spool:{tmp_path}/spool/two", "--format", "json")) == SEQUENCES[3:5]
+    assert sequences(cat(capsys, f"spool:{tmp_path}/spool", "--output", "json")) == SEQUENCES[:5]
+    assert sequences(cat(capsys, f"spool:{tmp_path}/spool/two", "--output", "json")) == SEQUENCES[3:5]
 
 
 def test_an_empty_log_shows_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,9 +131,9 @@ def test_an_empty_log_shows_nothing(tmp_path: Path, capsys: pytest.CaptureFixtur
     [
         ("log:{}/nowhere", "nowhere isn't there: name the directory of a log or a spool"),
         ("log:{}/file", "file isn't a directory"),
-        ("log:{}/other", "other is no log: there is no partition-0000 in it"),
-        ("spool:{}/other", "other is no spool"),
-        ("log:{}/spool", "spool is no log, but holds journals: write spool:"),
+        ("log:{}/other", "other isn't a log: there is no partition-0000 in it"),
+        ("spool:{}/other", "other isn't a spool"),
+        ("log:{}/spool", "spool isn't a log, but holds journals: write spool:"),
     ],
 )
 def test_a_wrong_directory_is_said_to_be_wrong(
@@ -152,12 +152,13 @@ def test_a_wrong_directory_is_said_to_be_wrong(
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--from", "kafka:x"], "'kafka:x' is no source: write log:DIR or spool:DIR"),
-        (["--from", "spool"], "'spool' is no source"),
+        (["--from", "kafka:x"], "'kafka:x' isn't a source: write log:DIR or spool:DIR"),
+        (["--from", "spool"], "'spool' isn't a source"),
         (["--kind", "Comitted"], "there is no kind Comitted: did you mean Committed?"),
-        (["--since", "yesterday"], "'yesterday' is no time: write 2026-03-01"),
-        (["--limit", "0"], "'0' is no number of events: write 1 or more"),
-        (["--format", "xml"], "no value 'xml'; there are: text, json"),
+        (["--since", "yesterday"], "'yesterday' isn't a time: write 2026-03-01"),
+        (["--since", "2026"], "'2026' isn't a time"),
+        (["--limit", "0"], "'0' isn't a number of things: write 1 or more"),
+        (["--output", "xml"], "no output 'xml'; there are: text, json"),
     ],
 )
 def test_a_wrong_flag_is_said_to_be_wrong(capsys: pytest.CaptureFixture[str], flags: list[str], words: str) -> None:
@@ -169,20 +170,20 @@ def test_a_wrong_flag_is_said_to_be_wrong(capsys: pytest.CaptureFixture[str], fl
 def test_what_cannot_be_read_is_shown_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Journal.open(tmp_path / "partition-0000") as journal:
         newer = from_the_future(RECORDS[0])
-        journal.append_many([Entry(newer.data, newer.key, newer.headers), b"junk", b""])
+        journal.append_many([JournalEntry(newer.data, newer.key, newer.headers), b"junk", b""])
         journal.append(RECORDS[1].data)
     lines = cat(capsys, f"log:{tmp_path}")
     assert "InventedLater     -  a newer headwater wrote this" in lines[0]
     assert "?                 -  no event: unknown framing" in lines[1]
     assert "no event: empty" in lines[2]
     assert "AlterDatabase" in lines[3]
-    told = [json.loads(line) for line in cat(capsys, f"log:{tmp_path}", "--format", "json")]
-    assert [list(each)[:2] for each in told[:3]] == [
+    printed = [json.loads(line) for line in cat(capsys, f"log:{tmp_path}", "--output", "json")]
+    assert [list(each)[:2] for each in printed[:3]] == [
         ["kind", "unknown"],
         ["kind", "undecodable"],
         ["kind", "undecodable"],
     ]
-    assert (told[1]["undecodable"]["data"], told[1]["undecodable"]["offset"]) == (b"junk".hex(), "1")
+    assert (printed[1]["undecodable"]["data"], printed[1]["undecodable"]["offset"]) == (b"junk".hex(), "1")
     assert main(["events", "cat", "--from", f"log:{tmp_path}", "--table", "*"]) == Exit.DONE
     assert "3 records can't be read and were left out by --job or --table" in capsys.readouterr().err
 
@@ -193,7 +194,7 @@ def test_losses_are_told_beside_the_events(tmp_path: Path, capsys: pytest.Captur
     content = bytearray(segment.read_bytes())
     content[content.index(RECORDS[2].data) + 20] ^= 1
     segment.write_bytes(content)
-    assert main(["events", "cat", "--from", f"log:{tmp_path}", "--format", "json", "--kind", "DropTable"]) == Exit.DONE
+    assert main(["events", "cat", "--from", f"log:{tmp_path}", "--output", "json", "--kind", "DropTable"]) == Exit.DONE
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("headwater: partition-0000: 1 records are lost, offsets 2 to 2: corrupt (bytes ")
@@ -208,7 +209,7 @@ def test_an_output_without_arrows_ends_no_reading(log: Path, monkeypatch: pytest
 
 @contextmanager
 def tailing(*flags: str) -> Generator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "headwater.cli", "events", "tail", "--format", "json", *flags]
+    command = [sys.executable, "-m", "headwater.cli", "events", "tail", "--output", "json", *flags]
     # Whoever runs the tests in the background has Ctrl-C ignored, and so has all that is started by them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -249,6 +250,7 @@ def test_tail_shows_nothing_of_what_was_there(log: Path) -> None:
         assert lines_of(process, 1) == [9], "the first example would have come first"
 
 
+@pytest.mark.slow
 def test_a_writer_and_its_limits_do_not_notice_a_reader(tmp_path: Path) -> None:
     options = JournalOptions(max_bytes=8192, segment_bytes=4096)
     with Journal.open(tmp_path / "partition-0000", options) as journal:

@@ -10,18 +10,18 @@ import pytest
 from headwater.cli.app import main
 from headwater.cli.exits import Exit
 from headwater.lineage.store import open_store
-from tests.unit.lineage.scribe import store
-from tests.unit.lineage.stories import Teller
-from tests.unit.lineage.stories_told import columns
+from tests.unit.lineage.all_stories import columns
+from tests.unit.lineage.scripted_producer import store
+from tests.unit.lineage.stories import StoryProducer
 
 
 @pytest.fixture
 def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     url = f"sqlite:///{tmp_path / 'lineage.db'}"
-    teller = Teller()
-    columns(teller)
+    producer = StoryProducer()
+    columns(producer)
     with open_store(url) as opened, opened.engine.begin() as connection:
-        store(connection, teller)
+        store(connection, producer)
     monkeypatch.setenv("HEADWATER_STORE", url)
     return url
 
@@ -41,9 +41,9 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("downstream a --job nobody", "nothing is known"),
         ("path a c", "   └─> lake.db.c  by etl"),
         ("path a c@1", "└─> lake.db.b@1"),
-        ("upstream c --format dot", "digraph lineage {"),
-        ("upstream c --format mermaid", "flowchart LR"),
-        ("upstream c --format html", "<!doctype html>"),
+        ("upstream c -o dot", "digraph lineage {"),
+        ("upstream c -o mermaid", "flowchart LR"),
+        ("upstream c -o html", "<!doctype html>"),
         ("upstream c --as-of 2026-03-01T12:00:30", "nothing is known"),
     ],
 )

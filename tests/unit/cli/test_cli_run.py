@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -117,7 +120,7 @@ def test_a_link_is_followed_to_where_the_script_is(tmp_path: Path) -> None:
         (["--connect", "--thrift", "--port", "1"], "spark.connect.grpc.binding.port and spark.hadoop.hive.server2"),
         (
             ["--connect", "--port", "70000"],
-            "'70000' is no port: a number from 1 to 65535 (given as --port or HEADWATER",
+            "'70000' is no port: a number from 1 to 65535",
         ),
         (["--port", "1", "job.py"], "--port is for --connect or --thrift"),
         (["--class", "a.B"], "say the jar that a.B is in"),
@@ -159,3 +162,28 @@ def test_the_configuration_goes_the_way_that_spark_submit_takes(tmp_path: Path) 
         "--conf spark.headwater.enabled=true --conf 'spark.app.name=my app' "
         "--conf spark.headwater.listeners=log --packages a:b:1 pyspark-shell"
     )
+
+
+@pytest.mark.parametrize("look", ["text", "json"])
+def test_where_servers_listen_is_one_document_when_all_are_ready(
+    look: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And it is printed while they serve: nobody would wait for their end to come to them."""
+    from headwater.listeners import hosting
+
+    def serve(
+        servers: Sequence[hosting.HostedServer], _: hosting.Launch, ready: Callable[[str, str], None]
+    ) -> NoReturn:
+        for number, server in enumerate(servers, 1):
+            assert look == "text" or capsys.readouterr().out == ""
+            ready(server.name, f"127.0.0.1:{number}")
+        found.append(capsys.readouterr().out)
+        raise SystemExit(0)
+
+    found: list[str] = []
+    monkeypatch.setattr(hosting, "serve", serve)
+    with pytest.raises(SystemExit, match="0"):
+        main(["-o", look, "run", "--connect", "--thrift"])
+    if look == "json":
+        assert json.loads(found[0]) == {"connect": {"address": "127.0.0.1:1"}, "thrift": {"address": "127.0.0.1:2"}}
+    assert found[0].count("127.0.0.1") == 2

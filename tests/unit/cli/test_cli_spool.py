@@ -11,7 +11,10 @@ from headwater.cli import main
 from headwater.cli.exits import Exit
 from headwater.events import Heartbeat
 from headwater.journal import Journal, LocalLog
-from tests.unit.bus.kit import Taking, bus_of, firsts, until
+from tests.unit.bus.kit import Taking, bus_of, firsts
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -23,7 +26,7 @@ def left_by_a_mistyped_name(spools: Path, name: str = "lgo", count: int = 3) -> 
     """The spool of a driver whose only listener there isn't."""
     with bus_of(spools, {}, {"listeners": name}) as bus:
         for _ in range(count):
-            bus.tell(Heartbeat())
+            bus.emit(Heartbeat())
         until(lambda: bus.faults)
         left = bus.spool
         assert not bus.stop(1)
@@ -36,8 +39,8 @@ def spool(action: str, spools: Path, *arguments: str) -> int:
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    return [row for line in lines for row in line.get("rows", [line.get("record")])]
+    parts = json.loads(capsys.readouterr().out).values()
+    return [row for part in parts if not isinstance(part, bool) for row in (part if isinstance(part, list) else [part])]
 
 
 def test_what_waits_for_a_name_that_was_put_right_is_told_once_with_what_to_do(
@@ -48,7 +51,7 @@ def test_what_waits_for_a_name_that_was_put_right_is_told_once_with_what_to_do(
     with bus_of(spools, {"log": lambda _: Taking(), "another": lambda _: Taking()}) as bus:
         until(lambda: [each for each in caplog.messages if "could not be made" in each])
         until(lambda: bus.ship(0) is not None)
-        looked = vars(bus)["_shipper"].looked
+        looked = vars(bus)["_delivery"].shipper.looked
         looked.clear()
         until(looked.is_set, "another look")
     (line,) = [each for each in caplog.messages if "could not be made" in each]
@@ -74,7 +77,7 @@ def test_a_renamed_listener_gets_all_of_it(spools: Path, capsys: pytest.CaptureF
     assert (row["spool"], row["listener"], row["waiting"]) == (str(left), "lgo", 3)
     assert row["note"] == "could not be made"
     assert spool("rename", spools, "lgo", "mine") == Exit.DONE
-    assert [row["what became of it"] for row in printed(capsys)] == ["what lgo hadn't got is mine's now"]
+    assert [row["what_became_of_it"] for row in printed(capsys)] == ["what lgo hadn't got is mine's now"]
     instances = [Taking(), second := Taking()]
     with bus_of(spools, {"mine": lambda _: instances.pop(0)}) as bus:
         assert bus.ship(20) == 1
@@ -108,8 +111,12 @@ def test_shipping_needs_no_driver(spools: Path, tmp_path: Path, capsys: pytest.C
 
 def test_dropping_removes_what_is_kept_for_nobody_else(spools: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, both = left_by_a_mistyped_name(spools), left_by_a_mistyped_name(spools, "lgo,another")
-    assert spool("drop", spools, "lgo") == Exit.DONE
-    assert {row["spool"]: row["what became of it"] for row in printed(capsys)} == {
+    assert spool("drop", spools, "lgo", "--dry-run") == Exit.DONE
+    assert [row["waiting"] for row in json.loads(capsys.readouterr().out)["to_drop"]] == [3, 3]
+    assert spool("drop", spools, "lgo", "--yes") == Exit.DONE
+    document = json.loads(capsys.readouterr().out)
+    assert (document["done"], document["dropped"]) == (True, 2)
+    assert {row["spool"]: row["what_became_of_it"] for row in document["spools"]} == {
         str(one): "removed: it was kept for nobody else",
         str(both): "not kept for lgo any more",
     }
@@ -120,10 +127,22 @@ def test_dropping_removes_what_is_kept_for_nobody_else(spools: Path, capsys: pyt
 
 def test_a_driver_that_runs_is_left_alone(spools: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with bus_of(spools, {"mine": lambda _: Taking()}) as bus:
-        bus.tell(Heartbeat())
-        assert spool("drop", spools, "mine") == Exit.TRY_AGAIN
-        assert [row["what became of it"] for row in printed(capsys)] == ["left as it is, because its driver runs"]
+        bus.emit(Heartbeat())
+        assert spool("drop", spools, "mine", "--yes") == Exit.TRY_AGAIN
+        rows = json.loads(capsys.readouterr().out)["spools"]
+        assert [row["what_became_of_it"] for row in rows] == ["left as it is, because its driver runs"]
         assert bus.flush(60)
+
+
+def test_nothing_is_dropped_without_a_yes(
+    spools: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = left_by_a_mistyped_name(spools)
+    monkeypatch.setenv("HEADWATER_YES", "true")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False)
+    assert spool("drop", spools, "lgo") == Exit.CONFIGURATION
+    assert "Up to 3 records in 1 spools will never be delivered to lgo" in capsys.readouterr().err
+    assert left.exists()
 
 
 @pytest.mark.parametrize("arguments", [("rename", "nobody", "log"), ("drop", "nobody")])

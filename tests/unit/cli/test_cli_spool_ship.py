@@ -13,24 +13,26 @@ from headwater.cli.exits import Exit
 from headwater.errors import TransientError
 from headwater.events import Heartbeat
 from headwater.events.envelope import Event
-from headwater.spi import Batch, Position
-from tests.unit.bus.kit import SCRIPTS, Taking, bus_of, firsts, ids, tell_all
+from headwater.spi import RecordBatch, SpoolPosition
+from tests.unit.bus.kit import SCRIPTS, Taking, bus_of, emit_all, firsts, ids
+
+pytestmark = pytest.mark.slow
 
 LISTENERS = "spark.headwater.listeners=mine=tests.unit.bus.kit:ScriptFactory"
 
 
 class Away(Taking):
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         raise TransientError("the broker is away")
 
 
 def left_in(spools: Path, count: int = 3, name: str = "mine") -> tuple[Path, list[Event]]:
     with bus_of(spools, {name: lambda _: Away()}) as bus:
-        told = tell_all(bus, [Heartbeat()] * count)
+        emitted = emit_all(bus, [Heartbeat()] * count)
         spool = bus.spool
         assert not bus.stop(0.2)
     assert spool is not None
-    return spool, told
+    return spool, emitted
 
 
 def ship(spools: Path, *arguments: object) -> int:
@@ -50,12 +52,12 @@ def taking() -> list[Taking]:
 
 
 def test_only_the_spools_that_are_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (one, told), (other, _) = left_in(tmp_path), left_in(tmp_path)
+    (one, emitted), (other, _) = left_in(tmp_path), left_in(tmp_path)
     made = taking()
     assert ship(tmp_path, "--conf", LISTENERS, one.name) == Exit.DONE
     assert [one.exists(), other.exists()] == [False, True]
-    assert json.loads(capsys.readouterr().out)["record"] == {"spools": 1, "left": 0}
-    assert firsts([record for each in made for record in each.records]) == ids(told)
+    assert json.loads(capsys.readouterr().out)["shipped"] == {"spools": 1, "left": 0}
+    assert firsts([record for each in made for record in each.records]) == ids(emitted)
     assert ship(tmp_path, "--conf", LISTENERS, one.name) == Exit.FAILED
     assert f"there is no spool {one.name}" in capsys.readouterr().err
 
@@ -65,7 +67,7 @@ def test_the_drivers_own_properties_file(tmp_path: Path) -> None:
     spools, shared, defaults = tmp_path / "spools", tmp_path / "shared", tmp_path / "spark-defaults.conf"
     keys = {"spool.handover": str(shared)}
     with bus_of(spools, {"mine": lambda _: Away()}, keys) as bus:
-        told = tell_all(bus, [Heartbeat()] * 4)
+        emitted = emit_all(bus, [Heartbeat()] * 4)
         assert not bus.stop(1)
     (handed,) = [each for each in shared.iterdir() if each.name != ".incoming"]
     local, also = left_in(spools)
@@ -76,12 +78,12 @@ def test_the_drivers_own_properties_file(tmp_path: Path) -> None:
     made = taking()
     assert ship(spools, "--properties-file", defaults) == Exit.DONE
     assert [handed.exists(), local.exists()] == [False, False]
-    assert set(firsts([record for each in made for record in each.records])) == {*ids(told), *ids(also)}
+    assert set(firsts([record for each in made for record in each.records])) == {*ids(emitted), *ids(also)}
 
 
 @pytest.mark.slow
 def test_a_target_that_is_away_is_told_and_nothing_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    spool, told = left_in(tmp_path)
+    spool, emitted = left_in(tmp_path)
     SCRIPTS["mine"] = lambda _: Away()
     began = time.monotonic()
     assert ship(tmp_path, "--conf", LISTENERS, "--timeout", "300 ms") == Exit.TRY_AGAIN
@@ -94,7 +96,7 @@ def test_a_target_that_is_away_is_told_and_nothing_is_lost(tmp_path: Path, capsy
     assert "mine: TransientError: the broker is away" in shown.err, "and at once"
     made = taking()
     assert ship(tmp_path, "--conf", LISTENERS) == Exit.DONE
-    assert firsts([record for each in made for record in each.records]) == ids(told)
+    assert firsts([record for each in made for record in each.records]) == ids(emitted)
     assert not spool.exists()
 
 
@@ -113,17 +115,17 @@ def test_one_that_cannot_be_made_now_is_not_waited_for_for_ever(
 
 
 def test_beside_a_driver_that_runs(tmp_path: Path) -> None:
-    spool, told = left_in(tmp_path)
+    spool, emitted = left_in(tmp_path)
     running = Taking()
     with bus_of(tmp_path, {"another": lambda _: running}) as bus:
-        own = tell_all(bus, [Heartbeat()] * 2)
+        own = emit_all(bus, [Heartbeat()] * 2)
         made = taking()
         assert ship(tmp_path, "--conf", LISTENERS) == Exit.DONE
         assert not spool.exists()
-        own += tell_all(bus, [Heartbeat()])
+        own += emit_all(bus, [Heartbeat()])
         assert bus.flush(60)
     assert ids(running.records) == ids(own)
-    assert firsts([record for each in made for record in each.records]) == ids(told)
+    assert firsts([record for each in made for record in each.records]) == ids(emitted)
 
 
 @pytest.mark.slow

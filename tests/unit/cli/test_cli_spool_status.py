@@ -15,26 +15,28 @@ import pytest
 
 from headwater.cli import main
 from headwater.cli.exits import Exit
-from headwater.cli.spool.units import Age, Size, age_of
+from headwater.cli.output import Age, Size, age_of
 from headwater.events import Heartbeat
 from headwater.journal import Journal, JournalOptions
 from headwater.listeners.bus import BusOptions
-from tests.unit.bus.kit import Taking, bus_of, until
+from tests.unit.bus.kit import Taking, bus_of
 from tests.unit.cli.test_cli_spool import left_by_a_mistyped_name
+from tests.waiting import until
 
 DRIVER = """
 import sys
 from pathlib import Path
 from headwater.events import Heartbeat
 from headwater.testing.examples import DRAFTS
-from tests.unit.bus.kit import Taking, bus_of, until
+from tests.unit.bus.kit import Taking, bus_of
+from tests.waiting import until
 class Away(Taking):
     def handle(self, batch):
         raise KeyError("away")
 with bus_of(Path(sys.argv[1]), {"audit": lambda _: Away(), "kafka": lambda _: Taking()}) as bus:
     for draft in DRAFTS[:7]:
-        assert bus.tell(draft)
-    until(lambda: vars(bus)["_teller"].spool.journal.positions()["kafka"] == 7)
+        assert bus.emit(draft)
+    until(lambda: vars(bus)["_emitter"].spool.journal.positions()["kafka"] == 7)
     print(bus.spool, flush=True)
     sys.stdin.read()
 """
@@ -44,10 +46,9 @@ def status(*arguments: object) -> int:
     return main(["--output", "json", "spool", "status", *map(str, arguments)])
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> dict[str, list[dict[str, Any]]]:
-    """The tables by the first word of their titles."""
-    documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    return {each["title"].split()[0]: each["rows"] for each in documents}
+def answer_of(capsys: pytest.CaptureFixture[str]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = json.loads(capsys.readouterr().out)
+    return found
 
 
 @pytest.mark.slow
@@ -64,25 +65,29 @@ def test_a_driver_that_runs_and_what_it_left_when_it_was_killed(
             assert driver.stdout is not None
             spool = Path(driver.stdout.readline().strip())
             assert status("--spool-dir", tmp_path) == Exit.DONE
-            live = told(capsys)
+            live = answer_of(capsys)
         finally:
             driver.kill()
     assert status("--spool-dir", tmp_path, "application_1") == Exit.DONE
-    left = told(capsys)
+    left = answer_of(capsys)
     for tables, standing in ((live, "live"), (left, "left")):
-        (row,) = tables["Spools"]
+        (row,) = tables["spools"]
         assert (row["spool"], row["application"], row["name"]) == (str(spool), "application_1", "orders")
         assert row["producer"] == spool.name.removeprefix("application_1-")
-        assert (row["driver"], row["records"], row["trouble"]) == (standing, 7, None)
-        assert began - timedelta(seconds=1) <= datetime.fromisoformat(row["since"]) <= datetime.now(timezone.utc)
+        assert (row["driver"], row["records"], row["problem"]) == (standing, 7, None)
+        assert (
+            began - timedelta(seconds=1)
+            <= datetime.fromisoformat(row["since"].replace("Z", "+00:00"))
+            <= datetime.now(timezone.utc)
+        )
         assert row["size"] == sum(each.stat().st_size for each in spool.iterdir() if each.is_file())
-        waiting = {each["listener"]: (each["waiting"], each["dropped"]) for each in tables["What"]}
+        waiting = {each["listener"]: (each["waiting"], each["dropped"]) for each in tables["waiting"]}
         assert waiting == {"audit": (7, 0), "kafka": (0, 0)}
-        ages = {each["listener"]: each["oldest"] for each in tables["What"]}
+        ages = {each["listener"]: each["oldest"] for each in tables["waiting"]}
         assert ages["kafka"] is None
         assert 0 < ages["audit"] <= (datetime.now(timezone.utc) - began).total_seconds()
-    assert live["Spools"][0]["what becomes"] == "its driver delivers it"
-    assert "the next driver here with audit delivers it" in left["Spools"][0]["what becomes"]
+    assert live["spools"][0]["what_becomes"] == "its driver delivers it"
+    assert "the next driver here with audit delivers it" in left["spools"][0]["what_becomes"]
 
 
 def test_the_room_that_is_taken_and_the_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,12 +101,12 @@ def test_the_room_that_is_taken_and_the_limits(tmp_path: Path, capsys: pytest.Ca
         conf = ["--conf", f"spark.headwater.spool.handover={shared}", "--conf", "spark.headwater.spool.max.bytes=2m"]
         assert status("--properties-file", defaults, *conf) == Exit.DONE
         live = sum(each.stat().st_size for each in bus.spool.iterdir() if each.is_file())
-        room = {row["directory"]: row for row in told(capsys)["Room"]}
+        room = {row["directory"]: row for row in answer_of(capsys)["room"]}
     taken = sum(each.stat().st_size for each in left.iterdir() if each.is_file())
     assert (room[str(spools)]["left"], room[str(shared)]["left"]) == (taken, taken)
     assert (room[str(spools)]["live"], room[str(shared)]["live"]) == (live, 0)
-    assert {row["limit of each"] for row in room.values()} == {2 << 20}, "what is said here goes before the file"
-    assert {row["limit of all left"] for row in room.values()} == {8 << 20}
+    assert {row["limit_of_each"] for row in room.values()} == {2 << 20}, "what is said here goes before the file"
+    assert {row["limit_of_all_left"] for row in room.values()} == {8 << 20}
     assert abs(room[str(spools)]["free"] - shutil.disk_usage(spools).free) < 1 << 30
 
 
@@ -116,15 +121,15 @@ def test_what_can_be_seen_at_once_of_damage_and_loss(tmp_path: Path, capsys: pyt
         first, end = journal.first_offset, journal.next_offset
     assert first > 0
     (damaged / "cursors" / "mine.position1").write_bytes(b"torn")
-    (damaged / "course.json").write_bytes(b"{")
+    (damaged / "progress.json").write_bytes(b"{")
     told_of = {"application": {"id": "a", "name": "b"}, "producer": "01890a5d-ac96-774b-bcce-b302099a8057"}
     (damaged / "spool.json").write_text(json.dumps({**told_of, "listeners": {"mine": ["JOB"]}, "refused": 3}))
     assert status("--spool-dir", tmp_path) == Exit.DONE
-    tables = told(capsys)
-    (row,) = tables["Spools"]
-    for words in ("3 events were refused by the disk", "its limit was reached", "mine.position1 is", "course.json"):
-        assert words in row["trouble"]
-    (waiting,) = tables["What"]
+    tables = answer_of(capsys)
+    (row,) = tables["spools"]
+    for words in ("3 events were refused by the disk", "its limit was reached", "mine.position1 is", "progress.json"):
+        assert words in row["problem"]
+    (waiting,) = tables["waiting"]
     assert (waiting["waiting"], waiting["dropped"]) == (end - first, first)
 
 
@@ -136,18 +141,18 @@ def test_a_spool_that_is_being_shipped_is_told_apart_from_a_live_one(
     (left / "spool.json").write_text(json.dumps({**passport, "pid": 1}))
     with Journal.open(left):
         assert status("--spool-dir", tmp_path) == Exit.DONE
-    (row,) = told(capsys)["Spools"]
+    (row,) = answer_of(capsys)["spools"]
     assert row["driver"] == "being shipped"
-    assert f"process {os.getpid()} on" in row["what becomes"]
+    assert f"process {os.getpid()} on" in row["what_becomes"]
 
 
 def test_events_that_were_refused_are_noted_beside_the_spool(tmp_path: Path) -> None:
     with bus_of(tmp_path, {"mine": lambda _: Taking()}, options=BusOptions(keep_interval=0.01)) as bus:
         assert bus.spool is not None
         passport = bus.spool / "spool.json"
-        vars(bus)["_teller"].refused.total = 2
+        vars(bus)["_emitter"].refused.total = 2
         until(lambda: json.loads(passport.read_bytes())["refused"] == 2)
-        bus.tell(Heartbeat())
+        bus.emit(Heartbeat())
 
 
 def test_a_spool_that_is_not_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,34 +14,35 @@ import pytest
 from headwater.cli import main
 from headwater.cli.exits import Exit
 from headwater.events import Heartbeat
-from headwater.events.envelope import Event, Family
+from headwater.events.envelope import Event, EventFamily
 from headwater.journal import Journal, JournalOptions
-from headwater.listeners.bus.verifying import verify_spool
-from headwater.spi import Batch, Position
+from headwater.listeners.bus.spool_verification import verify_spool
+from headwater.spi import RecordBatch, SpoolPosition
 from headwater.testing.examples import DRAFTS
-from tests.unit.bus.kit import QUICK, Taking, bus_of, tell_all, until
+from tests.unit.bus.kit import QUICK, Taking, bus_of, emit_all
+from tests.waiting import until
 
 MARK = b"\xf5\xc1HW"
 Tables = dict[str, Any]
 
 
 class Away(Taking):
-    def handle(self, batch: Batch) -> Position | None:
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         raise KeyError("away")
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> list[Event]:
+def emitted(tmp_path: Path) -> list[Event]:
     """What a driver left for `audit`; `kafka` has got it all."""
     with bus_of(tmp_path, {"audit": lambda _: Away(), "kafka": lambda _: Taking()}) as bus:
-        events = tell_all(bus, DRAFTS)
-        until(lambda: vars(bus)["_teller"].spool.journal.positions()["kafka"] == len(events))
+        events = emit_all(bus, DRAFTS)
+        until(lambda: vars(bus)["_emitter"].spool.journal.positions()["kafka"] == len(events))
         assert not bus.stop(0.5)
     return events
 
 
 @pytest.fixture
-def spool(tmp_path: Path, told: list[Event]) -> Path:
+def spool(tmp_path: Path, emitted: list[Event]) -> Path:
     (spool,) = [each for each in tmp_path.iterdir() if each.is_dir()]
     assert len(list(spool.glob("*.segment"))) == 1
     return spool
@@ -49,8 +50,7 @@ def spool(tmp_path: Path, told: list[Event]) -> Path:
 
 def verify(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, Tables]:
     code = main(["--output", "json", "spool", "verify", *map(str, arguments)])
-    documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    return code, {each["title"].split()[0].strip(","): each.get("rows", each.get("record")) for each in documents}
+    return code, json.loads(capsys.readouterr().out)
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -73,55 +73,55 @@ def flip(path: Path, start: int, end: int) -> None:
 
 
 def test_a_sound_spool_is_read_to_its_end_and_not_touched(
-    told: list[Event], spool: Path, capsys: pytest.CaptureFixture[str]
+    emitted: list[Event], spool: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = contents(spool)
     code, tables = verify(capsys, "--spool-dir", spool.parent)
     assert code == Exit.DONE
-    (row,) = tables["Spools"]
-    assert (row["records"], row["lost"], row["verdict"], row["segments"]) == (len(told), 0, "sound", 1)
-    assert row["sequences"] == f"1 to {len(told)}"
-    assert "What" not in tables
-    assert tables["Read"]["size"] == row["size"] > 0
+    (row,) = tables["spools"]
+    assert (row["records"], row["lost"], row["verdict"], row["segments"]) == (len(emitted), 0, "sound", 1)
+    assert row["sequences"] == f"1 to {len(emitted)}"
+    assert tables["damage"] == []
+    assert tables["read"]["size"] == row["size"] > 0
     assert contents(spool) == before
 
 
 def test_damage_in_the_middle_is_told_by_file_and_byte_and_whose_it_was(
-    told: list[Event], spool: Path, capsys: pytest.CaptureFixture[str]
+    emitted: list[Event], spool: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (segment,) = spool.glob("*.segment")
     places = list(frames(segment))
-    assert len(places) == len(told)
+    assert len(places) == len(emitted)
     start, _ = places[4]
     _, end = places[6]
     flip(segment, start + 20, end - 3)
     code, tables = verify(capsys, "--spool-dir", spool.parent, spool.name)
     assert code == Exit.FAILED
-    (row,) = tables["Spools"]
-    assert (row["records"], row["lost"], row["verdict"]) == (len(told) - 3, 3, "damaged")
-    (found,) = tables["What"]
+    (row,) = tables["spools"]
+    assert (row["records"], row["lost"], row["verdict"]) == (len(emitted) - 3, 3, "damaged")
+    (found,) = tables["damage"]
     assert (found["file"], found["bytes"], found["lost"]) == (str(segment), f"{start} to {end}", 3)
-    assert found["not delivered to"] == "audit", "kafka has got them"
-    lost: dict[Family, int] = {}
-    for event in told[4:7]:
+    assert found["not_delivered_to"] == "audit", "kafka has got them"
+    lost: dict[EventFamily, int] = {}
+    for event in emitted[4:7]:
         lost[event.family] = lost.get(event.family, 0) + 1
     assert found["of"] == ", ".join(f"{count} {family.value}" for family, count in sorted(lost.items()))
 
 
 def test_a_torn_end_is_no_damage_and_another_end_is(
-    told: list[Event], spool: Path, capsys: pytest.CaptureFixture[str]
+    emitted: list[Event], spool: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (segment,) = spool.glob("*.segment")
     whole = segment.read_bytes()
     start, end = list(frames(segment))[-1]
     segment.write_bytes(whole[: end - 5])
     code, tables = verify(capsys, spool.name, "--spool-dir", spool.parent)
-    assert (code, tables["Spools"][0]["records"]) == (Exit.DONE, len(told) - 1)
+    assert (code, tables["spools"][0]["records"]) == (Exit.DONE, len(emitted) - 1)
     segment.write_bytes(whole)
     flip(segment, end - 5, end)
     code, tables = verify(capsys, "--spool-dir", spool.parent)
     assert code == Exit.FAILED
-    (found,) = tables["What"]
+    (found,) = tables["damage"]
     assert (found["file"], found["bytes"], found["lost"]) == (str(segment), f"{start} to {end}", 1)
 
 
@@ -135,10 +135,10 @@ def test_a_segment_that_is_gone(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (spool / f"{bases[1]:020}.segment").unlink()
     code, tables = verify(capsys, "--spool-dir", tmp_path)
     assert code == Exit.FAILED
-    (found,) = [each for each in tables["What"] if each["lost"]]
+    (found,) = [each for each in tables["damage"] if each["lost"]]
     assert found["lost"] == bases[2] - bases[1]
     assert found["what"] == f"offsets {bases[1]} to {bases[2] - 1} are gone, and nothing dropped them"
-    assert found["not delivered to"] == "late"
+    assert found["not_delivered_to"] == "late"
 
 
 def test_numbers_that_are_missing_though_every_record_is_whole(
@@ -151,7 +151,7 @@ def test_numbers_that_are_missing_though_every_record_is_whole(
             journal.append(b"x", headers=(("producer", producer), ("sequence", b"%d" % number)))
     code, tables = verify(capsys, "--spool-dir", tmp_path)
     assert code == Exit.FAILED
-    found = [each for each in tables["What"] if "sequence" in each["what"]]
+    found = [each for each in tables["damage"] if "sequence" in each["what"]]
     assert [(each["lost"], each["what"].partition(",")[0]) for each in found] == [(2, "sequences 5 to 6 aren't there")]
     assert "before offset 3" in found[0]["what"]
 
@@ -161,14 +161,14 @@ def test_numbers_that_are_missing_though_every_record_is_whole(
     [
         ("cursors/audit.position0", "the position of a cursor can't be read"),
         ("spool.json", "it can't be read whose spool this is"),
-        ("course.json", "it can't be read which runs"),
+        ("progress.json", "it can't be read which runs"),
     ],
 )
 def test_what_stands_beside_the_records(spool: Path, capsys: pytest.CaptureFixture[str], name: str, words: str) -> None:
     (spool / name).write_bytes(b"{" * 28)
     code, tables = verify(capsys, "--spool-dir", spool.parent)
     assert code == Exit.FAILED
-    (found,) = tables["What"]
+    (found,) = tables["damage"]
     assert found["file"] == str(spool / name)
     assert words in found["what"]
 
@@ -179,10 +179,10 @@ def test_a_live_driver_is_not_disturbed_and_not_misjudged(tmp_path: Path, capsys
     keys = {"spool.max.bytes": str(64 * 1024)}
     with bus_of(tmp_path, {"audit": lambda _: Away(), "kafka": lambda _: Taking()}, keys, QUICK) as bus:
         for _ in range(25):
-            tell_all(bus, DRAFTS)
+            emit_all(bus, DRAFTS)
             code, tables = verify(capsys, "--spool-dir", tmp_path)
             assert (code, "What" in tables) == (Exit.DONE, False)
-        bus.tell(Heartbeat())
+        bus.emit(Heartbeat())
         assert bus.report().refused == 0
         assert bus.spool is not None
         assert not (bus.spool / f"{0:020}.segment").exists(), "nothing was cut, and this test shows less"
@@ -194,7 +194,7 @@ def test_copies_of_spools_can_be_looked_at_by_path(
     shutil.copytree(spool, tmp_path / "other" / "copy")
     code, tables = verify(capsys, "--spool-dir", tmp_path / "other", tmp_path / "other" / "copy")
     assert code == Exit.DONE
-    assert [row["spool"] for row in tables["Spools"]] == [str(tmp_path / "other" / "copy")]
+    assert [row["spool"] for row in tables["spools"]] == [str(tmp_path / "other" / "copy")]
 
 
 def test_what_its_driver_drops_meanwhile_is_no_damage(tmp_path: Path) -> None:

@@ -6,37 +6,37 @@ import threading
 
 import pytest
 
-from headwater.consumers.sources import Batch, Taken
+from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.coordinated.buckets import Assigner, Bucket
-from headwater.consumers.writer.coordinated.instants import Gathered
-from headwater.consumers.writer.coordinated.slices import Portion, slices
-from headwater.consumers.writer.reading import Read
-from headwater.lineage.bulk import Partition
+from headwater.consumers.writer.coordinated.instants import OpenInstant
+from headwater.consumers.writer.coordinated.limits import PollSize, split_batch
+from headwater.consumers.writer.record_reader import ReadResult
+from headwater.lineage.bulk import BusPartition
 from headwater.lineage.rows import Row
 from headwater.lineage.rows import tables as t
 
-WHERE = Partition("cluster", "topic")
+WHERE = BusPartition("cluster", "topic")
 ROWS = [Row(t.TAG, bytes([0] * 15 + [number % 256]), (number,)) for number in range(1_000)]
 
 
-def taken(*sizes: int) -> tuple[Taken, ...]:
-    return tuple(Taken(b"x" * size, WHERE, number, None) for number, size in enumerate(sizes))
+def taken(*sizes: int) -> tuple[BusRecord, ...]:
+    return tuple(BusRecord(b"x" * size, WHERE, number, None) for number, size in enumerate(sizes))
 
 
 def test_a_bucket_keeps_what_is_not_acknowledged() -> None:
     bucket = Bucket(10)
     bucket.add(ROWS[:4])
-    assert bucket.ask() == 4
-    assert bucket.due() == ROWS[:4]
+    assert bucket.request_flush() == 4
+    assert bucket.wait_until_due() == ROWS[:4]
     bucket.add(ROWS[4:6])
-    assert bucket.due() == ROWS[:6], "it failed, and is repeated with what came meanwhile"
+    assert bucket.wait_until_due() == ROWS[:6], "it failed, and is repeated with what came meanwhile"
     bucket.acknowledge(6)
     assert (bucket.stored, bucket.waiting, bucket.end) == (6, 0, 6)
 
 
 def test_a_bucket_with_many_rows_is_due_by_itself() -> None:
     bucket, given = Bucket(10), list[list[Row] | None]()
-    waiting = threading.Thread(target=lambda: given.append(bucket.due()))
+    waiting = threading.Thread(target=lambda: given.append(bucket.wait_until_due()))
     waiting.start()
     bucket.add(ROWS[:9])
     bucket.add(ROWS[9:10])
@@ -46,7 +46,7 @@ def test_a_bucket_with_many_rows_is_due_by_itself() -> None:
 
 def test_a_bucket_that_is_closed_lets_go() -> None:
     bucket, given = Bucket(10), list[list[Row] | None]()
-    waiting = threading.Thread(target=lambda: given.append(bucket.due()))
+    waiting = threading.Thread(target=lambda: given.append(bucket.wait_until_due()))
     waiting.start()
     bucket.close()
     waiting.join(30)
@@ -57,7 +57,7 @@ def test_what_was_refused_is_known_of_the_instants_that_it_was_in() -> None:
     bucket = Bucket(10)
     bucket.add(ROWS[:10])
     bucket.acknowledge(4)
-    bucket.hand_over(3)
+    bucket.mark_refused(3)
     bucket.acknowledge(3)
     assert not bucket.was_refused(0, 4)
     assert bucket.was_refused(4, 5)
@@ -70,28 +70,28 @@ def test_each_key_has_one_bucket() -> None:
     Assigner(buckets).assign(ROWS)
     Assigner(buckets).assign(ROWS)
     for each in buckets:
-        each.ask()
-    found = [{row.id for row in each.due() or ()} for each in buckets]
+        each.request_flush()
+    found = [{row.id for row in each.wait_until_due() or ()} for each in buckets]
     assert sum(map(len, found)) == len(set.union(*found)) == 256
     assert all(found)
 
 
 @pytest.mark.parametrize(("sizes", "expected"), [((5, 5, 5), [2, 1]), ((50, 5), [1, 1]), ((), [0]), ((10,), [1])])
 def test_only_the_last_piece_says_what_comes_next(sizes: tuple[int, ...], expected: list[int]) -> None:
-    batch = Batch(taken(*sizes), {WHERE: 7})
-    pieces = list(slices(batch, 10))
+    batch = SourceBatch(taken(*sizes), {WHERE: 7})
+    pieces = list(split_batch(batch, 10))
     assert [len(each.records) for each in pieces] == expected
     assert tuple(record for each in pieces for record in each.records) == batch.records
     assert [dict(each.next) for each in pieces] == [{}] * (len(expected) - 1) + [{WHERE: 7}]
 
 
 def test_of_long_events_fewer_are_polled() -> None:
-    portion = Portion(5_000, 1 << 20)
-    portion.seen(taken(100, 100))
+    portion = PollSize(5_000, 1 << 20)
+    portion.update(taken(100, 100))
     assert portion.count == 5_000
-    portion.seen(taken(1 << 20))
+    portion.update(taken(1 << 20))
     assert portion.count == 2
-    portion.seen(taken(8 << 20))
+    portion.update(taken(8 << 20))
     assert portion.count == 1
 
 
@@ -99,13 +99,13 @@ def test_of_long_events_fewer_are_polled() -> None:
 def test_what_was_left_out_by_older_knowledge_is_written_after_all(
     left_out: list[Row], epoch: int, *, again: bool
 ) -> None:
-    instant = Gathered(1, epoch=5, begins=[0])
-    instant.add(Batch(taken(1)), Read([], [], [], left_out), [], epoch)
-    assert instant.again is again
+    instant = OpenInstant(1, epoch=5, begins=[0])
+    instant.add(SourceBatch(taken(1)), ReadResult([], [], [], left_out), [], epoch)
+    assert instant.must_rewrite is again
 
 
 def test_a_partition_that_came_back_takes_no_offset_back() -> None:
-    instant = Gathered(1, epoch=5, begins=[0])
+    instant = OpenInstant(1, epoch=5, begins=[0])
     for following in (7, 3):
-        instant.add(Batch(taken(1), {WHERE: following}), Read([], [], [], []), [], 5)
+        instant.add(SourceBatch(taken(1), {WHERE: following}), ReadResult([], [], [], []), [], 5)
     assert [each.next for each in instant.work("g", "log", "t").offsets] == [7]

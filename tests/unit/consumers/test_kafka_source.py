@@ -10,7 +10,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaExceptio
 
 from headwater.consumers.sources.kafka import KafkaSource
 from headwater.errors import TransientError
-from headwater.lineage.bulk import Partition
+from headwater.lineage.bulk import BusPartition
 
 NOWHERE = "127.0.0.1:1"
 
@@ -73,7 +73,7 @@ class Client:
 
 
 def source(client: Client) -> KafkaSource:
-    def stored(_: str) -> Mapping[Partition, int]:
+    def stored(_: str) -> Mapping[BusPartition, int]:
         return {}
 
     made = KafkaSource({"bootstrap.servers": NOWHERE, "log_level": "0"}, "topic", "group", stored)

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import delete
 
-from headwater.consumers.sources import Batch, Taken
-from headwater.consumers.writer.routed import RoutedPipeline, smallest
+from headwater.consumers.sources import BusRecord, SourceBatch
+from headwater.consumers.writer.routed_pipeline import RoutedPipeline, smallest_offsets
 from headwater.errors import TransientError
 from headwater.events import (
     Closed,
@@ -23,23 +23,23 @@ from headwater.events import (
     JobLineage,
     JobName,
     JobStarted,
-    JobType,
     Output,
-    ShapedSink,
     TableName,
 )
 from headwater.events.avro import Codec
-from headwater.lineage.bulk import Merged, Partition, Reason, Work, bump_epoch
-from headwater.lineage.law import State, changes
-from headwater.lineage.law.changes import arrival
-from headwater.lineage.law.telling import Telling
+from headwater.events.jobs import JobType, SinkSchema
+from headwater.lineage.bulk import BusPartition, DeadLetterReason, MergeResult, WriteBatch, bump_epoch
+from headwater.lineage.mapping import map_event
+from headwater.lineage.mapping.events import map_arrival
+from headwater.lineage.mapping.row_builder import RowBuilder
+from headwater.lineage.rows import RowSet
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql import digest_of
+from headwater.lineage.sql import store_digest
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import EXAMPLES
 
-WHERE = Partition("cluster", "topic", 0)
+WHERE = BusPartition("cluster", "topic", 0)
 PRODUCER = UUID(int=7)
 
 
@@ -60,15 +60,15 @@ def commit(source: str | None, target: str | None) -> Event:
 
 
 def stamped(event: Event, number: int) -> Event:
-    told = {"producer": PRODUCER, "sequence": number, "family_sequence": number}
+    envelope = {"producer": PRODUCER, "sequence": number, "family_sequence": number}
     if isinstance(event, Committed):
-        told["barrier"] = number
-    return event.model_copy(update=told)
+        envelope["barrier"] = number
+    return event.model_copy(update=envelope)
 
 
 EXAMPLE = next(each for each in EXAMPLES if isinstance(each, CreateDatabase))
 DATABASE = EXAMPLE.model_copy(update={"context": EXAMPLE.context.model_copy(update={"name": "sea"})})
-SINK = ShapedSink(dataset=None, table=TableName(catalog="lake", database="d", table="x"))
+SINK = SinkSchema(dataset=None, table=TableName(catalog="lake", database="d", table="x"))
 PLACED: list[tuple[Event, str]] = [
     (commit("lake", "lake"), "L"),
     (commit("sea", "lake"), "SL"),
@@ -85,13 +85,13 @@ PLACED: list[tuple[Event, str]] = [
 ]
 """What goes where: M is the main store, L that of the catalog `lake`, S that of `sea`."""
 EVENTS = [stamped(event, number) for number, (event, _) in enumerate(PLACED, 1)]
-RECORDS = [Taken(Codec().encode(event), WHERE, number, 7) for number, event in enumerate(EVENTS)]
+RECORDS = [BusRecord(Codec().encode(event), WHERE, number, 7) for number, event in enumerate(EVENTS)]
 
 
 def expected(letter: str) -> str:
-    state = State()
+    state = RowSet()
     for event, (_, places) in zip(EVENTS, PLACED, strict=True):
-        state.merge(changes(event, 7) if letter in places else arrival(event, Telling(event, 7)))
+        state.merge(map_event(event, 7) if letter in places else map_arrival(event, RowBuilder(event, 7)))
     return state.digest()
 
 
@@ -107,7 +107,7 @@ def digests(stores: dict[str, Store]) -> dict[str, str]:
     found = {}
     for name, store in stores.items():
         with store.engine.connect() as connection:
-            found[name] = digest_of(connection)
+            found[name] = store_digest(connection)
     return found
 
 
@@ -116,13 +116,14 @@ def pipeline(stores: dict[str, Store]) -> RoutedPipeline:
     return RoutedPipeline(bulk, {"lake": "L", "sea": "S"}, "g", "kafka", "events")
 
 
-def batch(records: Sequence[Taken]) -> Batch:
-    return Batch(tuple(records), {WHERE: records[-1].offset + 1})
+def batch(records: Sequence[BusRecord]) -> SourceBatch:
+    return SourceBatch(tuple(records), {WHERE: records[-1].offset + 1})
 
 
 EXPECTED = {"": expected("M"), "L": expected("L"), "S": expected("S")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 5, 100])
 def test_each_store_has_what_concerns_its_catalogs(stores: dict[str, Store], most: int) -> None:
     writing = pipeline(stores)
@@ -135,12 +136,13 @@ def test_each_store_has_what_concerns_its_catalogs(stores: dict[str, Store], mos
     assert digests(stores) == EXPECTED, "a replay changes nothing"
 
 
+@pytest.mark.slow
 def test_each_store_is_not_told_again_what_it_has(stores: dict[str, Store]) -> None:
     writing = pipeline(stores)
     writing.store(writing.prepare(batch(RECORDS)))
     again = writing.prepare(batch(RECORDS))
     left_out = {name: {row.id for row in part.left_out} for name, part in again.parts.items()}
-    lasting = {name: {row.id for row in part.rows if row.kind.lasting} for name, part in again.parts.items()}
+    lasting = {name: {row.id for row in part.rows if row.kind.is_immutable} for name, part in again.parts.items()}
     assert all(left_out.values())
     assert lasting == {"": set(), "L": set(), "S": set()}
     assert left_out["L"] - left_out["S"], "what the one has, and the other needn't"
@@ -148,6 +150,7 @@ def test_each_store_is_not_told_again_what_it_has(stores: dict[str, Store]) -> N
     assert digests(stores) == EXPECTED
 
 
+@pytest.mark.slow
 def test_what_went_from_one_store_is_told_to_it_again(stores: dict[str, Store]) -> None:
     writing = pipeline(stores)
     writing.store(writing.prepare(batch(RECORDS)))
@@ -161,6 +164,7 @@ def test_what_went_from_one_store_is_told_to_it_again(stores: dict[str, Store]) 
     assert all(part.left_out for part in later.parts.values()), "what was told again is known again"
 
 
+@pytest.mark.slow
 def test_a_store_that_was_away_when_its_writer_was_killed_gets_what_it_missed(
     stores: dict[str, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,14 +172,14 @@ def test_a_store_that_was_away_when_its_writer_was_killed_gets_what_it_missed(
     writing.store(writing.prepare(batch(RECORDS[:3])))
     prepared = writing.prepare(batch(RECORDS[3:8]))
 
-    def away(work: Work) -> Merged:
+    def away(work: WriteBatch) -> MergeResult:
         raise TransientError("nobody answers")
 
     with monkeypatch.context() as patch:
         patch.setattr(stores["S"].bulk, "merge", away)
         with pytest.raises(TransientError):
             writing.store(prepared)
-    known = smallest(store.bulk.offsets("g") for store in stores.values())
+    known = smallest_offsets(store.bulk.offsets("g") for store in stores.values())
     assert known == {WHERE: 3}
     assert stores[""].bulk.offsets("g") == {WHERE: 8}
     again = pipeline(stores)
@@ -183,6 +187,7 @@ def test_a_store_that_was_away_when_its_writer_was_killed_gets_what_it_missed(
     assert digests(stores) == EXPECTED
 
 
+@pytest.mark.slow
 def test_who_has_his_part_is_not_asked_again(stores: dict[str, Store], monkeypatch: pytest.MonkeyPatch) -> None:
     writing = pipeline(stores)
     prepared = writing.prepare(batch(RECORDS))
@@ -190,7 +195,7 @@ def test_who_has_his_part_is_not_asked_again(stores: dict[str, Store], monkeypat
     merged: list[str] = []
     for name, store in stores.items():
 
-        def merge(work: Work, name: str = name, really: object = store.bulk.merge) -> Merged:
+        def merge(work: WriteBatch, name: str = name, really: object = store.bulk.merge) -> MergeResult:
             if name == "S" and troubles:
                 raise troubles.pop()
             merged.append(name)
@@ -204,31 +209,33 @@ def test_who_has_his_part_is_not_asked_again(stores: dict[str, Store], monkeypat
     assert digests(stores) == EXPECTED
 
 
+@pytest.mark.slow
 def test_what_is_no_event_is_a_dead_letter_of_the_main_store(stores: dict[str, Store]) -> None:
     writing = pipeline(stores)
-    writing.store(writing.prepare(batch([*RECORDS, Taken(b"no event", WHERE, 12, 7)])))
-    assert [letter.reason for _, letter in stores[""].bulk.letters()] == [Reason.UNDECODABLE]
-    assert not list(stores["L"].bulk.letters())
+    writing.store(writing.prepare(batch([*RECORDS, BusRecord(b"no event", WHERE, 12, 7)])))
+    assert [letter.reason for _, letter in stores[""].bulk.dead_letters()] == [DeadLetterReason.UNDECODABLE]
+    assert not list(stores["L"].bulk.dead_letters())
     assert digests(stores) == EXPECTED
 
 
 def test_a_store_that_is_new_begins_at_the_beginning() -> None:
-    other = Partition("cluster", "topic", 1)
-    assert smallest([{WHERE: 5, other: 4}, {WHERE: 3}]) == {WHERE: 3}
-    assert smallest([{WHERE: 5}]) == {WHERE: 5}
+    other = BusPartition("cluster", "topic", 1)
+    assert smallest_offsets([{WHERE: 5, other: 4}, {WHERE: 3}]) == {WHERE: 3}
+    assert smallest_offsets([{WHERE: 5}]) == {WHERE: 5}
 
 
+@pytest.mark.slow
 def test_what_a_store_refuses_is_its_own_dead_letter(stores: dict[str, Store]) -> None:
     """And what came elsewhere is known there all the same."""
     writing = pipeline(stores)
     prepared = writing.prepare(batch(RECORDS))
     with stores["L"].engine.begin() as connection:
         connection.exec_driver_sql(
-            "CREATE TRIGGER no_shapes BEFORE INSERT ON shapes BEGIN SELECT RAISE(ABORT, 'constraint failed'); END"
+            "CREATE TRIGGER no_shapes BEFORE INSERT ON job_lineage BEGIN SELECT RAISE(ABORT, 'constraint failed'); END"
         )
     writing.store(prepared)
-    assert [letter.kind for _, letter in stores["L"].bulk.letters()] == ["JobLineage"]
+    assert [letter.kind for _, letter in stores["L"].bulk.dead_letters()] == ["JobLineage"]
     with stores["L"].engine.connect() as connection:
-        bits = connection.exec_driver_sql(f"SELECT bits FROM {t.RECEIVED.name}").scalars().all()
+        bits = connection.exec_driver_sql(f"SELECT bits FROM {t.ARRIVAL.name}").scalars().all()
     missed = sum(1 for _, places in PLACED if "L" not in places)
     assert sum(each.bit_count() for each in bits) >= missed

@@ -8,8 +8,9 @@ from typing import Any
 
 from fastavro import schemaless_reader, schemaless_writer
 
-from headwater.events import AlterTable, DropColumn, OtherChange
+from headwater.events import AlterTable
 from headwater.events.avro import Codec, current_schema
+from headwater.events.changes import DropColumn, OtherChange
 from headwater.testing.examples import EXAMPLES
 
 EVENT = next(event for event in EXAMPLES if isinstance(event, AlterTable))

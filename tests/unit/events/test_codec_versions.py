@@ -19,14 +19,12 @@ from headwater.events.avro import (
     Codec,
     DecodeError,
     Problem,
-    SchemaMessage,
     UnknownEvent,
     WriterSchema,
     current_schema,
-    schema_message,
 )
-from headwater.events.avro.book import fingerprint_of, read_schema
 from headwater.events.avro.framing import HEADER_BYTES
+from headwater.events.avro.schema_cache import SchemaCache, fingerprint_of, read_schema
 from headwater.events.avro.upgrade import STEPS, Resolution, upgraded
 from headwater.events.envelope import Event
 from headwater.events.ids import uuid7
@@ -60,11 +58,7 @@ def written(schema: WriterSchema, **more: Any) -> bytes:
 
 
 def taught(*schemas: WriterSchema) -> Codec:
-    codec = Codec()
-    for schema in schemas:
-        told = codec.decode(schema_message(schema))
-        assert told == SchemaMessage(schema.fingerprint, schema.text)
-    return codec
+    return Codec(schemas=SchemaCache(schemas))
 
 
 NEWER = changed(2, add={"name": "mood", "type": "string"})
@@ -111,8 +105,8 @@ def test_a_version_that_is_none_is_an_error(schema: WriterSchema) -> None:
 
 
 def test_a_schema_that_does_not_say_its_version_is_read_by_what_the_event_says() -> None:
-    told = {key: value for key, value in json.loads(NEWER.text).items() if key != "version"}
-    schema = read_schema(json.dumps(told))
+    described = {key: value for key, value in json.loads(NEWER.text).items() if key != "version"}
+    schema = read_schema(json.dumps(described))
     data = written(schema, mood="fine", schema_version=2)
     assert schema.version == 0
     assert taught(schema).decode(data) == UnknownEvent(data, NEWER.fingerprint, "Heartbeat", 2, known=HEARTBEAT)
@@ -171,7 +165,11 @@ def test_resolving_is_what_fastavro_makes_of_the_same() -> None:
         except DecodeError:
             continue
         mine = current_schema(type(event))
-        both = by_fastavro(schema, mine, plain_content(schema, event, rng))
+        try:
+            content = plain_content(schema, event, rng)
+        except (OverflowError, ValueError):  # a schema of which a record means more than a message holds
+            continue
+        both = by_fastavro(schema, mine, content)
         if both is not None:
             read, theirs = both
             assert schema.resolution(mine)(read) == theirs
@@ -185,9 +183,10 @@ def by_fastavro(schema: WriterSchema, mine: WriterSchema, content: Any) -> tuple
     try:
         schemaless_writer(body, schema.parsed, content)
         resolved = schemaless_reader(io.BytesIO(body.getvalue()), schema.parsed, mine.parsed)
+        read = schemaless_reader(io.BytesIO(body.getvalue()), schema.parsed, None, return_named_type=True)
     except Exception:  # noqa: BLE001 - it raises many kinds of errors
         return None
-    return schemaless_reader(io.BytesIO(body.getvalue()), schema.parsed, None, return_named_type=True), resolved
+    return read, resolved
 
 
 def plain_content(schema: WriterSchema, event: Event, rng: random.Random) -> dict[str, Any]:
@@ -278,13 +277,29 @@ def test_an_unknown_kind_keeps_its_bytes() -> None:
     assert taught(UNKNOWN).decode(data) == UnknownEvent(data, UNKNOWN.fingerprint, "Earthquake", 1)
 
 
-def test_a_schema_nobody_told_keeps_the_bytes_until_it_is_told() -> None:
-    codec, data = Codec(), written(NEWER, mood="fine")
-    assert codec.decode(data) == UnknownEvent(data, NEWER.fingerprint)
-    codec.decode(schema_message(NEWER))
-    told = codec.decode(data)
-    assert isinstance(told, UnknownEvent)
-    assert told.known == HEARTBEAT
+def test_an_unknown_schema_keeps_the_bytes() -> None:
+    data = written(NEWER, mood="fine")
+    assert Codec().decode(data) == UnknownEvent(data, NEWER.fingerprint)
+    assert Codec().encode(UnknownEvent(data, NEWER.fingerprint)) == data
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no Avro record schema"),
+        ("[]", "no Avro record schema"),
+        ("{", "no Avro record schema"),
+        ('"string"', "no Avro record schema"),
+        ('{"type":"record","name":"X","fields":[{"name":"a","type":"b"}]}', "no Avro record schema"),
+        ('{"type":"record","name":"shop.X","fields":[]}', "a record of headwater.events is expected, not shop.X"),
+        ('{"type":"record","name":"headwater.events.X","version":-1,"fields":[]}', "versions are from 0"),
+        ('{"type":"record","name":"headwater.events.X","version":true,"fields":[]}', "versions are from 0"),
+    ],
+)
+def test_a_text_that_is_no_schema_of_an_event_is_an_error(text: str, words: str) -> None:
+    with pytest.raises(DecodeError, match=words) as caught:
+        read_schema(text)
+    assert caught.value.problem is Problem.BAD_SCHEMA
 
 
 @pytest.mark.parametrize("schema", [NEWER, OLDER], ids=["newer", "older"])
@@ -480,6 +495,7 @@ class TestAnOldReader:
             future.schema["fields"] = [*old[:place], *new, *old[place:]]
             assert future.read() == event
 
+    @pytest.mark.slow
     def test_takes_the_default_of_a_field_that_was_removed(self, event: Event) -> None:
         named = declared(FromTheFuture(event).schema, {})
         for gone in FromTheFuture(event).schema["fields"]:

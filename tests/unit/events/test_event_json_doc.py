@@ -15,14 +15,14 @@ import pytest
 
 from headwater.events.avro import Codec, DecodeError, UnknownEvent, released
 from headwater.events.envelope import Event
-from headwater.events.presentation import Origin, Undecodable, event_object, stranger_object
+from headwater.events.presentation import RecordOrigin, Undecodable, event_object, undecoded_object
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import from_the_future, record
 
 DOC: Final = Path(__file__).parents[3] / "docs/event-json.md"
 BLOCK: Final = re.compile(r"^```json (\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMIT: Final = next(event for event in EXAMPLES if event.kind == "Committed")
-ORIGIN: Final = Origin("partition-0000", 41, datetime(2026, 3, 1, 12, 0, 19, 250_000, timezone.utc))
+ORIGIN: Final = RecordOrigin("partition-0000", 41, datetime(2026, 3, 1, 12, 0, 19, 250_000, timezone.utc))
 
 
 def examples() -> dict[str, Mapping[str, Any]]:
@@ -32,8 +32,8 @@ def examples() -> dict[str, Mapping[str, Any]]:
     beside = {name: value.decode() for name, value in newer.headers}
     return {
         "committed": event_object(COMMIT),
-        "unknown": stranger_object(newer.event, replace(ORIGIN, headers=beside)),
-        "undecodable": stranger_object(undecodable(b"not an event"), ORIGIN),
+        "unknown": undecoded_object(newer.event, replace(ORIGIN, headers=beside)),
+        "undecodable": undecoded_object(undecodable(b"not an event"), ORIGIN),
     }
 
 
@@ -92,10 +92,10 @@ def _integers(value: Any, schema: Any, names: dict[str, Any]) -> Iterator[tuple[
 
 def write() -> None:
     """Put what is written now into the document."""
-    told = examples()
+    printed = examples()
     text = DOC.read_text(encoding="utf-8")
     DOC.write_text(
-        BLOCK.sub(lambda m: f"```json {m[1]}\n{json.dumps(told[m[1]], indent=2)}\n```", text), encoding="utf-8"
+        BLOCK.sub(lambda m: f"```json {m[1]}\n{json.dumps(printed[m[1]], indent=2)}\n```", text), encoding="utf-8"
     )
 
 

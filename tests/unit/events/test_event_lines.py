@@ -9,33 +9,24 @@ from typing import Any
 import pytest
 
 from headwater.errors import TerminalError
-from headwater.events import (
-    Cause,
-    Committed,
-    Database,
-    Effect,
-    Input,
-    JobStatus,
-    JobStatusChanged,
-    Output,
-    Part,
-    TableName,
-    Transform,
-)
-from headwater.events.avro import SchemaMessage, UnknownEvent
-from headwater.events.envelope import Event
-from headwater.events.jobs import CommitKind, ErrorDetails
+from headwater.events import Committed, Input, JobStatusChanged, Output, TableName
+from headwater.events.avro import UnknownEvent
+from headwater.events.catalog import ModificationCause, ModificationEffect
+from headwater.events.envelope import Event, EventPart
+from headwater.events.jobs import CommitKind, ErrorDetails, JobStatus
 from headwater.events.kinds import KINDS
 from headwater.events.names import DatasetId, JobName
-from headwater.events.presentation import Origin, Tone, Undecodable, as_shown, line_of, stranger_line, words
+from headwater.events.presentation import RecordOrigin, Severity, Undecodable, format_line, line_of, undecoded_line
+from headwater.events.presentation import phrases as words
 from headwater.events.scalars import Format
+from headwater.events.tables import Database, Transform
 from headwater.testing.examples import EXAMPLES
 
 LINES = (Path(__file__).parent / "lines.txt").read_text(encoding="utf-8").splitlines()
 """Written by hand: what the lines of the examples say, behind the time."""
 NAMES = (("sales", "daily"), ("raw", "orders"))
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
-ORIGIN = Origin("partition-0000", 41, NOON, {"kind": "InventedLater"})
+ORIGIN = RecordOrigin("partition-0000", 41, NOON, {"kind": "InventedLater"})
 
 
 def example(kind: str, **update: Any) -> Event:
@@ -48,7 +39,7 @@ def text(event: Event) -> str:
 
 @pytest.mark.parametrize(("event", "line"), list(zip(EXAMPLES, LINES, strict=True)), ids=lambda each: str(each)[:12])
 def test_the_line_of(event: Event, line: str) -> None:
-    assert as_shown(line_of(event)) == f"2026-03-01 12:00:{event.sequence:02}.000Z  {line}"
+    assert format_line(line_of(event)) == f"2026-03-01 12:00:{event.sequence:02}.000Z  {line}"
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -59,9 +50,12 @@ def test_every_kind_says_something(kind: type[Event]) -> None:
 @pytest.mark.parametrize(
     ("event", "said"),
     [
-        (example("DropView", effect=Effect.UNKNOWN), "lake.sales.today (it isn't known whether it took effect)"),
-        (example("DropView", cause=Cause.PROCEDURE), "lake.sales.today (by a procedure)"),
-        (example("DropView", part=Part(number=2, of=3)), "lake.sales.today (part 2 of 3)"),
+        (
+            example("DropView", effect=ModificationEffect.UNKNOWN),
+            "lake.sales.today (it isn't known whether it took effect)",
+        ),
+        (example("DropView", cause=ModificationCause.PROCEDURE), "lake.sales.today (by a procedure)"),
+        (example("DropView", part=EventPart(number=2, of=3)), "lake.sales.today (part 2 of 3)"),
         (example("Truncate", partitions=(), parent=8, produced=9), "lake.sales.daily: all rows 8→9"),
         (example("Truncate", partitions=(), on_branch="audit"), "lake.sales.daily branch audit: all rows"),
         (example("AlterDatabase", new_database=Database(location="s3://b")), "lake.sales moved to s3://b"),
@@ -103,14 +97,14 @@ def test_what_is_special_is_said(event: Event, said: str) -> None:
 
 def test_names_do_nothing_to_a_terminal_and_break_no_line() -> None:
     evil = TableName(catalog="c", database="\x1b[2J", table="a\nb\u202e")
-    assert as_shown(line_of(example("DropTable", identifier=evil))).endswith(r"c.\x1b[2J.a\nb\u202e PURGE")
+    assert format_line(line_of(example("DropTable", identifier=evil))).endswith(r"c.\x1b[2J.a\nb\u202e PURGE")
 
 
 def test_colours_say_what_asks_for_attention() -> None:
     gap, commit = line_of(example("Gap")), line_of(example("Committed"))
-    assert (gap.tone, commit.tone) == (Tone.BAD, Tone.MADE)
-    assert "\x1b[31mGap" in as_shown(gap, color=True)
-    assert "\x1b" not in as_shown(gap)
+    assert (gap.severity, commit.severity) == (Severity.BAD, Severity.MADE)
+    assert "\x1b[31mGap" in format_line(gap, color=True)
+    assert "\x1b" not in format_line(gap)
 
 
 @pytest.mark.parametrize(
@@ -136,9 +130,8 @@ def test_what_is_no_event_is_said_to_be_none() -> None:
         ),
         (UnknownEvent(b"", b"\1\2", "Committed", 2, known), "(of the newer version 2: there may be more to it)"),
         (Undecodable(b"", TerminalError("torn")), "InventedLater     -  no event: torn (offset 41 of partition-0000)"),
-        (SchemaMessage(b"\1\2", "{}"), "SchemaMessage     -  schema 0102 (offset 41 of partition-0000)"),
     ):
-        assert said in as_shown(stranger_line(what, ORIGIN))
+        assert said in format_line(undecoded_line(what, ORIGIN))
 
 
 def test_the_readme_shows_a_line_as_it_is() -> None:
@@ -160,4 +153,6 @@ def test_the_readme_shows_a_line_as_it_is() -> None:
             ),
         ),
     )
-    assert f"\n{as_shown(line_of(commit))}\n" in (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    assert f"\n{format_line(line_of(commit))}\n" in (Path(__file__).parents[3] / "README.md").read_text(
+        encoding="utf-8"
+    )

@@ -13,11 +13,11 @@ import pytest
 from headwater.events.avro import Codec, EventTooLargeError
 from headwater.events.catalog import CatalogContext, DropTag
 from headwater.events.clock import ProducerClock, moment_of
-from headwater.events.envelope import Event
+from headwater.events.envelope import Event, UnknownEvent
 from headwater.events.health import Heartbeat
-from headwater.events.jobs import Committed, ErrorDetails, Input, Output, StatementFailed
+from headwater.events.jobs import Committed, ErrorDetails, Input, JobLineage, Output, StatementFailed
 from headwater.events.names import DatasetId, TableName
-from headwater.events.parts import join
+from headwater.events.parts import merge_parts
 from headwater.events.producer import NotAppendedError, Producer
 
 
@@ -92,6 +92,7 @@ def test_the_place_of_an_event_that_may_be_in_is_never_given_again(error: BaseEx
     assert [(e.sequence, e.family_sequence) for e in appended.events] == [(2, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [NotAppendedError("no room"), OSError("fsync failed")])
 def test_parts_that_could_not_be_appended_are_a_hole(error: Exception) -> None:
     """The parts before are in, so whoever joins them must see that the others are missing."""
@@ -105,6 +106,7 @@ def test_parts_that_could_not_be_appended_are_a_hole(error: Exception) -> None:
     assert appended.events[-1].sequence == parts[0].of + 1
 
 
+@pytest.mark.slow
 def test_nothing_is_appended_of_an_event_with_an_element_too_large_for_any_part() -> None:
     appended, producer = Appended(), Producer()
     huge = Input(dataset=DatasetId(namespace="s3://b", name="x" * 1_100_000))
@@ -123,6 +125,7 @@ def test_the_time_is_the_producers_clock() -> None:
     assert [e.time for e in appended.events] == [moment_of(t) for t in (5_000_000, 5_000_000, 6_000_000)]
 
 
+@pytest.mark.slow
 def test_a_large_event_becomes_parts_that_follow_each_other() -> None:
     draft = large_commit()
     appended, producer = Appended(), Producer(part_bytes=SMALL)
@@ -132,7 +135,7 @@ def test_a_large_event_becomes_parts_that_follow_each_other() -> None:
     assert [e.sequence for e in appended.events] == list(range(1, len(parts) + 3))
     assert len(parts) > 1
     assert max(map(len, appended.data)) <= SMALL
-    whole = join(parts)
+    whole = merge_parts(parts)
     assert (whole.inputs, whole.outputs) == (draft.inputs, draft.outputs)
 
 
@@ -196,3 +199,33 @@ def test_a_forked_child_is_another_producer() -> None:
     assert pid == child.pid
     assert UUID(hex=identity) != producer.id
     assert sequence == 1
+
+
+class PausedCodec(Codec):
+    """Encodes a JobLineage only when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.gate = threading.Event(), threading.Event()
+
+    def encode(self, event: Event | UnknownEvent) -> bytes:
+        if isinstance(event, JobLineage):
+            self.reached.set()
+            assert self.gate.wait(60)
+        return super().encode(event)
+
+
+def test_nobody_waits_while_a_large_event_is_encoded() -> None:
+    """Encoding one of 2,000 sources took 12 seconds under the producer's lock."""
+    codec, appended = PausedCodec(), Appended()
+    producer = Producer(codec=codec)
+    large = threading.Thread(target=producer.emit, args=(JobLineage(fingerprint=bytes(16), outputs=()), appended))
+    large.start()
+    try:
+        assert codec.reached.wait(60)
+        producer.emit(Heartbeat(), appended)
+    finally:
+        codec.gate.set()
+        large.join()
+    assert [(each.kind, each.sequence) for each in appended.events] == [("Heartbeat", 1), ("JobLineage", 2)]
+    assert [Codec().decode(each) for each in appended.data] == appended.events

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import pytest
 
-from headwater.events.identity import IdentityError, Namespaces, Site, Unknown
+from headwater.events.identity import Environment, IdentityError, Namespaces, Unknown
 from headwater.events.names import DatasetId
 
 _CHARACTER = re.compile(r"\{U\+([0-9A-F]{4,6})\}")
 
-SITE = Site(
+SITE = Environment(
     host="driver-1",
     namespaces=Namespaces.parse({"prod": "*.prod.example, 10.0.0.7, shared:7777"}),
     working_directory="/home/etl",
@@ -32,7 +32,7 @@ SITE = Site(
 
 
 class Row(NamedTuple):
-    told: tuple[str, ...]
+    given: tuple[str, ...]
     truth: str
 
 
@@ -45,7 +45,7 @@ def rows(table: str) -> list[Row]:
 def names(table: list[Row]) -> list[str]:
     """One readable and unique name per row."""
     return [
-        f"{number}:{' :: '.join(row.told)}"[:80].encode("unicode_escape").decode() for number, row in enumerate(table)
+        f"{number}:{' :: '.join(row.given)}"[:80].encode("unicode_escape").decode() for number, row in enumerate(table)
     ]
 
 
@@ -71,6 +71,6 @@ def check(row: Row, identify: Callable[[], DatasetId | Unknown | str]) -> None:
 
 
 def _row(line: str) -> Row:
-    told, arrow, truth = _CHARACTER.sub(lambda match: chr(int(match[1], 16)), line).rpartition(" => ")
+    given, arrow, truth = _CHARACTER.sub(lambda match: chr(int(match[1], 16)), line).rpartition(" => ")
     assert arrow, line
-    return Row(tuple(field.replace("{}", "") for field in told.split(" :: ")), truth)
+    return Row(tuple(field.replace("{}", "") for field in given.split(" :: ")), truth)

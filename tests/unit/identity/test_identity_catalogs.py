@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from headwater.events.identity import Site, Unknown, catalog_id, catalog_of, kafka_namespace
+from headwater.events.identity import Environment, Unknown, catalog_id, catalog_of, kafka_namespace
 from headwater.events.names import CatalogId
 from tests.unit.identity.rows import SITE, Row, check, names, options, rows
 
@@ -15,10 +15,10 @@ ROWS = rows("catalogs")
 
 @pytest.mark.parametrize("row", ROWS, ids=names(ROWS))
 def test_catalog(row: Row) -> None:
-    name, class_name, told = row.told
+    name, class_name, given = row.given
 
     def identify() -> Unknown | str:
-        found = catalog_id(name, class_name, options(told), SITE)
+        found = catalog_id(name, class_name, options(given), SITE)
         return found if isinstance(found, Unknown) else f"{found.type} | {found.location}"
 
     check(row, identify)
@@ -28,7 +28,7 @@ HIVE = replace(SITE, session_catalog="hive")
 
 
 @pytest.mark.parametrize(
-    ("site", "location"),
+    ("environment", "location"),
     [
         (replace(HIVE, metastore="thrift://m2:9083,thrift://m1"), "hive://m1:9083"),
         (replace(HIVE, metastore_database="jdbc:mysql://u:p@h/hive"), "mysql://h:3306/hive"),
@@ -36,22 +36,22 @@ HIVE = replace(SITE, session_catalog="hive")
         (HIVE, "derby://driver-1/home/etl/metastore_db"),
     ],
 )
-def test_the_session_catalog_is_its_metastore(site: Site, location: str) -> None:
+def test_the_session_catalog_is_its_metastore(environment: Environment, location: str) -> None:
     for class_name in (None, "org.apache.spark.sql.delta.catalog.DeltaCatalog"):
-        assert catalog_id("spark_catalog", class_name, {}, site) == CatalogId(type="hive", location=location)
+        assert catalog_id("spark_catalog", class_name, {}, environment) == CatalogId(type="hive", location=location)
 
 
 def test_without_anything_told_a_session_catalog_is_unknown() -> None:
-    assert isinstance(catalog_id("spark_catalog", None, {}, Site(host="h")), Unknown)
-    assert isinstance(catalog_id("spark_catalog", None, {}, Site(host="h", session_catalog="hive")), Unknown)
-    in_memory = Site(host="h", session_catalog="hive", metastore_database="jdbc:derby:memory:x")
+    assert isinstance(catalog_id("spark_catalog", None, {}, Environment(host="h")), Unknown)
+    assert isinstance(catalog_id("spark_catalog", None, {}, Environment(host="h", session_catalog="hive")), Unknown)
+    in_memory = Environment(host="h", session_catalog="hive", metastore_database="jdbc:derby:memory:x")
     assert isinstance(catalog_id("spark_catalog", None, {}, in_memory), Unknown)
 
 
 def test_glue_is_unknown_without_region_or_account() -> None:
     glue = {"type": "glue"}
-    for site in (replace(SITE, aws_account=None), replace(SITE, aws_region=None)):
-        assert isinstance(catalog_id("g", "org.apache.iceberg.spark.SparkCatalog", glue, site), Unknown)
+    for environment in (replace(SITE, aws_account=None), replace(SITE, aws_region=None)):
+        assert isinstance(catalog_id("g", "org.apache.iceberg.spark.SparkCatalog", glue, environment), Unknown)
 
 
 def test_unity_is_unknown_without_its_server() -> None:
@@ -60,15 +60,15 @@ def test_unity_is_unknown_without_its_server() -> None:
 
 
 def test_a_metastore_is_one_catalog_for_all_formats() -> None:
-    site = replace(HIVE, metastore="thrift://m1:9083")
-    iceberg = catalog_id("ice", "org.apache.iceberg.spark.SparkCatalog", {"type": "hive"}, site)
-    paimon = catalog_id("p", "org.apache.paimon.spark.SparkCatalog", {"metastore": "hive"}, site)
-    assert iceberg == paimon == catalog_id("spark_catalog", None, {}, site)
+    environment = replace(HIVE, metastore="thrift://m1:9083")
+    iceberg = catalog_id("ice", "org.apache.iceberg.spark.SparkCatalog", {"type": "hive"}, environment)
+    paimon = catalog_id("p", "org.apache.paimon.spark.SparkCatalog", {"metastore": "hive"}, environment)
+    assert iceberg == paimon == catalog_id("spark_catalog", None, {}, environment)
 
 
 def test_a_catalog_never_shows_its_options() -> None:
-    told = {"url": "jdbc:postgresql://h/db", "user": "u", "password": "hunter2"}
-    found = catalog_of("d", "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog", told, SITE)
+    given = {"url": "jdbc:postgresql://h/db", "user": "u", "password": "hunter2"}
+    found = catalog_of("d", "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog", given, SITE)
     assert "hunter2" not in repr(found)
 
 
@@ -82,10 +82,14 @@ def test_a_site_out_of_a_configuration() -> None:
         "spark.databricks.workspaceUrl": "acme.cloud.example",
         "spark.headwater.namespaces.kafka": "b1,b2",
     }
-    site = Site.from_conf(conf, host="h", working_directory="/w")
-    assert site.default_filesystem == "hdfs://ha"
-    assert site.nameservices == frozenset({"ha", "other"})
-    assert (site.metastore, site.session_catalog, site.warehouse) == ("thrift://m:9083", "hive", "/wh")
-    assert (site.workspace, site.working_directory) == ("acme.cloud.example", "/w")
-    assert kafka_namespace("b2:9092,b3:9092", site) == "kafka://kafka"
-    assert Site.from_conf({}, host="h") == Site(host="h")
+    environment = Environment.from_conf(conf, host="h", working_directory="/w")
+    assert environment.default_filesystem == "hdfs://ha"
+    assert environment.nameservices == frozenset({"ha", "other"})
+    assert (environment.metastore, environment.session_catalog, environment.warehouse) == (
+        "thrift://m:9083",
+        "hive",
+        "/wh",
+    )
+    assert (environment.workspace, environment.working_directory) == ("acme.cloud.example", "/w")
+    assert kafka_namespace("b2:9092,b3:9092", environment) == "kafka://kafka"
+    assert Environment.from_conf({}, host="h") == Environment(host="h")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headwater.events.identity import (
     Catalog,
+    Environment,
     Namespaces,
-    Site,
     TableIdentity,
     catalog_of,
     dataset_of_source,
@@ -13,7 +13,7 @@ from headwater.events.identity import (
 )
 from headwater.events.names import CatalogId, DatasetId, TableName
 
-SITE = Site(host="driver-1", namespaces=Namespaces(), working_directory="/data")
+SITE = Environment(host="driver-1", namespaces=Namespaces(), working_directory="/data")
 PAIMON = "org.apache.paimon.spark.SparkCatalog"
 
 # CREATE TABLE my_kafka_table1 USING kafka OPTIONS (…); my_kafka_table2 is written a little differently

@@ -12,7 +12,7 @@ ROWS = rows("jdbc")
 
 @pytest.mark.parametrize("row", ROWS, ids=names(ROWS))
 def test_table(row: Row) -> None:
-    url, dbtable, *more = row.told
+    url, dbtable, *more = row.given
 
     def identify() -> Unknown | str:
         found = jdbc_table(url, dbtable, SITE, options(more[0]) if more else {})

@@ -13,7 +13,7 @@ SERVERS = {"kafka.bootstrap.servers": "b1:9092"}
 
 @pytest.mark.parametrize("row", ROWS, ids=names(ROWS))
 def test_topic(row: Row) -> None:
-    check(row, lambda: kafka_topic(row.told[0], row.told[1], SITE))
+    check(row, lambda: kafka_topic(row.given[0], row.given[1], SITE))
 
 
 def test_pattern_and_group_are_attributes_of_a_read() -> None:

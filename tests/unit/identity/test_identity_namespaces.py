@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from headwater.errors import ConfigurationError
-from headwater.events.identity import IdentityError, Namespaces, Site, dataset_of_path, jdbc_table, kafka_namespace
+from headwater.events.identity import (
+    Environment,
+    IdentityError,
+    Namespaces,
+    dataset_of_path,
+    jdbc_table,
+    kafka_namespace,
+)
 from headwater.events.identity.hosts import endpoint
 
 LISTS = {
@@ -104,18 +111,20 @@ def test_an_overlap_that_only_a_host_shows_is_told_then() -> None:
 
 
 def test_one_list_of_hosts_is_in_one_namespace() -> None:
-    site = Site(host="h", namespaces=Namespaces.parse({"a": "h1", "b": "h2"}))
+    environment = Environment(host="h", namespaces=Namespaces.parse({"a": "h1", "b": "h2"}))
     with pytest.raises(IdentityError, match="a and b"):
-        kafka_namespace("h1,h2", site)
+        kafka_namespace("h1,h2", environment)
 
 
 def test_one_logical_name_serves_every_kind_of_server() -> None:
-    site = Site(host="node-1.cluster", namespaces=Namespaces.parse({"main": "m1, m2", "nfs": "node-*.cluster"}))
-    assert kafka_namespace("m2:9092,m1:9092", site) == "kafka://main"
-    assert dataset_of_path("hdfs://m2:8020/a", site).namespace == "hdfs://main"
-    assert "mysql://main" in str(jdbc_table("jdbc:mysql://m1/db", "t", site))
-    assert dataset_of_path("/shared/a", site).namespace == "file://nfs"
-    assert kafka_namespace("localhost", site) == "kafka://nfs"
+    environment = Environment(
+        host="node-1.cluster", namespaces=Namespaces.parse({"main": "m1, m2", "nfs": "node-*.cluster"})
+    )
+    assert kafka_namespace("m2:9092,m1:9092", environment) == "kafka://main"
+    assert dataset_of_path("hdfs://m2:8020/a", environment).namespace == "hdfs://main"
+    assert "mysql://main" in str(jdbc_table("jdbc:mysql://m1/db", "t", environment))
+    assert dataset_of_path("/shared/a", environment).namespace == "file://nfs"
+    assert kafka_namespace("localhost", environment) == "kafka://nfs"
 
 
 def test_only_its_own_keys_are_read_from_a_configuration() -> None:

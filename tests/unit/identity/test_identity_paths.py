@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from headwater.events.identity import (
+    Environment,
     IdentityError,
-    Site,
     Subset,
     dataset_of_path,
     dataset_of_uri,
@@ -25,12 +25,12 @@ URIS = rows("uris")
 
 @pytest.mark.parametrize("row", PATHS, ids=names(PATHS))
 def test_path(row: Row) -> None:
-    check(row, lambda: dataset_of_path(row.told[0], SITE))
+    check(row, lambda: dataset_of_path(row.given[0], SITE))
 
 
 @pytest.mark.parametrize("row", URIS, ids=names(URIS))
 def test_uri(row: Row) -> None:
-    check(row, lambda: dataset_of_uri(row.told[0], SITE))
+    check(row, lambda: dataset_of_uri(row.given[0], SITE))
 
 
 FOUND = [row for row in PATHS if row.truth[:2] not in {"! ", "? "}]
@@ -38,7 +38,7 @@ FOUND = [row for row in PATHS if row.truth[:2] not in {"! ", "? "}]
 
 @pytest.mark.parametrize("row", FOUND, ids=names(FOUND))
 def test_the_location_of_a_dataset_is_that_dataset(row: Row) -> None:
-    found = dataset_of_path(row.told[0], SITE)
+    found = dataset_of_path(row.given[0], SITE)
     assert dataset_of_path(location_of(found), SITE) == found
 
 
@@ -57,35 +57,35 @@ def test_a_bare_path_is_on_the_default_file_system(default: str) -> None:
 
 
 def test_a_location_without_host_is_the_default_file_systems_if_that_has_its_scheme() -> None:
-    site = replace(SITE, default_filesystem="hdfs://ha")
-    assert dataset_of_path("hdfs:///a", site) == DatasetId(namespace="hdfs://ha", name="/a")
+    environment = replace(SITE, default_filesystem="hdfs://ha")
+    assert dataset_of_path("hdfs:///a", environment) == DatasetId(namespace="hdfs://ha", name="/a")
     with pytest.raises(IdentityError, match="host or bucket"):
-        dataset_of_path("s3:///a", site)
+        dataset_of_path("s3:///a", environment)
 
 
 def test_a_bare_word_may_be_a_nameservice_while_their_list_is_not_known() -> None:
-    site = replace(SITE, nameservices=None)
-    assert dataset_of_path("hdfs://word/a", site).namespace == "hdfs://word"
-    assert dataset_of_path("hdfs://word:8020/a", site).namespace == "hdfs://word:8020"
-    assert dataset_of_path("hdfs://nn.example/a", site).namespace == "hdfs://nn.example:8020"
+    environment = replace(SITE, nameservices=None)
+    assert dataset_of_path("hdfs://word/a", environment).namespace == "hdfs://word"
+    assert dataset_of_path("hdfs://word:8020/a", environment).namespace == "hdfs://word:8020"
+    assert dataset_of_path("hdfs://nn.example/a", environment).namespace == "hdfs://nn.example:8020"
 
 
 def test_a_relative_path_needs_the_working_directory() -> None:
     with pytest.raises(IdentityError, match="working directory"):
-        dataset_of_path("a/b", Site(host="driver-1"))
+        dataset_of_path("a/b", Environment(host="driver-1"))
     with pytest.raises(IdentityError, match="working directory"):
-        dataset_of_path("a/b", Site(host="driver-1", working_directory="x"))
-    under = Site(host="driver-1", working_directory="hdfs://nn.example/user/etl")
+        dataset_of_path("a/b", Environment(host="driver-1", working_directory="x"))
+    under = Environment(host="driver-1", working_directory="hdfs://nn.example/user/etl")
     assert dataset_of_path("a/b", under) == DatasetId(namespace="hdfs://nn.example:8020", name="/user/etl/a/b")
 
 
 def test_dbfs_needs_its_workspace() -> None:
     with pytest.raises(IdentityError, match="workspace"):
-        dataset_of_path("dbfs:/a", Site(host="driver-1"))
+        dataset_of_path("dbfs:/a", Environment(host="driver-1"))
 
 
 def test_two_machines_have_two_local_file_systems() -> None:
-    here, there = (dataset_of_path("/tmp/a", Site(host=host)) for host in ("a", "b"))  # noqa: S108 - a name, no file
+    here, there = (dataset_of_path("/tmp/a", Environment(host=host)) for host in ("a", "b"))  # noqa: S108 - a name, no file
     assert here != there
 
 

@@ -12,11 +12,11 @@ ROWS = rows("sources")
 
 @pytest.mark.parametrize("row", ROWS, ids=names(ROWS))
 def test_source(row: Row) -> None:
-    source_format, told, *seen = row.told
+    source_format, given, *seen = row.given
 
     def identify() -> Unknown | str:
         shown = seen[0].split(", ") if seen else None
-        found = dataset_of_source(source_format, options(told), SITE, seen=shown)
+        found = dataset_of_source(source_format, options(given), SITE, seen=shown)
         assert (found.unknown is None) == bool(found.datasets)
         return found.unknown or " + ".join(f"{dataset.namespace} | {dataset.name}" for dataset in found.datasets)
 

@@ -8,8 +8,8 @@ import pytest
 
 from headwater.events.identity import (
     Catalog,
+    Environment,
     IdentityError,
-    Site,
     TableIdentity,
     Unknown,
     catalog_of,
@@ -26,8 +26,8 @@ DATABASE = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
 UNITY = "io.unitycatalog.spark.UCSingleCatalog"
 
 
-def catalog(class_name: str, told: str, site: Site = SITE) -> Catalog:
-    found = catalog_of("c", class_name, options(told), site)
+def catalog(class_name: str, given: str, environment: Environment = SITE) -> Catalog:
+    found = catalog_of("c", class_name, options(given), environment)
     assert isinstance(found, Catalog), found
     return found
 
@@ -80,8 +80,8 @@ TABLES = [
 
 @pytest.mark.parametrize("case", TABLES)
 def test_table(case: tuple[str, str, str, str, str | None, str]) -> None:
-    class_name, told, database, table, location, truth = case
-    assert written(identity(catalog(class_name, told), database, table, location)) == truth
+    class_name, given, database, table, location, truth = case
+    assert written(identity(catalog(class_name, given), database, table, location)) == truth
 
 
 def test_a_location_may_come_as_a_dataset() -> None:
@@ -94,9 +94,9 @@ def test_a_location_may_come_as_a_dataset() -> None:
 
 @pytest.mark.parametrize(("database", "table"), [("db", ".."), ("a/b", "t"), ("db", "x/y"), ("`..`", "t")])
 def test_a_name_never_leads_out_of_its_warehouse(database: str, table: str) -> None:
-    for class_name, told in ((PAIMON, "warehouse=/wh"), (ICEBERG, "type=hadoop, warehouse=/wh")):
+    for class_name, given in ((PAIMON, "warehouse=/wh"), (ICEBERG, "type=hadoop, warehouse=/wh")):
         with pytest.raises(IdentityError, match="location has to be told"):
-            identity(catalog(class_name, told), database, table)
+            identity(catalog(class_name, given), database, table)
 
 
 def test_the_session_catalog_folds_names_as_it_stores_them() -> None:

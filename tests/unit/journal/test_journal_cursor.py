@@ -12,15 +12,15 @@ from headwater.journal import (
     ClosedError,
     Cursor,
     CursorError,
+    CursorStart,
     Fsync,
     Journal,
     JournalOptions,
     JournalReader,
+    JournalRecord,
     LockedError,
+    MissingReason,
     OsFiles,
-    Record,
-    Start,
-    Why,
 )
 from headwater.journal.scan import CHUNK
 
@@ -52,11 +52,11 @@ def test_it_goes_on_where_it_committed(tmp_path: Path) -> None:
 def test_a_new_one_begins_where_it_is_told(tmp_path: Path) -> None:
     fill(tmp_path, 10)
     reader = JournalReader.open(tmp_path)
-    with reader.cursor("late", start=Start.LATEST) as cursor:
+    with reader.cursor("late", start=CursorStart.LATEST) as cursor:
         assert cursor.position == 10
         fill(tmp_path, 1)
         assert [record.offset for record in cursor.read().records] == [10]
-    with reader.cursor("late", start=Start.EARLIEST) as cursor:
+    with reader.cursor("late", start=CursorStart.EARLIEST) as cursor:
         assert cursor.position == 10, "it was registered there, though it never committed"
     assert reader.first_offset() == 0
     assert reader.next_offset() == 11
@@ -157,8 +157,8 @@ def test_offsets_that_a_cursor_has_committed_are_not_given_again(tmp_path: Path)
         with journal.cursor("behind") as cursor:
             assert [record.offset for record in cursor.read().records] == [2, 3, 4, 5]
             batch = cursor.read()
-            (lost,) = batch.lost
-            assert (lost.first, lost.following, lost.why, lost.path) == (6, 10, Why.MISSING, segment)
+            (lost,) = batch.missing
+            assert (lost.first, lost.end_offset, lost.reason, lost.path) == (6, 10, MissingReason.MISSING, segment)
             assert [record.value for record in batch.records] == [b"after"]
 
 
@@ -172,8 +172,8 @@ def test_damage_in_the_middle_skips_only_what_is_damaged(tmp_path: Path) -> None
     with JournalReader.open(tmp_path).tail(0) as tail:
         assert [record.offset for record in tail.read().records] == [0, 1, 2, 3]
         batch = tail.read()
-    (lost,) = batch.lost
-    assert (lost.first, lost.following, lost.why) == (4, 5, Why.CORRUPT)
+    (lost,) = batch.missing
+    assert (lost.first, lost.end_offset, lost.reason) == (4, 5, MissingReason.CORRUPT)
     assert (lost.path, lost.start, lost.end) == (segment, start, start + 37)
     assert [record.offset for record in batch.records] == [5, 6, 7, 8, 9]
 
@@ -198,7 +198,7 @@ def test_a_record_seen_half_written_is_no_damage(tmp_path: Path) -> None:
         assert [record.offset for record in tail.read(1).records] == [0]
         assert not tail.read(), "record 1 looked half written, though record 2 stood behind it"
         batch = tail.read()
-    assert not batch.lost
+    assert not batch.missing
     assert [record.offset for record in batch.records] == [1, 2, 3]
 
 
@@ -211,7 +211,7 @@ def test_a_record_seen_half_written_behind_damage_is_not_skipped(tmp_path: Path)
     with JournalReader.open(tmp_path, files=StaleFiles(3, 40 + 2 * 37)).tail(0) as tail:
         assert [record.offset for record in tail.read(1).records] == [0]
         batch = tail.read()
-    assert [(lost.first, lost.following) for lost in batch.lost] == [(1, 2)]
+    assert [(lost.first, lost.end_offset) for lost in batch.missing] == [(1, 2)]
     assert [record.offset for record in batch.records] == [2, 3]
 
 
@@ -230,13 +230,13 @@ def test_a_journal_within_a_value_never_comes_out(tmp_path: Path) -> None:
     with JournalReader.open(tmp_path / "outer").tail(0) as tail:
         batch = tail.read()
         assert [record.value for record in batch.records] == [b"last"]
-        assert [(lost.first, lost.following) for lost in batch.lost] == [(0, 2)]
+        assert [(lost.first, lost.end_offset) for lost in batch.missing] == [(0, 2)]
 
 
 @pytest.mark.parametrize("within", [True, False], ids=["in the writer's process", "by looking"])
 def test_a_waiting_reader_wakes(tmp_path: Path, within: bool) -> None:
     with Journal.open(tmp_path, PLAIN) as journal:
-        got: list[Record] = []
+        got: list[JournalRecord] = []
         source = journal if within else JournalReader.open(tmp_path)
         with source.cursor("c") as cursor:
 

@@ -15,20 +15,21 @@ import pytest
 
 from headwater.journal import (
     CursorError,
+    CursorStart,
     Fsync,
     GroupMember,
     Journal,
     JournalOptions,
     LocalLog,
     LockedError,
+    MissingReason,
     OsFiles,
-    Start,
     StorageError,
-    Why,
-    find_abandoned,
+    find_orphans,
     remove_journal,
 )
 
+IN_2031 = 1_925_000_000_000_000
 PLAIN = JournalOptions(fsync=Fsync.NONE, reserve_bytes=0)
 
 
@@ -67,8 +68,23 @@ def test_a_group_merges_by_append_time_and_keeps_its_place(tmp_path: Path) -> No
     with log.group("g") as member:
         times = [each.record.time for _ in range(7) for each in member.poll(3).records]
         assert times == list(range(11, 31))
-    with log.group("other", start=Start.LATEST) as member:
+    with log.group("other", start=CursorStart.LATEST) as member:
         assert not member.poll()
+
+
+def test_a_record_from_2031_holds_up_none_behind_it(tmp_path: Path) -> None:
+    """Its writer's clock was wrong; the next one's is right, and its records are in order with other partitions'."""
+    now = IN_2031
+    log = LocalLog.open(tmp_path, JournalOptions(fsync=Fsync.NONE, reserve_bytes=0, clock=lambda: now))
+    with log.writer() as wrong:
+        wrong.append(b"2031")
+    now = 0
+    with log.writer() as first, log.writer() as second:
+        for now in range(1, 21):
+            (first if now % 2 else second).append(b"%d" % now)
+    with log.group("g") as member:
+        values = [each.record.value for _ in range(3) for each in member.poll(10).records]
+    assert values == [b"2031", *(b"%d" % number for number in range(1, 21))]
 
 
 def test_one_member_has_a_partition_and_the_other_takes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,10 +117,10 @@ def test_a_group_is_told_what_it_lost(tmp_path: Path) -> None:
     oldest.unlink()
     with log.group("g") as member:
         batch = member.poll(1)
-        ((partition, lost),) = batch.lost
-        assert (partition, lost.first, lost.why) == ("partition-0000", 0, Why.DROPPED)
-        assert batch.records[0].record.offset == lost.following
-        assert batch.positions == {"partition-0000": lost.following + 1}
+        ((partition, lost),) = batch.missing
+        assert (partition, lost.first, lost.reason) == ("partition-0000", 0, MissingReason.DROPPED)
+        assert batch.records[0].record.offset == lost.end_offset
+        assert batch.positions == {"partition-0000": lost.end_offset + 1}
 
 
 class Watched(OsFiles):
@@ -221,13 +237,13 @@ def test_what_a_dead_driver_left_is_found_shipped_and_removed(tmp_path: Path) ->
     ) as driver:
         assert driver.stdout is not None
         assert driver.stdout.readline() == b"ready\n"
-        assert find_abandoned(tmp_path) == [], "it lives"
+        assert find_orphans(tmp_path) == [], "it lives"
         with pytest.raises(LockedError):
             remove_journal(spool)
         os.kill(driver.pid, signal.SIGKILL)
-    assert find_abandoned(tmp_path) == [spool]
+    assert find_orphans(tmp_path) == [spool]
     with Journal.open(spool, PLAIN) as journal:
-        assert find_abandoned(tmp_path) == []
+        assert find_orphans(tmp_path) == []
         assert journal.append(b"killed") == 100
         with journal.cursor("kafka") as cursor:
             shipped = [record.value for record in cursor.read().records]
@@ -235,8 +251,8 @@ def test_what_a_dead_driver_left_is_found_shipped_and_removed(tmp_path: Path) ->
             cursor.commit(101)
     remove_journal(spool)
     assert not spool.exists()
-    assert find_abandoned(tmp_path) == []
-    assert find_abandoned(tmp_path / "nowhere") == []
+    assert find_orphans(tmp_path) == []
+    assert find_orphans(tmp_path / "nowhere") == []
 
 
 def test_a_removal_that_is_cut_short_leaves_nothing_to_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,7 +278,7 @@ def test_a_removal_that_is_cut_short_leaves_nothing_to_tell(tmp_path: Path, monk
         with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
             patched.setattr(Path, "unlink", give_out)
             remove_journal(path)
-        for found in find_abandoned(path.parent):
+        for found in find_orphans(path.parent):
             was_found += 1
             with Journal.open(found, PLAIN) as journal, journal.cursor("c") as cursor:
                 assert not cursor.read()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.journal import Entry, Fsync, Journal, JournalOptions, RecordTooLargeError
+from headwater.journal import Fsync, Journal, JournalEntry, JournalOptions, RecordTooLargeError
 from headwater.journal.record import (
     HEAD_SIZE,
     LARGEST_FIELD,
@@ -26,8 +26,8 @@ OFFSETS = st.integers(0, 2**63)
 TIMES = st.integers(-(2**63), 2**63 - 1)
 
 
-@given(st.builds(Entry, st.binary(max_size=400), KEYS, HEADERS), OFFSETS, TIMES, st.integers(0, 2**40))
-def test_what_goes_in_comes_out(entry: Entry, offset: int, time: int, seed: int) -> None:
+@given(st.builds(JournalEntry, st.binary(max_size=400), KEYS, HEADERS), OFFSETS, TIMES, st.integers(0, 2**40))
+def test_what_goes_in_comes_out(entry: JournalEntry, offset: int, time: int, seed: int) -> None:
     value, key, headers = entry
     frame = encode(value, key, headers, offset=offset, time=time, seed=seed)
     head = read_head(b"xy" + frame, 2)
@@ -54,11 +54,16 @@ def test_a_frame_elsewhere_is_none() -> None:
 
 
 def test_a_batch_is_the_frames_one_by_one() -> None:
-    entries: list[bytes | Entry] = [b"one", Entry(b"two", b"k", [("h", b"v")]), b"", Entry(b"three")]
+    entries: list[bytes | JournalEntry] = [
+        b"one",
+        JournalEntry(b"two", b"k", [("h", b"v")]),
+        b"",
+        JournalEntry(b"three"),
+    ]
     frames: list[bytes] = []
     at = 50
     for number, entry in enumerate(entries):
-        value, key, headers = entry if isinstance(entry, Entry) else Entry(entry)
+        value, key, headers = entry if isinstance(entry, JournalEntry) else JournalEntry(entry)
         frames.append(encode(value, key, headers, offset=number + 9, time=5, seed=at))
         at += len(frames[-1])
     assert b"".join(encode_batch(entries, 9, 5, 50, 10_000)) == b"".join(frames)
@@ -71,14 +76,16 @@ def test_a_batch_is_the_frames_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("entry", "word"),
     [
-        (Entry(b"x" * 1001), "max_record_bytes"),
-        (Entry(b"x" * 990, b"k" * 11), "max_record_bytes"),
-        (Entry(b"", b"k" * (LARGEST_FIELD + 1)), "key"),
-        (Entry(b"", None, [("h", b"v" * (LARGEST_FIELD + 1))]), "header"),
-        (Entry(b"", None, [("h", b"v" * 30_000), ("i", b"v" * 40_000)]), "headers"),
+        (JournalEntry(b"x" * 1001), "max_record_bytes"),
+        (JournalEntry(b"x" * 990, b"k" * 11), "max_record_bytes"),
+        (JournalEntry(b"", b"k" * (LARGEST_FIELD + 1)), "key"),
+        (JournalEntry(b"", None, [("h", b"v" * (LARGEST_FIELD + 1))]), "header"),
+        (JournalEntry(b"", None, [("h", b"v" * 30_000), ("i", b"v" * 40_000)]), "headers"),
     ],
 )
-def test_what_is_too_large_is_refused_before_anything_is_written(tmp_path: Path, entry: Entry, word: str) -> None:
+def test_what_is_too_large_is_refused_before_anything_is_written(
+    tmp_path: Path, entry: JournalEntry, word: str
+) -> None:
     with Journal.open(tmp_path, JournalOptions(fsync=Fsync.NONE, max_record_bytes=1000)) as journal:
         size = journal.size
         with pytest.raises(RecordTooLargeError, match=word):

@@ -25,17 +25,18 @@ from headwater.journal import (
     JournalOptions,
     JournalReader,
     LockedError,
-    Lost,
+    MissingReason,
+    MissingRecords,
     OsFiles,
     StorageFailedError,
     StorageFullError,
     SyncFailedError,
-    Why,
 )
 from headwater.journal.lock import is_locked
 
 PLAIN = JournalOptions(fsync=Fsync.NONE, reserve_bytes=0)
 DEADLINE = 20.0
+IN_2031 = 1_925_000_000_000_000
 
 
 def values_from(directory: Path, position: int = 0) -> list[bytes]:
@@ -63,16 +64,46 @@ def test_offsets_go_on_after_a_restart(tmp_path: Path) -> None:
     assert values_from(tmp_path) == [b"a", b"b", b"c", b"d", b"e"]
 
 
-def test_append_times_never_go_back(tmp_path: Path) -> None:
+def test_append_times_of_one_writer_never_go_back(tmp_path: Path) -> None:
     times = iter([100, 90, 110, 50, 60, 120])
     with Journal.open(tmp_path, JournalOptions(fsync=Fsync.NONE, clock=lambda: next(times))) as journal:
         journal.append(b"")
         journal.append_many([b"", b""])
         journal.append(b"")
-    with Journal.open(tmp_path, JournalOptions(fsync=Fsync.NONE, clock=lambda: 1)) as journal:
-        journal.append(b"")
         with journal.tail(0) as tail:
-            assert [record.time for record in tail.read().records] == [100, 110, 110, 110, 110]
+            assert [record.time for record in tail.read().records] == [100, 110, 110, 110]
+
+
+def test_a_writer_dates_its_records_by_its_own_clock(tmp_path: Path) -> None:
+    """A journal is no second clock: the writer before it lived in 2031."""
+    now = IN_2031
+    options = JournalOptions(fsync=Fsync.NONE, clock=lambda: now)
+    with Journal.open(tmp_path, options) as journal:
+        journal.append(b"from 2031")
+    for clock in (5_000, 6_000):
+        now = clock
+        with Journal.open(tmp_path, options) as journal:
+            journal.append(b"now")
+            journal.append_many([b"and now"])
+    with JournalReader.open(tmp_path).tail(0) as tail:
+        assert [each.time for each in tail.read().records] == [IN_2031, 5_000, 5_000, 6_000, 6_000]
+
+
+def test_a_segment_from_2031_holds_up_no_expiry(tmp_path: Path) -> None:
+    now = 1_000_000
+    options = small(clock=lambda: now)
+    for clock in (1_000_000, IN_2031, 2_000_000):
+        now = clock
+        with Journal.open(tmp_path, options) as journal:
+            for number in range(12):
+                journal.append(b"%099d" % number)
+    now = 30_000_000
+    with Journal.open(tmp_path, small(max_age=10.0, clock=lambda: now)) as journal:
+        assert journal.first_offset == 0
+        journal.append(b"young")
+        journal.trim()
+    assert values_from(tmp_path)[-1:] == [b"young"]
+    assert len(values_from(tmp_path)) < 12
 
 
 @pytest.mark.parametrize(
@@ -249,10 +280,12 @@ def test_the_size_limit_drops_the_oldest_and_tells_who_lost_it(tmp_path: Path) -
             left = behind.read()
             assert left.records[-1].offset < first
             batch = behind.read()
-            assert batch.lost == (Lost(left.position, first, Why.DROPPED, batch.lost[0].path),)
+            assert batch.missing == (
+                MissingRecords(left.position, first, MissingReason.DROPPED, batch.missing[0].path),
+            )
             assert batch.records[0].offset == first
         with journal.tail(0) as fresh:
-            assert fresh.read(1).lost == (Lost(0, first, Why.DROPPED),)
+            assert fresh.read(1).missing == (MissingRecords(0, first, MissingReason.DROPPED),)
 
 
 def test_old_segments_go_also_the_one_written_to(tmp_path: Path) -> None:
@@ -447,7 +480,7 @@ def test_a_full_disk_refuses_and_then_goes_on(tmp_path: Path) -> None:
             journal.append_many([b"y" * 80, b"z" * 80, b"x" * 80])
         assert told.value.appended == 2
         files.room = 0
-        assert journal.append_reserved(b"the gap") == 3
+        assert journal.append_emergency(b"the gap") == 3
         files.room = 1 << 60
         assert journal.append(b"last") == 4
     assert values_from(tmp_path) == [b"first", b"y" * 80, b"z" * 80, b"the gap", b"last"]
@@ -467,8 +500,8 @@ def test_offsets_in_a_damaged_end_are_not_given_again(tmp_path: Path) -> None:
         assert journal.append(b"next") > 9
         with journal.tail(8) as tail:
             batch = tail.read()
-    (lost,) = batch.lost
-    assert (lost.first, lost.why, lost.path) == (8, Why.CORRUPT, segment)
+    (lost,) = batch.missing
+    assert (lost.first, lost.reason, lost.path) == (8, MissingReason.CORRUPT, segment)
     assert (lost.start, lost.end) == (40 + 8 * 37, len(data))
     assert [record.value for record in batch.records] == [b"next"]
     assert segment.read_bytes() == bytes(data), "what is damaged is left for those who can make something of it"

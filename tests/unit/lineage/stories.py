@@ -15,20 +15,20 @@ from sqlalchemy import Connection
 
 from headwater.events import Event
 from headwater.events.clock import moment_of
+from headwater.events.column_lineage import ColumnLineage, Derivation
 from headwater.events.fingerprints import fingerprint_of
 from headwater.events.jobs import (
     CommitKind,
     Committed,
-    Extent,
     Input,
     JobLineage,
     Output,
+    OverwriteScope,
+    RangeStart,
     ReadMode,
-    ShapedSink,
-    ShapedSource,
-    Since,
+    SinkSchema,
+    SourceSchema,
 )
-from headwater.events.lineage import ColumnLineage, Derivation
 from headwater.events.names import JobName, TableName
 from headwater.events.scalars import Format
 from headwater.lineage.questions.columns import downstream_columns, upstream_columns
@@ -38,10 +38,10 @@ from headwater.lineage.questions.paths import path_between
 from headwater.lineage.questions.snapshots import downstream_snapshots, upstream_snapshots
 from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.questions.tables import downstream_tables, upstream_tables
-from tests.unit.lineage.scribe import Scribe, at, dataset, store
+from tests.unit.lineage.scripted_producer import ScriptedProducer, at, dataset, store
 
 _REF = re.compile(r"(?P<table>\w+)(?:\[(?P<branch>\w+)\])?(?:@(?:(?P<since>\d+)\.\.)?(?P<snapshot>\d+))?")
-ALL, PART, NOTHING, UNKNOWN = Extent.ALL, Extent.PART, Extent.NOTHING, Extent.UNKNOWN
+ALL, PART, NOTHING, UNKNOWN = OverwriteScope.ALL, OverwriteScope.PART, OverwriteScope.NOTHING, OverwriteScope.UNKNOWN
 
 
 class Check(NamedTuple):
@@ -50,15 +50,15 @@ class Check(NamedTuple):
     whys: set[str]
 
 
-class Teller(Scribe):
-    """A scribe who writes commits in short."""
+class StoryProducer(ScriptedProducer):
+    """A producer whose commits are written in short."""
 
     def __init__(self, number: int = 1) -> None:
         super().__init__(number)
         self.minute = 0.0
         self.checks: list[Check] = []
         self.format = Format.DELTA
-        self.lives: dict[str, str | None] = {}
+        self.generations: dict[str, str | None] = {}
         self.barrier = number * 1000
 
     def commit(
@@ -66,7 +66,7 @@ class Teller(Scribe):
         *writes: str,
         reads: Sequence[str] = (),
         parent: int | str | None = "before",
-        replaced: Extent = NOTHING,
+        replaced: OverwriteScope = NOTHING,
         kind: CommitKind = CommitKind.APPEND,
         made_from: Sequence[tuple[int, ...] | None] | None = None,
         opaque: str | None = None,
@@ -88,7 +88,7 @@ class Teller(Scribe):
         more: dict[str, Any] = {} if job is None else {"job": JobName(name=job)}
         if run is not None:
             more["run"] = UUID(int=run)
-        return self.tell(
+        return self.emit(
             self.minute,
             Committed,
             barrier=self.barrier,
@@ -100,7 +100,7 @@ class Teller(Scribe):
 
     def source(self, text: str, formats: dict[str, Format]) -> Input:
         ref = parsed(text)
-        since = None if ref["since"] is None else Since(snapshot=int(ref["since"]))
+        since = None if ref["since"] is None else RangeStart(snapshot=int(ref["since"]))
         mode = ReadMode.STATE if since is None else ReadMode.CHANGES
         number = None if ref["snapshot"] is None else int(ref["snapshot"])
         where = self.where(ref)
@@ -108,7 +108,12 @@ class Teller(Scribe):
         return Input(**where, mode=mode, snapshot=number, since=since)
 
     def sink(
-        self, text: str, parent: int | str | None, replaced: Extent, kind: CommitKind, indexes: tuple[int, ...] | None
+        self,
+        text: str,
+        parent: int | str | None,
+        replaced: OverwriteScope,
+        kind: CommitKind,
+        indexes: tuple[int, ...] | None,
     ) -> Output:
         ref = parsed(text)
         number = None if ref["snapshot"] is None else int(ref["snapshot"])
@@ -122,13 +127,19 @@ class Teller(Scribe):
     def where(self, ref: dict[str, str | None]) -> dict[str, Any]:
         name = ref["table"] or ""
         table = TableName(catalog="lake", database="db", table=name)
-        life = self.lives.get(name, "1")
-        return {"dataset": dataset(name), "table": table, "life": life, "branch": ref["branch"], "format": self.format}
+        generation = self.generations.get(name, "1")
+        return {
+            "dataset": dataset(name),
+            "table": table,
+            "generation": generation,
+            "branch": ref["branch"],
+            "format": self.format,
+        }
 
     def shape(self, target: str, sources: Sequence[str], *edges: tuple[str, str | None, Derivation]) -> bytes:
         """The shape of a write: edges are `source.column`, the target's column, and how."""
-        inputs = tuple(ShapedSource(dataset=dataset(name), table=_named(name)) for name in sources)
-        outputs = (ShapedSink(dataset=dataset(target), table=_named(target)),)
+        inputs = tuple(SourceSchema(dataset=dataset(name), table=_named(name)) for name in sources)
+        outputs = (SinkSchema(dataset=dataset(target), table=_named(target)),)
         columns = tuple(
             ColumnLineage(
                 output=0,
@@ -141,7 +152,7 @@ class Teller(Scribe):
         )
         fingerprint = fingerprint_of(inputs, outputs, columns)
         shape = JobLineage
-        self.tell(self.minute, shape, fingerprint=fingerprint, inputs=inputs, outputs=outputs, columns=columns)
+        self.emit(self.minute, shape, fingerprint=fingerprint, inputs=inputs, outputs=outputs, columns=columns)
         return fingerprint
 
     def expect(self, question: str, *rows: str, why: Sequence[str] = ()) -> None:
@@ -161,7 +172,7 @@ def parsed(text: str) -> dict[str, str | None]:
 @dataclass(frozen=True)
 class Story:
     name: str
-    tell: Callable[[Teller], None]
+    emit: Callable[[StoryProducer], None]
 
 
 def ask(connection: Connection, question: str) -> tuple[set[str], set[str]]:
@@ -256,17 +267,17 @@ def _short(label: str) -> str:
     return label.removeprefix("lake.db.")
 
 
-def told_by(story: Story) -> Teller:
-    teller = Teller()
-    story.tell(teller)
-    return teller
+def producer_of(story: Story) -> StoryProducer:
+    producer = StoryProducer()
+    story.emit(producer)
+    return producer
 
 
 def checks() -> Iterator[tuple[Story, Check]]:
-    from tests.unit.lineage.stories_told import STORIES
+    from tests.unit.lineage.all_stories import STORIES
 
     for story in STORIES:
-        for check in told_by(story).checks:
+        for check in producer_of(story).checks:
             yield story, check
 
 
@@ -278,16 +289,16 @@ __all__ = [
     "CommitKind",
     "Derivation",
     "Story",
-    "Teller",
+    "StoryProducer",
     "ask",
     "checks",
     "moment_of",
 ]
 
 
-def told(connection: Connection, tell: Callable[[Teller], object]) -> Connection:
+def with_story(connection: Connection, tell: Callable[[StoryProducer], object]) -> Connection:
     """With a story in the store."""
-    teller = Teller()
-    tell(teller)
-    store(connection, teller)
+    producer = StoryProducer()
+    tell(producer)
+    store(connection, producer)
     return connection

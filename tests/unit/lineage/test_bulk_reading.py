@@ -10,13 +10,13 @@ import pytest
 from sqlalchemy import create_engine
 
 from headwater.lineage.bulk.database import DatabaseBulkMeta
-from headwater.lineage.sql.troubles import StoreUnreachableError
+from headwater.lineage.sql.errors import StoreUnreachableError
 
 QUESTIONS: list[Callable[[DatabaseBulkMeta], Any]] = [
     lambda store: store.offsets("group"),
     lambda store: list(store.instants(UUID(int=1))),
-    lambda store: list(store.letters()),
-    lambda store: store.letter("0" * 32),
+    lambda store: list(store.dead_letters()),
+    lambda store: store.dead_letter("0" * 32),
     lambda store: store.epoch(),
 ]
 

@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from headwater.events import Event
-from headwater.events.base import Texts
-from headwater.lineage.law import changes
+from headwater.events.base import StringMap
+from headwater.lineage.mapping import map_event
 from headwater.testing.examples import EXAMPLES
 
 AWKWARD = "\0é\0"
@@ -23,17 +23,17 @@ def awkward(value: Any) -> Any:
         return value.model_copy(update={name: awkward(getattr(value, name)) for name in free})
     if isinstance(value, tuple):
         return tuple(map(awkward, value))
-    if isinstance(value, Texts):
-        return Texts({awkward(name): awkward(each) for name, each in value.items()})
+    if isinstance(value, StringMap):
+        return StringMap({awkward(name): awkward(each) for name, each in value.items()})
     return value + AWKWARD if type(value) is str else value
 
 
 @pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: event.kind)
 def test_no_row_has_a_character_of_code_0(event: Event) -> None:
-    rows = list(changes(awkward(event)))
+    rows = list(map_event(awkward(event)))
     for row in rows:
-        told = [value for group in row.groups if group for value in group.values]
-        for value in (*row.key, *row.fixed, *told):
+        values = [value for group in row.groups if group for value in group.values]
+        for value in (*row.key, *row.fixed, *values):
             assert not isinstance(value, str) or "\0" not in value, f"{row.kind.name}: {value!r}"
 
 

@@ -9,17 +9,18 @@ from uuid import UUID
 
 import pytest
 
-from headwater.consumers.sources import Batch, Taken
-from headwater.consumers.writer.plain import PlainPipeline
-from headwater.events import Closed, Event, JobName, JobStarted, JobType
+from headwater.consumers.sources import BusRecord, SourceBatch
+from headwater.consumers.writer.plain_pipeline import PlainPipeline
+from headwater.events import Closed, Event, JobName, JobStarted
 from headwater.events.avro import Codec
 from headwater.events.clock import micros_of
-from headwater.lineage.bulk import Partition
+from headwater.events.jobs import JobType
+from headwater.lineage.bulk import BusPartition
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.store import Store, open_store
 
 BEGAN = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
-ONE, TWO = Partition("cluster", "topic", 0), Partition("cluster", "topic", 1)
+ONE, TWO = BusPartition("cluster", "topic", 0), BusPartition("cluster", "topic", 1)
 
 
 def at(minutes: float) -> datetime:
@@ -28,11 +29,11 @@ def at(minutes: float) -> datetime:
 
 def event(number: int, minute: float) -> Event:
     job = JobName(name="etl")
-    told: Event = (
+    reported: Event = (
         JobStarted(job=job, run=UUID(int=number), job_type=JobType.BATCH) if number % 2 else Closed(complete=True)
     )
     place = {"producer": UUID(int=1 + (number - 1) // 2), "sequence": 2 - number % 2, "family_sequence": 2 - number % 2}
-    return told.model_copy(update={**place, "time": at(minute)})
+    return reported.model_copy(update={**place, "time": at(minute)})
 
 
 class Written:
@@ -41,15 +42,15 @@ class Written:
         self._pipeline = PlainPipeline(store.bulk, "g", "kafka", "events")
         self._offset = 0
 
-    def __call__(self, *told: tuple[Partition, int, float], ends: dict[Partition, int] | None = None) -> None:
+    def __call__(self, *reported: tuple[BusPartition, int, float], ends: dict[BusPartition, int] | None = None) -> None:
         """Events, by partition, number and minute."""
         records = []
-        for partition, number, minute in told:
+        for partition, number, minute in reported:
             data = Codec().encode(event(number, minute))
-            records.append(Taken(data, partition, self._offset, micros_of(at(minute))))
+            records.append(BusRecord(data, partition, self._offset, micros_of(at(minute))))
             self._offset += 1
         following = {each.partition: each.offset + 1 for each in records}
-        self._pipeline.store(self._pipeline.prepare(Batch(tuple(records), following, (), ends or {})))
+        self._pipeline.store(self._pipeline.prepare(SourceBatch(tuple(records), following, (), ends or {})))
 
     def until(self, now: float) -> datetime | None:
         with self._store.engine.connect() as connection:
@@ -92,5 +93,5 @@ def test_an_end_that_was_seen_goes_no_further_back_than_what_came(written: Writt
 
 def test_a_topic_that_was_made_anew_takes_the_place_of_the_one_before(written: Written) -> None:
     written((ONE, 1, 0))
-    written((Partition("cluster", "another", 0), 2, 60))
+    written((BusPartition("cluster", "another", 0), 2, 60))
     assert written.until(120) == at(60)

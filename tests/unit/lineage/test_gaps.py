@@ -21,27 +21,25 @@ from headwater.events import (
     JobStarted,
     LineageDeleted,
     Output,
-    Part,
-    ReadMode,
-    SetProperty,
-    Since,
-    Source,
     Table,
 )
-from headwater.lineage.law.changes import BLOCK
-from headwater.lineage.law.telling import dataset_hash
+from headwater.events.changes import SetProperty
+from headwater.events.envelope import EventPart
+from headwater.events.jobs import RangeStart, ReadMode, Source
+from headwater.lineage.mapping.events import ARRIVALS_PER_ROW
+from headwater.lineage.mapping.row_builder import dataset_hash
 from headwater.lineage.questions.completeness import complete_until, gaps
-from headwater.lineage.questions.gaps import Cause, Missing
+from headwater.lineage.questions.gaps import GapCause, PossibleGap
 from headwater.testing.examples import CONTEXT
-from tests.unit.lineage.scribe import Scribe, at, dataset, place, store
+from tests.unit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
 
 
-def beats(scribe: Scribe, first: int, last: int) -> None:
+def beats(producer: ScriptedProducer, first: int, last: int) -> None:
     for minute in range(first, last + 1):
-        scribe.tell(minute, Heartbeat, interval=60)
+        producer.emit(minute, Heartbeat, interval=60)
 
 
-def missing(connection: Connection, minute: float, **asked: object) -> list[Missing]:
+def missing(connection: Connection, minute: float, **asked: object) -> list[PossibleGap]:
     return list(gaps(connection, now=at(minute), **asked))  # type: ignore[arg-type]
 
 
@@ -51,7 +49,7 @@ class TestGaps:
         assert missing(connection, 0) == []
 
     def test_one_that_is_alive_holds_all_back_to_its_last_heartbeat(self, connection: Connection) -> None:
-        slow, quick = Scribe(1), Scribe(2)
+        slow, quick = ScriptedProducer(1), ScriptedProducer(2)
         beats(slow, 0, 1)
         beats(quick, 0, 3)
         store(connection, slow, quick)
@@ -59,7 +57,7 @@ class TestGaps:
         assert missing(connection, 3.5) == []
 
     def test_one_that_died_holds_nothing_back_and_is_a_gap(self, connection: Connection) -> None:
-        dead, alive = Scribe(1), Scribe(2)
+        dead, alive = ScriptedProducer(1), ScriptedProducer(2)
         beats(dead, 0, 1)
         beats(alive, 0, 6)
         store(connection, dead, alive)
@@ -67,200 +65,202 @@ class TestGaps:
         assert missing(connection, 4) == []
         assert complete_until(connection, at(6)) == at(6)
         (gap,) = missing(connection, 6)
-        assert (gap.cause, gap.since, gap.until) == (Cause.SILENCE, at(1), None)
+        assert (gap.cause, gap.since, gap.until) == (GapCause.SILENCE, at(1), None)
         assert (gap.producer, gap.run, gap.job, gap.application) == (dead.id, dead.run, "etl", "app-1")
 
     def test_what_an_administrator_did_says_nothing_of_drivers(self, connection: Connection) -> None:
         """It can go straight into a store that is far behind its bus."""
-        driver, administrator = Scribe(1), Scribe(2)
-        driver.tell(0, Committed, barrier=1)
-        administrator.tell(60, LineageDeleted, scope="DATA", before=at(-60))
+        driver, administrator = ScriptedProducer(1), ScriptedProducer(2)
+        driver.emit(0, Committed, barrier=1)
+        administrator.emit(60, LineageDeleted, scope="DATA", before=at(-60))
         store(connection, driver, administrator)
         assert complete_until(connection, at(60)) == at(0)
 
     def test_one_that_died_before_its_first_heartbeat(self, connection: Connection) -> None:
-        dead = Scribe(1)
-        dead.tell(0, JobStarted, job_type="BATCH")
+        dead = ScriptedProducer(1)
+        dead.emit(0, JobStarted, job_type="BATCH")
         store(connection, dead)
         assert missing(connection, 3) == []
         (gap,) = missing(connection, 4)
-        assert (gap.cause, gap.since, gap.producer) == (Cause.SILENCE, at(0), dead.id)
+        assert (gap.cause, gap.since, gap.producer) == (GapCause.SILENCE, at(0), dead.id)
 
     def test_one_that_closed_is_no_gap_and_holds_nothing_back(self, connection: Connection) -> None:
-        closed, alive = Scribe(1), Scribe(2)
+        closed, alive = ScriptedProducer(1), ScriptedProducer(2)
         beats(closed, 0, 1)
-        closed.tell(1.5, Closed)
+        closed.emit(1.5, Closed)
         beats(alive, 0, 20)
         store(connection, closed, alive)
         assert complete_until(connection, at(20)) == at(20)
         assert missing(connection, 20) == []
 
     def test_a_number_that_never_came_counts_after_ten_minutes(self, connection: Connection) -> None:
-        scribe = Scribe(1)
-        beats(scribe, 0, 2)
-        scribe.lose(2.5, Committed, barrier=1)
-        scribe.tell(3, Closed)
-        store(connection, scribe)
+        producer = ScriptedProducer(1)
+        beats(producer, 0, 2)
+        producer.lose(2.5, Committed, barrier=1)
+        producer.emit(3, Closed)
+        store(connection, producer)
         assert missing(connection, 12) == []
         assert complete_until(connection, at(12)) == at(0), "it may still come: of which time it is, its block says"
         (gap,) = missing(connection, 13)
-        assert (gap.cause, gap.family, gap.count, gap.producer) == (Cause.HOLE, "JOB", 1, scribe.id)
+        assert (gap.cause, gap.family, gap.count, gap.producer) == (GapCause.MISSING_SEQUENCE, "JOB", 1, producer.id)
         assert (gap.since, gap.until) == (at(0), at(3))
         assert complete_until(connection, at(13)) == at(3)
 
     def test_a_number_that_comes_late_fills_its_hole(self, connection: Connection) -> None:
-        scribe = Scribe(1)
-        beats(scribe, 0, 2)
-        late = scribe.lose(2.5, Committed, barrier=1)
-        scribe.tell(3, Closed)
-        store(connection, scribe, [late])
+        producer = ScriptedProducer(1)
+        beats(producer, 0, 2)
+        late = producer.lose(2.5, Committed, barrier=1)
+        producer.emit(3, Closed)
+        store(connection, producer, [late])
         assert missing(connection, 30) == []
         assert complete_until(connection, at(30)) == at(3)
 
     def test_holes_over_blocks_have_the_times_of_what_came_beside_them(self, connection: Connection) -> None:
-        scribe = Scribe(1)
-        for _ in range(BLOCK - 2):
-            scribe.tell(1, Committed, barrier=1)
-        for _ in range(2 * BLOCK):  # the end of the first, the whole second, the beginning of the third
-            scribe.lose(2, Committed, barrier=1)
-        scribe.tell(3, Committed, barrier=1)
-        scribe.tell(4, Closed)
-        store(connection, scribe)
+        producer = ScriptedProducer(1)
+        for _ in range(ARRIVALS_PER_ROW - 2):
+            producer.emit(1, Committed, barrier=1)
+        for _ in range(2 * ARRIVALS_PER_ROW):  # the end of the first, the whole second, the beginning of the third
+            producer.lose(2, Committed, barrier=1)
+        producer.emit(3, Committed, barrier=1)
+        producer.emit(4, Closed)
+        store(connection, producer)
         (gap,) = missing(connection, 20)
-        assert (gap.count, gap.since, gap.until) == (2 * BLOCK, at(1), at(3))
-        assert gap.detail == f"numbers {BLOCK - 1} to {3 * BLOCK - 2} of its JOB events never came"
+        assert (gap.count, gap.since, gap.until) == (2 * ARRIVALS_PER_ROW, at(1), at(3))
+        assert (
+            gap.detail == f"numbers {ARRIVALS_PER_ROW - 1} to {3 * ARRIVALS_PER_ROW - 2} of its JOB events never came"
+        )
 
     def test_full_blocks_are_no_holes(self, connection: Connection) -> None:
-        scribe = Scribe(1)
-        for _ in range(3 * BLOCK):
-            scribe.tell(1, Committed, barrier=1)
-        scribe.tell(4, Closed)
-        store(connection, scribe)
+        producer = ScriptedProducer(1)
+        for _ in range(3 * ARRIVALS_PER_ROW):
+            producer.emit(1, Committed, barrier=1)
+        producer.emit(4, Closed)
+        store(connection, producer)
         assert missing(connection, 20) == []
 
     def test_a_store_that_heard_a_producer_from_the_middle_on(self, connection: Connection) -> None:
-        scribe = Scribe(1)
-        for _ in range(BLOCK + 5):
-            scribe.lose(1, Committed, barrier=1)
-        scribe.tell(4, Closed)
-        store(connection, scribe)
+        producer = ScriptedProducer(1)
+        for _ in range(ARRIVALS_PER_ROW + 5):
+            producer.lose(1, Committed, barrier=1)
+        producer.emit(4, Closed)
+        store(connection, producer)
         (gap,) = missing(connection, 20)
-        assert gap.count == BLOCK + 5
+        assert gap.count == ARRIVALS_PER_ROW + 5
 
     def test_the_last_of_a_family_is_missed_where_its_producer_closed(self, connection: Connection) -> None:
-        scribe = Scribe(1)
-        beats(scribe, 0, 1)
-        scribe.lose(1, CreateTable, table=Table(), context=CONTEXT, **named("orders"))
-        scribe.tell(2, Closed)
-        store(connection, scribe)
+        producer = ScriptedProducer(1)
+        beats(producer, 0, 1)
+        producer.lose(1, CreateTable, table=Table(), context=CONTEXT, **named("orders"))
+        producer.emit(2, Closed)
+        store(connection, producer)
         assert missing(connection, 11) == []
         (gap,) = missing(connection, 13)
-        assert (gap.cause, gap.count, gap.until) == (Cause.HOLE, 1, at(2))
+        assert (gap.cause, gap.count, gap.until) == (GapCause.MISSING_SEQUENCE, 1, at(2))
 
     def test_a_hole_is_found_in_its_time_only(self, connection: Connection) -> None:
-        scribe = Scribe(1)
-        beats(scribe, 0, 2)
-        scribe.lose(2.5, Committed, barrier=1)
-        scribe.tell(3, Closed)
-        store(connection, scribe)
+        producer = ScriptedProducer(1)
+        beats(producer, 0, 2)
+        producer.lose(2.5, Committed, barrier=1)
+        producer.emit(3, Closed)
+        store(connection, producer)
         assert missing(connection, 60, since=at(4)) == []
         assert missing(connection, 60, until=at(-1)) == []
         assert len(missing(connection, 60, since=at(1), until=at(2))) == 1
 
     def test_parts_that_never_came(self, connection: Connection) -> None:
-        scribe = Scribe(1)
+        producer = ScriptedProducer(1)
         for number in (1, 3):
-            scribe.tell(1, JobLineage, fingerprint=b"f" * 16, outputs=(), part=Part(number=number, of=3))
+            producer.emit(1, JobLineage, fingerprint=b"f" * 16, outputs=(), part=EventPart(number=number, of=3))
             if number == 1:
-                scribe.lose(1, JobLineage, fingerprint=b"f" * 16, outputs=(), part=Part(number=2, of=3))
-        scribe.tell(2, Closed)
-        store(connection, scribe)
+                producer.lose(1, JobLineage, fingerprint=b"f" * 16, outputs=(), part=EventPart(number=2, of=3))
+        producer.emit(2, Closed)
+        store(connection, producer)
         assert missing(connection, 10) == []
         causes = {gap.cause: gap for gap in missing(connection, 13)}
-        assert set(causes) == {Cause.PARTS, Cause.HOLE}
-        parts = causes[Cause.PARTS]
+        assert set(causes) == {GapCause.PARTS, GapCause.MISSING_SEQUENCE}
+        parts = causes[GapCause.PARTS]
         assert (parts.detail, parts.count) == ("2 of the 3 parts of a JobLineage came", 1)
-        assert (parts.since, parts.until, parts.producer) == (at(1), at(1), scribe.id)
+        assert (parts.since, parts.until, parts.producer) == (at(1), at(1), producer.id)
 
     def test_all_parts_came(self, connection: Connection) -> None:
-        scribe = Scribe(1)
+        producer = ScriptedProducer(1)
         for number in (1, 2):
-            scribe.tell(1, JobLineage, fingerprint=b"f" * 16, outputs=(), part=Part(number=number, of=2))
-        scribe.tell(2, Closed)
-        store(connection, scribe)
+            producer.emit(1, JobLineage, fingerprint=b"f" * 16, outputs=(), part=EventPart(number=number, of=2))
+        producer.emit(2, Closed)
+        store(connection, producer)
         assert missing(connection, 13) == []
 
     def test_a_snapshot_on_one_that_nobody_made(self, connection: Connection) -> None:
-        scribe = Scribe(1)
+        producer = ScriptedProducer(1)
         for barrier, (snapshot, parent) in enumerate([(1, None), (2, 1), (4, 3)]):
             output = Output(**place("daily"), snapshot=snapshot, parent=parent)
-            scribe.tell(barrier, Committed, barrier=barrier, outputs=(output,))
-        scribe.tell(3, Closed)
-        store(connection, scribe)
+            producer.emit(barrier, Committed, barrier=barrier, outputs=(output,))
+        producer.emit(3, Closed)
+        store(connection, producer)
         assert missing(connection, 5) == []
         (gap,) = missing(connection, 20)
-        assert (gap.cause, gap.snapshot, gap.until) == (Cause.UNKNOWN_PARENT, 3, at(2))
+        assert (gap.cause, gap.snapshot, gap.until) == (GapCause.UNKNOWN_PARENT, 3, at(2))
         assert gap.dataset == "s3://lake/w/daily"
         assert missing(connection, 20, datasets=[dataset_hash(dataset("daily"))]) == [gap]
         assert missing(connection, 20, datasets=[dataset_hash(dataset("orders"))]) == []
 
     def test_a_snapshot_on_one_that_ddl_made(self, connection: Connection) -> None:
-        scribe = Scribe(1)
+        producer = ScriptedProducer(1)
         changed = (SetProperty(key="a", value="b"),)
-        scribe.tell(0, AlterTable, context=CONTEXT, changes=changed, produced=3, **named("daily"))
-        scribe.tell(1, Committed, barrier=1, outputs=(Output(**place("daily"), snapshot=4, parent=3),))
-        scribe.tell(3, Closed)
-        store(connection, scribe)
+        producer.emit(0, AlterTable, context=CONTEXT, changes=changed, produced=3, **named("daily"))
+        producer.emit(1, Committed, barrier=1, outputs=(Output(**place("daily"), snapshot=4, parent=3),))
+        producer.emit(3, Closed)
+        store(connection, producer)
         assert missing(connection, 20) == []
 
-    def test_ids_of_another_life_are_others(self, connection: Connection) -> None:
-        scribe = Scribe(1)
-        scribe.tell(1, Committed, barrier=1, outputs=(Output(**place("daily"), snapshot=1),))
-        again = Output(**place("daily", life="2"), snapshot=2, parent=1)
-        scribe.tell(2, Committed, barrier=2, outputs=(again,))
-        scribe.tell(3, Closed)
-        store(connection, scribe)
+    def test_ids_of_another_generation_are_others(self, connection: Connection) -> None:
+        producer = ScriptedProducer(1)
+        producer.emit(1, Committed, barrier=1, outputs=(Output(**place("daily"), snapshot=1),))
+        again = Output(**place("daily", generation="2"), snapshot=2, parent=1)
+        producer.emit(2, Committed, barrier=2, outputs=(again,))
+        producer.emit(3, Closed)
+        store(connection, producer)
         (gap,) = missing(connection, 20)
-        assert (gap.cause, gap.life, gap.snapshot) == (Cause.UNKNOWN_PARENT, "2", 1)
+        assert (gap.cause, gap.generation, gap.snapshot) == (GapCause.UNKNOWN_PARENT, "2", 1)
 
     def test_a_stream_that_went_on_elsewhere(self, connection: Connection) -> None:
-        scribe = Scribe(1, "stream")
+        producer = ScriptedProducer(1, "stream")
         for batch, (since, until) in enumerate([(None, 4), (4, 6), (7, 9), (9, 9)]):
-            scribe.tell(batch, Committed, incarnation=UUID(int=5), **batched(batch, (since, until)))
-        scribe.tell(4, Closed)
-        store(connection, scribe)
+            producer.emit(batch, Committed, incarnation=UUID(int=5), **batched(batch, (since, until)))
+        producer.emit(4, Closed)
+        store(connection, producer)
         (gap,) = missing(connection, 20)
-        assert (gap.cause, gap.since, gap.until, gap.job) == (Cause.STREAM, at(1), at(2), "stream")
+        assert (gap.cause, gap.since, gap.until, gap.job) == (GapCause.STREAM, at(1), at(2), "stream")
         assert gap.detail == "it stopped reading at 6 and went on behind 7"
         assert missing(connection, 20, job=JobName(name="stream")) == [gap]
         assert missing(connection, 20, job=JobName(name="other")) == []
         assert missing(connection, 20, since=at(3)) == []
 
     def test_a_stream_that_reads_a_table_twice(self, connection: Connection) -> None:
-        scribe = Scribe(1, "stream")
+        producer = ScriptedProducer(1, "stream")
         for batch, ranges in enumerate([((1, 4), (1, 2)), ((4, 6), (2, 3)), ((6, 7), (3, 7))]):
-            scribe.tell(batch, Committed, incarnation=UUID(int=5), **batched(batch, *ranges))
-        scribe.tell(4, Closed)
-        store(connection, scribe)
+            producer.emit(batch, Committed, incarnation=UUID(int=5), **batched(batch, *ranges))
+        producer.emit(4, Closed)
+        store(connection, producer)
         assert missing(connection, 20) == []
 
     def test_another_checkpoint_begins_anew(self, connection: Connection) -> None:
-        scribe = Scribe(1, "stream")
-        scribe.tell(0, Committed, incarnation=UUID(int=5), **batched(0, (1, 4)))
-        scribe.tell(1, Committed, incarnation=UUID(int=6), **batched(0, (2, 9)))
-        scribe.tell(4, Closed)
-        store(connection, scribe)
+        producer = ScriptedProducer(1, "stream")
+        producer.emit(0, Committed, incarnation=UUID(int=5), **batched(0, (1, 4)))
+        producer.emit(1, Committed, incarnation=UUID(int=6), **batched(0, (2, 9)))
+        producer.emit(4, Closed)
+        store(connection, producer)
         assert missing(connection, 20) == []
 
     def test_what_was_told(self, connection: Connection) -> None:
-        scribe = Scribe(1)
+        producer = ScriptedProducer(1)
         bounds = {"first_time": at(-5), "last_time": at(-1), "missed": 7, "missed_family": "JOB"}
-        scribe.tell(0, Gap, reason="SPOOL_LIMIT", detail="the disk was full", **bounds)
-        scribe.tell(0, Gap, reason="NOT_EXACT", source=Source(**place("orders")), run=None)
-        scribe.tell(0, Closed)
-        store(connection, scribe)
+        producer.emit(0, Gap, reason="SPOOL_LIMIT", detail="the disk was full", **bounds)
+        producer.emit(0, Gap, reason="NOT_EXACT", source=Source(**place("orders")), run=None)
+        producer.emit(0, Closed)
+        store(connection, producer)
         full, inexact = missing(connection, 1)
-        assert (full.cause, full.reason, full.detail) == (Cause.TOLD, "SPOOL_LIMIT", "the disk was full")
+        assert (full.cause, full.reason, full.detail) == (GapCause.REPORTED, "SPOOL_LIMIT", "the disk was full")
         assert (full.since, full.until, full.count, full.family) == (at(-5), at(-1), 7, "JOB")
         assert (inexact.detail, inexact.dataset, inexact.since) == ("not exact", "s3://lake/w/orders", at(0))
         assert missing(connection, 1, datasets=[dataset_hash(dataset("orders"))]) == [inexact]
@@ -268,11 +268,11 @@ class TestGaps:
 
     def test_of_a_table_only_what_its_applications_missed(self, connection: Connection) -> None:
         for number, table in enumerate(["orders", "daily"], 1):
-            scribe = Scribe(number, f"job {number}")
-            scribe.tell(0, JobStarted, job_type="BATCH")
-            scribe.tell(0, Committed, barrier=1, inputs=(Input(**place(table), snapshot=1),))
-            beats(scribe, 0, 1)
-            store(connection, scribe)
+            producer = ScriptedProducer(number, f"job {number}")
+            producer.emit(0, JobStarted, job_type="BATCH")
+            producer.emit(0, Committed, barrier=1, inputs=(Input(**place(table), snapshot=1),))
+            beats(producer, 0, 1)
+            store(connection, producer)
         assert len(missing(connection, 20)) == 2
         (gap,) = missing(connection, 20, datasets=[dataset_hash(dataset("daily"))])
         assert gap.application == "app-2"
@@ -282,18 +282,18 @@ class TestGaps:
     @pytest.mark.parametrize("at_most", [1, 2])
     def test_no_more_than_was_asked_for(self, connection: Connection, at_most: int) -> None:
         for number in (1, 2):
-            scribe = Scribe(number)
-            beats(scribe, 0, 1)
-            store(connection, scribe)
+            producer = ScriptedProducer(number)
+            beats(producer, 0, 1)
+            store(connection, producer)
         answer = gaps(connection, at_most=at_most, now=at(20))
         assert (len(answer), answer.is_partial) == (at_most, at_most < 2)
 
     def test_administration_is_counted_too(self, connection: Connection) -> None:
-        scribe = Scribe(1)
+        producer = ScriptedProducer(1)
         for _ in range(2):
-            scribe.lose(0, DatasetsUnified, dataset=dataset("a"), others=(dataset("b"),))
-        scribe.tell(1, DatasetsUnified, dataset=dataset("a"), others=(dataset("b"),))
-        store(connection, scribe)
+            producer.lose(0, DatasetsUnified, dataset=dataset("a"), others=(dataset("b"),))
+        producer.emit(1, DatasetsUnified, dataset=dataset("a"), others=(dataset("b"),))
+        store(connection, producer)
         (gap,) = missing(connection, 20)
         assert (gap.family, gap.count) == ("ADMIN", 2)
 
@@ -305,7 +305,12 @@ def named(table: str) -> dict[str, object]:
 
 def batched(batch: int, *ranges: tuple[int | None, int]) -> dict[str, object]:
     inputs = tuple(
-        Input(**place("orders"), mode=ReadMode.CHANGES, since=Since(snapshot=since) if since else None, snapshot=until)
+        Input(
+            **place("orders"),
+            mode=ReadMode.CHANGES,
+            since=RangeStart(snapshot=since) if since else None,
+            snapshot=until,
+        )
         for since, until in ranges
     )
     return {"barrier": 1000 + batch, "batch_id": batch, "inputs": inputs}

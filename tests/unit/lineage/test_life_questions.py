@@ -6,62 +6,59 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import pytest
 from sqlalchemy import Connection
 
 from headwater.events import (
-    AddColumn,
     AlterTable,
     Closed,
-    Column,
     Committed,
     CreateTable,
     DatasetsUnified,
-    DropColumn,
     DropTable,
-    ErrorDetails,
     Gap,
     Heartbeat,
     Input,
     JobName,
     JobStarted,
-    JobStatus,
     JobStatusChanged,
     LineageDeleted,
     Output,
-    RenameTable,
-    RetypeColumn,
-    SetProperty,
-    Sink,
     StatementFailed,
     Table,
     TableName,
 )
-from headwater.lineage.questions import Why
-from headwater.lineage.questions.history import ColumnChange, Did, history, schema_changes
-from headwater.lineage.questions.jobs import Does, jobs_of, tables_of
-from headwater.lineage.questions.late import late
-from headwater.lineage.questions.lives import aliases, lives
+from headwater.events.changes import AddColumn, DropColumn, RenameTable, RetypeColumn, SetProperty
+from headwater.events.jobs import ErrorDetails, JobStatus, Sink
+from headwater.events.tables import Column
+from headwater.lineage.questions import LimitReason
+from headwater.lineage.questions.generations import aliases, generations
+from headwater.lineage.questions.history import ColumnChange, ColumnChangeKind, history, schema_changes
+from headwater.lineage.questions.jobs import TableAccess, jobs_of, tables_of
+from headwater.lineage.questions.lateness import lateness
 from headwater.lineage.questions.runs import runs
 from headwater.lineage.questions.uses import uses
 from headwater.testing.examples import CONTEXT
-from tests.unit.lineage.scribe import Scribe, at, dataset, place, store
+from tests.unit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
 
 MINUTE = timedelta(minutes=1)
 
 
-def commit(scribe: Scribe, minute: float, source: str | None, target: str, snapshot: int, **more: Any) -> None:
+def commit(
+    producer: ScriptedProducer, minute: float, source: str | None, target: str, snapshot: int, **more: Any
+) -> None:
     inputs = () if source is None else (Input(**place(source), snapshot=1),)
     made_from = tuple(range(len(inputs)))
     output = Output(**place(target), snapshot=snapshot, made_from=made_from)
     barrier = 1_000_000 + int(minute * 1000)
-    scribe.tell(minute, Committed, barrier=barrier, inputs=inputs, outputs=(output,), **more)
+    producer.emit(minute, Committed, barrier=barrier, inputs=inputs, outputs=(output,), **more)
 
 
-def started(number: int, job: str = "etl", minute: float = 0, **more: Any) -> Scribe:
-    scribe = Scribe(number, job)
-    scribe.tell(minute, JobStarted, job_type="BATCH", **{"user": "ann", **more})
-    scribe.tell(minute, JobStatusChanged, status=JobStatus.RUNNING)
-    return scribe
+def started(number: int, job: str = "etl", minute: float = 0, **more: Any) -> ScriptedProducer:
+    producer = ScriptedProducer(number, job)
+    producer.emit(minute, JobStarted, job_type="BATCH", **{"user": "ann", **more})
+    producer.emit(minute, JobStatusChanged, status=JobStatus.RUNNING)
+    return producer
 
 
 def named(table: str, **more: Any) -> dict[str, Any]:
@@ -77,54 +74,55 @@ class TestJobsAndTables:
         commit(two, 6, "orders", "daily", 3)
         other = started(3, "report")
         commit(other, 7, "daily", "weekly", 1)
-        for scribe in (one, two, other):
-            scribe.tell(8, Closed)
+        for producer in (one, two, other):
+            producer.emit(8, Closed)
         store(connection, one, two, other)
         answer = jobs_of(connection, "lake.sales.daily", now=at(8))
         writer, reader = answer
-        assert (writer.job, writer.does, writer.runs, writer.last_run) == ("etl", Does.WRITES, 2, two.run)
+        assert (writer.job, writer.does, writer.runs, writer.last_run) == ("etl", TableAccess.WRITES, 2, two.run)
         assert (writer.first, writer.last) == (at(1), at(6))
-        assert (reader.job, reader.does, reader.runs) == ("report", Does.READS, 1)
+        assert (reader.job, reader.does, reader.runs) == ("report", TableAccess.READS, 1)
         assert not answer.is_partial
 
+    @pytest.mark.slow
     def test_the_tables_of_a_job_and_of_what_its_steps_do(self, connection: Connection) -> None:
-        scribe = started(1, "app")
-        commit(scribe, 1, "orders", "daily", 1, job=JobName(name="app.daily"), parent_job=JobName(name="app"))
-        store(connection, scribe)
+        producer = started(1, "app")
+        commit(producer, 1, "orders", "daily", 1, job=JobName(name="app.daily"), parent_job=JobName(name="app"))
+        store(connection, producer)
         written, read = tables_of(connection, "app", now=at(2))
-        assert (written.table, written.does, written.job) == ("lake.sales.daily", Does.WRITES, "app.daily")
-        assert (read.table, read.does, read.first) == ("lake.sales.orders", Does.READS, at(1))
+        assert (written.table, written.does, written.job) == ("lake.sales.daily", TableAccess.WRITES, "app.daily")
+        assert (read.table, read.does, read.first) == ("lake.sales.orders", TableAccess.READS, at(1))
         assert len(tables_of(connection, "app.daily", now=at(2))) == 2
         assert len(tables_of(connection, JobName(namespace="other", name="app"), now=at(2))) == 0
 
     def test_what_was_deleted_is_gone_and_the_answer_says_so(self, connection: Connection) -> None:
-        scribe = started(1)
-        commit(scribe, 1, "orders", "daily", 1)
-        scribe.tell(2, LineageDeleted, scope="TABLES", of_job=JobName(name="etl"), before=at(2))
-        store(connection, scribe)
+        producer = started(1)
+        commit(producer, 1, "orders", "daily", 1)
+        producer.emit(2, LineageDeleted, scope="TABLES", of_job=JobName(name="etl"), before=at(2))
+        store(connection, producer)
         answer = jobs_of(connection, "sales.daily", now=at(3))
         assert len(answer) == 0
         (limit,) = answer.limits
-        assert (limit.why, limit.about) == (Why.DELETED, "lake.sales.daily")
+        assert (limit.why, limit.about) == (LimitReason.DELETED, "lake.sales.daily")
         assert "table lineage up to 2026-03-01T12:02:00+00:00" in limit.detail
 
     def test_a_gap_of_the_application_limits_the_answer(self, connection: Connection) -> None:
-        scribe = started(1)
-        commit(scribe, 1, "orders", "daily", 1)
-        store(connection, scribe)
+        producer = started(1)
+        commit(producer, 1, "orders", "daily", 1)
+        store(connection, producer)
         assert jobs_of(connection, "sales.daily", now=at(2)).limits == ()
         (limit,) = jobs_of(connection, "sales.daily", now=at(20)).limits
-        assert (limit.why, limit.detail) == (Why.GAP, "SILENCE (1)")
+        assert (limit.why, limit.detail) == (LimitReason.GAP, "SILENCE (1)")
 
 
 class TestRuns:
     def test_how_they_stand(self, connection: Connection) -> None:
         good, bad, live, dead = (started(n, minute=n, user=f"user {n}") for n in range(1, 5))
-        good.tell(10, JobStatusChanged, status=JobStatus.FINISHED, exit_code=0)
-        good.tell(10, Closed)
+        good.emit(10, JobStatusChanged, status=JobStatus.FINISHED, exit_code=0)
+        good.emit(10, Closed)
         error = ErrorDetails(type="AnalysisException", message="no such table\nand more")
-        bad.tell(11, JobStatusChanged, status=JobStatus.FAILED, error=error)
-        live.tell(19, Heartbeat, interval=60)
+        bad.emit(11, JobStatusChanged, status=JobStatus.FAILED, error=error)
+        live.emit(19, Heartbeat, interval=60)
         store(connection, good, bad, live, dead)
         answer = runs(connection, "etl", now=at(20))
         assert [run.run for run in answer] == [dead.run, live.run, bad.run, good.run]
@@ -136,24 +134,24 @@ class TestRuns:
         assert (gone.status, gone.alive, gone.heard) == (JobStatus.RUNNING, False, at(4))
 
     def test_what_a_run_told_itself_beats_what_others_inferred(self, connection: Connection) -> None:
-        scribe = started(1)
-        late = scribe.tell(5, JobStatusChanged, status=JobStatus.FINISHED)
-        inferred = scribe.tell(9, JobStatusChanged, status=JobStatus.KILLED, inferred=True)
-        scribe.told.remove(late)
-        store(connection, scribe)
+        producer = started(1)
+        lateness = producer.emit(5, JobStatusChanged, status=JobStatus.FINISHED)
+        inferred = producer.emit(9, JobStatusChanged, status=JobStatus.KILLED, inferred=True)
+        producer.events.remove(lateness)
+        store(connection, producer)
         (run,) = runs(connection, "etl", now=at(10))
         assert (run.status, run.inferred) == (JobStatus.KILLED, True)
-        store(connection, [late, inferred])
+        store(connection, [lateness, inferred])
         (run,) = runs(connection, "etl", now=at(10))
         assert (run.status, run.inferred, run.ended) == (JobStatus.FINISHED, False, at(5))
 
     def test_what_failed_in_them(self, connection: Connection) -> None:
-        scribe = started(1)
+        producer = started(1)
         error = ErrorDetails(type="SparkException", message="full", condition="TABLE_FULL")
-        scribe.tell(1, StatementFailed, error=error, statement=7, outputs=(Sink(**place("daily")),))
-        scribe.tell(2, StatementFailed, error=ErrorDetails(type="KeyError"), batch_id=3)
-        store(connection, scribe)
-        (run,) = runs(connection, run=scribe.run, now=at(3))
+        producer.emit(1, StatementFailed, error=error, statement=7, outputs=(Sink(**place("daily")),))
+        producer.emit(2, StatementFailed, error=ErrorDetails(type="KeyError"), batch_id=3)
+        store(connection, producer)
+        (run,) = runs(connection, run=producer.run, now=at(3))
         one, two = run.failures
         assert (one.at, one.error, one.condition, one.statement) == (at(1), "SparkException: full", "TABLE_FULL", 7)
         assert one.outputs == ("lake.sales.daily",)
@@ -173,19 +171,21 @@ class TestRuns:
         store(connection, one, two)
         answer = runs(connection, at_most=1, now=at(2))
         assert [run.run for run in answer] == [two.run]
-        assert [limit.why for limit in answer.limits] == [Why.CUT]
+        assert [limit.why for limit in answer.limits] == [LimitReason.CUT]
 
 
 class TestHistory:
     def test_in_words_and_in_the_formats_own_order(self, connection: Connection) -> None:
-        scribe = Scribe(1)
-        scribe.tell(0, CreateTable, table=Table(columns=(Column(name="id", type='"long"'),)), **named("t", schema_id=0))
+        producer = ScriptedProducer(1)
+        producer.emit(
+            0, CreateTable, table=Table(columns=(Column(name="id", type='"long"'),)), **named("t", schema_id=0)
+        )
         second = (AddColumn(path=("b",), type='{"type":"array","elementType":"string","containsNull":true}'),)
-        scribe.tell(3, AlterTable, changes=second, **named("t", schema_id=2))  # by a clock that is ahead
-        late = Scribe(2)
-        late.tell(5, AlterTable, changes=(AddColumn(path=("a", "x"), type='"int"'),), **named("t", schema_id=1))
-        late.tell(6, AlterTable, changes=(SetProperty(key="k", value="v"),), **named("t", effect="UNKNOWN"))
-        store(connection, scribe, late)
+        producer.emit(3, AlterTable, changes=second, **named("t", schema_id=2))  # by a clock that is ahead
+        lateness = ScriptedProducer(2)
+        lateness.emit(5, AlterTable, changes=(AddColumn(path=("a", "x"), type='"int"'),), **named("t", schema_id=1))
+        lateness.emit(6, AlterTable, changes=(SetProperty(key="k", value="v"),), **named("t", effect="UNKNOWN"))
+        store(connection, producer, lateness)
         answer = history(connection, "lake.sales.t", now=at(7))
         assert [each.changes for each in answer] == [
             ("made with (id long)",),
@@ -194,108 +194,113 @@ class TestHistory:
             ("set k = v",),
         ]
         assert [each.is_known for each in answer] == [True, True, True, False]
-        assert Why.UNKNOWN_EFFECT in {limit.why for limit in answer.limits}
+        assert LimitReason.UNKNOWN_EFFECT in {limit.why for limit in answer.limits}
         assert [each.schema_id for each in history(connection, "sales.t", since=at(4), until=at(5), now=at(7))] == [1]
 
     def test_a_schema_that_is_taken_up_again_says_nothing_of_an_order(self, connection: Connection) -> None:
-        scribe = Scribe(1)
+        producer = ScriptedProducer(1)
         for minute, schema in enumerate([0, 1, 0]):
             changes = (SetProperty(key="k", value=str(minute)),)
-            scribe.tell(minute, AlterTable, changes=changes, **named("t", schema_id=schema))
-        store(connection, scribe)
+            producer.emit(minute, AlterTable, changes=changes, **named("t", schema_id=schema))
+        store(connection, producer)
         assert [each.schema_id for each in history(connection, "sales.t", now=at(7))] == [0, 1, 0]
 
     def test_what_changed_between_two_snapshots(self, connection: Connection) -> None:
-        scribe = Scribe(1)
-        told = [
+        producer = ScriptedProducer(1)
+        found = [
             {"id": '"int"', "a": '"string"', "b": '"string"'},
             {"id": '"long"', "a": '"string"', "b": '"string"'},
             {"id": '"long"', "a": '"string"', "c": '"date"'},
         ]
-        tables = [Table(columns=tuple(Column(name=n, type=kind) for n, kind in each.items())) for each in told]
-        scribe.tell(0, CreateTable, table=tables[0], **named("t", schema_id=0))
-        self.write(scribe, 1, snapshot=100, schema_id=0)
-        scribe.tell(2, AlterTable, changes=(RetypeColumn(path=("id",), type='"long"'),), **altered(tables[1], 1))
+        tables = [Table(columns=tuple(Column(name=n, type=kind) for n, kind in each.items())) for each in found]
+        producer.emit(0, CreateTable, table=tables[0], **named("t", schema_id=0))
+        self.write(producer, 1, snapshot=100, schema_id=0)
+        producer.emit(2, AlterTable, changes=(RetypeColumn(path=("id",), type='"long"'),), **altered(tables[1], 1))
         drop = (DropColumn(path=("b",)), AddColumn(path=("c",), type='"date"'))
-        scribe.tell(3, AlterTable, changes=drop, **altered(tables[2], 2))
-        self.write(scribe, 4, snapshot=50, schema_id=1)  # its write began before the last change
-        self.write(scribe, 5, snapshot=70, schema_id=2)
-        store(connection, scribe)
+        producer.emit(3, AlterTable, changes=drop, **altered(tables[2], 2))
+        self.write(producer, 4, snapshot=50, schema_id=1)  # its write began before the last change
+        self.write(producer, 5, snapshot=70, schema_id=2)
+        store(connection, producer)
         assert schema_changes(connection, "sales.t", 100, 50, now=at(6)).rows == (
-            ColumnChange("id", Did.RETYPED, "int", "long"),
+            ColumnChange("id", ColumnChangeKind.RETYPED, "int", "long"),
         )
         assert schema_changes(connection, "sales.t", 50, 70, now=at(6)).rows == (
-            ColumnChange("b", Did.DROPPED, "string", None),
-            ColumnChange("c", Did.ADDED, None, "date"),
+            ColumnChange("b", ColumnChangeKind.DROPPED, "string", None),
+            ColumnChange("c", ColumnChangeKind.ADDED, None, "date"),
         )
         assert schema_changes(connection, "sales.t", 70, 70, now=at(6)).rows == ()
         answer = schema_changes(connection, "sales.t", 100, 999, now=at(6))
         assert answer.rows == ()
-        assert [(limit.why, limit.about) for limit in answer.limits] == [(Why.UNKNOWN_COLUMNS, "lake.sales.t@999")]
+        assert [(limit.why, limit.about) for limit in answer.limits] == [
+            (LimitReason.UNKNOWN_COLUMNS, "lake.sales.t@999")
+        ]
 
     def test_where_every_change_is_a_version(self, connection: Connection) -> None:
-        scribe = Scribe(1)
+        producer = ScriptedProducer(1)
         one, two = (Table(columns=(Column(name=name, type='"int"'),)) for name in ("a", "b"))
-        scribe.tell(0, CreateTable, table=one, **named("t", produced=0))
-        self.write(scribe, 1, snapshot=1)
-        scribe.tell(2, AlterTable, new_table=two, changes=(DropColumn(path=("a",)),), **named("t", produced=2))
-        self.write(scribe, 3, snapshot=3)
-        store(connection, scribe)
+        producer.emit(0, CreateTable, table=one, **named("t", produced=0))
+        self.write(producer, 1, snapshot=1)
+        producer.emit(2, AlterTable, new_table=two, changes=(DropColumn(path=("a",)),), **named("t", produced=2))
+        self.write(producer, 3, snapshot=3)
+        store(connection, producer)
         did = [(each.column, each.did) for each in schema_changes(connection, "sales.t", 1, 3, now=at(6))]
-        assert did == [("a", Did.DROPPED), ("b", Did.ADDED)]
+        assert did == [("a", ColumnChangeKind.DROPPED), ("b", ColumnChangeKind.ADDED)]
 
     def test_a_change_whose_outcome_was_not_told_leaves_columns_unknown(self, connection: Connection) -> None:
-        scribe = Scribe(1)
-        scribe.tell(0, CreateTable, table=Table(columns=(Column(name="a", type='"int"'),)), **named("t"))
-        self.write(scribe, 1, snapshot=1)
-        scribe.tell(2, AlterTable, changes=(DropColumn(path=("a",)),), **named("t"))
-        self.write(scribe, 3, snapshot=2)
-        store(connection, scribe)
+        producer = ScriptedProducer(1)
+        producer.emit(0, CreateTable, table=Table(columns=(Column(name="a", type='"int"'),)), **named("t"))
+        self.write(producer, 1, snapshot=1)
+        producer.emit(2, AlterTable, changes=(DropColumn(path=("a",)),), **named("t"))
+        self.write(producer, 3, snapshot=2)
+        store(connection, producer)
         answer = schema_changes(connection, "sales.t", 1, 2, now=at(6))
-        assert (answer.rows, [limit.why for limit in answer.limits]) == ((), [Why.UNKNOWN_COLUMNS])
+        assert (answer.rows, [limit.why for limit in answer.limits]) == ((), [LimitReason.UNKNOWN_COLUMNS])
 
     @staticmethod
-    def write(scribe: Scribe, minute: int, **output: int) -> None:
-        scribe.tell(minute, Committed, barrier=minute, outputs=(Output(**place("t", **output)),))
+    def write(producer: ScriptedProducer, minute: int, **output: int) -> None:
+        producer.emit(minute, Committed, barrier=minute, outputs=(Output(**place("t", **output)),))
 
 
 def altered(table: Table, schema: int) -> dict[str, Any]:
     return {"new_table": table, **named("t", schema_id=schema)}
 
 
-class TestNamesAndLives:
+class TestNamesAndGenerations:
     def test_over_a_rename_that_moves_the_data(self, connection: Connection) -> None:
-        scribe = Scribe(1)
+        producer = ScriptedProducer(1)
         new = TableName(catalog="lake", database="sales", table="t2")
-        scribe.tell(0, CreateTable, table=Table(), **named("t"))
+        producer.emit(0, CreateTable, table=Table(), **named("t"))
         renamed = (RenameTable(table=new, dataset=dataset("t2")),)
-        scribe.tell(1, AlterTable, changes=renamed, **named("t"))
-        store(connection, scribe)
+        producer.emit(1, AlterTable, changes=renamed, **named("t"))
+        store(connection, producer)
         old, fresh = aliases(connection, "lake.sales.t2", now=at(3))
         assert (old.name, old.place, old.first, old.ended) == ("lake.sales.t", "s3://lake/w/t", at(0), at(1))
         assert (fresh.name, fresh.place, fresh.first, fresh.ended) == ("lake.sales.t2", "s3://lake/w/t2", at(1), None)
 
     def test_a_table_that_was_made_again(self, connection: Connection) -> None:
-        scribe = Scribe(1)
-        scribe.tell(0, CreateTable, table=Table(), **named("t"))
-        scribe.tell(1, DropTable, **named("t"))
-        scribe.tell(2, CreateTable, table=Table(), **{**named("t"), "life": "2", "format": "ICEBERG"})
-        store(connection, scribe)
-        one, two = lives(connection, "lake.sales.t", now=at(3))
-        assert (one.life, one.first, one.ended) == ("1", at(0), at(1))
-        assert (two.life, two.format, two.ended) == ("2", "ICEBERG", None)
+        producer = ScriptedProducer(1)
+        producer.emit(0, CreateTable, table=Table(), **named("t"))
+        producer.emit(1, DropTable, **named("t"))
+        producer.emit(2, CreateTable, table=Table(), **{**named("t"), "generation": "2", "format": "ICEBERG"})
+        store(connection, producer)
+        one, two = generations(connection, "lake.sales.t", now=at(3))
+        assert (one.generation, one.first, one.ended) == ("1", at(0), at(1))
+        assert (two.generation, two.format, two.ended) == ("2", "ICEBERG", None)
         (name,) = aliases(connection, "lake.sales.t", now=at(3))
         assert (name.first, name.ended) == (at(0), None)
 
     def test_of_two_that_were_found_to_be_one(self, connection: Connection) -> None:
-        scribe = started(1)
-        commit(scribe, 1, "orders", "daily", 1)
-        store(connection, scribe)
+        producer = started(1)
+        commit(producer, 1, "orders", "daily", 1)
+        store(connection, producer)
         assert len(jobs_of(connection, "sales.orders", now=at(2))) == 1
-        unified = Scribe(9)
-        unified.tell(1, DatasetsUnified, dataset=dataset("orders"), others=(dataset("daily"),))
+        unified = ScriptedProducer(9)
+        unified.emit(1, DatasetsUnified, dataset=dataset("orders"), others=(dataset("daily"),))
         store(connection, unified)
-        assert [each.does for each in jobs_of(connection, "sales.orders", now=at(2))] == [Does.WRITES, Does.READS]
+        assert [each.does for each in jobs_of(connection, "sales.orders", now=at(2))] == [
+            TableAccess.WRITES,
+            TableAccess.READS,
+        ]
 
 
 class TestLate:
@@ -306,11 +311,11 @@ class TestLate:
         commit(b, 55, "orders", "daily", 1)
         commit(b, 56, "rates", "daily", 2)
         commit(c, 58, "daily", "weekly", 7)
-        a.tell(21, JobStatusChanged, status=JobStatus.FAILED, error=ErrorDetails(type="IOError", message="gone"))
-        for scribe in (b, c):
-            scribe.tell(59, Heartbeat, interval=60)
+        a.emit(21, JobStatusChanged, status=JobStatus.FAILED, error=ErrorDetails(type="IOError", message="gone"))
+        for producer in (b, c):
+            producer.emit(59, Heartbeat, interval=60)
         store(connection, a, b, c)
-        answer = late(connection, "lake.sales.weekly", now=at(60))
+        answer = lateness(connection, "lake.sales.weekly", now=at(60))
         assert [(hop.table.rpartition(".")[2], hop.depth) for hop in answer] == [
             ("weekly", 0),
             ("daily", 1),
@@ -324,36 +329,36 @@ class TestLate:
         assert (orders.status, orders.error) == (JobStatus.FAILED, "IOError: gone")
         assert (rates.job, rates.age) == (None, None)
         assert [hop.is_oldest for hop in answer] == [False, False, True, False]
-        assert (Why.UNKNOWN_WRITER, "lake.sales.rates") in {(limit.why, limit.about) for limit in answer.limits}
+        assert (LimitReason.UNKNOWN_WRITER, "lake.sales.rates") in {(limit.why, limit.about) for limit in answer.limits}
 
     def test_tables_that_feed_each_other(self, connection: Connection) -> None:
-        scribe = started(1)
-        commit(scribe, 1, "a", "b", 1)
-        commit(scribe, 2, "b", "a", 1)
-        store(connection, scribe)
-        assert [(hop.table, hop.depth) for hop in late(connection, "sales.a", now=at(3))] == [
+        producer = started(1)
+        commit(producer, 1, "a", "b", 1)
+        commit(producer, 2, "b", "a", 1)
+        store(connection, producer)
+        assert [(hop.table, hop.depth) for hop in lateness(connection, "sales.a", now=at(3))] == [
             ("lake.sales.a", 0),
             ("lake.sales.b", 1),
         ]
 
     def test_no_further_than_was_asked_for(self, connection: Connection) -> None:
-        scribe = started(1)
-        commit(scribe, 1, "a", "b", 1)
-        commit(scribe, 2, "b", "c", 1)
-        store(connection, scribe)
-        answer = late(connection, "sales.c", depth=1, now=at(3))
+        producer = started(1)
+        commit(producer, 1, "a", "b", 1)
+        commit(producer, 2, "b", "c", 1)
+        store(connection, producer)
+        answer = lateness(connection, "sales.c", depth=1, now=at(3))
         assert ([hop.depth for hop in answer], [limit.why for limit in answer.limits]) == (
             [0, 1],
-            [Why.UNKNOWN_WRITER, Why.CUT][1:],
+            [LimitReason.UNKNOWN_WRITER, LimitReason.CUT][1:],
         )
 
     def test_a_table_that_is_read_under_an_older_name(self, connection: Connection) -> None:
-        scribe = started(1)
-        commit(scribe, 1, "x", "old", 1)
-        commit(scribe, 2, "new", "b", 1)
-        scribe.tell(2, DatasetsUnified, dataset=dataset("new"), others=(dataset("old"),), run=None)
-        store(connection, scribe)
-        hops = late(connection, "sales.b", now=at(3))
+        producer = started(1)
+        commit(producer, 1, "x", "old", 1)
+        commit(producer, 2, "new", "b", 1)
+        producer.emit(2, DatasetsUnified, dataset=dataset("new"), others=(dataset("old"),), run=None)
+        store(connection, producer)
+        hops = lateness(connection, "sales.b", now=at(3))
         assert [(hop.depth, hop.job) for hop in hops] == [(0, "etl"), (1, "etl"), (2, None)]
 
 
@@ -379,14 +384,14 @@ class TestUses:
         assert (report.job, report.users, report.writes, report.downstream) == ("report", ("eve",), 1, 1)
 
     def test_nobody(self, connection: Connection) -> None:
-        scribe = started(1)
-        commit(scribe, 1, None, "orders", 1)
-        store(connection, scribe)
+        producer = started(1)
+        commit(producer, 1, None, "orders", 1)
+        store(connection, producer)
         assert len(uses(connection, "sales.orders", now=at(6))) == 0
 
 
 def test_of_an_untold_run_nothing_is_said(connection: Connection) -> None:
-    scribe = Scribe(1)
-    scribe.tell(0, Gap, reason="OTHER")
-    store(connection, scribe)
+    producer = ScriptedProducer(1)
+    producer.emit(0, Gap, reason="OTHER")
+    store(connection, producer)
     assert len(runs(connection, run=UUID(int=77), now=at(1))) == 0

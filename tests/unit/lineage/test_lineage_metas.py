@@ -12,18 +12,17 @@ import pytest
 
 from headwater import plugins
 from headwater.errors import ConfigurationError, PluginError
-from headwater.lineage.api import LINEAGE_META, LineageMeta, LineageMetaContext
-from headwater.lineage.entities import TableLineage
+from headwater.lineage.api import LINEAGE_META, LineageMeta, LineageMetaContext, TableLineage
+from headwater.lineage.async_iteration import iterate_in_thread
 from headwater.lineage.meta import (
     DatabaseLineageMeta,
-    LineageMetaOnThreads,
     MemoryLineageMeta,
+    ThreadedLineageMeta,
     open_async_lineage_meta,
     open_lineage_meta,
 )
-from headwater.lineage.meta.opening import lineage_meta_factory
+from headwater.lineage.meta.factories import lineage_meta_factory
 from headwater.lineage.store import open_store
-from headwater.lineage.streaming import streamed
 
 PLUGIN = """
 from headwater.lineage.meta import MemoryLineageMeta
@@ -43,7 +42,19 @@ class Attic(MemoryLineageMeta):
 
 
 class NoFactory:
-    """There is nothing that it makes."""
+    """It has no methods."""
+
+
+class HalfStore:
+    def store_source_table_lineage(self, entity: TableLineage) -> None: ...
+
+
+class HalfStoreFactory:
+    def identifier(self) -> str:
+        return "half"
+
+    def create(self, context: LineageMetaContext) -> HalfStore:
+        return HalfStore()
 
 
 def test_memory_and_jdbc_are_there(tmp_path: Path) -> None:
@@ -77,9 +88,14 @@ def test_a_store_of_somebody_else_by_its_entry_point(tmp_path: Path, monkeypatch
     ("options", "error", "words"),
     [
         ({"lineage-meta": "jdcb"}, PluginError, "did you mean jdbc"),
-        ({"lineage-meta": f"{__name__}:NoFactory"}, PluginError, r"has no identifier\(\) and create"),
+        ({"lineage-meta": f"{__name__}:NoFactory"}, PluginError, r"needs the methods identifier\(\) and create"),
+        (
+            {"lineage-meta": f"{__name__}:HalfStoreFactory"},
+            PluginError,
+            "created an object of HalfStore, which lacks delete_source_table_lineage, .*, close: derive its class",
+        ),
         ({"lineage-meta": "nowhere.at.all:Factory"}, PluginError, "there is no module nowhere"),
-        ({}, ConfigurationError, r"jdbc\.url isn't there"),
+        ({}, ConfigurationError, r"jdbc\.url is missing"),
         ({"jdbc.ulr": "x"}, ConfigurationError, r"did you mean jdbc\.url"),
     ],
 )
@@ -97,7 +113,7 @@ def test_options_are_in_no_words_of_a_context(caplog: pytest.LogCaptureFixture) 
 def test_closing_early_frees_the_connection(tmp_path: Path) -> None:
     async def check() -> None:
         store = await open_async_lineage_meta({"jdbc.url": str(tmp_path / "store.db")})
-        assert isinstance(store, LineageMetaOnThreads)
+        assert isinstance(store, ThreadedLineageMeta)
         for number in range(30):
             await store.store_sink_table_lineage(TableLineage(job=f"j{number}", database="d", table="t"))
         pool = vars(vars(store)["_store"])["_engine"].pool
@@ -113,8 +129,8 @@ def test_closing_early_frees_the_connection(tmp_path: Path) -> None:
 def test_what_is_cancelled_while_a_thread_fetches_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither before the thread has let go of it, nor never."""
     closed = []
-    module = import_module("headwater.lineage.streaming")
-    close = module._Source.close
+    module = import_module("headwater.lineage.async_iteration")
+    close = module._PortionReader.close
 
     async def check() -> None:
         entered, go_on = asyncio.Event(), asyncio.Event()
@@ -134,9 +150,9 @@ def test_what_is_cancelled_while_a_thread_fetches_is_closed(monkeypatch: pytest.
             close(source)
 
         async def read() -> list[int]:
-            return [each async for each in streamed(slow)]
+            return [each async for each in iterate_in_thread(slow)]
 
-        monkeypatch.setattr(module._Source, "close", close_now)
+        monkeypatch.setattr(module._PortionReader, "close", close_now)
 
         reading = asyncio.ensure_future(read())
         await entered.wait()
@@ -150,7 +166,7 @@ def test_what_is_cancelled_while_a_thread_fetches_is_closed(monkeypatch: pytest.
 
 def test_all_of_many_portions_come_in_their_order() -> None:
     async def check() -> list[int]:
-        return [each async for each in streamed(lambda: iter(range(5000)))]
+        return [each async for each in iterate_in_thread(lambda: iter(range(5000)))]
 
     assert asyncio.run(check()) == list(range(5000))
 

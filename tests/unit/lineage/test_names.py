@@ -11,7 +11,7 @@ from headwater.events.catalog import CreateTag
 from headwater.events.jobs import Committed, Input
 from headwater.events.names import DatasetId, TableName
 from headwater.events.producer import Producer
-from headwater.lineage.law import changes
+from headwater.lineage.mapping import map_event
 from headwater.lineage.questions.names import AmbiguousNameError, UnknownNameError, find, parts_of
 from headwater.lineage.rows import Row
 from headwater.lineage.sql import METADATA, merge_into
@@ -35,7 +35,7 @@ def store() -> Iterator[Connection]:
     orders = next(iter(TABLES))
     tag = CreateTag(context=CONTEXT, identifier=orders, dataset=TABLES[orders], tag="eod", snapshot=7)
     for draft in (Committed(barrier=1, inputs=inputs), tag):
-        producer.emit(draft, lambda event, _: rows.extend(changes(event)))
+        producer.emit(draft, lambda event, _: rows.extend(map_event(event)))
     with engine.connect() as connection:
         merge_into(connection, rows)
         yield connection

@@ -9,9 +9,9 @@ import pytest
 
 from headwater.cli.app import main
 from headwater.lineage.store import open_store
-from tests.unit.lineage.scribe import store
-from tests.unit.lineage.stories import Teller
-from tests.unit.lineage.stories_told import guide
+from tests.unit.lineage.all_stories import guide
+from tests.unit.lineage.scripted_producer import store
+from tests.unit.lineage.stories import StoryProducer
 
 PAGE = Path(__file__).parents[3] / "docs" / "questions.md"
 SHOWN = re.findall(r"```\n\$ headwater (lineage [^\n]*)\n(.*?)```", PAGE.read_text(), re.DOTALL)
@@ -21,10 +21,10 @@ def test_what_the_page_shows_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = f"sqlite:///{tmp_path / 'lineage.db'}"
-    teller = Teller()
-    guide(teller)
+    producer = StoryProducer()
+    guide(producer)
     with open_store(url) as opened, opened.engine.begin() as connection:
-        store(connection, teller)
+        store(connection, producer)
     monkeypatch.setenv("HEADWATER_STORE", url)
     assert len(SHOWN) >= 6
     for command, output in SHOWN:

@@ -11,17 +11,17 @@ import pytest
 from headwater.errors import ConfigurationError, TerminalError, TransientError
 from headwater.lineage.store.engines import engine_for, mysql, postgresql
 from headwater.lineage.store.options import StoreOptions
-from headwater.lineage.store.urls import url_of
+from headwater.lineage.store.urls import parse_url
 
 
 def mysql_arguments(text: str) -> dict[str, Any]:
-    _, settings = mysql.prepared(url_of(text), readonly=False)
+    _, settings = mysql.prepare_url(parse_url(text), readonly=False)
     arguments: dict[str, Any] = settings["connect_args"]
     return arguments
 
 
 def test_a_host_that_does_not_answer_is_given_up() -> None:
-    url, _ = postgresql.prepared(url_of("postgresql://h/l"), readonly=False)
+    url, _ = postgresql.prepare_url(parse_url("postgresql://h/l"), readonly=False)
     assert int(str(url.query["connect_timeout"])) <= 10
     arguments = mysql_arguments("mysql://h/l")
     assert arguments["connect_timeout"] == arguments["read_timeout"] <= 10
@@ -29,7 +29,7 @@ def test_a_host_that_does_not_answer_is_given_up() -> None:
 
 
 def test_limits_that_are_given_hold() -> None:
-    url, _ = postgresql.prepared(url_of("postgresql://h/l?connect_timeout=3&keepalives_idle=5"), readonly=False)
+    url, _ = postgresql.prepare_url(parse_url("postgresql://h/l?connect_timeout=3&keepalives_idle=5"), readonly=False)
     assert (url.query["connect_timeout"], url.query["keepalives_idle"]) == ("3", "5")
     with pytest.raises(ConfigurationError, match="read_timeout isn't a whole number of seconds"):
         mysql_arguments("mysql://h/l?read_timeout=long")
@@ -64,7 +64,7 @@ def test_an_engine_has_no_password_and_shows_no_values() -> None:
 
 
 def test_every_trouble_can_be_tried_again_or_not() -> None:
-    module = import_module("headwater.lineage.sql.troubles")
+    module = import_module("headwater.lineage.sql.errors")
     kinds = [each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__]
     assert len(kinds) == 8
     for each in kinds:

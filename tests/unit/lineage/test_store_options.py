@@ -49,7 +49,7 @@ def test_spark_s_configuration() -> None:
         "spark.master": "l",
     }
     assert StoreOptions.from_spark_conf(conf, "lake") == StoreOptions.of_catalog(SEED)
-    with pytest.raises(ConfigurationError, match=r"jdbc\.url isn't there"):
+    with pytest.raises(ConfigurationError, match=r"jdbc\.url is missing"):
         StoreOptions.from_spark_conf(conf, "nowhere").target  # noqa: B018
 
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import make_url
 
 from headwater.errors import ConfigurationError
-from headwater.lineage.store.urls import shown, url_of
+from headwater.lineage.store.urls import parse_url, printable_url
 
 PG, MY, LITE = "postgresql+psycopg", "mysql+pymysql", "sqlite+pysqlite"
 WRITTEN = [
@@ -45,7 +45,7 @@ WRITTEN = [
 
 @pytest.mark.parametrize(("written", "meant"), WRITTEN)
 def test_what_is_meant(written: str, meant: str) -> None:
-    assert url_of(written) == make_url(meant)
+    assert parse_url(written) == make_url(meant)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_is_meant(written: str, meant: str) -> None:
     ],
 )
 def test_a_driver_says_which_database_it_is(written: str, driver: str, meant: str) -> None:
-    assert url_of(written, driver) == make_url(meant)
+    assert parse_url(written, driver) == make_url(meant)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_driver_says_which_database_it_is(written: str, driver: str, meant: st
 )
 def test_what_can_not_be(written: str, driver: str | None, words: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
-        url_of(written, driver)
+        parse_url(written, driver)
     assert words in str(raised.value)
 
 
@@ -111,7 +111,7 @@ def test_what_can_not_be(written: str, driver: str | None, words: str) -> None:
     ],
 )
 def test_user_and_password_are_where_nothing_prints_them(written: str) -> None:
-    url = url_of(written)
+    url = parse_url(written)
     assert (url.username, url.password) == ("me", "pw")
     assert not url.query
-    assert shown(url) == f"{url.drivername.partition('+')[0]}://me@h/l"
+    assert printable_url(url) == f"{url.drivername.partition('+')[0]}://me@h/l"

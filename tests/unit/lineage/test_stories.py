@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import Connection, create_engine
 
 from headwater.lineage.sql import METADATA
-from tests.unit.lineage.scribe import store
-from tests.unit.lineage.stories import Story, ask, told_by
-from tests.unit.lineage.stories_told import STORIES
+from tests.unit.lineage.all_stories import STORIES
+from tests.unit.lineage.scripted_producer import store
+from tests.unit.lineage.stories import Story, ask, producer_of
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +25,10 @@ def connection() -> Iterator[Connection]:
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda each: each.name)
 def test_what_is_told_is_answered(connection: Connection, story: Story) -> None:
-    teller = told_by(story)
-    store(connection, teller)
+    producer = producer_of(story)
+    store(connection, producer)
     try:
-        answers = {check.question: ask(connection, check.question) for check in teller.checks}
+        answers = {check.question: ask(connection, check.question) for check in producer.checks}
     finally:
         connection.rollback()
-    assert answers == {check.question: (check.rows, check.whys) for check in teller.checks}
+    assert answers == {check.question: (check.rows, check.whys) for check in producer.checks}

@@ -1,4 +1,4 @@
-"""`with job(…)` without a driver, and with a desk in place of one."""
+"""`with job(…)` without a driver, and with a tracker in place of one."""
 
 from __future__ import annotations
 
@@ -9,54 +9,58 @@ from typing import Any, cast
 import pytest
 
 from headwater.errors import ConfigurationError
-from headwater.events.jobs import JobStatus, OnJobEnd, SparkDetails
+from headwater.events.jobs import JobStatus, LineageRetention, SparkDetails
 from headwater.listeners import job
-from headwater.listeners.jobs import ApplicationFacts, Block, Ending, Jobs, blocks
-from headwater.listeners.jobs.desk import Desk
+from headwater.listeners.jobs import ApplicationFacts, ApplicationRuns, BlockRun, RunEnd, blocks
+from headwater.listeners.jobs.job_run_tracker import JobRunTracker
 from headwater.listeners.settings import Settings
 
 
 class Notes:
-    """A desk that notes who comes and goes."""
+    """A tracker that notes who comes and goes."""
 
     def __init__(self) -> None:
         facts = ApplicationFacts(id="a", name="orders", spark=SparkDetails(version="3.5.7"))
-        self._jobs = Jobs(facts, Settings(), lambda event: event)
+        self._jobs = ApplicationRuns(facts, Settings(), lambda event: event)
         self.notes: list[str] = []
-        self.endings: list[Ending] = []
+        self.endings: list[RunEnd] = []
 
-    def enter(self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: OnJobEnd | None = None) -> Block:
+    def enter(
+        self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: LineageRetention | None = None
+    ) -> BlockRun:
         self.notes.append(f"+{name}")
         return self._jobs.open_block(name, namespace, tags, on_end=on_end)
 
-    def leave(self, block: Block, ending: Ending) -> None:
+    def leave(self, block: BlockRun, ending: RunEnd) -> None:
         self.notes.append(f"-{block.job.name} {ending.status}")
 
 
 class Broken(Notes):
-    def enter(self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: OnJobEnd | None = None) -> Block:
+    def enter(
+        self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: LineageRetention | None = None
+    ) -> BlockRun:
         super().enter(name, namespace, tags)
         raise ConnectionError("the JVM is gone")
 
-    def leave(self, block: Block, ending: Ending) -> None:
+    def leave(self, block: BlockRun, ending: RunEnd) -> None:
         raise AssertionError("it was never entered")
 
 
 class BrokenLater(Notes):
-    def leave(self, block: Block, ending: Ending) -> None:
+    def leave(self, block: BlockRun, ending: RunEnd) -> None:
         super().leave(block, ending)
         raise ConnectionError("the JVM is gone")
 
 
 def served(notes: Notes) -> Iterator[Notes]:
-    desk = cast("Desk", notes)
-    blocks.serve(desk)
+    tracker = cast("JobRunTracker", notes)
+    blocks.attach(tracker)
     yield notes
-    blocks.unserve(desk)
+    blocks.detach(tracker)
 
 
 @pytest.fixture
-def desk() -> Iterator[Notes]:
+def tracker() -> Iterator[Notes]:
     yield from served(Notes())
 
 
@@ -78,25 +82,25 @@ def test_what_becomes_of_lineage_is_one_of_three_words() -> None:
         job("orders", on_end="delete-al")  # type: ignore[arg-type]  # this is the test
 
 
-def test_blocks_are_entered_and_left(desk: Notes) -> None:
+def test_blocks_are_entered_and_left(tracker: Notes) -> None:
     with job("outer") as outer, job("inner") as inner:
         assert outer.run is not None
         assert inner.run not in {None, outer.run}
     with pytest.raises(SystemExit), job("left"):
         raise SystemExit(3)
-    assert desk.notes == ["+outer", "+inner", "-inner FINISHED", "-outer FINISHED", "+left", "-left FAILED"]
+    assert tracker.notes == ["+outer", "+inner", "-inner FINISHED", "-outer FINISHED", "+left", "-left FAILED"]
 
 
-def test_one_block_can_be_entered_again_even_inside_itself(desk: Notes) -> None:
+def test_one_block_can_be_entered_again_even_inside_itself(tracker: Notes) -> None:
     block = job("orders")
     with block as first, block as second:
         assert first.run != second.run
     with block:
         pass
-    assert desk.notes == ["+orders", "+orders", *["-orders FINISHED"] * 2, "+orders", "-orders FINISHED"]
+    assert tracker.notes == ["+orders", "+orders", *["-orders FINISHED"] * 2, "+orders", "-orders FINISHED"]
 
 
-def test_each_call_of_a_decorated_function_is_a_run(desk: Notes) -> None:
+def test_each_call_of_a_decorated_function_is_a_run(tracker: Notes) -> None:
     @job("orders")
     def load(count: int, *, double: bool = False) -> int:
         """Loads."""
@@ -108,7 +112,7 @@ def test_each_call_of_a_decorated_function_is_a_run(desk: Notes) -> None:
     with pytest.raises(ValueError, match="nothing to load"):
         load(0)
     assert (load.__name__, load.__doc__) == ("load", "Loads.")
-    assert desk.notes == ["+orders", "-orders FINISHED", "+orders", "-orders FAILED"]
+    assert tracker.notes == ["+orders", "-orders FINISHED", "+orders", "-orders FAILED"]
 
 
 def test_what_comes_back_before_its_work_is_done_cannot_be_decorated() -> None:
@@ -140,18 +144,18 @@ def test_a_context_made_inside_of_blocks_begins_them() -> None:
         other = threading.Thread(target=lambda: job("elsewhere").__enter__())
         other.start()
         other.join()
-        blocks.serve(cast("Desk", notes))
-        blocks.begin_open_blocks(cast("Desk", notes))
-    blocks.unserve(cast("Desk", notes))
+        blocks.attach(cast("JobRunTracker", notes))
+        blocks.restart_open_blocks(cast("JobRunTracker", notes))
+    blocks.detach(cast("JobRunTracker", notes))
     assert notes.notes == ["+outer", "+inner", f"-inner {JobStatus.FINISHED}", f"-outer {JobStatus.FINISHED}"]
 
 
-def test_a_block_goes_on_in_the_next_context(desk: Notes) -> None:
+def test_a_block_goes_on_in_the_next_context(tracker: Notes) -> None:
     after = Notes()
     with job("orders"):
-        blocks.unserve(cast("Desk", desk))
-        blocks.serve(cast("Desk", after))
-        blocks.begin_open_blocks(cast("Desk", after))
-    blocks.unserve(cast("Desk", after))
-    assert desk.notes == ["+orders", "-orders ENDED"]
+        blocks.detach(cast("JobRunTracker", tracker))
+        blocks.attach(cast("JobRunTracker", after))
+        blocks.restart_open_blocks(cast("JobRunTracker", after))
+    blocks.detach(cast("JobRunTracker", after))
+    assert tracker.notes == ["+orders", "-orders ENDED"]
     assert after.notes == ["+orders", "-orders FINISHED"]

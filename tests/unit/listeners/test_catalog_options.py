@@ -7,46 +7,47 @@ from collections.abc import Mapping
 
 import pytest
 
-from headwater.events.identity import Site
+from headwater.events.identity import Environment
 from headwater.events.redaction import Redactor
-from headwater.listeners.capture.catalog import Declarations, Omitted, omits
-from headwater.listeners.capture.scene import NamedCatalog, Scene
+from headwater.listeners.capture.catalog import CatalogDeclarations, LineageSwitches, switches_of
+from headwater.listeners.capture.context import CaptureContext, SessionNamedCatalog
+from headwater.listeners.capture.records import CatalogConfiguration
 
 
-def catalog(options: Mapping[str, str], name: str = "pai", warehouse: str = "/w") -> NamedCatalog:
-    scene = Scene(Site(host="h"), {}, Redactor())
-    told = {"number": 0, "name": name, "class": "org.apache.paimon.spark.SparkCatalog"}
-    return scene.learn_catalog({**told, "options": {"warehouse": warehouse, **options}})
+def catalog(options: Mapping[str, str], name: str = "pai", warehouse: str = "/w") -> SessionNamedCatalog:
+    context = CaptureContext(Environment(host="h"), {}, Redactor())
+    given = {"warehouse": warehouse, **options}
+    return context.learn_catalog(CatalogConfiguration(0, name, "org.apache.paimon.spark.SparkCatalog", given))
 
 
 @pytest.mark.parametrize(
     ("options", "omitted"),
     [
-        ({}, Omitted()),
-        ({"table-lineage": "true", "data-lineage": "true"}, Omitted()),
-        ({"data-lineage": "false"}, Omitted(table_lineage=False, data_lineage=True)),
-        ({"data-lineage": " FALSE "}, Omitted(table_lineage=False, data_lineage=True)),
-        ({"table-lineage": "false"}, Omitted(table_lineage=True, data_lineage=True)),
-        ({"table-lineage": "false", "data-lineage": "true"}, Omitted(table_lineage=True, data_lineage=True)),
-        ({"TABLE-LINEAGE": "false"}, Omitted(table_lineage=True, data_lineage=True)),
+        ({}, LineageSwitches()),
+        ({"table-lineage": "true", "data-lineage": "true"}, LineageSwitches()),
+        ({"data-lineage": "false"}, LineageSwitches(table_lineage=False, data_lineage=True)),
+        ({"data-lineage": " FALSE "}, LineageSwitches(table_lineage=False, data_lineage=True)),
+        ({"table-lineage": "false"}, LineageSwitches(table_lineage=True, data_lineage=True)),
+        ({"table-lineage": "false", "data-lineage": "true"}, LineageSwitches(table_lineage=True, data_lineage=True)),
+        ({"TABLE-LINEAGE": "false"}, LineageSwitches(table_lineage=True, data_lineage=True)),
     ],
 )
-def test_what_is_omitted(options: dict[str, str], omitted: Omitted) -> None:
+def test_what_is_omitted(options: dict[str, str], omitted: LineageSwitches) -> None:
     """Without table lineage there is nothing that versions could belong to."""
-    assert omits(catalog(options)) == omitted
+    assert switches_of(catalog(options)) == omitted
 
 
 def test_it_is_declared_once() -> None:
-    declarations = Declarations()
-    (told,) = declarations.of(catalog({"data-lineage": "false"}))
-    assert (told.table_lineage, told.data_lineage) == (True, False)
-    assert told.context.name == "pai"
-    assert dict(told.options) == {"data-lineage": "false"}
+    declarations = CatalogDeclarations()
+    (declared,) = declarations.of(catalog({"data-lineage": "false"}))
+    assert (declared.table_lineage, declared.data_lineage) == (True, False)
+    assert declared.context.name == "pai"
+    assert dict(declared.options) == {"data-lineage": "false"}
     assert declarations.of(catalog({"data-lineage": "false"})) == ()
 
 
 def test_the_same_one_isnt_declared_again() -> None:
-    declarations, same = Declarations(), catalog({})
+    declarations, same = CatalogDeclarations(), catalog({})
     assert [len(declarations.of(same)) for _ in range(3)] == [1, 0, 0]
 
 
@@ -57,12 +58,12 @@ def test_how_to_reach_the_store_isnt_declared() -> None:
         "jdbc.password": "hunter2",
         "lineage-meta": "jdbc",
     }
-    (told,) = Declarations().of(catalog(options))
-    assert dict(told.options) == {"table-lineage": "true", "lineage-meta": "jdbc"}
+    (declared,) = CatalogDeclarations().of(catalog(options))
+    assert dict(declared.options) == {"table-lineage": "true", "lineage-meta": "jdbc"}
 
 
 def test_a_changed_value_is_a_warning_and_the_first_one_holds(caplog: pytest.LogCaptureFixture) -> None:
-    declarations = Declarations()
+    declarations = CatalogDeclarations()
     first, changed = catalog({"data-lineage": "false"}), catalog({"data-lineage": "true"})
     declarations.of(first)
     with caplog.at_level(logging.WARNING):
@@ -70,11 +71,11 @@ def test_a_changed_value_is_a_warning_and_the_first_one_holds(caplog: pytest.Log
     (record,) = caplog.records
     assert "catalog pai" in record.getMessage()
     assert "declared first holds" in record.getMessage()
-    assert declarations.omits(changed) == Omitted(data_lineage=True)
+    assert declarations.omits(changed) == LineageSwitches(data_lineage=True)
 
 
 def test_a_changed_value_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    declarations = Declarations()
+    declarations = CatalogDeclarations()
     declarations.of(catalog({}))
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
@@ -84,14 +85,16 @@ def test_a_changed_value_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> 
 
 def test_two_names_for_one_warehouse_are_one_catalog() -> None:
     """What one of them declared holds for the other as well."""
-    declarations = Declarations()
+    declarations = CatalogDeclarations()
     assert declarations.of(catalog({"data-lineage": "false"}, name="one"))
     assert declarations.of(catalog({"data-lineage": "false"}, name="other")) == ()
-    assert declarations.omits(catalog({}, name="other")) == Omitted(data_lineage=True)
+    assert declarations.omits(catalog({}, name="other")) == LineageSwitches(data_lineage=True)
 
 
 def test_one_name_for_two_warehouses_is_two_catalogs() -> None:
-    declarations = Declarations()
+    declarations = CatalogDeclarations()
     assert declarations.of(catalog({}, warehouse="/one"))
     assert declarations.of(catalog({"data-lineage": "false"}, warehouse="/other"))
-    assert declarations.omits(catalog({"data-lineage": "false"}, warehouse="/other")) == Omitted(data_lineage=True)
+    assert declarations.omits(catalog({"data-lineage": "false"}, warehouse="/other")) == LineageSwitches(
+        data_lineage=True
+    )

@@ -9,7 +9,7 @@ import pyspark
 import pytest
 
 from headwater.listeners.capture import catalog
-from headwater.listeners.capture.batch import spark
+from headwater.listeners.capture.batch import spark_writes
 from headwater.listeners.capture.formats import files
 from tests.class_files import classes_in, descendants
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 _JARS: Final = ("spark-catalyst_*.jar", "spark-sql_*.jar", "spark-hive_*.jar", "spark-hive-thriftserver_*.jar")
 _COMMAND: Final = "org.apache.spark.sql.catalyst.plans.logical.Command"
-_KNOWN: Final = catalog.COMMANDS.keys() | spark.COMMANDS.keys() | files.COMMANDS.keys()
+_KNOWN: Final = catalog.COMMANDS.keys() | spark_writes.COMMANDS.keys() | files.COMMANDS.keys()
 NEW_IN_4: Final = frozenset(
     {
         "AlterColumns",
@@ -82,7 +82,7 @@ def test_each_command_that_is_ignored_has_a_reason_and_does_nothing() -> None:
 
 def test_nothing_that_writes_is_ignored() -> None:
     ignored = {name for name, command in catalog.COMMANDS.items() if command.ignored}
-    assert not ignored & spark.COMMANDS.keys()
+    assert not ignored & spark_writes.COMMANDS.keys()
 
 
 def test_what_changes_a_catalog_is_never_ignored(commands: set[str]) -> None:
@@ -91,5 +91,5 @@ def test_what_changes_a_catalog_is_never_ignored(commands: set[str]) -> None:
     gone = ("RenameTable", "DropTableCommand", "DropNamespace", "DropDatabase", "SetTable", "SetNamespaceLocation")
     words = (*made, *gone)
     changing = {name for name in commands if name.startswith(words)} | {"DropTable", "DropView", "CreateViewCommand"}
-    told = {name for name, command in catalog.COMMANDS.items() if command.catalog} | spark.COMMANDS.keys()
-    assert sorted(changing - told - catalog.GAPS.keys()) == []
+    handled = {name for name, command in catalog.COMMANDS.items() if command.catalog} | spark_writes.COMMANDS.keys()
+    assert sorted(changing - handled - catalog.GAPS.keys()) == []

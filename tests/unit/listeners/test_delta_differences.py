@@ -9,31 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.events import (
+from headwater.events.apply import apply
+from headwater.events.changes import (
     AddColumn,
     AddConstraint,
     AddPartitionField,
     ChangeDefault,
     ChangeNullability,
-    Constraint,
-    ConstraintKind,
+    ColumnPosition,
     DropColumn,
     DropConstraint,
     DropPartitionField,
     MoveColumn,
     OtherChange,
-    Position,
     RecommentColumn,
     RemoveProperty,
     RenameColumn,
     RetypeColumn,
     SetComment,
     SetProperty,
-    Transform,
 )
-from headwater.events.apply import apply
-from headwater.listeners.capture.formats.delta.differences import differences
+from headwater.events.tables import Constraint, ConstraintKind, Transform
 from headwater.listeners.capture.formats.delta.metadata import table_of
+from headwater.listeners.capture.formats.delta.metadata_diff import metadata_changes
 
 INT, TEXT, LONG = '"integer"', '"string"', '"long"'
 
@@ -66,10 +64,15 @@ CHECK = Constraint(name="c", kind=ConstraintKind.CHECK, expression="a > 0", enfo
 COLUMNS: list[tuple[str, list[Any], list[Any], list[Any] | None]] = [
     ("nothing", [A, B], [A, B], []),
     ("added", [A], [A, B], [AddColumn(path=("b",), type=INT)]),
-    ("added first", [A], [B, A], [AddColumn(path=("b",), type=INT, position=Position())]),
-    ("added behind", [A, B], [A, column("c"), B], [AddColumn(path=("c",), type=INT, position=Position(after="a"))]),
+    ("added first", [A], [B, A], [AddColumn(path=("b",), type=INT, position=ColumnPosition())]),
+    (
+        "added behind",
+        [A, B],
+        [A, column("c"), B],
+        [AddColumn(path=("c",), type=INT, position=ColumnPosition(after="a"))],
+    ),
     ("dropped", [A, B], [A], [DropColumn(path=("b",))]),
-    ("moved", [A, B], [B, A], [MoveColumn(path=("b",), position=Position())]),
+    ("moved", [A, B], [B, A], [MoveColumn(path=("b",), position=ColumnPosition())]),
     ("widened", [A], [column("a", "long")], [RetypeColumn(path=("a",), type=LONG)]),
     ("commented", [A], [column("a", comment="new")], [RecommentColumn(path=("a",), comment="new")]),
     ("nullable", [column("a", nullable=False)], [A], [ChangeNullability(path=("a",), nullable=True)]),
@@ -104,11 +107,11 @@ COLUMNS: list[tuple[str, list[Any], list[Any], list[Any] | None]] = [
     ("before", "after", "changes"), [each[1:] for each in COLUMNS], ids=[each[0] for each in COLUMNS]
 )
 def test_columns(before: list[Any], after: list[Any], changes: list[Any] | None) -> None:
-    told = differences(metadata(*before), metadata(*after))
+    differences = metadata_changes(metadata(*before), metadata(*after))
 
     if changes is not None:
-        assert list(told) == changes
-    assert leads(metadata(*before), told, metadata(*after))
+        assert list(differences) == changes
+    assert leads(metadata(*before), differences, metadata(*after))
 
 
 def leads(before: dict[str, Any], changes: Any, after: dict[str, Any]) -> bool:
@@ -130,10 +133,10 @@ def test_the_rest() -> None:
         DropConstraint(name="c"),
         SetComment(comment="new"),
     ]
-    found = differences(before, after)
+    found = metadata_changes(before, after)
     assert len(found) == len(expected)
     assert all(each in found for each in expected)
-    assert AddConstraint(constraint=CHECK) in differences(after, before)
+    assert AddConstraint(constraint=CHECK) in metadata_changes(after, before)
 
 
 _NAMES = st.lists(st.sampled_from("abcdefg"), unique=True, min_size=1, max_size=6)
@@ -145,10 +148,10 @@ def test_any_two_schemas(old: list[str], new: list[str], data: st.DataObject) ->
     before = metadata(*[column(name, data.draw(_TYPES)) for name in old])
     after = metadata(*[column(name, data.draw(_TYPES)) for name in new])
 
-    told = differences(before, after)
+    differences = metadata_changes(before, after)
 
-    assert not any(isinstance(change, OtherChange) for change in told)
-    assert leads(before, told, after)
+    assert not any(isinstance(change, OtherChange) for change in differences)
+    assert leads(before, differences, after)
 
 
 @given(_NAMES, _NAMES)
@@ -157,6 +160,6 @@ def test_any_two_schemas_with_physical_names(old: list[str], new: list[str]) -> 
     before = metadata(*[mapped(name, str(place)) for place, name in enumerate(old)])
     after = metadata(*[mapped(name, str(place)) for place, name in enumerate(new)])
 
-    told = differences(before, after)
+    differences = metadata_changes(before, after)
 
-    assert told == (OtherChange(what="the schema"),) or leads(before, told, after)
+    assert differences == (OtherChange(what="the schema"),) or leads(before, differences, after)

@@ -15,10 +15,10 @@ pytestmark = pytest.mark.slow
 WATCH = """
 import atexit, functools, os, signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-from headwater.listeners.installation.exits import Exits
+from headwater.listeners.installation.exits import ExitWatcher
 def say(what, ending): print([what, ending.status.value, ending.signal, ending.exit_code], flush=True)
-exits = Exits(lambda ending: say("killed", ending))
-atexit.register(lambda: say("exit", exits.at_exit()))
+exits = ExitWatcher(lambda ending: say("killed", ending))
+atexit.register(lambda: say("exit", exits.end_at_exit()))
 def leave(*a): print("mine", flush=True); sys.exit(4)
 def stay(*a): print("mine", flush=True)
 def fail(*a): raise ValueError("no")
@@ -28,7 +28,7 @@ class Leaving:
 def kill(number=15): os.kill(os.getpid(), number)
 def stopping():
     try: kill(); kill()
-    finally: say("stop", exits.at_stop() or exits.at_exit())
+    finally: say("stop", exits.end_at_stop() or exits.end_at_exit())
 """
 TERM, HUP = signal.SIGTERM, signal.SIGHUP
 
@@ -65,7 +65,7 @@ def test_who_comes_back_from_a_handler_goes_on_and_nobody_knows_how_it_ends() ->
 
 
 def test_who_goes_on_after_an_exit_out_of_a_handler_was_not_killed() -> None:
-    lines = ["try: kill()", "except SystemExit: pass", "say('stop', exits.at_stop())"]
+    lines = ["try: kill()", "except SystemExit: pass", "say('stop', exits.end_at_stop())"]
     code, said = python("signal.signal(15, leave)", "exits.watch()", *lines)
     assert (code, said) == (0, ["mine", ["stop", "ENDED", None, None], ["exit", "ENDED", None, None]])
 
@@ -81,7 +81,12 @@ def test_a_handler_of_theirs_that_calls_ours_decides() -> None:
 
 @pytest.mark.parametrize("second", [15, 1])
 def test_a_second_signal_while_the_end_is_told_waits_for_nothing(second: int) -> None:
-    lines = [f"def tell(ending): kill({second}); say('told', ending)", "exits = Exits(tell)", "exits.watch()", "kill()"]
+    lines = [
+        f"def tell(ending): kill({second}); say('told', ending)",
+        "exits = ExitWatcher(tell)",
+        "exits.watch()",
+        "kill()",
+    ]
     assert python(*lines) == (-second, [])
 
 

@@ -13,6 +13,8 @@ import pytest
 
 import headwater.listeners.hook as hook_module
 
+pytestmark = pytest.mark.slow
+
 PTH = Path(hook_module.__file__).with_name("hook.pth")
 OURS = "print(sorted(m for m in sys.modules if m.startswith('headwater')))"
 HOOK_ONLY = "['headwater', 'headwater.listeners', 'headwater.listeners.hook']"
@@ -90,6 +92,7 @@ def test_a_value_that_is_neither_is_told(python: Python) -> None:
     assert "spark.headwater.enabled is neither true nor false" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "words"),
     [
@@ -257,8 +260,8 @@ def test_somebody_elses_patch_over_ours_stays(python: Python) -> None:
 
 
 def test_what_users_registered_for_exit_before_there_was_a_context_is_called_first(python: Python) -> None:
-    told = INSTALLATION.replace("def at_exit(): pass", "def at_exit(): print('ended')")
-    faked = FAKED.replace(repr(INSTALLATION), repr(told))
+    script = INSTALLATION.replace("def at_exit(): pass", "def at_exit(): print('ended')")
+    faked = FAKED.replace(repr(INSTALLATION), repr(script))
     code = (
         f"import atexit; atexit.register(print, 'theirs')\n{faked}\n{MAKE % 'true'}\n"
         "import headwater.listeners.hook as h; h.watch_exit()"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headwater.events.jobs import JobStatus
-from headwater.listeners.hosting.driver import ending_of_jvm
+from headwater.listeners.hosting.driver import end_of_jvm
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,5 @@ from headwater.listeners.hosting.driver import ending_of_jvm
 def test_the_exit_code_of_a_jvm_says_how_the_run_ended(
     code: int | None, status: JobStatus, exit_code: int, number: int | None
 ) -> None:
-    ending = ending_of_jvm(code)
+    ending = end_of_jvm(code)
     assert (ending.status, ending.exit_code, ending.signal) == (status, exit_code, number)

@@ -6,8 +6,8 @@ import pytest
 
 from headwater.events.jobs import ParentRun, SparkDetails
 from headwater.events.names import JobName
-from headwater.listeners.jobs import ApplicationFacts, Jobs, names
-from headwater.listeners.jobs.configuration import told_configuration
+from headwater.listeners.jobs import ApplicationFacts, ApplicationRuns, names
+from headwater.listeners.jobs.configuration import select_configuration
 from headwater.listeners.jobs.parents import parent_run
 from headwater.listeners.settings import Settings
 
@@ -15,9 +15,9 @@ NAME, NAMESPACE = "spark.headwater.job.name", "spark.headwater.job.namespace"
 SINK = "lake.sales.daily"
 
 
-def jobs(application: str = "orders", user: str | None = "anna", **settings: str) -> Jobs:
+def jobs(application: str = "orders", user: str | None = "anna", **settings: str) -> ApplicationRuns:
     facts = ApplicationFacts(id="app-1", name=application, user=user, spark=SparkDetails(version="3.5.7"))
-    return Jobs(facts, Settings.model_validate(settings), lambda event: event)
+    return ApplicationRuns(facts, Settings.model_validate(settings), lambda event: event)
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,11 @@ def jobs(application: str = "orders", user: str | None = "anna", **settings: str
 def test_a_session_goes_before_the_configuration_and_that_before_the_default(
     configured: dict[str, str], session: dict[str, str], expected: JobName
 ) -> None:
-    told = jobs(**configured)
-    attribution = told.attribution(session, [], SINK)
+    found = jobs(**configured)
+    attribution = found.attribution(session, [], SINK)
     assert attribution.job == expected
-    assert attribution.run == told.application_run
-    assert attribution.parent_job == told.application_job
+    assert attribution.run == found.application_run
+    assert attribution.parent_job == found.application_job
 
 
 def test_a_statement_that_writes_nothing_is_the_applications() -> None:
@@ -53,25 +53,25 @@ def test_a_statement_that_writes_nothing_is_the_applications() -> None:
     ["pyspark-shell", "PySparkShell", "spark-shell", "Spark shell", "Zeppelin", "livy-session-12", "Databricks Shell"],
 )
 def test_what_everybody_is_called_belongs_to_its_user(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    told = jobs(name)
-    assert told.attribution({}, [], SINK).job.name == f"anna.{name}.{SINK}"
-    assert told.application_job.name == f"anna.{name}"
-    told.begin()
+    found = jobs(name)
+    assert found.attribution({}, [], SINK).job.name == f"anna.{name}.{SINK}"
+    assert found.application_job.name == f"anna.{name}"
+    found.begin()
     assert [name in record.getMessage() and NAME in record.getMessage() for record in caplog.records] == [True]
 
 
 @pytest.mark.parametrize("name", ["pyspark-shelly", "orders", "my pyspark app", "livy", "job.py"])
 def test_a_name_of_ones_own_stays(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    told = jobs(name) if name != "livy" else jobs("livy-orders")
-    told.begin()
-    assert told.application_job.name in {name, "livy-orders"}
+    found = jobs(name) if name != "livy" else jobs("livy-orders")
+    found.begin()
+    assert found.application_job.name in {name, "livy-orders"}
     assert caplog.records == []
 
 
 def test_a_configured_name_needs_no_user_before_it(caplog: pytest.LogCaptureFixture) -> None:
-    told = jobs("pyspark-shell", job_name="etl")
-    told.begin()
-    assert told.application_job.name == "etl"
+    found = jobs("pyspark-shell", job_name="etl")
+    found.begin()
+    assert found.application_job.name == "etl"
     assert caplog.records == []
 
 
@@ -86,11 +86,11 @@ def test_a_configured_name_needs_no_user_before_it(caplog: pytest.LogCaptureFixt
     ],
 )
 def test_names_are_on_one_line(given: str, expected: str) -> None:
-    assert names.clean(given) == expected
+    assert names.clean_name(given) == expected
 
 
 def test_long_names_are_cut_but_stay_apart() -> None:
-    one, other = names.clean("x" * 5_000 + "1"), names.clean("x" * 5_000 + "2")
+    one, other = names.clean_name("x" * 5_000 + "1"), names.clean_name("x" * 5_000 + "2")
     assert len(one) == len(other) == 512
     assert one != other
 
@@ -101,7 +101,7 @@ def test_an_application_without_a_name_has_one() -> None:
 
 
 def test_what_is_told_of_the_configuration() -> None:
-    told = told_configuration(
+    found = select_configuration(
         {
             "spark.sql.shuffle.partitions": "8",
             "spark.sql.catalog.lake.uri": "thrift://meta:9083",
@@ -114,7 +114,7 @@ def test_what_is_told_of_the_configuration() -> None:
             "hive.metastore.uris": "x",
         }
     )
-    assert set(told) == {"spark.sql.shuffle.partitions", "spark.sql.catalog.lake.uri", "spark.headwater.job.name"}
+    assert set(found) == {"spark.sql.shuffle.partitions", "spark.sql.catalog.lake.uri", "spark.headwater.job.name"}
 
 
 RUN = "01a1fdcd-88cb-795b-a8bf-3b322e4594fd"

@@ -6,23 +6,23 @@ from typing import Any
 
 import pytest
 
-from headwater.events import DatasetId, Format, Since, StartReason
-from headwater.events.identity import Site
+from headwater.events import DatasetId, Format
+from headwater.events.identity import Environment
+from headwater.events.jobs import RangeStart, StartReason
 from headwater.events.redaction import Redactor
-from headwater.listeners.capture.batch.shapes import shape_of
-from headwater.listeners.capture.commands import Write
+from headwater.listeners.capture.batch.write_lineage import lineage_of_write
+from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.kafka import FORMAT
-from headwater.listeners.capture.formats.kafka.offsets import version_of
-from headwater.listeners.capture.formats.protocol import Begins, Described, Version
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, Took
+from headwater.listeners.capture.formats.kafka.streams import version_of
+from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation, StatementWrites, StreamStart
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.statements import OffsetRange, StatementFacts
 
 SERVERS = "broker-1:9092"
 
 
-def scene() -> Scene:
-    return Scene(Site(host="driver-1"), {}, Redactor())
+def scene() -> CaptureContext:
+    return CaptureContext(Environment(host="driver-1"), {}, Redactor())
 
 
 def plan(read: dict[str, str], write: dict[str, str], topics: list[dict[str, Any]]) -> Plan:
@@ -48,24 +48,24 @@ def topic(name: str) -> DatasetId:
     return DatasetId(namespace="kafka://broker-1:9092", name=name)
 
 
-def reading(**options: str) -> tuple[Described, Node]:
+def reading(**options: str) -> tuple[SourceRelation, PlanNode]:
     given = plan(options, {}, [])
     found = FORMAT.source(given.nodes[0], given, scene())
     assert found is not None
     return found, given.nodes[0]
 
 
-def took(start: str | None, end: str, name: str = "a") -> tuple[Version, ...]:
+def took(start: str | None, end: str, name: str = "a") -> tuple[ReadVersion, ...]:
     described, node = reading(subscribe="a,b")
     topics = {each.hints["topic"]: each for each in (described, *described.also)}
-    return FORMAT.took(topics[name], node, Took(start, end), Facts())
+    return FORMAT.versions_of_batch(topics[name], node, OffsetRange(start, end), StatementFacts())
 
 
 def test_a_micro_batch_reads_and_writes_topics() -> None:
     secret = {"kafka.ssl.key.password": "x"}
     given = plan({"subscribe": "b,a", "startingOffsets": "earliest", **secret}, {"topic": "c", **secret}, [])
-    parts = FORMAT.parts(given.top, given, scene())
-    shape = shape_of(Write(parts), given, scene())
+    parts = FORMAT.sinks(given.top, given, scene())
+    shape = lineage_of_write(StatementWrites(parts), given, scene())
     assert [source.dataset for source in shape.sources] == [topic("a"), topic("b")]
     assert dict(shape.sources[0].options) == {"subscribe": "b,a", "startingoffsets": "earliest"}
     (part,) = parts
@@ -78,22 +78,22 @@ def test_a_micro_batch_reads_and_writes_topics() -> None:
 
 def test_a_micro_batch_writes_the_topics_that_its_rows_name() -> None:
     given = plan({"subscribe": "a"}, {}, [{"topic": "c", "branches": []}])
-    assert [part.target.sink.dataset for part in FORMAT.parts(given.top, given, scene())] == [topic("c")]
+    assert [part.target.sink.dataset for part in FORMAT.sinks(given.top, given, scene())] == [topic("c")]
 
 
 def test_the_ends_of_a_micro_batch_are_versions_of_its_topics() -> None:
     start, end = '{"a":{"0":4,"1":7},"b":{"0":0}}', '{"a":{"10":2,"0":9,"1":7},"b":{"0":3}}'
     (a,), (b,) = took(start, end), took(start, end, "b")
-    assert a == Version(version='{"0":9,"1":7,"10":2}', since=Since(version='{"0":4,"1":7}'), changes=True)
-    assert b == Version(version='{"0":3}', since=Since(version='{"0":0}'), changes=True)
+    assert a == ReadVersion(version='{"0":9,"1":7,"10":2}', since=RangeStart(version='{"0":4,"1":7}'), changes=True)
+    assert b == ReadVersion(version='{"0":3}', since=RangeStart(version='{"0":0}'), changes=True)
 
 
 def test_the_first_micro_batch_may_have_no_start() -> None:
-    assert took(None, '{"a":{"0":9}}') == (Version(version='{"0":9}', changes=True),)
+    assert took(None, '{"a":{"0":9}}') == (ReadVersion(version='{"0":9}', changes=True),)
 
 
 def test_a_topic_that_is_new_in_a_micro_batch_has_no_start() -> None:
-    assert took('{"a":{"0":4}}', '{"a":{"0":4},"b":{"0":1}}', "b") == (Version(version='{"0":1}', changes=True),)
+    assert took('{"a":{"0":4}}', '{"a":{"0":4},"b":{"0":1}}', "b") == (ReadVersion(version='{"0":1}', changes=True),)
 
 
 @pytest.mark.parametrize("end", ['{"a":{"0":4},"b":{"0":1}}', '{"b":{"0":1}}'])
@@ -119,8 +119,8 @@ def test_what_isnt_an_offset_of_kafkas_isnt_known(start: str, end: str) -> None:
 )
 def test_where_a_query_begins(options: dict[str, str], reason: StartReason) -> None:
     described, node = reading(subscribe="a", **options)
-    start = Took('{"a":{"0":4}}', None)
-    assert FORMAT.begins(described, node, start) == Begins(version='{"0":4}', reason=reason)
+    start = OffsetRange('{"a":{"0":4}}', None)
+    assert FORMAT.start_of_stream(described, node, start) == StreamStart(version='{"0":4}', reason=reason)
 
 
 @pytest.mark.parametrize(

@@ -6,27 +6,19 @@ from typing import Any
 
 import pytest
 
-from headwater.events import (
-    AddColumn,
-    CommitKind,
-    DatasetId,
-    Extent,
-    Format,
-    RetypeColumn,
-    ShapedSink,
-    ShapedSource,
-    Since,
-)
+from headwater.events import DatasetId, Format
 from headwater.events.apply import apply
+from headwater.events.changes import AddColumn, RetypeColumn
+from headwater.events.jobs import CommitKind, OverwriteScope, RangeStart, SinkSchema, SourceSchema
 from headwater.events.tables import Column, Table
 from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture.formats.paimon import FORMAT
-from headwater.listeners.capture.formats.protocol import Described, Outcome, Target, Version
-from headwater.listeners.capture.formats.schemas import Differences, fields_of
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.statements import Facts, Statement
+from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation, WriteResult, WriteTarget
+from headwater.listeners.capture.formats.schema_diff import SchemaDiff, fields_of
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.statements import Statement, StatementFacts
 
-PLAN = Plan(0, (), (), (), (Node(0, "DataSourceV2Relation", None, (), (), {}),))
+PLAN = Plan(0, (), (), (), (PlanNode(0, "DataSourceV2Relation", None, (), (), {}),))
 PLACE = ("/w/d.db/t", "")
 HERE = {"location": "file:/w/d.db/t"}
 DATASET = DatasetId(namespace="file://host", name="/w/d.db/t")
@@ -42,21 +34,23 @@ def noted(number: int, kind: str = "APPEND", user: str = "u") -> dict[str, Any]:
 
 
 def statement(paimon: dict[str, Any], *notes: dict[str, Any]) -> Statement:
-    facts = Facts(noted=notes, looked_up={"paimon": {"planned": PLANNED, **paimon}})
-    return Statement(id=1, plan=PLAN, shape="", ended=PLANNED + 100, started=PLANNED, facts=facts)
+    facts = StatementFacts(hook_facts=notes, looked_up={"paimon": {"planned": PLANNED, **paimon}})
+    return Statement(id=1, plan=PLAN, ended=PLANNED + 100, started=PLANNED, facts=facts)
 
 
-def target(kind: CommitKind = CommitKind.TRUNCATE, **hints: Any) -> Target:
-    sink = ShapedSink(dataset=DATASET, format=Format.PAIMON)
-    return Target(sink, None, kind, Extent.ALL, versioned=True, hints={"place": PLACE, "schema": 0, **hints})
+def target(kind: CommitKind = CommitKind.TRUNCATE, **hints: Any) -> WriteTarget:
+    sink = SinkSchema(dataset=DATASET, format=Format.PAIMON)
+    return WriteTarget(
+        sink, None, kind, OverwriteScope.ALL, versioned=True, hints={"place": PLACE, "schema": 0, **hints}
+    )
 
 
-def numbers(outcome: Outcome) -> list[Any]:
+def numbers(outcome: WriteResult) -> list[Any]:
     return [list(each.candidates) if each.snapshot is None else each.snapshot for each in outcome.outputs]
 
 
 @pytest.mark.parametrize(
-    ("certain", "complete", "found", "told", "gap"),
+    ("certain", "complete", "found", "expected", "gap"),
     [
         (True, True, [4], [4], False),
         (True, True, [4, 5], [[4, 5]], True),
@@ -66,52 +60,58 @@ def numbers(outcome: Outcome) -> list[Any]:
         (False, True, [], [], False),
     ],
 )
-def test_a_commit_by_nobody_known(certain: bool, complete: bool, found: list[int], told: list[Any], gap: bool) -> None:
+def test_a_commit_by_nobody_known(
+    certain: bool, complete: bool, found: list[int], expected: list[Any], gap: bool
+) -> None:
     within = {**HERE, "complete": complete, "older": True, "snapshots": [commit(each) for each in found]}
-    outcome = FORMAT.written(target(certain=certain), statement({"within": within}))
-    assert (numbers(outcome), outcome.gap is not None) == (told, gap)
+    outcome = FORMAT.write_result(target(certain=certain), statement({"within": within}))
+    assert (numbers(outcome), outcome.gap is not None) == (expected, gap)
 
 
-@pytest.mark.parametrize(("older", "told"), [(True, [4]), (False, [[4]])])
-def test_statistics_make_a_snapshot_only_where_there_was_one(older: bool, told: list[Any]) -> None:
+@pytest.mark.parametrize(("older", "expected"), [(True, [4]), (False, [[4]])])
+def test_statistics_make_a_snapshot_only_where_there_was_one(older: bool, expected: list[Any]) -> None:
     within = {**HERE, "complete": True, "older": older, "snapshots": [commit(4, "ANALYZE")]}
-    assert numbers(FORMAT.written(target(CommitKind.ANALYZE), statement({"within": within}))) == told
+    assert numbers(FORMAT.write_result(target(CommitKind.ANALYZE), statement({"within": within}))) == expected
 
 
 def test_anothers_commit_in_the_same_statement_is_nobodys() -> None:
     found = statement({"writers": [{**HERE, "user": "u", "seen": True}]}, noted(3), noted(4, user="somebody"))
-    assert numbers(FORMAT.written(target(CommitKind.APPEND), found)) == [3]
+    assert numbers(FORMAT.write_result(target(CommitKind.APPEND), found)) == [3]
 
 
 def test_a_note_that_was_lost_is_a_gap() -> None:
-    outcome = FORMAT.written(target(CommitKind.APPEND), statement({"writers": [{**HERE, "user": "u", "seen": True}]}))
+    outcome = FORMAT.write_result(
+        target(CommitKind.APPEND), statement({"writers": [{**HERE, "user": "u", "seen": True}]})
+    )
     assert (numbers(outcome), outcome.gap is not None) == ([[]], True)
 
 
 def test_files_that_are_gone_are_a_gap() -> None:
     writer = {**HERE, "user": "u", "complete": False, "snapshots": []}
-    outcome = FORMAT.written(target(CommitKind.APPEND), statement({"writers": [writer]}))
+    outcome = FORMAT.write_result(target(CommitKind.APPEND), statement({"writers": [writer]}))
     assert (numbers(outcome), outcome.gap is not None) == ([[]], True)
 
 
 def test_a_writer_that_committed_nothing_is_none() -> None:
     writers = [{**HERE, "user": "u", "seen": False}, {**HERE, "user": "v", "complete": True, "snapshots": []}]
-    assert FORMAT.written(target(CommitKind.APPEND), statement({"writers": writers})) == Outcome()
+    assert FORMAT.write_result(target(CommitKind.APPEND), statement({"writers": writers})) == WriteResult()
 
 
 def test_a_write_that_nobody_saw_is_a_gap_unless_the_hook_did() -> None:
-    assert FORMAT.written(target(CommitKind.APPEND), statement({})).gap
-    assert numbers(FORMAT.written(target(CommitKind.APPEND), statement({}, noted(7)))) == [7]
+    assert FORMAT.write_result(target(CommitKind.APPEND), statement({})).gap
+    assert numbers(FORMAT.write_result(target(CommitKind.APPEND), statement({}, noted(7)))) == [7]
 
 
 def test_an_eye_that_failed_is_a_gap() -> None:
-    assert FORMAT.written(target(CommitKind.APPEND), statement({"unreadable": "no"})).gap
+    assert FORMAT.write_result(target(CommitKind.APPEND), statement({"unreadable": "no"})).gap
 
 
-def read(fact: dict[str, Any], asked: dict[str, str] | None = None, **more: Any) -> tuple[Version, ...]:
-    source = Described(0, ShapedSource(dataset=DATASET), versioned=True, hints={"place": PLACE, "asked": asked or {}})
+def read(fact: dict[str, Any], asked: dict[str, str] | None = None, **more: Any) -> tuple[ReadVersion, ...]:
+    source = SourceRelation(
+        0, SourceSchema(dataset=DATASET), versioned=True, hints={"place": PLACE, "asked": asked or {}}
+    )
     facts = statement({"reads": [{**HERE, **fact}], **more}).facts
-    return FORMAT.reads(source, PLAN, facts)
+    return FORMAT.versions_read(source, PLAN, facts)
 
 
 def newest(*ages: tuple[int, int, bool], changed: int) -> dict[str, Any]:
@@ -120,8 +120,8 @@ def newest(*ages: tuple[int, int, bool], changed: int) -> dict[str, Any]:
 
 
 def test_no_file_but_the_newest_was_there_before() -> None:
-    assert read(newest((5, 20, True), changed=20)) == (Version(5),)
-    assert read(newest((5, 700_000, False), changed=700_000)) == (Version(5),)
+    assert read(newest((5, 20, True), changed=20)) == (ReadVersion(5),)
+    assert read(newest((5, 700_000, False), changed=700_000)) == (ReadVersion(5),)
 
 
 @pytest.mark.parametrize(
@@ -139,14 +139,16 @@ def test_no_file_and_nobody_knows(fact: dict[str, Any], candidates: tuple[int, .
 
 
 def test_no_file_and_no_snapshot_is_no_gap() -> None:
-    assert read({"snapshots": [], "newest": [], "changed": 0}) == (Version(),)
+    assert read({"snapshots": [], "newest": [], "changed": 0}) == (ReadVersion(),)
 
 
 def test_no_file_of_what_was_asked_for_by_number() -> None:
     asked = {"scan.snapshot-id": "3"}
-    assert read({"snapshots": [], "asked": asked}, asked) == (Version(3),)
+    assert read({"snapshots": [], "asked": asked}, asked) == (ReadVersion(3),)
     between = {"incremental-between": "1,3"}
-    assert read({"snapshots": [], "asked": between}, between) == (Version(3, since=Since(snapshot=1), changes=True),)
+    assert read({"snapshots": [], "asked": between}, between) == (
+        ReadVersion(3, since=RangeStart(snapshot=1), changes=True),
+    )
 
 
 def test_a_read_of_another_version_is_not_this_one() -> None:
@@ -168,7 +170,7 @@ def test_what_a_merged_schema_changed() -> None:
     inner = '{"name":"s","type":{"type":"struct","fields":[%s]},"nullable":true,"metadata":{}}'
     other = '{"name":"b","type":"string","nullable":true,"metadata":{}}'
     before, after = columns(f"{plain},{inner % plain}"), columns(f"{grown},{inner % f'{grown},{other}'},{other}")
-    found = list(Differences().of(fields_of(before), fields_of(after)))
+    found = list(SchemaDiff().of(fields_of(before), fields_of(after)))
     assert [(type(each), each.path) for each in found if isinstance(each, AddColumn | RetypeColumn)] == [
         (AddColumn, ("b",)),
         (RetypeColumn, ("a",)),

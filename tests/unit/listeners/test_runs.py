@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from headwater.events.base import Counts
+from headwater.events.base import CountMap
 from headwater.events.envelope import Event
 from headwater.events.health import Closed, Heartbeat
-from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged, OnJobEnd, RunScope, SparkDetails
-from headwater.listeners.clients import Client
-from headwater.listeners.jobs import ENDED, FINISHED, ApplicationFacts, Ending, Jobs, of_exit
+from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged, LineageRetention, RunScope, SparkDetails
+from headwater.listeners.attribution import Client
+from headwater.listeners.jobs import ENDED, FINISHED, ApplicationFacts, ApplicationRuns, RunEnd, run_end_of
 from headwater.listeners.settings import Settings
 
 SPARK = SparkDetails(version="3.5.7")
 
 
-class Told(list[Event]):
+class EmittedEvents(list[Event]):
     def statuses(self) -> list[tuple[str, JobStatus]]:
         return [(str(event.job), event.status) for event in self if isinstance(event, JobStatusChanged)]
 
@@ -27,12 +27,12 @@ class Told(list[Event]):
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def emitted() -> EmittedEvents:
+    return EmittedEvents()
 
 
 @pytest.fixture
-def jobs(told: Told) -> Jobs:
+def jobs(emitted: EmittedEvents) -> ApplicationRuns:
     facts = ApplicationFacts(
         id="app-1",
         name="orders",
@@ -40,84 +40,86 @@ def jobs(told: Told) -> Jobs:
         spark=SPARK,
         configuration={"spark.headwater.job.code.version": "1.2", "spark.sql.ansi.enabled": "true"},
     )
-    return Jobs(facts, Settings(tags={"team": "sales"}), told.append, kept=3)
+    return ApplicationRuns(facts, Settings(tags={"team": "sales"}), emitted.append, max_remembered=3)
 
 
-def test_an_application_from_its_start_to_its_end(jobs: Jobs, told: Told) -> None:
+def test_an_application_from_its_start_to_its_end(jobs: ApplicationRuns, emitted: EmittedEvents) -> None:
     jobs.begin()
-    jobs.beat(60, Counts({"spool": 2}))
+    jobs.emit_heartbeat(60, CountMap({"spool": 2}))
     jobs.finish(FINISHED)
-    jobs.beat(60, Counts())
+    jobs.emit_heartbeat(60, CountMap())
     jobs.finish(ENDED)
-    jobs.close(complete=True, dropped=Counts())
-    assert [event.kind for event in told] == [
+    jobs.close(complete=True, dropped=CountMap())
+    assert [event.kind for event in emitted] == [
         "JobStarted",
         "JobStatusChanged",
         "Heartbeat",
         "JobStatusChanged",
         "Closed",
     ]
-    assert told.statuses() == [("orders", JobStatus.RUNNING), ("orders", JobStatus.FINISHED)]
-    assert {(str(event.job), event.run) for event in told} == {("orders", jobs.application_run)}
-    (started,) = told.starts()
+    assert emitted.statuses() == [("orders", JobStatus.RUNNING), ("orders", JobStatus.FINISHED)]
+    assert {(str(event.job), event.run) for event in emitted} == {("orders", jobs.application_run)}
+    (started,) = emitted.starts()
     assert (started.user, started.code_version, started.spark) == ("anna", "1.2", SPARK)
     assert dict(started.tags) == {"team": "sales"}
     assert dict(started.configuration)["spark.sql.ansi.enabled"] == "true"
     assert started.parent_run is None
-    (beat,) = (event for event in told if isinstance(event, Heartbeat))
+    (beat,) = (event for event in emitted if isinstance(event, Heartbeat))
     assert (beat.interval, dict(beat.dropped)) == (60, {"spool": 2})
-    assert isinstance(told[-1], Closed)
+    assert isinstance(emitted[-1], Closed)
 
 
-def test_a_block_is_a_run_of_its_own(jobs: Jobs, told: Told) -> None:
+def test_a_block_is_a_run_of_its_own(jobs: ApplicationRuns, emitted: EmittedEvents) -> None:
     outer = jobs.open_block("load", None, {"layer": "raw"})
     inner = jobs.open_block("clean", "quality", {}, [outer.tag, "a user's own"])
     of_statement = jobs.attribution({}, ["a user's own", inner.tag, outer.tag], "c.d.t")
     assert (str(of_statement.job), of_statement.run) == ("quality/clean", inner.run)
     assert of_statement.parent_job == inner.job
     jobs.end_block(inner, FINISHED)
-    jobs.end_block(outer, of_exit(ValueError("no")))
-    assert told.statuses() == [("quality/clean", JobStatus.RUNNING)]
-    jobs.tell_ends(jobs.untold())
-    assert told.statuses()[1:] == [
+    jobs.end_block(outer, run_end_of(ValueError("no")))
+    assert emitted.statuses() == [("quality/clean", JobStatus.RUNNING)]
+    jobs.emit_ends(jobs.unreported_ends())
+    assert emitted.statuses()[1:] == [
         ("quality/clean", JobStatus.FINISHED),
         ("load", JobStatus.RUNNING),
         ("load", JobStatus.FAILED),
     ]
-    starts = {str(start.job): start for start in told.starts()}
+    starts = {str(start.job): start for start in emitted.starts()}
     assert starts["quality/clean"].parent_run == outer.run
     assert starts["quality/clean"].parent_job == outer.job
     assert starts["load"].parent_run == jobs.application_run
     assert {start.scope for start in starts.values()} == {RunScope.BLOCK}
     assert dict(starts["load"].tags) == {"team": "sales", "layer": "raw"}
-    failed = next(event for event in told if isinstance(event, JobStatusChanged) and event.error is not None)
+    failed = next(event for event in emitted if isinstance(event, JobStatusChanged) and event.error is not None)
     assert failed.error is not None
     assert (failed.error.type, failed.error.message) == ("ValueError", "no")
 
 
-def test_what_becomes_of_the_lineage_is_told_with_the_end_and_the_blocks_own_word_goes_before(told: Told) -> None:
+def test_what_becomes_of_the_lineage_is_told_with_the_end_and_the_blocks_own_word_goes_before(
+    emitted: EmittedEvents,
+) -> None:
     facts = ApplicationFacts(id="app-1", name="orders", user="anna", spark=SPARK)
-    jobs = Jobs(facts, Settings.model_validate({"lineage.on-job-end": "delete-table"}), told.append)
+    jobs = ApplicationRuns(facts, Settings.model_validate({"lineage.on-job-end": "delete-table"}), emitted.append)
     jobs.begin()
-    for name, on_end in (("as all", None), ("own", OnJobEnd.KEEP)):
+    for name, on_end in (("as all", None), ("own", LineageRetention.KEEP)):
         jobs.end_block(jobs.open_block(name, None, {}, on_end=on_end), FINISHED)
     jobs.finish(FINISHED)
-    policies = {(str(each.job), each.status): each.on_job_end for each in told if isinstance(each, JobStatusChanged)}
+    policies = {(str(each.job), each.status): each.on_job_end for each in emitted if isinstance(each, JobStatusChanged)}
     assert policies == {
         ("orders", JobStatus.RUNNING): None,
         ("as all", JobStatus.RUNNING): None,
         ("own", JobStatus.RUNNING): None,
-        ("as all", JobStatus.FINISHED): OnJobEnd.DELETE_TABLE,
-        ("own", JobStatus.FINISHED): OnJobEnd.KEEP,
-        ("orders", JobStatus.FINISHED): OnJobEnd.DELETE_TABLE,
+        ("as all", JobStatus.FINISHED): LineageRetention.DELETE_TABLE,
+        ("own", JobStatus.FINISHED): LineageRetention.KEEP,
+        ("orders", JobStatus.FINISHED): LineageRetention.DELETE_TABLE,
     }
 
 
-def test_ended_blocks_are_remembered_for_late_statements_but_not_for_ever(jobs: Jobs) -> None:
+def test_ended_blocks_are_remembered_for_late_statements_but_not_for_ever(jobs: ApplicationRuns) -> None:
     blocks = [jobs.open_block(f"load {n}", None, {}) for n in range(5)]
     for block in blocks:
         jobs.end_block(block, FINISHED)
-    jobs.tell_ends(jobs.untold())
+    jobs.emit_ends(jobs.unreported_ends())
     found = [jobs.attribution({}, [block.tag], None).run == block.run for block in blocks]
     assert found == [False, False, True, True, True]
 
@@ -125,7 +127,7 @@ def test_ended_blocks_are_remembered_for_late_statements_but_not_for_ever(jobs: 
 @pytest.mark.parametrize(
     "tag", ["headwater-", "headwater-nonsense", "headwater-0f2c9a52-5d0a-4c3e-9a6e-0c1d2e3f4a5b", "other"]
 )
-def test_tags_of_nobody_mean_nothing(jobs: Jobs, tag: str) -> None:
+def test_tags_of_nobody_mean_nothing(jobs: ApplicationRuns, tag: str) -> None:
     assert jobs.attribution({}, [tag], None).run == jobs.application_run
 
 
@@ -133,20 +135,20 @@ def test_tags_of_nobody_mean_nothing(jobs: Jobs, tag: str) -> None:
     ("ending", "of_block"),
     [
         (FINISHED, JobStatus.ENDED),
-        (of_exit(ValueError()), JobStatus.ENDED),
-        (of_exit(KeyboardInterrupt()), JobStatus.KILLED),
+        (run_end_of(ValueError()), JobStatus.ENDED),
+        (run_end_of(KeyboardInterrupt()), JobStatus.KILLED),
     ],
 )
 def test_blocks_that_nobody_left_end_with_the_application(
-    jobs: Jobs, told: Told, ending: Ending, of_block: JobStatus
+    jobs: ApplicationRuns, emitted: EmittedEvents, ending: RunEnd, of_block: JobStatus
 ) -> None:
     block = jobs.open_block("load", None, {})
     left = jobs.open_block("clean", None, {}, [block.tag])
     jobs.end_block(left, FINISHED)
     jobs.finish(ending)
     jobs.end_block(block, FINISHED)
-    jobs.tell_ends([block, left])
-    assert told.statuses() == [
+    jobs.emit_ends([block, left])
+    assert emitted.statuses() == [
         ("load", JobStatus.RUNNING),
         ("load", of_block),
         ("clean", JobStatus.RUNNING),
@@ -155,7 +157,7 @@ def test_blocks_that_nobody_left_end_with_the_application(
     ]
 
 
-def test_threads_that_meet_at_a_block_tell_it_once(jobs: Jobs, told: Told) -> None:
+def test_threads_that_meet_at_a_block_tell_it_once(jobs: ApplicationRuns, emitted: EmittedEvents) -> None:
     blocks = [jobs.open_block(f"load {n}", None, {}) for n in range(50)]
     together = threading.Barrier(4)
 
@@ -164,14 +166,14 @@ def test_threads_that_meet_at_a_block_tell_it_once(jobs: Jobs, told: Told) -> No
         for block in blocks:
             jobs.attribution({}, [block.tag], None)
             jobs.end_block(block, FINISHED)
-            jobs.tell_ends([block])
+            jobs.emit_ends([block])
 
     threads = [threading.Thread(target=end_all) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(told.statuses()) == sorted(
+    assert sorted(emitted.statuses()) == sorted(
         (str(block.job), status) for block in blocks for status in (JobStatus.RUNNING, JobStatus.FINISHED)
     )
 
@@ -193,7 +195,7 @@ def test_threads_that_meet_at_a_block_tell_it_once(jobs: Jobs, told: Told) -> No
 def test_how_something_was_left(
     error: BaseException | None, status: JobStatus, exit_code: int | None, signal: int | None
 ) -> None:
-    ending = of_exit(error)
+    ending = run_end_of(error)
     assert (ending.status, ending.exit_code, ending.signal) == (status, exit_code, signal)
 
 
@@ -210,18 +212,18 @@ class _SpeechlessError(Exception):
 
 
 def test_errors_in_words() -> None:
-    details = of_exit(_SparkError()).details()
+    details = run_end_of(_SparkError()).details()
     assert details is not None
     assert (details.condition, details.sql_state) == ("TABLE_OR_VIEW_NOT_FOUND", "42P01")
-    speechless = of_exit(_SpeechlessError()).details()
+    speechless = run_end_of(_SpeechlessError()).details()
     assert speechless is not None
     assert "RuntimeError" in speechless.message
-    java = of_exit(ValueError("it broke\n\tat a.b.C(D.java:1)\n\tat …\ud800")).details()
+    java = run_end_of(ValueError("it broke\n\tat a.b.C(D.java:1)\n\tat …\ud800")).details()
     assert java is not None
     assert java.message == "it broke"
 
 
-def test_a_session_of_a_client_is_a_run_of_its_own(jobs: Jobs, told: Told) -> None:
+def test_a_session_of_a_client_is_a_run_of_its_own(jobs: ApplicationRuns, emitted: EmittedEvents) -> None:
     jobs.begin()
     anna = Client("connect", "s1", "anna", "op-1")
     jobs.end_session(Client("connect", "s0", "anna"))  # it did nothing
@@ -237,7 +239,7 @@ def test_a_session_of_a_client_is_a_run_of_its_own(jobs: Jobs, told: Told) -> No
         "orders.ben",
         "orders.connect",
     ]
-    starts = told.starts()[1:]
+    starts = emitted.starts()[1:]
     assert {each.scope for each in starts} == {RunScope.SESSION}
     assert {each.parent_run for each in starts} == {jobs.application_run}
     assert [each.user for each in starts] == ["anna", "ben", None]
@@ -245,10 +247,10 @@ def test_a_session_of_a_client_is_a_run_of_its_own(jobs: Jobs, told: Told) -> No
     jobs.end_session(replace(anna, operation=None))
     jobs.end_session(anna)
     assert jobs.attribution({}, [], None, anna).run == of_anna.run, "what comes late finds its session"
-    jobs.leave(Ending(status=JobStatus.KILLED, signal=15))
+    jobs.set_expected_end(RunEnd(status=JobStatus.KILLED, signal=15))
     jobs.end_session(Client("thrift", "s1", "ben"))
-    jobs.finish(Ending(status=JobStatus.KILLED, signal=15))
-    assert [each for each in told.statuses() if each[1] is not JobStatus.RUNNING] == [
+    jobs.finish(RunEnd(status=JobStatus.KILLED, signal=15))
+    assert [each for each in emitted.statuses() if each[1] is not JobStatus.RUNNING] == [
         ("orders.anna", JobStatus.ENDED),
         ("orders.ben", JobStatus.KILLED),
         ("orders.connect", JobStatus.KILLED),
@@ -256,7 +258,7 @@ def test_a_session_of_a_client_is_a_run_of_its_own(jobs: Jobs, told: Told) -> No
     ]
 
 
-def test_sessions_are_remembered_for_a_while(jobs: Jobs) -> None:
+def test_sessions_are_remembered_for_a_while(jobs: ApplicationRuns) -> None:
     clients = [Client("thrift", f"s{n}", "ben") for n in range(5)]
     runs = [jobs.session(client).run for client in clients]
     for client in clients:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headwater.local import DamagedDownloadError, MissingRequirementError, cache_directory
-from headwater.local.cache import expected_hashes, kept, verify
+from headwater.local.cache import cached_directory, expected_hashes, verify
 from headwater.local.kafka import HASHES as KAFKA_HASHES
 from headwater.local.mariadb_programs import HASHES as MARIADB_HASHES
 
@@ -46,14 +46,14 @@ def test_a_cache_that_cannot_be_made_names_the_variable(tmp_path: Path) -> None:
 
 
 def test_the_second_time_nothing_is_fetched(tmp_path: Path) -> None:
-    first = kept("thing", fill, check=check, cache=tmp_path)
-    assert kept("thing", never, check=check, cache=tmp_path) == first == tmp_path / "thing"
+    first = cached_directory("thing", fill, check=check, cache=tmp_path)
+    assert cached_directory("thing", never, check=check, cache=tmp_path) == first == tmp_path / "thing"
 
 
 def test_what_was_damaged_in_the_cache_is_fetched_again(tmp_path: Path) -> None:
-    place = kept("thing", fill, check=check, cache=tmp_path)
+    place = cached_directory("thing", fill, check=check, cache=tmp_path)
     (place / "a.jar").write_bytes(b"b")
-    kept("thing", fill, check=check, cache=tmp_path)
+    cached_directory("thing", fill, check=check, cache=tmp_path)
     assert (place / "a.jar").read_bytes() == b"a"
 
 
@@ -63,7 +63,7 @@ def test_a_wrong_download_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
         (place / "b.jar").write_bytes(b"")
 
     with pytest.raises(DamagedDownloadError, match=r"b\.jar is not expected, a\.jar has another SHA-256"):
-        kept("thing", wrong, check=check, cache=tmp_path)
+        cached_directory("thing", wrong, check=check, cache=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thing.lock"]
 
 
@@ -75,7 +75,7 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 def test_what_a_dead_process_left_half_made_is_cleared(tmp_path: Path) -> None:
     half = tmp_path / ".thing.dead.part"
     half.mkdir()
-    kept("thing", fill, check=check, cache=tmp_path)
+    cached_directory("thing", fill, check=check, cache=tmp_path)
     assert not half.exists()
 
 
@@ -84,10 +84,10 @@ def test_who_comes_second_waits_says_so_and_takes_what_the_first_has_made(tmp_pa
     code = """
 import sys
 from pathlib import Path
-from headwater.local.cache import kept
+from headwater.local.cache import cached_directory
 def never(place):
     raise AssertionError("filled a second time")
-print(kept("thing", never, cache=Path(sys.argv[1])))
+print(cached_directory("thing", never, cache=Path(sys.argv[1])))
 """
     with (tmp_path / "thing.lock").open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # we are the first, and at it

@@ -7,8 +7,16 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import ConfigurationError
-from headwater.local import AddressError, Kind, MissingRequirementError, NotOursError, Origin, decide, prefetch
-from headwater.local.given import GivenService
+from headwater.local import (
+    AddressError,
+    MissingRequirementError,
+    NotOursError,
+    ServerKind,
+    ServerOrigin,
+    choose_server,
+    prefetch,
+)
+from headwater.local.external import ExternalService
 
 
 def no_docker() -> bool:
@@ -23,39 +31,39 @@ def never_asked() -> bool:
     raise AssertionError("Docker was asked although the environment had decided")
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_without_an_address_and_docker_the_server_is_started_here(kind: Kind) -> None:
-    decision = decide(kind, {}, no_docker)
-    assert decision.origin is Origin.LOCAL
+@pytest.mark.parametrize("kind", list(ServerKind))
+def test_without_an_address_and_docker_the_server_is_started_here(kind: ServerKind) -> None:
+    decision = choose_server(kind, {}, no_docker)
+    assert decision.origin is ServerOrigin.LOCAL
     assert kind.variable in decision.why
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_a_docker_engine_that_answers_is_used(kind: Kind) -> None:
-    assert decide(kind, {}, docker).origin is Origin.CONTAINER
+@pytest.mark.parametrize("kind", list(ServerKind))
+def test_a_docker_engine_that_answers_is_used(kind: ServerKind) -> None:
+    assert choose_server(kind, {}, docker).origin is ServerOrigin.CONTAINER
 
 
 @pytest.mark.parametrize(
     ("kind", "given", "address"),
     [
-        (Kind.KAFKA, "b1:9092", "b1:9092"),
-        (Kind.KAFKA, " b1:9092 , [::1]:9093 ", "b1:9092,[::1]:9093"),
-        (Kind.POSTGRES, "postgresql://u:p%40w@h:5433/d", "postgresql+psycopg://u:p%40w@h:5433/d"),
-        (Kind.POSTGRES, "postgres://u@h/d?sslmode=require", "postgresql+psycopg://u@h/d?sslmode=require"),
-        (Kind.POSTGRES, "postgresql+psycopg2://h/d", "postgresql+psycopg://h/d"),
-        (Kind.POSTGRES, "jdbc:postgresql://h/d", "postgresql+psycopg://h/d"),
-        (Kind.MARIADB, "mysql://u:p@h/d", "mysql+pymysql://u:p@h/d"),
-        (Kind.MARIADB, "mariadb+mariadbconnector://u:p@h:3307/d", "mysql+pymysql://u:p@h:3307/d"),
+        (ServerKind.KAFKA, "b1:9092", "b1:9092"),
+        (ServerKind.KAFKA, " b1:9092 , [::1]:9093 ", "b1:9092,[::1]:9093"),
+        (ServerKind.POSTGRES, "postgresql://u:p%40w@h:5433/d", "postgresql+psycopg://u:p%40w@h:5433/d"),
+        (ServerKind.POSTGRES, "postgres://u@h/d?sslmode=require", "postgresql+psycopg://u@h/d?sslmode=require"),
+        (ServerKind.POSTGRES, "postgresql+psycopg2://h/d", "postgresql+psycopg://h/d"),
+        (ServerKind.POSTGRES, "jdbc:postgresql://h/d", "postgresql+psycopg://h/d"),
+        (ServerKind.MARIADB, "mysql://u:p@h/d", "mysql+pymysql://u:p@h/d"),
+        (ServerKind.MARIADB, "mariadb+mariadbconnector://u:p@h:3307/d", "mysql+pymysql://u:p@h:3307/d"),
     ],
 )
-def test_an_address_in_the_environment_holds_before_all_else(kind: Kind, given: str, address: str) -> None:
-    decision = decide(kind, {kind.variable: given, "HEADWATER_SERVERS": "local"}, never_asked)
-    assert (decision.origin, decision.address) == (Origin.ENVIRONMENT, address)
+def test_an_address_in_the_environment_holds_before_all_else(kind: ServerKind, given: str, address: str) -> None:
+    decision = choose_server(kind, {kind.variable: given, "HEADWATER_SERVERS": "local"}, never_asked)
+    assert (decision.origin, decision.address) == (ServerOrigin.ENVIRONMENT, address)
 
 
 @pytest.mark.parametrize("empty", ["", "  "])
 def test_an_empty_variable_is_no_address(empty: str) -> None:
-    assert decide(Kind.KAFKA, {"HEADWATER_KAFKA": empty}, no_docker).origin is Origin.LOCAL
+    assert choose_server(ServerKind.KAFKA, {"HEADWATER_KAFKA": empty}, no_docker).origin is ServerOrigin.LOCAL
 
 
 @pytest.mark.parametrize(
@@ -63,7 +71,7 @@ def test_an_empty_variable_is_no_address(empty: str) -> None:
 )
 def test_a_wrong_bootstrap_server_is_named_with_its_variable(given: str) -> None:
     with pytest.raises(AddressError, match=r"HEADWATER_KAFKA.*host:port"):
-        decide(Kind.KAFKA, {"HEADWATER_KAFKA": given}, never_asked)
+        choose_server(ServerKind.KAFKA, {"HEADWATER_KAFKA": given}, never_asked)
 
 
 @pytest.mark.parametrize(
@@ -71,22 +79,22 @@ def test_a_wrong_bootstrap_server_is_named_with_its_variable(given: str) -> None
 )
 def test_a_wrong_database_url_is_told_without_its_password(given: str) -> None:
     with pytest.raises(AddressError, match=r"HEADWATER_POSTGRES.*postgresql://user:password@host/db") as caught:
-        decide(Kind.POSTGRES, {"HEADWATER_POSTGRES": given}, never_asked)
+        choose_server(ServerKind.POSTGRES, {"HEADWATER_POSTGRES": given}, never_asked)
     assert "hunter2" not in str(caught.value)
 
 
 def test_local_can_be_insisted_on() -> None:
-    assert decide(Kind.MARIADB, {"HEADWATER_SERVERS": "local"}, never_asked).origin is Origin.LOCAL
+    assert choose_server(ServerKind.MARIADB, {"HEADWATER_SERVERS": "local"}, never_asked).origin is ServerOrigin.LOCAL
 
 
 def test_a_container_insisted_on_without_docker_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(MissingRequirementError, match="start Docker and pip install testcontainers"):
-        decide(Kind.KAFKA, {"HEADWATER_SERVERS": "container"}, no_docker)
+        choose_server(ServerKind.KAFKA, {"HEADWATER_SERVERS": "container"}, no_docker)
 
 
 def test_an_unknown_choice_names_the_known_ones() -> None:
     with pytest.raises(ConfigurationError, match="'docker' is none of auto, container, local"):
-        decide(Kind.KAFKA, {"HEADWATER_SERVERS": "docker"}, never_asked)
+        choose_server(ServerKind.KAFKA, {"HEADWATER_SERVERS": "docker"}, never_asked)
 
 
 def test_nothing_is_fetched_for_servers_that_somebody_else_runs(
@@ -96,14 +104,14 @@ def test_nothing_is_fetched_for_servers_that_somebody_else_runs(
     monkeypatch.setenv("HEADWATER_CACHE", str(tmp_path / "file" / "below"))  # so that looking into it fails
     monkeypatch.setenv("HEADWATER_SERVERS", "local")
     with pytest.raises(MissingRequirementError, match="HEADWATER_CACHE"):
-        prefetch([Kind.KAFKA])
+        prefetch([ServerKind.KAFKA])
     monkeypatch.setenv("HEADWATER_KAFKA", "b:9092")
     monkeypatch.setenv("HEADWATER_MARIADB", "mysql://h/d")
     prefetch()
 
 
 def test_a_given_server_is_neither_killed_nor_restarted() -> None:
-    given = GivenService("kafka", "HEADWATER_KAFKA", "b:1", lambda _: None)
+    given = ExternalService("kafka", "HEADWATER_KAFKA", "b:1", lambda _: None)
     with given, pytest.raises(NotOursError, match=r"can't be killed.*Unset HEADWATER_KAFKA"):
         given.kill()
     with pytest.raises(NotOursError, match="can't be restarted"):

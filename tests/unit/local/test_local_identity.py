@@ -10,7 +10,7 @@ from collections.abc import Generator
 
 import pytest
 
-from headwater.local.identity import Identity
+from headwater.local.process_identity import ProcessIdentity
 
 DEAF = "import signal; signal.signal(15, signal.SIG_IGN); print(flush=True); signal.pause()"
 
@@ -24,15 +24,15 @@ def child() -> Generator[subprocess.Popen[str]]:
         process.kill()
 
 
-def of(pid: int) -> Identity:
-    found = Identity.of(pid)
+def of(pid: int) -> ProcessIdentity:
+    found = ProcessIdentity.of(pid)
     assert found is not None
     return found
 
 
 def test_a_process_stays_the_same_until_it_ends(child: subprocess.Popen[str]) -> None:
     known = of(child.pid)
-    assert Identity.read(known.told()) == known == of(child.pid)
+    assert ProcessIdentity.read(known.to_dict()) == known == of(child.pid)
     assert not known.wait(0)
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
@@ -40,14 +40,14 @@ def test_a_process_stays_the_same_until_it_ends(child: subprocess.Popen[str]) ->
     child.wait()
     assert known.wait(0)
     assert not known.send(signal.SIGKILL)
-    assert Identity.of(child.pid) is None
+    assert ProcessIdentity.of(child.pid) is None
 
 
 def test_nothing_is_sent_to_who_has_the_id_of_another(child: subprocess.Popen[str]) -> None:
-    another = Identity(child.pid, of(os.getpid()).began)
-    assert not another.is_there
+    another = ProcessIdentity(child.pid, of(os.getpid()).start_time)
+    assert not another.is_running
     assert not another.send(signal.SIGKILL)
-    another.end(signal.SIGKILL, 0)
+    another.terminate(signal.SIGKILL, 0)
     assert child.poll() is None
 
 
@@ -55,10 +55,10 @@ def test_what_does_not_listen_is_killed(child: subprocess.Popen[str]) -> None:
     known = of(child.pid)
     assert known.send(signal.SIGTERM)
     assert not known.wait(0.1)
-    known.end(signal.SIGTERM, 0.1)
+    known.terminate(signal.SIGTERM, 0.1)
     assert child.wait(60) == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("told", [{}, {"pid": 1}, {"pid": "1", "began": "x"}, {"pid": 1, "began": None}])
-def test_what_names_no_process_is_none(told: dict[str, object]) -> None:
-    assert Identity.read(told) is None
+@pytest.mark.parametrize("fields", [{}, {"pid": 1}, {"pid": "1", "start_time": "x"}, {"pid": 1, "start_time": None}])
+def test_what_names_no_process_is_none(fields: dict[str, object]) -> None:
+    assert ProcessIdentity.read(fields) is None

@@ -14,8 +14,8 @@ def launcher(home: Path, version: str, *, code: int = 0) -> Path:
     """Write a `java` that tells this version of itself."""
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
-    told = f"    java.home = {home}\n    java.specification.version = {version}\n"
-    program.write_text(f"#!/bin/sh\nprintf '%s' '{told}' >&2\nexit {code}\n")
+    printed = f"    java.home = {home}\n    java.specification.version = {version}\n"
+    program.write_text(f"#!/bin/sh\nprintf '%s' '{printed}' >&2\nexit {code}\n")
     program.chmod(0o755)
     return program
 
@@ -71,5 +71,5 @@ def test_something_called_java_that_is_none_is_passed_over(tmp_path: Path) -> No
     program = tmp_path / "java"
     program.write_text("#!/bin/sh\necho hello\n")
     program.chmod(0o755)
-    with pytest.raises(MissingRequirementError, match="doesn't tell its home and version"):
+    with pytest.raises(MissingRequirementError, match="doesn't report its home and version"):
         java({"PATH": str(tmp_path)})

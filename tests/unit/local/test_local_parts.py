@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from headwater.local import FetchError, MissingRequirementError, StartError
 from headwater.local import fetch as fetching
-from headwater.local.account import Account, barrier, reachable, require_way_to
 from headwater.local.fetch import Artifact, Ivy, Maven, fetcher, ivy_jar
 from headwater.local.kafka import new_cluster, properties_text
 from headwater.local.mariadb_programs import require_libraries, system_installation
-from headwater.local.process import Launch, ServerProcess, exit_text, free_ports, run_tool, tail
-from headwater.local.progress import announced
+from headwater.local.process import LaunchSpec, ServerProcess, exit_text, free_ports, run_tool, tail
+from headwater.local.progress import announce
+from headwater.local.system_user import SystemUser, first_closed_directory, make_readable, require_access
 from headwater.local.trust import key_store
 
-NOBODY = Account("somebody", 12345, 12345)
+NOBODY = SystemUser("somebody", 12345, 12345)
 
 
 def unescaped(line: str) -> str:
@@ -50,6 +50,7 @@ def test_any_value_survives_a_properties_file(value: str) -> None:
     assert unescaped(text.removesuffix("\n")) == value
 
 
+@pytest.mark.slow
 def test_a_java_key_store_holds_what_it_was_given(tmp_path: Path, java_home: Path) -> None:
     import ssl
 
@@ -70,14 +71,14 @@ def test_a_java_key_store_holds_what_it_was_given(tmp_path: Path, java_home: Pat
 
 
 def test_what_is_quick_is_not_announced(capsys: pytest.CaptureFixture[str]) -> None:
-    with announced("something quick"):
+    with announce("something quick"):
         pass
     assert capsys.readouterr().err == ""
 
 
 def test_what_takes_longer_is_announced_in_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     said = ""
-    with announced("fetching it", patience=0.0):
+    with announce("fetching it", patience=0.0):
         while not said:
             said = capsys.readouterr().err
     assert said == "headwater: fetching it ...\n"
@@ -86,7 +87,7 @@ def test_what_takes_longer_is_announced_in_plain_lines(capsys: pytest.CaptureFix
 
 def test_what_failed_is_not_called_done(capsys: pytest.CaptureFixture[str]) -> None:
     def fetch() -> None:
-        with announced("fetching it", patience=0.0):
+        with announce("fetching it", patience=0.0):
             while not capsys.readouterr().err:
                 pass
             raise FetchError("no network")
@@ -99,6 +100,7 @@ def test_what_failed_is_not_called_done(capsys: pytest.CaptureFixture[str]) -> N
 def test_free_ports_differ() -> None:
     ports = free_ports(20)
     assert len(set(ports)) == 20
+    assert max(ports) < 32_768, "from there on Linux takes ports for connections"
 
 
 def test_maven_is_taken_before_ivy(tmp_path: Path) -> None:
@@ -131,10 +133,10 @@ def test_a_failed_fetch_shows_what_the_tool_said(tmp_path: Path) -> None:
 def test_a_directory_closed_to_others_is_named(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
-    assert barrier(closed) == closed
+    assert first_closed_directory(closed) == closed
     with pytest.raises(MissingRequirementError, match=f"somebody, who can't enter {closed}"):
-        require_way_to(closed, NOBODY)
-    require_way_to(closed, None)
+        require_access(closed, NOBODY)
+    require_access(closed, None)
 
 
 def test_programs_that_the_account_cannot_reach_are_linked_where_it_can(tmp_path: Path) -> None:
@@ -145,11 +147,11 @@ def test_programs_that_the_account_cannot_reach_are_linked_where_it_can(tmp_path
     tree.parent.chmod(0o700)
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    copy = reachable(tree, NOBODY, workspace)
+    copy = make_readable(tree, NOBODY, workspace)
     assert copy == workspace / "tree"
     assert (copy / "bin" / "program").read_text() == "x"
     assert (copy / "bin" / "alias").readlink() == Path("program")
-    assert reachable(tree, None, workspace) == tree
+    assert make_readable(tree, None, workspace) == tree
 
 
 def test_a_system_mariadb_is_found_by_its_two_programs(tmp_path: Path) -> None:
@@ -172,7 +174,7 @@ def test_a_missing_shared_library_is_named(tmp_path: Path) -> None:
 
 def test_the_environment_of_the_user_does_not_reach_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGDATA", "/elsewhere")
-    run_tool(Launch(["/usr/bin/env"], tmp_path / "log", tmp_path, environ={"OWN": "1"}))
+    run_tool(LaunchSpec(["/usr/bin/env"], tmp_path / "log", tmp_path, environ={"OWN": "1"}))
     said = tail(tmp_path / "log").splitlines()
     assert "OWN=1" in said
     assert "LC_ALL=C" in said
@@ -180,20 +182,20 @@ def test_the_environment_of_the_user_does_not_reach_a_server(tmp_path: Path, mon
 
 
 def test_a_tool_that_fails_shows_the_end_of_its_log(tmp_path: Path) -> None:
-    launch = Launch(["/bin/sh", "-c", "seq 1 100; echo broken; exit 5"], tmp_path / "log", tmp_path)
+    launch = LaunchSpec(["/bin/sh", "-c", "seq 1 100; echo broken; exit 5"], tmp_path / "log", tmp_path)
     with pytest.raises(StartError, match=r"sh failed \(exit code 5\); its log:\n62\n(.|\n)*100\nbroken$"):
         run_tool(launch)
 
 
 def test_a_tool_that_hangs_is_ended(tmp_path: Path) -> None:
     with pytest.raises(StartError, match="sleep didn't end within 0 s"):
-        run_tool(Launch(["sleep", "60"], tmp_path / "log", tmp_path), timeout=0.1)
+        run_tool(LaunchSpec(["sleep", "60"], tmp_path / "log", tmp_path), timeout=0.1)
 
 
 def test_a_program_that_ignores_its_signal_is_killed(tmp_path: Path) -> None:
     deaf = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
     process = ServerProcess(
-        Launch(["/bin/sh", "-c", deaf], tmp_path / "log", tmp_path), gentle=signal.SIGTERM, remove=None
+        LaunchSpec(["/bin/sh", "-c", deaf], tmp_path / "log", tmp_path), gentle=signal.SIGTERM, remove=None
     )
     while "ready" not in process.log_since_start():
         assert process.running
@@ -203,7 +205,7 @@ def test_a_program_that_ignores_its_signal_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_not_there_is_told_in_the_log(tmp_path: Path) -> None:
-    launch = Launch([str(tmp_path / "nothing")], tmp_path / "log", tmp_path)
+    launch = LaunchSpec([str(tmp_path / "nothing")], tmp_path / "log", tmp_path)
     process = ServerProcess(launch, gentle=signal.SIGTERM, remove=None)
     while process.running:
         os.sched_yield()

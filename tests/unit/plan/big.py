@@ -84,6 +84,26 @@ def unions(count: int = 300, columns: int = 50) -> Plan:
     return b.plan()
 
 
+def structs(steps: int = 100, fields: int = 10) -> Plan:
+    """A struct that is made anew of its own fields, and united with what it was, again and again."""
+    b = Building()
+    table, ids = b.relation("t", *(f"c{n}" for n in range(fields)))
+    names = [f"f{n}" for n in range(fields)]
+
+    def struct(values: list[int]) -> int:
+        inputs = [each for value in values for each in (b.literal(), value)]
+        return b.expression("CreateNamedStruct", *inputs, fields=names)
+
+    last, (made,) = b.project(table, [("s", struct([column(each) for each in ids]))])
+    for _ in range(steps):
+        again = struct([b.expression("GetStructField", column(made), field=each) for each in names])
+        other, _ids = b.project(last, [("s", again)])
+        last = b.node("Union", [last, other], [made])
+        last, (made,) = b.project(last, [("s", column(made))])
+    b.project(last, [(each, b.expression("GetStructField", column(made), field=each)) for each in names])
+    return b.plan()
+
+
 BIG: Final[Mapping[str, Callable[[], Plan]]] = {
     "2,000 expressions over 2,000 columns": wide,
     "100 joins of 20 columns": joins,
@@ -92,4 +112,5 @@ BIG: Final[Mapping[str, Callable[[], Plan]]] = {
     "5,000 terms": deep,
     "mapInPandas, 2,000 columns": every_column_from_every,
     "300 nested unions of 50 columns": unions,
+    "100 unions of a struct that is made anew": structs,
 }

@@ -64,15 +64,16 @@ class Building:
         return first
 
     def plan(self, root: int | None = None) -> Plan:
-        return Plan.parse(
-            {
-                "root": len(self.nodes) - 1 if root is None else root,
-                "types": self.types,
-                "attributes": self.attributes,
-                "expressions": self.expressions,
-                "nodes": self.nodes,
-            }
-        )
+        return Plan.parse(self.content(root))
+
+    def content(self, root: int | None = None) -> dict[str, Any]:
+        return {
+            "root": len(self.nodes) - 1 if root is None else root,
+            "types": self.types,
+            "attributes": self.attributes,
+            "expressions": self.expressions,
+            "nodes": self.nodes,
+        }
 
 
 def column(attribute: int) -> int:

@@ -8,9 +8,16 @@ from typing import Any
 
 import pytest
 
-from headwater.events.lineage import Derivation
-from headwater.listeners.capture.plan.columns import Lineage, Origin, by_name, by_position, lineage_of, merge_lineage
-from headwater.listeners.capture.plan.columns.texts import MOST
+from headwater.events.column_lineage import Derivation
+from headwater.listeners.capture.plan.columns import (
+    ColumnOrigin,
+    QueryLineage,
+    lineage_of,
+    match_by_name,
+    match_by_position,
+    merge_lineage,
+)
+from headwater.listeners.capture.plan.columns.rendering import MAX_LENGTH
 from headwater.listeners.capture.plan.columns.types import keeps_values
 from headwater.listeners.capture.plan.tree import Plan, PlanError
 from tests.unit.plan import big
@@ -20,8 +27,8 @@ MOST_SECONDS = 1.5
 """Of the processor, for each large plan: some twenty times what it takes."""
 
 
-def origin(leaf: int, name: str, derivation: Derivation, text: str | None = None) -> Origin:
-    return Origin(leaf, (name,), derivation, text)
+def origin(leaf: int, name: str, derivation: Derivation, text: str | None = None) -> ColumnOrigin:
+    return ColumnOrigin(leaf, (name,), derivation, text)
 
 
 def test_columns_of_an_operator_that_is_not_known_have_no_origins_and_it_is_named() -> None:
@@ -30,7 +37,7 @@ def test_columns_of_an_operator_that_is_not_known_have_no_origins_and_it_is_name
     b.filter(table, b.expression("IsNotNull", column(c)))
     b.node("Masked", [1], [a])
     lineage = lineage_of(b.plan(), 2)
-    assert lineage == Lineage({a: ()}, (), (table,), ("Masked",))
+    assert lineage == QueryLineage({a: ()}, (), (table,), ("Masked",))
 
 
 def test_above_it_only_what_comes_through_it_is_missing() -> None:
@@ -124,15 +131,15 @@ def test_a_text_is_cut_and_says_so() -> None:
     assert first.expression is not None
     assert first.expression.startswith("c0 + c1 + c2 + ")
     assert first.expression.endswith("…")
-    assert len(first.expression) == MOST
+    assert len(first.expression) == MAX_LENGTH
 
 
 def test_what_every_column_is_made_from_is_told_once_and_shared() -> None:
     plan = big.every_column_from_every(50)
-    told = list(lineage_of(plan, plan.root).columns.values())
-    assert len(told[0]) == 50
-    assert told[0][0] == origin(0, "c0", Derivation.TRANSFORMATION, "f(…)")
-    assert all(each is told[0] for each in told)
+    origins = list(lineage_of(plan, plan.root).columns.values())
+    assert len(origins[0]) == 50
+    assert origins[0][0] == origin(0, "c0", Derivation.TRANSFORMATION, "f(…)")
+    assert all(each is origins[0] for each in origins)
 
 
 def test_expressions_are_written_out_down_to_the_columns() -> None:
@@ -185,7 +192,7 @@ def test_a_cast_keeps_values_where_each_has_its_place(given: str, wanted: str, k
 def test_a_command_that_is_not_known_is_named() -> None:
     b = Building()
     b.node("Upsert")
-    assert merge_lineage(b.plan(), 0) == Lineage(unknown=("Upsert",))
+    assert merge_lineage(b.plan(), 0) == QueryLineage(unknown=("Upsert",))
 
 
 def test_by_position_and_by_name() -> None:
@@ -194,13 +201,14 @@ def test_by_position_and_by_name() -> None:
     plan = b.plan()
     lineage = lineage_of(plan, table)
     first, second = lineage.columns[a], lineage.columns[c]
-    assert by_position(lineage, plan, table, ["x", "y"]) == {("x",): first, ("y",): second}
-    assert by_name(lineage, plan, table, ["C", "more"]) == {("C",): second}
-    assert by_name(lineage, plan, table, ["C", "a"], case_sensitive=True) == {("a",): first}
+    assert match_by_position(lineage, plan, table, ["x", "y"]) == {("x",): first, ("y",): second}
+    assert match_by_name(lineage, plan, table, ["C", "more"]) == {("C",): second}
+    assert match_by_name(lineage, plan, table, ["C", "a"], case_sensitive=True) == {("a",): first}
     with pytest.raises(PlanError, match="2 columns are written into 1"):
-        by_position(lineage, plan, table, ["x"])
+        match_by_position(lineage, plan, table, ["x"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", big.BIG.values(), ids=list(big.BIG))
 def test_large_plans_take_no_time(make: Callable[[], Plan]) -> None:
     plan = make()

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from headwater.listeners.capture.plan.tree import Plan
-from tests.integration.column_notation import edges, told, told_of_changes
+from tests.integration.column_notation import edges, edges_of, edges_of_changes
 from tests.unit.plan.cases import FORMATS, QUERIES, changes_of
 
 FOLDER: Final = Path(__file__).with_name("recorded")
@@ -31,10 +31,10 @@ def test_all_cases_are_recorded_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query(query: str) -> None:
-    assert told(Plan.parse(recorded("queries")[query])) == edges(QUERIES[query])
+    assert edges_of(Plan.parse(recorded("queries")[query])) == edges(QUERIES[query])
 
 
 @pytest.mark.parametrize(("name", "statement"), CHANGES)
 def test_a_change_of_rows(name: str, statement: str) -> None:
     plan = Plan.parse(recorded(name)[statement])
-    assert told_of_changes(plan) == edges(changes_of(name)[statement], {})
+    assert edges_of_changes(plan) == edges(changes_of(name)[statement], {})

@@ -17,7 +17,7 @@ import pytest
 
 from headwater.errors import ConfigurationError
 from headwater.publishers.console import ConsoleConfig, ConsoleFactory, ConsoleListener
-from headwater.publishers.streams import StreamWriter
+from headwater.publishers.line_writer import LineWriter
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.memory import MemoryContext
 
@@ -57,8 +57,8 @@ def test_json_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     listener.on_missed(3)
     assert listener.close(60)
     out, err = capsys.readouterr()
-    told, missed = map(json.loads, out.splitlines())
-    assert (told["kind"], told["outputs"][0]["snapshot"]) == ("Committed", "5179299526185056830")
+    printed, missed = map(json.loads, out.splitlines())
+    assert (printed["kind"], printed["outputs"][0]["snapshot"]) == ("Committed", "5179299526185056830")
     assert missed == {"kind": None, "missed": "3"}
     assert err == ""
 
@@ -136,12 +136,12 @@ def test_an_interpreter_ends_though_nobody_reads() -> None:
 def test_what_could_not_be_written_is_told_when_it_can_be() -> None:
     stream = io.StringIO()
     broken: list[bool] = [True]
-    writer = StreamWriter(lambda: None if broken[0] else stream, lambda count: f"missed {count}")
+    writer = LineWriter(lambda: None if broken[0] else stream, lambda count: f"missed {count}")
     for line in ("one", "two"):
-        writer.tell(line)
+        writer.write(line)
     assert writer.flush(60)
     broken[0] = False
-    writer.tell("three")
+    writer.write("three")
     assert not writer.close(5.0)
     assert stream.getvalue() == "missed 2\nthree\n"
 
@@ -159,12 +159,12 @@ def test_a_line_that_was_cut_off_is_not_continued_by_the_next(tmp_path: Path, mo
 
     monkeypatch.setattr(os, "write", limited)
     with (tmp_path / "out").open("w", encoding="utf-8") as stream:
-        writer = StreamWriter(lambda: stream, lambda count: f"missed {count}")
-        writer.tell("a line that is cut off")
-        writer.tell("another")
+        writer = LineWriter(lambda: stream, lambda count: f"missed {count}")
+        writer.write("a line that is cut off")
+        writer.write("another")
         assert writer.flush(60)
         room[0] = 1000
-        writer.tell("next")
+        writer.write("next")
         assert not writer.close(5.0)
     assert (tmp_path / "out").read_text() == "a lin\nmissed 2\nnext\n"
 

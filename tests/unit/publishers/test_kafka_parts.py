@@ -12,10 +12,10 @@ from confluent_kafka import KafkaError
 from headwater.config import read_config
 from headwater.errors import ConfigurationError, TransientError
 from headwater.publishers.kafka import KafkaConfig, KafkaFactory
-from headwater.publishers.kafka.pending import Pending
-from headwater.publishers.kafka.troubles import Troubles
-from headwater.publishers.kafka.words import trouble_of
-from headwater.spi import Position
+from headwater.publishers.kafka.error_tracker import ErrorTracker
+from headwater.publishers.kafka.errors import describe_error
+from headwater.publishers.kafka.pending import PendingRecords
+from headwater.spi import SpoolPosition
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import batch
 from headwater.testing.memory import MemoryContext
@@ -95,6 +95,7 @@ def test_a_wrong_key_or_value_is_told_by_its_name(executor: Executor, key: str, 
     assert "spark.headwater.kafka." in str(caught.value)
 
 
+@pytest.mark.slow
 def test_where_a_broker_is_has_to_be_said(executor: Executor) -> None:
     with pytest.raises(ConfigurationError, match=r"kafka\.bootstrap\.servers: isn't there, and has to be"):
         KafkaFactory().create(MemoryContext("kafka", {}, executor))
@@ -123,35 +124,35 @@ def test_causes_are_told_with_advice() -> None:
         (KafkaError._TRANSPORT, "transport", "is a broker running there"),
         (KafkaError._BAD_MSG, "protocol", "producer.security.protocol"),
     ):
-        told = trouble_of(KafkaError(code))
-        assert told.cause == cause
-        assert advice in told.words
-    assert trouble_of(KafkaError(KafkaError.KAFKA_STORAGE_ERROR)).cause == "kafka_storage_error"
+        reported = describe_error(KafkaError(code))
+        assert reported.cause == cause
+        assert advice in reported.words
+    assert describe_error(KafkaError(KafkaError.KAFKA_STORAGE_ERROR)).cause == "kafka_storage_error"
 
 
 def test_what_only_a_person_can_mend_stays_the_last_word() -> None:
-    told: list[tuple[str, str]] = []
-    troubles = Troubles(lambda cause, words: told.append((cause, words)), lambda text: text)
+    reported: list[tuple[str, str]] = []
+    troubles = ErrorTracker(lambda cause, words: reported.append((cause, words)), lambda text: text)
     for code in (KafkaError._TRANSPORT, KafkaError._AUTHENTICATION, KafkaError._ALL_BROKERS_DOWN, KafkaError._FATAL):
         troubles.on_error(KafkaError(code))
     assert troubles.last is not None
     assert troubles.last.cause == "authentication"
-    assert troubles.nobody_answers
-    assert [cause for cause, _ in told] == ["transport", "authentication"]
+    assert troubles.has_no_answer
+    assert [cause for cause, _ in reported] == ["transport", "authentication"]
 
 
 def test_the_answer_waits_for_all_before_it_in_whatever_order_they_are_acknowledged() -> None:
-    positions = [Position(each) for each in (3, 10, 11, 20)]
+    positions = [SpoolPosition(each) for each in (3, 10, 11, 20)]
     for order in permutations(positions):
-        pending = Pending(None)
+        pending = PendingRecords(None)
         for each in positions:
-            pending.sent(each)
-        done: set[Position] = set()
+            pending.add(each)
+        done: set[SpoolPosition] = set()
         for each in order:
-            pending.acknowledged(each)
+            pending.acknowledge(each)
             done.add(each)
             through = [p for at, p in enumerate(positions) if done.issuperset(positions[: at + 1])]
-            assert pending.answer == (through[-1] if through else None)
+            assert pending.acked_position == (through[-1] if through else None)
             assert len(pending) == len(positions) - len(done)
 
 

@@ -8,24 +8,26 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 from typing_extensions import Buffer
 
 from headwater.errors import ConfigurationError, TerminalError, TransientError
-from headwater.events.envelope import Event
+from headwater.events.clock import micros_of, wall_micros
 from headwater.journal import Journal, JournalOptions, LocalLog, OsFiles, StorageFullError, SyncFailedError
-from headwater.journal.filesystem import FileSystem, Kind
+from headwater.journal.filesystem import FileSystem, FileSystemKind
 from headwater.publishers.log import LogFactory, LogListener, data_directory
-from headwater.spi import Batch, Record
+from headwater.spi import EventRecord, RecordBatch, RefusedRecordError
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import batch, record
 from headwater.testing.memory import MemoryContext
 from tests.contract.test_log_listener import id_of, records_of
+from tests.waiting import until
 
 ALL = batch(EXAMPLES)
 
@@ -80,7 +82,7 @@ def log(tmp_path: Path, executor: Executor) -> Log:
     return Log(tmp_path / "log", executor)
 
 
-def told(records: list[Record]) -> list[int]:
+def numbers_of(records: list[EventRecord]) -> list[int]:
     return [each.event_id.sequence for each in records]
 
 
@@ -92,15 +94,44 @@ def test_bytes_key_and_headers_are_those_of_the_spool(log: Log) -> None:
     assert written == [(each.data, each.key, each.headers) for each in ALL]
 
 
-def test_the_producers_clock_is_told_the_time_of_the_log(log: Log) -> None:
-    """Who wrote to the partition before had a clock that is ahead, and a partition's times never go back."""
-    ahead = 4_000_000_000_000_000
+def test_a_log_is_no_clock_to_the_driver(log: Log) -> None:
+    """Who wrote to the partition before had a clock in 2031. The drivers after it keep their own time."""
+    ahead = micros_of(datetime(2031, 1, 1, tzinfo=timezone.utc))
     with Journal.open(log.directory / "partition-0000", JournalOptions(clock=lambda: ahead)) as journal:
         journal.append(b"from tomorrow")
     listener = log.listener()
     listener.handle(ALL)
     assert listener.close(60)
-    assert log.context.clock.observed == [ahead]
+    assert log.context.clock.observed == []
+    times = [each.time for each in records_of(log.directory)]
+    assert times[0] == ahead
+    assert max(times[1:]) <= wall_micros()
+
+
+def test_nobody_else_looks_into_a_log_that_a_driver_makes(log: Log) -> None:
+    """Also one that is made anew, where somebody removed it; a directory that was there keeps its rights."""
+    listener = log.listener()
+    assert log.directory.stat().st_mode & 0o777 == 0o700
+    shutil.rmtree(log.directory)
+    listener.handle(ALL)
+    assert log.directory.stat().st_mode & 0o777 == 0o700
+    assert listener.close(60)
+    log.directory.chmod(0o750)
+    assert log.listener().close(60)
+    assert log.directory.stat().st_mode & 0o777 == 0o750
+
+
+def test_what_no_partition_takes_is_refused_by_its_position(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bus puts that one aside and hands the others over again."""
+    monkeypatch.setattr("headwater.publishers.log._MAX_RECORD_BYTES", 100_000)
+    listener = log.listener()
+    large = replace(ALL.records[3], data=bytes(200_000))
+    with pytest.raises(RefusedRecordError) as caught:
+        listener.handle(RecordBatch([*ALL.records[:3], large, *ALL.records[4:]]))
+    assert caught.value.position == large.position
+    listener.handle(RecordBatch([*ALL.records[:3], *ALL.records[4:]]))
+    assert listener.close(60)
+    assert log.sequences() == numbers_of([*ALL.records[:3], *ALL.records[4:]])
 
 
 @pytest.mark.parametrize("fsync", ["always", "interval"])
@@ -115,7 +146,7 @@ def test_nothing_is_answered_that_is_not_on_the_disk(log: Log, fsync: str) -> No
     assert listener.flush(60) == ALL.end
     assert log.disk.syncs
     assert listener.close(60)
-    assert log.sequences() == 2 * told(list(ALL)), "what may not survive the machine is appended again"
+    assert log.sequences() == 2 * numbers_of(list(ALL)), "what may not survive the machine is appended again"
 
 
 def test_without_fsync_an_answer_means_the_kernel(log: Log) -> None:
@@ -128,24 +159,25 @@ def test_without_fsync_an_answer_means_the_kernel(log: Log) -> None:
 def test_an_answer_moves_in_a_stream_without_pauses(log: Log) -> None:
     """Nobody calls flush as long as there is something to hand over."""
     listener = log.listener(fsync_interval="1us")
-    first, second = Batch(ALL.records[:5]), Batch(ALL.records[5:])
+    first, second = RecordBatch(ALL.records[:5]), RecordBatch(ALL.records[5:])
     assert listener.handle(first) == first.end
     assert listener.handle(second) == second.end
     assert listener.close(60)
 
 
+@pytest.mark.slow
 def test_what_got_in_before_the_disk_was_full_does_not_come_twice(log: Log) -> None:
     listener = log.listener()
-    listener.handle(Batch(ALL.records[:1]))
+    listener.handle(RecordBatch(ALL.records[:1]))
     log.disk.room = 3000
     with pytest.raises(StorageFullError, match="make room on the device"):
-        listener.handle(Batch(ALL.records[1:]))
+        listener.handle(RecordBatch(ALL.records[1:]))
     assert 1 < len(log.sequences()) < len(ALL)
     log.disk.room = 1 << 30
     listener.handle(ALL)
     assert listener.flush(60) == ALL.end
     assert listener.close(60)
-    assert log.sequences() == told(list(ALL))
+    assert log.sequences() == numbers_of(list(ALL))
 
 
 def test_a_full_disk_at_the_beginning_is_a_passing_thing(log: Log) -> None:
@@ -158,22 +190,22 @@ def test_a_full_disk_at_the_beginning_is_a_passing_thing(log: Log) -> None:
 
 def test_a_log_that_was_removed_begins_anew(log: Log) -> None:
     listener = log.listener(fsync="always")
-    listener.handle(Batch(ALL.records[:3]))
+    listener.handle(RecordBatch(ALL.records[:3]))
     shutil.rmtree(log.directory)
-    assert listener.handle(Batch(ALL.records[3:])) == ALL.end
+    assert listener.handle(RecordBatch(ALL.records[3:])) == ALL.end
     assert listener.close(60)
-    assert log.sequences() == told(list(ALL.records[3:]))
+    assert log.sequences() == numbers_of(list(ALL.records[3:]))
 
 
 def test_what_was_not_answered_when_the_log_was_removed_is_asked_for_again(log: Log) -> None:
     listener = log.listener(fsync_interval="1h")
-    assert listener.handle(Batch(ALL.records[:3])) is None
+    assert listener.handle(RecordBatch(ALL.records[:3])) is None
     shutil.rmtree(log.directory)
     with pytest.raises(TransientError, match="was removed"):
-        listener.handle(Batch(ALL.records[3:]))
+        listener.handle(RecordBatch(ALL.records[3:]))
     listener.handle(ALL)
     assert listener.close(60)
-    assert log.sequences() == told(list(ALL))
+    assert log.sequences() == numbers_of(list(ALL))
 
 
 def test_limits_hold_in_partitions_that_nobody_writes_to_any_more(log: Log) -> None:
@@ -181,17 +213,14 @@ def test_limits_hold_in_partitions_that_nobody_writes_to_any_more(log: Log) -> N
     both = [log.listener(max_bytes="64k") for _ in range(2)]
     for position in range(1, 300):
         for each in both:
-            each.handle(Batch((record(position, EXAMPLES[position % len(EXAMPLES)]),)))
+            each.handle(RecordBatch((record(position, EXAMPLES[position % len(EXAMPLES)]),)))
     assert all(each.close(10) for each in both)
     left = log.directory / "partition-0001"
     before = len(list(left.glob("*.segment")))
     assert before > 1
     third = log.listener(max_age="0.001")
     third.handle(ALL)
-    deadline = time.monotonic() + 60
-    while len(list(left.glob("*.segment"))) == before:
-        assert time.monotonic() < deadline, "nothing was dropped"
-        time.sleep(0.01)
+    until(lambda: len(list(left.glob("*.segment"))) < before, "segments that are dropped")
     third.close(10)
 
 
@@ -199,50 +228,28 @@ def test_limits_hold_in_partitions_that_nobody_writes_to_any_more(log: Log) -> N
 def test_limits_are_those_of_the_configuration(log: Log) -> None:
     listener = log.listener(max_bytes="64k", fsync="always")
     for position in range(1, 600):
-        listener.handle(Batch((record(position, EXAMPLES[position % len(EXAMPLES)]),)))
+        listener.handle(RecordBatch((record(position, EXAMPLES[position % len(EXAMPLES)]),)))
     assert listener.close(60)
     assert sum(path.stat().st_size for path in log.directory.rglob("*.segment")) <= 64 << 10
 
 
-def compacted_in(directory: Path) -> int:
-    """How many segments begin as compacted ones do."""
-    return sum(path.read_bytes()[8:10] == b"\x02\x00" for path in directory.rglob("*.segment"))
-
-
-def test_full_segments_are_compacted_beside_the_writing(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the executor's only thread, which is waited for after each batch: what isn't compacted in time is dropped."""
-    monkeypatch.setattr("headwater.publishers.upkeep._EVERY", 0.0)
-    monkeypatch.setattr("headwater.publishers.upkeep._REST", 0.0)
-    limit, told_bytes, expected = 64 << 10, 0, list[Event]()
-    listener = log.listener(max_bytes=str(limit), compact_after="0")
-    while told_bytes < 2 * limit:
-        expected.append(EXAMPLES[len(expected) % len(EXAMPLES)])
-        handed = record(len(expected), expected[-1])
-        told_bytes += len(handed.data)
-        listener.handle(Batch((handed,)))
-        log.context.executor.submit(lambda: None).result(60)
+def test_limits_hold_in_partitions_that_nobody_writes_to(log: Log) -> None:
+    """The listener sees to it beside its batches, when it begins."""
+    left = log.directory / "partition-0001"
+    with Journal.open(left, JournalOptions(segment_bytes=8 << 10, max_bytes=None)) as journal:
+        journal.append_many([b"x" * 1000] * 200)
+    listener = log.listener(max_bytes="64k")
+    listener.handle(ALL)
+    log.context.executor.submit(lambda: None).result(60)
     assert listener.close(60)
-    assert compacted_in(log.directory) > 0
-    assert sum(path.stat().st_size for path in log.directory.rglob("*.segment")) <= limit
-    found = [id_of(each) for each in records_of(log.directory)]
-    assert found == [each.event_id for each in expected], "the limit holds for what is left of them"
-
-
-def test_compaction_can_be_switched_off(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headwater.publishers.upkeep._EVERY", 0.0)
-    listener = log.listener(max_bytes="64k", compact_after="0", compact="false")
-    for position in range(1, 200):
-        listener.handle(Batch((record(position, EXAMPLES[position % len(EXAMPLES)]),)))
-    assert listener.close(60)
-    assert len(list(log.directory.rglob("*.segment"))) > 3
-    assert compacted_in(log.directory) == 0
+    assert 0 < sum(path.stat().st_size for path in left.glob("*.segment")) <= 64 << 10
 
 
 def test_a_doubtful_place_is_told_once(
     log: Log, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    where = FileSystem(Kind.NETWORK, "nfs4", "/data")
-    monkeypatch.setattr("headwater.publishers.log.kind_of", lambda _: where)
+    where = FileSystem(FileSystemKind.NETWORK, "nfs4", "/data")
+    monkeypatch.setattr("headwater.publishers.log.file_system_of", lambda _: where)
     for _ in range(2):
         listener = log.listener()
         listener.handle(ALL)
@@ -288,7 +295,7 @@ def test_a_place_that_goes_wrong_later_is_terminal(log: Log) -> None:
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.EROFS])
 def test_a_place_where_nothing_can_be_made_any_more_is_terminal(log: Log, number: int) -> None:
     class Gone(Disk):
-        def make_directory(self, path: Path) -> None:
+        def make_directory(self, path: Path, mode: int = 0o777) -> None:
             raise OSError(number, os.strerror(number))
 
     log.disk = Gone()
@@ -316,16 +323,15 @@ def test_the_default_directory_is_made(tmp_path: Path, executor: Executor, monke
 VICTIM = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from headwater.journal.filesystem import FileSystem, Kind
 from headwater.publishers.log import LogFactory
-from headwater.spi import Batch
+from headwater.spi import RecordBatch
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import batch
 from headwater.testing.memory import MemoryContext
 context = MemoryContext("log", {"dir": sys.argv[1], "fsync": sys.argv[2]}, ThreadPoolExecutor(1))
 listener = LogFactory().create(context)
 for record in batch(EXAMPLES):
-    listener.handle(Batch((record,)))
+    listener.handle(RecordBatch((record,)))
     print(listener.flush(10.0), flush=True)
 sys.stdin.read()
 """
@@ -342,9 +348,9 @@ def test_what_was_answered_survives_kill_9(log: Log, fsync: str) -> None:
         victim.send_signal(signal.SIGKILL)
         assert victim.wait(timeout=30) == -signal.SIGKILL
     assert answers == [each.position for each in ALL]
-    assert log.sequences() == told(list(ALL))
+    assert log.sequences() == numbers_of(list(ALL))
     listener = log.listener()
     listener.handle(ALL)
     assert listener.close(60)
-    assert log.sequences() == 2 * told(list(ALL))
+    assert log.sequences() == 2 * numbers_of(list(ALL))
     assert LocalLog.open(log.directory).partitions() == ["partition-0000"], "the dead one's partition is taken over"

@@ -78,6 +78,18 @@ Endpoint=sb://x.servicebus.windows.net/;SharedAccessKey=§
 https://b.s3.amazonaws.com/k?X-Amz-Algorithm=AWS4&X-Amz-Credential=§&X-Amz-Date=1&X-Amz-Signature=§
 PlainLoginModule required username="joe" password="§";
 "credentials": §, "x": "y"
+['mysql', '--password', '§', 'shop']
+["mysql", "--password", "§", "shop"]
+{"name": "DB_PASSWORD", "value": "§"}
+[{"value": "§", "name": "DB_PASSWORD"}]
+{\"name\": \"DB_PASSWORD\", \"value\": \"§\"}
+EnvVar(name='DB_PASSWORD', value='§')
+<property name="password" value="§"/>
+|            password|§|
+|  fs.s3a.secret.key |§|
+OPTIONS (password /* of the shop */ '§')
+OPTIONS (password = /* of the shop */ '§')
+OPTIONS (password /* of the shop */= "§", user 'joe')
 WHERE token = '§' AND a.primary_key = 5
 password=§)
 password='§
@@ -142,6 +154,14 @@ def test_the_secret_goes_and_the_rest_stays(form: str, value: str) -> None:
         ("x dapi" + "0123456789abcdef" * 2 + "-2 y", "x § y"),
         ("x eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJqb2UifQ.c2lnbmF0dXJl y", "x § y"),
         (f"x sk-{SECRET}{SECRET} y", "x § y"),
+        (f"OPTIONS (password 'ab' '{SECRET}', user 'joe')", "OPTIONS (password '§', user 'joe')"),
+        (f"'OPTIONS (password ''ab'' ''{SECRET}'', user ''joe'')'", "'OPTIONS (password ''§'', user ''joe'')'"),
+        (f"OPTIONS (password -- why\n  '{SECRET}')", "OPTIONS (password -- why\n  '§')"),
+        (f"OPTIONS (password\n  '{SECRET}')", "OPTIONS (password\n  '§')"),
+        (f'{{"password"\n :\n "{SECRET}"}}', '{"password"\n :\n "§"}'),
+        (f"- name: DB_PASSWORD\n  value: {SECRET}\n- name: X", "- name: DB_PASSWORD\n  value: §\n- name: X"),
+        (f"cmd --password \\\n  {SECRET}", "cmd --password \\\n  §"),
+        (f"|password |{SECRET}   |\n|user     |joe |", "|password |§|\n|user     |joe |"),
         (f"COPY t CREDENTIALS 'aws_access_key_id=A;aws_secret_access_key={SECRET}'", "COPY t CREDENTIALS '§'"),
     ],
 )  # fmt: skip
@@ -170,6 +190,9 @@ def test_forms_that_need_more_than_a_template(text: str, expected: str) -> None:
         "java.lang.SecurityException: cannot sign", "Bearer token expired. Basic authentication failed",
         "method signature: foo(int)", "the author: Ann; a passenger: Bob; the design: new", "1//2 of 3//4", "",
         "(token#1 = token#2)", "fields.token.aggregate-function=sum", "ssl.keystore.location=/etc/x.jks",
+        "two names for one warehouse, identified by type and location", "the pin: out", "spinning: x, shopping=1",
+        "password=\nuser=joe", "SELECT password -- the column\nFROM t WHERE a = 'x'", '{"name": "x", "value": "y"}',
+        '{"value": "y", "name": "x"}', "a token\n\nvalue: x",
         "table t@v12 and t.snapshot_id_123", "eyJhIjoxfQ", "1.2.3-SNAPSHOT", "--", "://", "@", "a://b:1/c",
     ],
 )  # fmt: skip

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from headwater.events.base import Model, Texts
+from headwater.events.base import Model, StringMap
 from headwater.events.redaction import REDACTED, Redactor, redact
 
 SECRET = "Zq7xV9kLmW3pR"
@@ -32,7 +32,7 @@ class SetOption(Model):
 class Table(Model):
     name: str
     columns: tuple[Column, ...] = ()
-    options: Texts = Texts()
+    options: StringMap = StringMap()
     changes: tuple[SetOption, ...] = ()
     size: int = 0
     id: UUID = UUID(int=0)
@@ -47,7 +47,7 @@ def table(secret: str) -> Table:
     return Table(
         name="orders",
         columns=(Column(name="password", type="string", nested=(Column(name=f"token={secret}", type="int"),)),),
-        options=Texts({"password": secret, "primary-key": "id", "url": f"jdbc:x://h/d?user=a&password={secret}"}),
+        options=StringMap({"password": secret, "primary-key": "id", "url": f"jdbc:x://h/d?user=a&password={secret}"}),
         changes=(SetOption(key="fs.s3a.secret.key", value=secret), SetOption(key="x", value=None)),
         error=f"failed: password='{secret}' for orders",
         tags=frozenset([f"secret={secret}"]),
@@ -58,7 +58,7 @@ def test_every_text_of_a_tree_is_redacted_and_nothing_else() -> None:
     redacted = Redactor().model(table(SECRET))
     assert redacted == table(REDACTED)
     assert SECRET not in redacted.model_dump_json()
-    assert type(redacted.options) is Texts
+    assert type(redacted.options) is StringMap
 
 
 def test_the_redacted_model_still_validates() -> None:
@@ -67,7 +67,7 @@ def test_the_redacted_model_still_validates() -> None:
 
 
 def test_a_clean_model_is_the_same_object() -> None:
-    clean = Table(name="orders", columns=(Column(name="id", type="int"),), options=Texts({"primary-key": "id"}))
+    clean = Table(name="orders", columns=(Column(name="id", type="int"),), options=StringMap({"primary-key": "id"}))
     assert redact(clean) is clean
 
 

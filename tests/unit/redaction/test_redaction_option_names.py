@@ -42,6 +42,7 @@ slack_webhook  jwt  signing.key  encryption_key  encryptionKey  hmac-key  master
 signature  sig  X-Amz-Signature  X-Amz-Credential  X-Amz-Security-Token  bearer  oauth  oauthAccessToken  OAuthPvtKey
 spark.kubernetes.authenticate.oauthToken  spark.kubernetes.driver.secrets.vault  spark.myapp.key  vendor.magic.key
 s3.sse.key  fs.s3a.encryption.key  hadoop.http.authentication.signature.secret  otp  psk  userInfo  keystore.key
+bindpw  ldap.bindPw  dbpw  userpass  dbPass  pin  user_pin  userPin  totp  my.totp  client_assertion  clientAssertion
 """)
 
 HARMLESS = words("""
@@ -72,6 +73,7 @@ spark.app.name  spark.master  spark.executor.memory  spark.sql.shuffle.partition
 spark.eventLog.dir  spark.redaction.regex  spark.sql.redaction.options.regex  spark.yarn.queue  spark.jars
 owner  comment  provider  location  created_at  numFiles  totalSize  transient_lastDdlTime  compression  header  sep
 passenger.count  compass  bypass.cache  design  assignment  signal  sign_up_date  signed  conn.timeout  information
+spinning  shopping  mapping  pinned  pin_count  opinion  bypass  trespass  surpass  encompass  client_assertion_type
 """)
 
 

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from headwater.consumers.spark.known import SCHEMA_MESSAGE, known_schemas, reader_schema
-from headwater.consumers.spark.marker import MARK, with_mark
-from headwater.consumers.spark.presentation import presented, times_out_of_range
+from headwater.consumers.spark.query_steps import MARK, with_mark
+from headwater.consumers.spark.readable_columns import times_out_of_range, to_readable
+from headwater.consumers.spark.schemas import known_schemas, reader_schema
 from headwater.consumers.spark.session import AVRO_LIMITS, warn_once, warn_without_limits
 from headwater.errors import ConfigurationError, TerminalError
 from headwater.events.avro import WriterSchema, released
-from headwater.events.avro.book import read_schema
-from headwater.events.avro.framing import SCHEMA_MESSAGE_FINGERPRINT
+from headwater.events.avro.schema_cache import read_schema
 from headwater.events.avro.upgrade import STEPS
 
 WITHOUT_PYSPARK = """
@@ -30,24 +29,22 @@ except spark.MissingSparkError as e:
 """
 
 
+@pytest.mark.slow
 def test_without_pyspark_it_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT_PYSPARK], capture_output=True, text=True, check=True)
     assert "pip install 'headwater[spark]'" in done.stdout
 
 
+@pytest.mark.slow
 def test_importing_it_loads_no_pyspark() -> None:
     code = "import sys, headwater.consumers.spark; print([m for m in sys.modules if m.startswith(('pyspark', 'py4j'))])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-def test_schema_messages_are_what_the_codec_writes() -> None:
-    assert SCHEMA_MESSAGE.fingerprint == SCHEMA_MESSAGE_FINGERPRINT
-
-
 @pytest.mark.parametrize("schema", released(), ids=lambda s: f"{s.kind}.v{s.version}")
 def test_every_released_schema_has_readable_columns(schema: WriterSchema) -> None:
-    sql = presented(schema, "e", fixed={})
+    sql = to_readable(schema, "e", fixed={})
     assert "'producer', lower(concat(hex(substring(e.`producer`, 1, 4))" in sql
     assert times_out_of_range(schema, "e")[0].startswith("unix_micros(e.`time`) NOT BETWEEN")
     assert ".member" not in sql or "coalesce(" in sql

@@ -124,13 +124,13 @@ def test_the_winner_does_not_depend_on_hashes() -> None:
         "    a_b_c: dict[str, str] = {}\n"
         "print(read_config(C, {'a.b.c.d': '1'}))\n"
     )
-    told = {
+    fields = {
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": str(seed)}, check=True, capture_output=True, timeout=60
         ).stdout
         for seed in range(6)
     }
-    assert told == {b"a={} a_b={} a_b_c={'d': '1'}\n"}
+    assert fields == {b"a={} a_b={} a_b_c={'d': '1'}\n"}
 
 
 @pytest.mark.parametrize("key", ["plain", "plain."])

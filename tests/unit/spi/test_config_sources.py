@@ -84,6 +84,19 @@ def test_variables_of_others_are_left_alone() -> None:
     assert from_environment(Kafka, variables, "HEADWATER_", others=["HEADWATER_STORE_"]) == {"topic": "t"}
 
 
+def test_what_kubernetes_sets_for_a_service_is_ignored() -> None:
+    service = {
+        "HEADWATER_KAFKA_SERVICE_HOST": "10.0.0.1",
+        "HEADWATER_KAFKA_SERVICE_PORT": "9092",
+        "HEADWATER_KAFKA_SERVICE_PORT_PLAIN": "9092",
+        "HEADWATER_KAFKA_PORT": "tcp://10.0.0.1:9092",
+        "HEADWATER_KAFKA_PORT_9092_TCP": "tcp://10.0.0.1:9092",
+        "HEADWATER_KAFKA_PORT_9092_TCP_PROTO": "tcp",
+        "HEADWATER_KAFKA_PORT_9092_TCP_ADDR": "10.0.0.1",
+    }
+    assert environment(**service, HEADWATER_KAFKA_TOPIC="t") == {PREFIX + "topic": "t"}
+
+
 def test_each_key_has_a_variable() -> None:
     assert variable_of("bootstrap.servers", "HEADWATER_KAFKA_") == "HEADWATER_KAFKA_BOOTSTRAP_SERVERS"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import ConfigurationError, PluginError
-from headwater.spi import LISTENERS, RESERVED_NAMES, check_name, listener_factories, name_and_reference
+from headwater.spi.factories import LISTENERS, RESERVED_NAMES, check_name, listener_factories, name_and_reference
 
 CODE = """
 class AuditFactory:
@@ -28,6 +28,17 @@ Factory = AuditFactory
 
 class Nothing:
     pass
+
+class AuditListener:
+    def __init__(self, file):
+        pass
+
+    def on_event(self, event):
+        pass
+
+class NoContextFactory:
+    def create(self):
+        pass
 """
 
 
@@ -67,8 +78,14 @@ def test_each_item_is_a_factory_under_a_name(items: str, names: list[str]) -> No
     [
         ("pagre", PluginError, "there is no plug-in of headwater.listeners called pagre: did you mean pager?"),
         ("acme_listeners:AuditFactroy", PluginError, "did you mean AuditFactory?"),
-        ("acme_listeners:NeedyFactory", PluginError, "can't be made without arguments: TypeError"),
+        ("acme_listeners:NeedyFactory", PluginError, "can't be created without arguments: TypeError"),
         ("acme_listeners:Nothing", PluginError, "is no listener factory: it has no create(context)"),
+        (
+            "acme_listeners:AuditListener",
+            PluginError,
+            "is a listener, and a factory is needed here: name a class",
+        ),
+        ("acme_listeners:NoContextFactory", PluginError, "write def create(self, context)"),
         ("pager", ConfigurationError, "two listeners are called pager: give one another name, as in other=pager"),
         ("spool", ConfigurationError, "spark.headwater.spool is a section of the configuration"),
         ("JOB=pager", ConfigurationError, "no listener can be called JOB"),

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from headwater.spi import listener_factories
+from headwater.spi.factories import listener_factories
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import batch
 from headwater.testing.memory import (
@@ -52,6 +52,6 @@ def test_waiting_ends_with_what_there_was() -> None:
 
 
 def test_a_context_keeps_what_it_was_told() -> None:
-    told = context("kafka")
-    told.trouble("transport", "the broker is away")
-    assert told.troubles == [("transport", "the broker is away")]
+    given_context = context("kafka")
+    given_context.report_problem("transport", "the broker is away")
+    assert given_context.problems == [("transport", "the broker is away")]

@@ -9,7 +9,7 @@ import pytest
 
 from headwater import plugins
 from headwater.errors import PluginError
-from headwater.spi import LISTENERS
+from headwater.spi.factories import LISTENERS
 
 
 @pytest.fixture

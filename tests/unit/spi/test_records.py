@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from headwater.events.avro import Codec, DecodeError, UnknownEvent
-from headwater.events.envelope import Event, Family
-from headwater.spi import Batch, Position, RecordError
+from headwater.events.envelope import Event, EventFamily
+from headwater.spi import RecordBatch, RecordError, SpoolPosition
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import batch, from_the_future, record
 
@@ -37,7 +37,11 @@ def test_what_a_later_version_wrote_can_be_passed_on_as_it_is() -> None:
     known = record(7, COMMITTED)
     unknown = from_the_future(known)
     assert isinstance(unknown.event, UnknownEvent)
-    assert (unknown.kind, unknown.family, unknown.event_id) == ("InventedLater", Family.UNKNOWN, COMMITTED.event_id)
+    assert (unknown.kind, unknown.family, unknown.event_id) == (
+        "InventedLater",
+        EventFamily.UNKNOWN,
+        COMMITTED.event_id,
+    )
     assert unknown.key == known.key
     assert Codec().encode(unknown.event) == unknown.data
 
@@ -65,14 +69,15 @@ def test_headers_that_do_not_tell_are_an_error(headers: tuple[tuple[str, bytes],
 def test_a_batch_ends_at_its_last_record() -> None:
     records = batch(EXAMPLES[:3], first=5, step=2)
     assert [each.position for each in records] == [5, 7, 9]
-    assert (records.end, len(records)) == (Position(9), 3)
+    assert (records.end, len(records)) == (SpoolPosition(9), 3)
 
 
 def test_a_batch_is_never_empty() -> None:
     with pytest.raises(ValueError, match="at least one record"):
-        Batch(())
+        RecordBatch(())
 
 
+@pytest.mark.slow
 def test_who_only_passes_bytes_on_does_not_load_the_codec() -> None:
     code = "import sys, headwater.spi; sys.exit('fastavro' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from headwater.events.tables import Column, Piece
+from headwater.events.tables import Column, TypeFragment
 from headwater.events.types import (
     TypeTextError,
     columns_from_schema_json,
     from_field,
-    parse_ddl,
     schema_json,
     to_json,
     with_type,
 )
+from tests.ddl import type_of
 
 STRUCT = {"type": "struct", "fields": [{"name": "b c", "type": "string", "nullable": False, "metadata": {}}]}
 STRUCT_OF_CHAR = {"type": "struct", "fields": [{"name": "b c", "type": "char(3)", "nullable": False, "metadata": {}}]}
@@ -100,8 +100,8 @@ def test_a_field_says_nothing_that_would_be_lost() -> None:
 
 
 def test_a_type_in_pieces_is_joined_first() -> None:
-    column = Column(name="a", type='{"type":"str', piece=Piece(number=1, of=2))
-    with pytest.raises(TypeTextError, match="column 'a' is in 2 pieces: join them first"):
+    column = Column(name="a", type='{"type":"str', type_fragment=TypeFragment(number=1, of=2))
+    with pytest.raises(TypeTextError, match="column 'a' is in 2 fragments: merge them first"):
         schema_json((column,))
 
 
@@ -115,8 +115,8 @@ def test_a_type_in_pieces_is_joined_first() -> None:
 )
 def test_a_new_type_brings_its_lengths(new: str, metadata: str) -> None:
     column = from_field(field("string", {"__CHAR_VARCHAR_TYPE_STRING": "char(3)", "x": 1}))
-    changed = with_type(column, parse_ddl(new))
-    assert changed.type == to_json(parse_ddl(new))
+    changed = with_type(column, type_of(new))
+    assert changed.type == to_json(type_of(new))
     assert changed.metadata == metadata
     assert columns_from_schema_json(schema_json((changed,))) == (changed,)
 

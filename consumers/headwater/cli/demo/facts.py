@@ -1,4 +1,4 @@
-"""What was told, in the words that the terminal and the page share."""
+"""What was results, in the words that the terminal and the page share."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from headwater.cli.demo.story import DETAILS, ORDERS, REVENUE, TOP10
-from headwater.cli.demo.told import PRICE, Told, read_of, snapshot_of, versions_in
-from headwater.lineage.forms.html.drawing import short
-from headwater.lineage.questions.answers import Limit
-from headwater.lineage.questions.history import Modified
+from headwater.cli.demo.results import PRICE, Results, read_of, snapshot_of, versions_in
+from headwater.cli.demo.scenario import DETAILS, ORDERS, REVENUE, TOP10
+from headwater.lineage.questions.answers import AnswerLimit
+from headwater.lineage.questions.history import HistoryEntry
 from headwater.lineage.questions.runs import Run
+from headwater.lineage.rendering.html.drawing import shorten
 
 
 def name(table: str) -> str:
-    """A table's name alone."""
+    """Return a table's name without catalog and database."""
     return table.rpartition(".")[2]
 
 
 def at(table: str, snapshot: int | None) -> str:
-    return f"{name(table)}@{'?' if snapshot is None else short(str(snapshot))}"
+    return f"{name(table)}@{'?' if snapshot is None else shorten(str(snapshot))}"
 
 
 def count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def belongs_together(told: Told) -> bool:
-    """Whether both were made from one state of the details."""
-    return read_of(told.top10) == read_of(told.revenue)
+def belongs_together(results: Results) -> bool:
+    """Return whether both were made from one snapshot of the details."""
+    return read_of(results.top10) == read_of(results.revenue)
 
 
-def together(told: Told) -> tuple[str, str]:
+def together(results: Results) -> tuple[str, str]:
     """Which state each of both was made from, and what that means."""
     states = (
-        f"{at(TOP10, snapshot_of(told.top10))} was made from {at(DETAILS, read_of(told.top10))}, which holds "
-        f"{count(len(versions_in(told.top10, ORDERS)), 'commit')} of {name(ORDERS)}; "
-        f"{at(REVENUE, snapshot_of(told.revenue))} from {at(DETAILS, read_of(told.revenue))}, which holds "
-        f"{len(versions_in(told.revenue, ORDERS))}."
+        f"{at(TOP10, snapshot_of(results.top10))} was made from {at(DETAILS, read_of(results.top10))}, which holds "
+        f"{count(len(versions_in(results.top10, ORDERS)), 'commit')} of {name(ORDERS)}; "
+        f"{at(REVENUE, snapshot_of(results.revenue))} from {at(DETAILS, read_of(results.revenue))}, which holds "
+        f"{len(versions_in(results.revenue, ORDERS))}."
     )
-    if belongs_together(told):
+    if belongs_together(results):
         return states, "They belong together: both were made from one state."
     share = f"the share of {name(TOP10)} in {name(REVENUE)}"
     return states, f"They don't belong together: {share} would be computed from two different states."
 
 
-def reach_of_price(told: Told) -> tuple[int, int, tuple[str, ...]]:
-    """How many columns and tables are made from the price, and by which jobs."""
-    columns = {edge.target.label for edge in told.price}
-    tables = {edge.target.dataset.label for edge in told.price}
-    jobs = {_job(job) for edge in told.price for job in edge.jobs}
+def reach_of_price(results: Results) -> tuple[int, int, tuple[str, ...]]:
+    """Return how many columns and tables are made from the price, and by which jobs."""
+    columns = {edge.target.label for edge in results.price}
+    tables = {edge.target.dataset.label for edge in results.price}
+    jobs = {_job(job) for edge in results.price for job in edge.jobs}
     return len(columns), len(tables), tuple(sorted(jobs))
 
 
@@ -61,37 +61,41 @@ def _job(step: str) -> str:
     return step.partition(".")[0]
 
 
-def failure(told: Told) -> tuple[str, str]:
-    """What went wrong, and what that left behind."""
-    written, left = (", ".join(sorted(name(each.table) for each in some)) for some in (told.written(), told.left_out()))
-    return error_of(told.failed), f"It had written {written or 'nothing'}; {left or 'nothing'} was left as it was."
+def failure(results: Results) -> tuple[str, str]:
+    """Return what went wrong, and what was written before."""
+    written, left = (
+        ", ".join(sorted(name(each.table) for each in some)) for some in (results.written(), results.left_out())
+    )
+    return error_of(results.failed), f"It had written {written or 'nothing'}; {left or 'nothing'} was left as it was."
 
 
 def error_of(run: Run) -> str:
-    """The class of the exception without its package."""
-    kind, _, message = (run.error or "no error was told").partition(": ")
+    """Return the error with the class of the exception without its package."""
+    kind, _, message = (run.error or "no error was reported").partition(": ")
     return f"{kind.rpartition('.')[2]}: {message.rstrip('; ')}" if message else kind
 
 
-def change_before(told: Told) -> tuple[str, Modified] | None:
-    """The newest change of a table that names something the error names too: a hint, not a proof."""
-    words = set((told.failed.error or "").replace("`", " ").split())
-    fitting = [each for each in told.changes() if any(words & set(change.split()[2:]) for change in each[1].changes)]
-    before = [each for each in fitting if told.failed.ended is None or (each[1].at and each[1].at < told.failed.ended)]
+def change_before(results: Results) -> tuple[str, HistoryEntry] | None:
+    """Return the newest change of a table that names something the error names too: a hint, not a proof."""
+    words = set((results.failed.error or "").replace("`", " ").split())
+    fitting = [each for each in results.changes() if any(words & set(change.split()[2:]) for change in each[1].changes)]
+    before = [
+        each for each in fitting if results.failed.ended is None or (each[1].at and each[1].at < results.failed.ended)
+    ]
     return before[-1] if before else None
 
 
 def commands(store: str) -> Iterator[tuple[str, str]]:
-    """To try next: why, and how."""
+    """Yield commands to try next: why, and how."""
     program = " ".join(map(shlex.quote, _program()))
     at_store = f"--store {shlex.quote(store)}"
     yield "Everything that is in top10", f"{program} lineage upstream {name(TOP10)} --state {at_store}"
     yield "What else depends on a column", f"{program} lineage downstream {'.'.join(PRICE.split('.')[-2:])} {at_store}"
-    yield "What top10 waits for, and who is late", f"{program} late {name(TOP10)} {at_store}"
+    yield "What top10 waits for, and who is late", f"{program} table late {name(TOP10)} {at_store}"
 
 
 def _program() -> list[str]:
-    """How this headwater is called in a shell like the one that we were called from."""
+    """Return how to call this headwater in the shell that called it."""
     beside = Path(sys.executable).with_name("headwater")
     found = shutil.which("headwater")
     if found is not None and beside.exists() and Path(found).samefile(beside):
@@ -99,6 +103,6 @@ def _program() -> list[str]:
     return [str(beside)] if beside.exists() else [sys.executable, "-m", "headwater.cli"]
 
 
-def limits_of(told: Told) -> list[Limit]:
-    """What any of the answers may lack, each once."""
-    return list(dict.fromkeys(limit for answer in told.everything() for limit in answer.limits))
+def limits_of(results: Results) -> list[AnswerLimit]:
+    """Return what any of the answers may lack, each once."""
+    return list(dict.fromkeys(limit for answer in results.everything() for limit in answer.limits))

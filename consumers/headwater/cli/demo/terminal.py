@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from headwater.cli.demo import facts
-from headwater.cli.demo.stage import Stage
-from headwater.cli.demo.story import ACTS, TOP10, Act
-from headwater.cli.demo.told import PRICE, Told, snapshot_of
-from headwater.cli.output import Output
-from headwater.events.presentation.words import seconds_of
-from headwater.lineage.forms import as_text
-from headwater.lineage.questions.versions import Lineage
+from headwater.cli.demo.results import PRICE, Results, snapshot_of
+from headwater.cli.demo.scenario import STEPS, TOP10, Step
+from headwater.cli.demo.workspace import Workspace
+from headwater.cli.output import CommandOutput
+from headwater.events.presentation.phrases import seconds_of
+from headwater.lineage.questions.lineage_answers import LineageAnswer
+from headwater.lineage.rendering import as_text
 from headwater.local.iceberg import VERSION
 
 
@@ -31,73 +31,85 @@ bold, faint, red, green = _ink(1), _ink(2), _ink(31), _ink(32)
 
 
 class Progress:
-    """A line for what happens, when it begins, and one for why it matters, when it is done."""
+    """Prints what happens when a step begins, and why it matters when it is done."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: CommandOutput) -> None:
         self._output = output
 
-    def begin(self, stage: Stage) -> None:
-        versions = f"Spark {stage.needs.spark_version}, Iceberg {VERSION}, Java {stage.needs.java.version}"
-        self._say(f"A small warehouse, {len(ACTS)} runs of plain PySpark scripts ({versions}), no server.")
-        self._say(faint(f"Everything goes into {stage.place}"))
+    def begin(self, workspace: Workspace) -> None:
+        found = workspace.requirements
+        versions = f"Spark {found.spark_version}, Iceberg {VERSION}, Java {found.java.version}"
+        self._say(f"A small warehouse, {len(STEPS)} runs of plain PySpark scripts ({versions}), no server.")
+        self._say(faint(f"Everything goes into {workspace.place}"))
         self._say("")
 
-    def during(self, number: int, act: Act, run: Callable[[], None]) -> None:
-        self._say(f"{faint(f'{number}/{len(ACTS)}')}  {bold(act.what)}")
+    def during(self, number: int, step: Step, run: Callable[[], None]) -> None:
+        self._say(f"{faint(f'{number}/{len(STEPS)}')}  {bold(step.what)}")
         began = time.monotonic()
         run()
-        mark = red("✗") if act.fails else green("✓")
-        self._say(f"     {mark} {faint(f'{time.monotonic() - began:.0f} s')}  {act.why}")
+        mark = red("✗") if step.fails else green("✓")
+        self._say(f"     {mark} {faint(f'{time.monotonic() - began:.0f} s')}  {step.why}")
 
     def _say(self, text: str) -> None:
         self._output.note(text)
         sys.stdout.flush()
 
 
-def summarise(output: Output, told: Told, stage: Stage, seconds: float) -> None:
-    for title, lines in _chapters(told, stage):
+def summarise(output: CommandOutput, results: Results, workspace: Workspace, seconds: float) -> None:
+    for title, lines in _chapters(results, workspace):
         output.note(f"\n{bold(title)}")
         for line in lines:
             output.note(f"  {line}" if line else "")
     output.note("")
-    where = {"page": stage.page.as_uri(), "store": stage.store, "events": f"log:{stage.log}", "scripts": stage.jobs}
-    output.record(f"Done in {seconds:.0f} s. Where everything is, until you remove {stage.place}", where)
+    where = {
+        "page": workspace.page.as_uri(),
+        "store": workspace.store,
+        "events": f"log:{workspace.log}",
+        "scripts": workspace.jobs,
+    }
+    title = f"Done in {seconds:.0f} s. Where everything is, until you remove {workspace.place}"
+    output.record("demo", where, title)
 
 
-def _chapters(told: Told, stage: Stage) -> Iterator[tuple[str, Sequence[str]]]:
-    yield f"What {facts.at(TOP10, snapshot_of(told.top10))} was made from, through the whole chain", _tree(told.top10)
-    states, meaning = facts.together(told)
+def _chapters(results: Results, workspace: Workspace) -> Iterator[tuple[str, Sequence[str]]]:
+    yield (
+        f"What {facts.at(TOP10, snapshot_of(results.top10))} was made from, through the whole chain",
+        _tree(results.top10),
+    )
+    states, meaning = facts.together(results)
     yield "Do revenue_today and top10 belong together?", [states, meaning]
-    yield f"What a change of {PRICE} breaks", _tree(told.price)
-    yield "The job that failed", list(_failed(told))
+    yield f"What a change of {PRICE} breaks", _tree(results.price)
+    yield "The job that failed", list(_failed(results))
     yield (
         "What was done to the tables",
         [
             f"{seconds_of(each.at) if each.at else '?'}  {table}: {', '.join(each.changes)}"
-            for table, each in told.changes()
+            for table, each in results.changes()
         ],
     )
-    yield "How far this goes", list(_completeness(told))
-    yield "Try next", [line for why, how in facts.commands(stage.store) for line in (faint(f"# {why}"), how)]
+    yield "How far this goes", list(_completeness(results))
+    yield "Try next", [line for why, how in facts.commands(workspace.store) for line in (faint(f"# {why}"), how)]
 
 
-def _failed(told: Told) -> Iterator[str]:
-    error, left = facts.failure(told)
-    ended = f" at {seconds_of(told.failed.ended)}" if told.failed.ended else ""
-    yield f"{told.failed.job} {red(told.failed.status.value)}{ended}: {error}"
+def _failed(results: Results) -> Iterator[str]:
+    error, left = facts.failure(results)
+    ended = f" at {seconds_of(results.failed.ended)}" if results.failed.ended else ""
+    yield f"{results.failed.job} {red(results.failed.status.value)}{ended}: {error}"
     yield left
-    before = facts.change_before(told)
+    before = facts.change_before(results)
     if before is not None:
         table, change = before
         yield f"Before it, {table}: {', '.join(change.changes)}"
 
 
-def _completeness(told: Told) -> Iterator[str]:
-    yield f"complete until {seconds_of(told.complete_until)}" if told.complete_until else "nothing is known of that"
-    yield facts.count(len(told.gaps), "gap") if told.gaps.rows else "no gaps: nothing is known to be missing"
-    yield from (f"{each.about}: {each.detail or each.why.value}" for each in facts.limits_of(told))
+def _completeness(results: Results) -> Iterator[str]:
+    yield (
+        f"complete until {seconds_of(results.complete_until)}" if results.complete_until else "nothing is known of that"
+    )
+    yield facts.count(len(results.gaps), "gap") if results.gaps.rows else "no gaps: nothing is known to be missing"
+    yield from (f"{each.about}: {each.detail or each.why.value}" for each in facts.limits_of(results))
 
 
-def _tree(answer: Lineage[Any]) -> list[str]:
-    """Without its title, and without how far it goes."""
+def _tree(answer: LineageAnswer[Any]) -> list[str]:
+    """Return the tree of an answer without its title and its reliability."""
     return as_text(answer).split("\n\n")[1].splitlines()

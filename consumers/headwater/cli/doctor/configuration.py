@@ -12,19 +12,18 @@ from typing import Final
 from headwater.cli.flags import no_such
 from headwater.config.sources import from_file, layered
 from headwater.errors import ConfigurationError
-from headwater.listeners.bus.making import wanted_listeners
-from headwater.listeners.bus.secrets import redactor_of
-from headwater.listeners.misspelt import misspelt
-from headwater.listeners.settings import PREFIX, Settings, read_settings
-from headwater.spi import Finding
+from headwater.listeners.bus.listener_creation import configured_listeners
+from headwater.listeners.misspellings import find_misspellings
+from headwater.listeners.settings import PREFIX, Settings, make_redactor, read_settings
+from headwater.spi import CheckResult
 
 CONFIGURATION: Final = "configuration"
 _LISTS: Final = ("listeners", "catalog.listeners", "job.listeners")
 
 
 @dataclass(frozen=True)
-class Given:
-    """The properties, where they are from, and what of them is headwater's."""
+class DriverConfiguration:
+    """The properties of a driver, where they are from, and the settings of headwater among them."""
 
     conf: Mapping[str, str]
     sources: tuple[str, ...]
@@ -32,8 +31,8 @@ class Given:
     faults: tuple[str, ...]
 
 
-def gathered(properties_file: Path | None, conf: Mapping[str, str]) -> Given:
-    """As spark-submit gathers them: the file's, and before them those that are given one by one."""
+def read_configuration(properties_file: Path | None, conf: Mapping[str, str]) -> DriverConfiguration:
+    """Read the properties as spark-submit does: those of the file, and over them those given one by one."""
     file = properties_file or _default_file()
     faults: list[str] = []
     properties: Mapping[str, str] = {}
@@ -44,57 +43,57 @@ def gathered(properties_file: Path | None, conf: Mapping[str, str]) -> Given:
             faults.append(str(e))
     whole = layered(properties, conf)
     settings, more = read_settings(whole)
-    _, wrong_lists = wanted_listeners(settings)
-    _, bad_regex = redactor_of(whole)
-    faults += [*map(str, more), *misspelt(whole), *map(str, wrong_lists), *map(str, bad_regex)]
+    _, wrong_lists = configured_listeners(settings)
+    _, bad_regex = make_redactor(whole)
+    faults += [*map(str, more), *find_misspellings(whole), *map(str, wrong_lists), *map(str, bad_regex)]
     sources = [*([str(file)] if file is not None else []), *(["--conf"] if conf else [])]
-    return Given(whole, tuple(sources), settings, tuple(faults))
+    return DriverConfiguration(whole, tuple(sources), settings, tuple(faults))
 
 
-def look_at_configuration(given: Given, only: frozenset[str]) -> Iterator[Finding]:
+def check_configuration(given: DriverConfiguration, only: frozenset[str]) -> Iterator[CheckResult]:
     own = [key for key in given.conf if key.startswith(PREFIX)]
     where = " and ".join(given.sources)
     for fault in given.faults:
-        yield Finding.wrong("keys", fault, "until that is put right it counts as not given")
+        yield CheckResult.error("keys", fault, "until that is put right it counts as not given")
     if not own:
         words = f"no key begins with {PREFIX} in {where}" if where else "no properties were given, and none were found"
-        yield Finding.doubtful("keys", words, "say which drivers have: --properties-file FILE, --conf KEY=VALUE")
+        yield CheckResult.warning("keys", words, "say which drivers have: --properties-file FILE, --conf KEY=VALUE")
     elif not given.faults:
-        yield Finding.fine("keys", f"{len(own)} keys begin with {PREFIX}, from {where}")
+        yield CheckResult.ok("keys", f"{len(own)} keys begin with {PREFIX}, from {where}")
     yield _enabled(given)
     yield from _listeners(given, only)
     yield from _metrics(given.settings)
 
 
-def _enabled(given: Given) -> Finding:
+def _enabled(given: DriverConfiguration) -> CheckResult:
     if given.settings.enabled:
-        return Finding.fine("enabled", f"{PREFIX}enabled is true")
+        return CheckResult.ok("enabled", f"{PREFIX}enabled is true")
     words = f"{PREFIX}enabled isn't true: headwater does nothing, unless a job calls it or is run by `headwater run`"
-    return Finding.doubtful("enabled", words, f"{PREFIX}enabled=true")
+    return CheckResult.warning("enabled", words, f"{PREFIX}enabled=true")
 
 
-def _listeners(given: Given, only: frozenset[str]) -> Iterator[Finding]:
+def _listeners(given: DriverConfiguration, only: frozenset[str]) -> Iterator[CheckResult]:
     names = given.settings.listener_names
     for each in sorted(only - {*names}):
-        yield Finding.wrong("listeners", no_such("listener", each, names), "name one that the configuration has")
+        yield CheckResult.error("listeners", no_such("listener", each, names), "name one that the configuration has")
     if not names:
-        words = f"{PREFIX}listeners names nobody: whatever is captured is told to no one"
-        yield Finding.wrong("listeners", words, f"{PREFIX}listeners=kafka, or log for one that needs no server")
+        words = f"{PREFIX}listeners names nobody: whatever is captured is delivered to no one"
+        yield CheckResult.error("listeners", words, f"{PREFIX}listeners=kafka, or log for one that needs no server")
     elif not any(f"{PREFIX}{key}" in given.conf for key in _LISTS):
-        yield Finding.fine("listeners", f"{PREFIX}listeners isn't given, so events go to a local log ({names[0]})")
+        yield CheckResult.ok("listeners", f"{PREFIX}listeners isn't given, so events go to a local log ({names[0]})")
     else:
-        yield Finding.fine("listeners", f"events are told to {', '.join(names)}")
+        yield CheckResult.ok("listeners", f"events are delivered to {', '.join(names)}")
 
 
-def _metrics(settings: Settings) -> Iterator[Finding]:
+def _metrics(settings: Settings) -> Iterator[CheckResult]:
     asked = [key for key in ("port", "file") if getattr(settings, f"metrics_{key}") is not None]
     if asked and find_spec("prometheus_client") is None:
         words = f"{PREFIX}metrics.{asked[0]} is given, and prometheus-client isn't installed: there would be no metrics"
-        yield Finding.wrong("metrics", words, "pip install 'headwater[metrics]'")
+        yield CheckResult.error("metrics", words, "pip install 'headwater[metrics]'")
 
 
 def _default_file() -> Path | None:
-    """Where spark-submit looks."""
+    """Return the file that spark-submit finds by itself."""
     home, directory = os.environ.get("SPARK_HOME"), os.environ.get("SPARK_CONF_DIR")
     places = [Path(directory)] if directory else [Path(home, "conf")] if home else []
     return next((file for place in places if (file := place / "spark-defaults.conf").is_file()), None)

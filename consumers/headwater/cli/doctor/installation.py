@@ -13,52 +13,54 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from headwater.spi import Finding
+from headwater.spi import CheckResult
 
-_OLDEST, _FIRST_AFTER = (3, 5), (4, 1)
+_OLDEST, _FIRST_AFTER = (3, 5), (4, 4)
 _PATIENCE: Final = 20.0
 _VERSION: Final = re.compile(r"__version__[^=]*=\s*[\"'](\d+)\.(\d+)([^\"']*)")
 _ASK: Final = "import sys; sys.exit('headwater.listeners.hook' not in sys.modules)"
 _INSTALL: Final = "install headwater into the Python that drivers run"
 
 
-def look_at_installation(conf: Mapping[str, str]) -> Iterator[Finding]:
-    yield Finding.fine("headwater", f"{version('headwater')}, for {sys.executable} ({sys.version.split()[0]})")
+def check_installation(conf: Mapping[str, str]) -> Iterator[CheckResult]:
+    yield CheckResult.ok("headwater", f"{version('headwater')}, for {sys.executable} ({sys.version.split()[0]})")
     yield _hook()
     yield _pyspark()
     yield from _other_python(conf)
 
 
-def _hook() -> Finding:
+def _hook() -> CheckResult:
     """Asked of an interpreter that starts as a driver does."""
     try:
         done = subprocess.run([sys.executable, "-c", _ASK], timeout=_PATIENCE, check=False, capture_output=True)  # noqa: S603 - ourselves
     except (OSError, subprocess.TimeoutExpired) as e:
-        return Finding.wrong("hook", f"{sys.executable} can't be started: {e}", "see to this Python")
+        return CheckResult.error("hook", f"{sys.executable} can't be started: {e}", "see to this Python")
     if done.returncode == 0:
-        return Finding.fine("hook", "drivers of this Python find headwater at their start (headwater.pth)")
+        return CheckResult.ok("hook", "drivers of this Python find headwater at their start (headwater.pth)")
     words = (
         "this Python doesn't bring headwater in at its start: headwater.pth isn't in its site-packages, or it is told "
         "to read no such files (-S, -I)"
     )
-    return Finding.wrong("hook", words, f"{_INSTALL}: {sys.executable} -m pip install headwater")
+    return CheckResult.error("hook", words, f"{_INSTALL}: {sys.executable} -m pip install headwater")
 
 
-def _pyspark() -> Finding:
+def _pyspark() -> CheckResult:
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         words = "there is no pyspark in this Python, so no driver runs in it as it is"
-        return Finding.doubtful("pyspark", words, "run the doctor with the Python and the PYTHONPATH of a driver")
+        return CheckResult.warning("pyspark", words, "run the doctor with the Python and the PYTHONPATH of a driver")
     found = _VERSION.search(Path(spec.origin).with_name("version.py").read_text("utf-8"))
     if found is None:
-        return Finding.doubtful("pyspark", f"the version of {spec.origin} can't be read")
+        return CheckResult.warning("pyspark", f"the version of {spec.origin} can't be read")
     words = f"{found[1]}.{found[2]}{found[3]}"
     if _OLDEST <= (int(found[1]), int(found[2])) < _FIRST_AFTER:
-        return Finding.fine("pyspark", words)
-    return Finding.doubtful("pyspark", f"{words} isn't among those that headwater is tried with", "use 3.5 or 4.0")
+        return CheckResult.ok("pyspark", words)
+    return CheckResult.warning(
+        "pyspark", f"{words} isn't among those that headwater is tried with", "use 3.5 or 4.0 to 4.3"
+    )
 
 
-def _other_python(conf: Mapping[str, str]) -> Iterator[Finding]:
+def _other_python(conf: Mapping[str, str]) -> Iterator[CheckResult]:
     """Spark lets users say which Python a driver runs; that has to be this one."""
     said = {
         "spark.pyspark.driver.python": conf.get("spark.pyspark.driver.python"),
@@ -71,7 +73,7 @@ def _other_python(conf: Mapping[str, str]) -> Iterator[Finding]:
         return
     found = shutil.which(python)
     if found is None:
-        yield Finding.doubtful("python", f"{key} is {python}, which isn't there on this machine", _INSTALL)
+        yield CheckResult.warning("python", f"{key} is {python}, which isn't there on this machine", _INSTALL)
     elif Path(found).absolute() != Path(sys.executable).absolute():
         words = f"drivers are run by {found} ({key}), and the doctor by {sys.executable}"
-        yield Finding.doubtful("python", words, f"ask that one: {found} -m headwater.cli doctor")
+        yield CheckResult.warning("python", words, f"ask that one: {found} -m headwater.cli doctor")

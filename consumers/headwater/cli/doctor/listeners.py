@@ -3,104 +3,120 @@
 from __future__ import annotations
 
 import queue
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from typing import Final
 from uuid import uuid4
 
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, PluginError
 from headwater.events.clock import ProducerClock
 from headwater.listeners.bus.executor import DaemonExecutor
-from headwater.listeners.bus.making import Context, Wanted, wanted_listeners
+from headwater.listeners.bus.isolation import Isolation, configured_isolation, own_configuration
+from headwater.listeners.bus.listener_creation import DriverListenerContext, ListenerSpec, configured_listeners
 from headwater.listeners.settings import PREFIX, Settings
-from headwater.listeners.threads import Daemon
+from headwater.listeners.threads import DaemonThread
 from headwater.spi import (
     Application,
+    CheckResult,
+    Diagnosable,
     DurableListener,
-    Examinable,
-    Finding,
-    Listener,
     ListenerContext,
     ListenerFactory,
-    listener_factories,
 )
+from headwater.spi.adapters import adapt_listener
+from headwater.spi.factories import listener_factories
 
 FACTORY: Final = "factory"
 """The step that says whether the configuration of a listener is right."""
+PROCESS: Final = "process"
+_MOST_WORDS: Final = 500
 _PATIENCE: Final = 60.0
 """A step that takes longer isn't waited for."""
 _CLOSE_SECONDS: Final = 5.0
 
 
-def wanted_of(settings: Settings) -> list[Wanted]:
-    return wanted_listeners(settings)[0]
+def listeners_of(settings: Settings) -> list[ListenerSpec]:
+    return configured_listeners(settings)[0]
 
 
-def look_at_listener(wanted: Wanted, conf: Mapping[str, str], patience: float = _PATIENCE) -> Iterator[Finding]:
-    """Everything of the listener happens on a thread of its own: one that hangs is told, and left alone."""
-    findings: queue.SimpleQueue[Finding | None] = queue.SimpleQueue()
+def check_listener(wanted: ListenerSpec, conf: Mapping[str, str], patience: float = _PATIENCE) -> Iterator[CheckResult]:
+    """Yield what is found. The listener works on a thread of its own: one that hangs is reported and left behind."""
+    findings: queue.SimpleQueue[CheckResult | None] = queue.SimpleQueue()
 
     def run() -> None:
         try:
             for each in _findings(wanted, conf):
                 findings.put(each)
         except HeadwaterError as e:
-            findings.put(Finding.wrong("examination", str(e)))
+            findings.put(CheckResult.error("examination", str(e)))
         except BaseException as e:  # noqa: BLE001 - a plug-in can fail in any way
-            findings.put(Finding.wrong("examination", f"it failed: {type(e).__name__}: {e}"))
+            findings.put(CheckResult.error("examination", f"it failed: {type(e).__name__}: {e}"))
         findings.put(None)
 
-    Daemon(f"headwater-doctor-{wanted.name}", run).start()
+    DaemonThread(f"headwater-doctor-{wanted.name}", run).start()
     while True:
         try:
             found = findings.get(timeout=patience)
         except queue.Empty:
-            yield Finding.wrong("examination", f"nothing came for {patience:g} s: the rest isn't waited for")
+            yield CheckResult.error("examination", f"nothing came for {patience:g} s: the rest isn't waited for")
             return
         if found is None:
             return
         yield found
 
 
-def _findings(wanted: Wanted, conf: Mapping[str, str]) -> Iterator[Finding]:
+def _findings(wanted: ListenerSpec, conf: Mapping[str, str]) -> Iterator[CheckResult]:
     factories = listener_factories(wanted.item, key=wanted.key)
     for fault in factories.faults:
-        yield Finding.wrong(FACTORY, str(fault), f"put {wanted.key} right, or install what brings it")
+        yield CheckResult.error(FACTORY, str(fault), f"put {wanted.key} right, or install what brings it")
+    if factories.found and configured_isolation(wanted.item, conf) is Isolation.PROCESS:
+        yield _check_process(wanted.name)
     for named in factories.found:
         with DaemonExecutor(f"doctor-{wanted.name}") as executor:
-            yield from _examined(wanted, named.factory, _context(wanted, conf, executor))
+            yield from _check_with(wanted, named.factory, _context(wanted, conf, executor))
 
 
-def _context(wanted: Wanted, conf: Mapping[str, str], executor: Executor) -> Context:
-    prefix = f"{PREFIX}{wanted.name}."
-    own = {key[len(prefix) :]: value for key, value in conf.items() if key.startswith(prefix)}
+def _check_process(name: str) -> CheckResult:
+    """Whether the shipper, in which the listener works, can be started."""
+    command = [sys.executable, "-c", "import headwater.listeners.bus.shipper.main"]
+    advice = f"see to this Python, or set {PREFIX}{name}.isolation=thread"
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)  # noqa: S603 - ourselves
+    except (OSError, subprocess.TimeoutExpired) as e:
+        return CheckResult.error(PROCESS, f"no process can be had for it: {e}", advice)
+    if done.returncode:
+        return CheckResult.error(PROCESS, f"its process fails: {done.stderr.strip()[-_MOST_WORDS:]}", advice)
+    return CheckResult.ok(PROCESS, "it works in a process of its own")
+
+
+def _context(wanted: ListenerSpec, conf: Mapping[str, str], executor: Executor) -> DriverListenerContext:
+    own = own_configuration(wanted.name, conf)
     application = Application(f"headwater-doctor-{uuid4()}", "headwater doctor")
-    return Context(wanted.name, own, executor, application, ProducerClock(), _in_the_findings)
+    return DriverListenerContext(wanted.name, own, executor, application, ProducerClock(), _in_the_findings)
 
 
 def _in_the_findings(_: str, __: str) -> None:
     """What matters of a listener's trouble stands there."""
 
 
-def _checked(made: object) -> Listener | DurableListener | None:
-    """Whatever a plug-in made; None where that is no listener."""
-    return made if isinstance(made, (DurableListener, Listener)) else None
-
-
-def _examined(wanted: Wanted, factory: ListenerFactory, context: ListenerContext) -> Iterator[Finding]:
+def _check_with(wanted: ListenerSpec, factory: ListenerFactory, context: ListenerContext) -> Iterator[CheckResult]:
     try:
-        listener = _checked(factory.create(context))
+        created = factory.create(context)
     except Exception as e:  # noqa: BLE001 - a plug-in can fail in any way
         words = str(e) if isinstance(e, HeadwaterError) else f"{type(e).__name__}: {e}"
-        yield Finding.wrong(FACTORY, words, f"put the keys below {context.prefix} right")
+        yield CheckResult.error(FACTORY, words, f"put the keys below {context.prefix} right")
         return
-    if listener is None:
-        yield Finding.wrong(FACTORY, f"what {wanted.item} makes is no listener", "it needs handle or on_event")
+    try:
+        listener = adapt_listener(created)
+    except PluginError as e:
+        yield CheckResult.error(FACTORY, f"{wanted.item}: {e}", "change the plug-in's code, or name another one")
         return
     listener.close(_CLOSE_SECONDS)
     kind = "misses nothing" if isinstance(listener, DurableListener) else "misses events where it is too slow"
-    yield Finding.fine(FACTORY, f"{wanted.item} is found and can be made; it {kind}")
-    if isinstance(factory, Examinable):
-        yield from factory.examine(context)
+    yield CheckResult.ok(FACTORY, f"{wanted.item} is found and can be made; it {kind}")
+    if isinstance(factory, Diagnosable):
+        yield from factory.diagnose(context)
     else:
-        yield Finding.doubtful("examination", "this listener can't be examined, so its target wasn't looked at")
+        yield CheckResult.warning("examination", "this listener can't be examined, so its target wasn't looked at")

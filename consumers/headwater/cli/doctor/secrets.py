@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from headwater.events.redaction import Redactor
-from headwater.listeners.bus.secrets import redactor_of
-from headwater.spi import Finding
+from headwater.listeners.settings import make_redactor
+from headwater.spi import CheckResult
 
 _HIDDEN: Final = "***"
 _SWITCHES: Final = frozenset({"", "true", "false"})
@@ -18,18 +18,18 @@ _USER_INFO: Final = re.compile(r"//([^/@\s]*)@")
 _SHORT: Final = 4
 
 
-class Secrets:
-    """What a configuration calls a secret, and every part of it that means the same."""
+class SecretMasker:
+    """Hides what a configuration calls a secret, and every part of it that gives it away."""
 
     def __init__(self, conf: Mapping[str, str]) -> None:
-        self._redactor, _ = redactor_of(conf)
+        self._redactor, _ = make_redactor(conf)
         found = {part for key, value in conf.items() for part in _parts(self._redactor, key, value)}
         words = sorted(found - _SWITCHES, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(_found_by, words))) if words else None
 
-    def hidden(self, finding: Finding) -> Finding:
+    def mask(self, finding: CheckResult) -> CheckResult:
         return replace(
-            finding, step=self.text(finding.step), words=self.text(finding.words), advice=self.text(finding.advice)
+            finding, step=self.text(finding.step), message=self.text(finding.message), advice=self.text(finding.advice)
         )
 
     def text(self, text: str) -> str:
@@ -38,7 +38,7 @@ class Secrets:
 
 
 def _parts(redactor: Redactor, key: str, value: str) -> Iterator[str]:
-    """The whole value, and what stands quoted in it, as in a JAAS configuration; passwords in addresses everywhere."""
+    """Yield the whole value, what is quoted in it (as in a JAAS configuration), and passwords in addresses."""
     if redactor.is_secret(key):
         yield value
         yield value.strip()
@@ -51,6 +51,6 @@ def _parts(redactor: Redactor, key: str, value: str) -> Iterator[str]:
 
 
 def _found_by(word: str) -> str:
-    """A short one is looked for as a word: in the middle of others it is nobody's password."""
+    """Return the pattern that finds it. A short secret counts only as a whole word."""
     escaped = re.escape(word)
     return rf"(?<!\w){escaped}(?!\w)" if len(word) < _SHORT else escaped

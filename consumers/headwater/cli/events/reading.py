@@ -14,12 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from headwater.cli.events.sources import Source
+from headwater.cli.events.sources import JournalDirectory
 from headwater.events.avro import Codec, DecodeError
-from headwater.events.clock import moment_of
+from headwater.events.clock import moment_of, wall_micros
 from headwater.events.envelope import Event
-from headwater.events.presentation import Origin, Stranger, Undecodable
-from headwater.journal import JournalReader, Lost, Record, Tail
+from headwater.events.presentation import RecordOrigin, Undecodable, Undecoded
+from headwater.journal import JournalReader, JournalRecord, MissingRecords, Tail, ordering_times
 
 _CODEC = Codec()
 _LOOK_AGAIN = 0.5  # seconds between looks for journals that are new or gone
@@ -27,18 +27,16 @@ _SHORTEST_NAP, _LONGEST_NAP = 0.01, 0.2
 
 
 @dataclass(frozen=True)
-class FoundRecord:
+class LocatedRecord:
     """A record, decoded when somebody asks for it."""
 
     place: str
-    record: Record
-
-    @property
-    def time(self) -> int:
-        return self.record.time
+    record: JournalRecord
+    time: int
+    """When it was appended at the latest, whatever its writer's clock said."""
 
     @cached_property
-    def content(self) -> Event | Stranger:
+    def content(self) -> Event | Undecoded:
         """Whatever the bytes are; nothing is raised for them."""
         try:
             return _CODEC.decode(self.record.value)
@@ -46,21 +44,21 @@ class FoundRecord:
             return Undecodable(self.record.value, e)
 
     @cached_property
-    def origin(self) -> Origin:
+    def origin(self) -> RecordOrigin:
         headers = {name: value.decode("utf-8", "replace") for name, value in self.record.headers}
-        return Origin(self.place, self.record.offset, moment_of(self.record.time), headers)
+        return RecordOrigin(self.place, self.record.offset, moment_of(self.record.time), headers)
 
 
 @dataclass(frozen=True)
-class FoundLost:
+class LocatedLoss:
     """Records that should have come before the one behind them."""
 
     place: str
     time: int
-    lost: Lost
+    lost: MissingRecords
 
 
-Found: TypeAlias = FoundRecord | FoundLost
+Located: TypeAlias = LocatedRecord | LocatedLoss
 
 
 class _Followed(NamedTuple):
@@ -68,23 +66,25 @@ class _Followed(NamedTuple):
     tail: Tail
 
 
-def read_all(source: Source) -> Iterator[Found]:
-    """What the journals hold at this moment, oldest first."""
+def read_all(source: JournalDirectory) -> Iterator[Located]:
+    """Yield what the journals hold at this moment, oldest first."""
     ends = [(place, path, JournalReader.open(path).next_offset()) for place, path in source.journals().items()]
     streams = [_until(place, path, end) for place, path, end in ends]
     return heapq.merge(*streams, key=lambda found: found.time)
 
 
-def _until(place: str, path: Path, end: int) -> Iterator[Found]:
+def _until(place: str, path: Path, end: int) -> Iterator[Located]:
     reader = JournalReader.open(path)
     with reader.tail(reader.first_offset()) as tail:
         while tail.position < end and (found := _read(place, tail)):
-            yield from (each for each in found if not isinstance(each, FoundRecord) or each.record.offset < end)
+            yield from (each for each in found if not isinstance(each, LocatedRecord) or each.record.offset < end)
 
 
-def follow(source: Source, *, from_start: bool) -> Iterator[Found]:
-    """What is appended from now on, for ever; with `from_start` what is there already first. A journal that appears
-    later is read from its beginning."""
+def follow(source: JournalDirectory, *, from_start: bool) -> Iterator[Located]:
+    """Yield what is appended from now on, for ever; with `from_start` what is there already first.
+
+    A journal that appears later is read from its beginning.
+    """
     followed: dict[str, _Followed] = {}
     looked, nap, begins_at_end = float("-inf"), _SHORTEST_NAP, not from_start
     try:
@@ -101,7 +101,7 @@ def follow(source: Source, *, from_start: bool) -> Iterator[Found]:
             tail.close()
 
 
-def _look(source: Source, followed: dict[str, _Followed], *, begins_at_end: bool) -> None:
+def _look(source: JournalDirectory, followed: dict[str, _Followed], *, begins_at_end: bool) -> None:
     """Take up journals that are new, also under the name of one that is gone."""
     there = {place: (path, _inode(path)) for place, path in source.journals().items()}
     for place in [place for place, known in followed.items() if there.get(place, (None, -1))[1] != known.inode]:
@@ -120,8 +120,9 @@ def _inode(path: Path) -> int:
         return -1
 
 
-def _read(place: str, tail: Tail) -> list[Found]:
+def _read(place: str, tail: Tail) -> list[Located]:
     batch = tail.read()
-    begins = batch.records[0].time if batch.records else 0
-    lost: list[Found] = [FoundLost(place, begins, each) for each in batch.lost]
-    return lost + [FoundRecord(place, each) for each in batch.records]
+    times = ordering_times(batch.records, wall_micros())
+    begins = times[0] if times else 0
+    lost: list[Located] = [LocatedLoss(place, begins, each) for each in batch.missing]
+    return lost + [LocatedRecord(place, each, at) for each, at in zip(batch.records, times, strict=True)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from headwater.cli.events.reading import FoundRecord
+from headwater.cli.events.reading import LocatedRecord
 from headwater.events.avro import UnknownEvent
 from headwater.events.base import Model
 from headwater.events.envelope import Event
@@ -28,7 +28,7 @@ class Selection:
     unreadable: int = 0
     """How many were left out because what can't be read has neither job nor table."""
 
-    def takes(self, found: FoundRecord) -> bool:
+    def takes(self, found: LocatedRecord) -> bool:
         if not self._takes_kind(found):
             return False
         event = event_in(found)
@@ -42,8 +42,8 @@ class Selection:
             return False
         return _any_matches(self.jobs, _jobs(event)) and _any_matches(self.tables, _tables(event))
 
-    def _takes_kind(self, found: FoundRecord) -> bool:
-        """By what stands beside the bytes where it does: decoding takes much longer."""
+    def _takes_kind(self, found: LocatedRecord) -> bool:
+        """Look at the record's headers first: decoding takes much longer."""
         if not self.kinds:
             return True
         beside = found.origin.headers.get(KIND)
@@ -51,8 +51,8 @@ class Selection:
         return (beside or (event.kind if event else "")) in self.kinds
 
 
-def event_in(found: FoundRecord) -> Event | None:
-    """The event, or what is understood of one that a newer headwater wrote."""
+def event_in(found: LocatedRecord) -> Event | None:
+    """Return the event, or what can be read of one that a newer headwater wrote."""
     content = found.content
     if isinstance(content, UnknownEvent):
         return content.known
@@ -60,7 +60,7 @@ def event_in(found: FoundRecord) -> Event | None:
 
 
 def pattern(text: str) -> re.Pattern[str]:
-    """A name, in which `*` stands for anything."""
+    """Read a name in which `*` stands for anything."""
     return re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL)
 
 
@@ -69,7 +69,7 @@ def _any_matches(patterns: Collection[re.Pattern[str]], names: Iterator[str]) ->
 
 
 def _jobs(event: Event) -> Iterator[str]:
-    """The jobs that it is of or about, and the parent: who asks for an application wants its steps."""
+    """Yield the jobs that the event is of or about, and the parent: who asks for an application wants its steps."""
     for value in (event.job, getattr(event, "parent_job", None), getattr(event, "of_job", None)):
         if isinstance(value, JobName):
             yield from (value.name, str(value))

@@ -1,22 +1,106 @@
-"""Lines on standard output; what isn't an event, such as a loss, is told on standard error."""
+"""`headwater events cat` and `tail`: events as lines on standard output; losses are told on standard error."""
 
 from __future__ import annotations
 
 import io
+import itertools
 import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
 from typing import TextIO
 
-from headwater.cli.events.reading import FoundLost, FoundRecord
+from headwater.cli.commands import command
+from headwater.cli.events.reading import Located, LocatedLoss, LocatedRecord, follow, read_all
+from headwater.cli.events.selection import Selection, pattern
+from headwater.cli.events.sources import checked, source_of
+from headwater.cli.exits import Exit
+from headwater.cli.flags import Flags, limit, moment
+from headwater.cli.output import CommandOutput
+from headwater.config import unknown
 from headwater.events.envelope import Event
+from headwater.events.kinds import KINDS
 from headwater.events.presentation import (
-    as_shown,
     event_object,
+    format_line,
     json_line,
     line_of,
-    stranger_line,
-    stranger_object,
+    undecoded_line,
+    undecoded_object,
 )
-from headwater.journal import Lost
+from headwater.journal import MissingRecords
+
+_READS = (
+    "Nothing is changed by it, and neither writers nor other readers notice it. JSON is one document for each event."
+)
+
+
+def _source(parser: Flags) -> None:
+    parser.flag("from", source_of, "log", "log:DIR or spool:DIR; log alone is the user's own log", "SOURCE")
+    parser.flags("kind", kind_named, "only events of this kind, such as Committed", "KIND")
+    parser.flags("job", pattern, "only of this job and its steps, or whose name matches: 'orders_*'", "JOB")
+    parser.flags("table", pattern, "only with this table: 'lake.sales.*', sales.orders, a dataset's name", "TABLE")
+
+
+def _times(parser: Flags) -> None:
+    written = "2026-03-01, 2026-03-01T12:30 (UTC unless it says otherwise), or how long ago: 90s, 15m, 2h, 7d"
+    parser.flag("since", moment, None, f"not before: {written}", "TIME")
+    parser.flag("until", moment, None, "only before this time", "TIME")
+
+
+def _from_start(parser: Flags) -> None:
+    parser.switch("from-start", "begin with what is there already")
+
+
+@command(
+    f"Show the events that are there now, oldest first.\n\n{_READS}",
+    "headwater events cat",
+    "headwater events cat --from log:/var/lib/headwater/log --table sales.daily --since 2h",
+    "headwater events cat --from spool:/var/spool/headwater --kind Committed -o json",
+    flags=[_source, _times, limit(None)],
+    is_stream=True,
+)
+def cat(given: Namespace, output: CommandOutput) -> int:  # noqa: ARG001 - lines come one by one
+    selection = Selection(given.kind, given.job, given.table, given.since, given.until)
+    return _show(read_all(checked(vars(given)["from"])), selection, given)
+
+
+@command(
+    f"Show events as they come, until Ctrl-C.\n\n{_READS}",
+    "headwater events tail --from log:/var/lib/headwater/log --kind Committed",
+    "headwater events tail --from-start --limit 100 -o json",
+    flags=[_source, _from_start, limit(None)],
+    is_stream=True,
+)
+def tail(given: Namespace, output: CommandOutput) -> int:  # noqa: ARG001 - lines come one by one
+    found = follow(checked(vars(given)["from"]), from_start=given.from_start)
+    return _show(found, Selection(given.kind, given.job, given.table), given)
+
+
+def kind_named(text: str) -> str:
+    """Return a kind that this version knows, whatever its letters' case."""
+    known = {kind.lower(): kind for kind in KINDS}
+    if text.lower() not in known:
+        raise ValueError(unknown("kind", text, KINDS))
+    return known[text.lower()]
+
+
+def _show(found: Iterator[Located], selection: Selection, given: Namespace) -> int:
+    screen = Screen(sys.stdout, sys.stderr, as_json=given.output == "json")
+    for item in itertools.islice(_select(found, selection, screen), given.limit):
+        screen.show(item)
+    if selection.unreadable:
+        screen.note(f"{selection.unreadable} records can't be read and were left out by --job or --table")
+    return Exit.DONE
+
+
+def _select(found: Iterator[Located], selection: Selection, screen: Screen) -> Iterator[LocatedRecord]:
+    """Yield what was asked for; losses are told, whatever was."""
+    for item in found:
+        if isinstance(item, LocatedLoss):
+            screen.note(f"{item.place}: {_loss(item.lost)}")
+        elif selection.takes(item):
+            yield item
 
 
 class Screen:
@@ -30,27 +114,24 @@ class Screen:
         if isinstance(out, io.TextIOWrapper):
             out.reconfigure(errors="backslashreplace")  # an arrow mustn't end a reading where there is no UTF-8
 
-    def show(self, found: FoundRecord) -> None:
+    def show(self, found: LocatedRecord) -> None:
         print(self._line(found), file=self._out, flush=True)
-
-    def tell_lost(self, found: FoundLost) -> None:
-        self.note(f"{found.place}: {_loss(found.lost)}")
 
     def note(self, text: str) -> None:
         print(f"headwater: {text}", file=self._err, flush=True)
 
-    def _line(self, found: FoundRecord) -> str:
+    def _line(self, found: LocatedRecord) -> str:
         content, origin = found.content, found.origin
         if self._as_json:
-            return json_line(event_object(content) if isinstance(content, Event) else stranger_object(content, origin))
-        line = line_of(content) if isinstance(content, Event) else stranger_line(content, origin)
-        return as_shown(line, color=self._has_color)
+            return json_line(event_object(content) if isinstance(content, Event) else undecoded_object(content, origin))
+        line = line_of(content) if isinstance(content, Event) else undecoded_line(content, origin)
+        return format_line(line, color=self._has_color)
 
 
-def _loss(lost: Lost) -> str:
-    count = lost.following - lost.first
+def _loss(lost: MissingRecords) -> str:
+    count = lost.end_offset - lost.first
     what = (
-        f"{count:,} records are lost, offsets {lost.first} to {lost.following - 1}" if count else "some bytes are lost"
+        f"{count:,} records are lost, offsets {lost.first} to {lost.end_offset - 1}" if count else "some bytes are lost"
     )
     where = f" (bytes {lost.start} to {lost.end} of {lost.path})" if lost.end else ""
-    return f"{what}: {lost.why.value}{where}"
+    return f"{what}: {lost.reason.value}{where}"

@@ -16,22 +16,22 @@ _DEEPEST = 3
 """A spool's journal lies at most so many directories below the one that is named."""
 
 
-class Source(ABC):
-    """A directory with journals. More can come, and those that are there can go, while it is read."""
+class JournalDirectory(ABC):
+    """A directory with journals, which can come and go while it is read."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
     @abstractmethod
     def journals(self) -> Mapping[str, Path]:
-        """The journals that there are now, by what they are called here."""
+        """Return the journals that are there now, by their names."""
 
     @abstractmethod
     def check(self) -> None:
-        """A ConfigurationError where this can't be what was meant."""
+        """Raise a ConfigurationError where this can't be what was meant."""
 
 
-class LogSource(Source):
+class LogDirectory(JournalDirectory):
     """The partitions of a local log."""
 
     def journals(self) -> Mapping[str, Path]:
@@ -43,11 +43,11 @@ class LogSource(Source):
         if self.journals() or not any(self.directory.iterdir()):
             return
         if any(_journals_in(self.directory)):
-            raise ConfigurationError(f"{self.directory} is no log, but holds journals: write spool:{self.directory}")
-        raise ConfigurationError(f"{self.directory} is no log: there is no partition-0000 in it. Which one is it?")
+            raise ConfigurationError(f"{self.directory} isn't a log, but holds journals: write spool:{self.directory}")
+        raise ConfigurationError(f"{self.directory} isn't a log: there is no partition-0000 in it. Which one is it?")
 
 
-class SpoolSource(Source):
+class SpoolDirectory(JournalDirectory):
     """One journal, or a directory of journals such as `spark.headwater.spool.dir`."""
 
     def journals(self) -> Mapping[str, Path]:
@@ -58,21 +58,21 @@ class SpoolSource(Source):
 
     def check(self) -> None:
         if not self.journals() and any(self.directory.iterdir()):
-            raise ConfigurationError(f"{self.directory} is no spool: neither it nor what is in it holds a journal")
+            raise ConfigurationError(f"{self.directory} isn't a spool: neither it nor what is in it holds a journal")
 
 
-def source_of(text: str) -> Source:
-    """What `--from` names; a ValueError where that isn't written as it should be."""
+def source_of(text: str) -> JournalDirectory:
+    """Read what `--from` names; a ValueError where that isn't written as it should be."""
     scheme, _, place = text.partition(":")
     if scheme == "log":
-        return LogSource(Path(place or data_directory()).expanduser())
+        return LogDirectory(Path(place or data_directory()).expanduser())
     if scheme == "spool" and place:
-        return SpoolSource(Path(place).expanduser())
-    raise ValueError(f"{text!r} is no source: write log:DIR or spool:DIR")
+        return SpoolDirectory(Path(place).expanduser())
+    raise ValueError(f"{text!r} isn't a source: write log:DIR or spool:DIR")
 
 
-def checked(source: Source) -> Source:
-    """The source, where it can be read and is what it was called."""
+def checked(source: JournalDirectory) -> JournalDirectory:
+    """Return the source if it can be read and is what it was called."""
     directory = source.directory
     if not directory.is_dir():
         what = "isn't a directory" if directory.exists() else "isn't there"
@@ -84,7 +84,7 @@ def checked(source: Source) -> Source:
 
 
 def _journals_in(directory: Path) -> Iterator[Path]:
-    """A journal has segments; what lies in one is its own business."""
+    """Yield directories that have segments, and look at nothing below them."""
     for place, below, files in os.walk(directory):
         path = Path(place)
         if any(name.endswith(SUFFIX) for name in files):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from headwater.cli.commands import command
 from headwater.cli.exits import Exit
-from headwater.cli.output import Output
-from headwater.cli.spool.arguments import chosen, configuration_of, places_of, settings_of
+from headwater.cli.flags import Flags
+from headwater.cli.output import CommandOutput
+from headwater.cli.spool.arguments import add_spools, chosen, configuration_of, places_of, settings_of
+from headwater.config.units import seconds_of
 from headwater.errors import ConfigurationError, TransientError
 from headwater.listeners.bus import Bus, BusOptions, ListenerReport
-from headwater.listeners.bus.listing import Standing, left_in
-from headwater.listeners.bus.remote import Connect
-from headwater.listeners.hadoop import own_jvm
+from headwater.listeners.bus.remote_files import Connect
+from headwater.listeners.bus.spool_listing import SpoolStatus, list_spools
+from headwater.listeners.hadoop import hadoop_with_own_jvm
 from headwater.listeners.settings import PREFIX, Settings
 from headwater.spi import Application
 
@@ -25,37 +28,51 @@ _SHOWN = 3
 _ITSELF = Application("headwater-spool-ship", "headwater spool ship")
 
 
-def ship(given: Any, output: Output) -> int:
-    """Ctrl-C, and whatever else ends it, leaves everything as far as it is delivered; the rest stays where it is."""
-    with own_jvm(configuration_of(given)) as connect:
+def _timeout(parser: Flags) -> None:
+    parser.flag("timeout", seconds_of, None, "how long at most, such as 10min; else as long as it moves", "DURATION")
+
+
+@command(
+    """Deliver what dead drivers left to the listeners that --conf or --properties-file names, as the next driver would.
+
+Ctrl-C, and whatever else ends it, leaves everything as far as it is delivered; the rest stays where it is. Exit code 75
+if something still waits.""",
+    "headwater spool ship --properties-file spark-defaults.conf",
+    "headwater spool ship --conf spark.headwater.listeners=log --timeout 10min",
+    flags=[add_spools, _timeout],
+)
+def ship(given: Namespace, output: CommandOutput) -> int:
+    with hadoop_with_own_jvm(configuration_of(given)) as connect:
         return _ship(given, output, connect)
 
 
-def _ship(given: Any, output: Output, connect: Connect) -> int:
+def _ship(given: Namespace, output: CommandOutput, connect: Connect) -> int:
     settings = settings_of(given)
-    options = BusOptions(dead_spools=None, is_meant=_meant(settings, given.spools), connect=connect)
+    options = BusOptions(
+        has_shipper=False, dead_spools=None, is_ours=_name_filter(settings, given.spools), connect=connect
+    )
     bus = Bus.open(configuration_of(given), _ITSELF, options=options)
     if not bus.report().listeners:
         raise ConfigurationError(f"say to whom: --conf {PREFIX}listeners=kafka, and what stands below {PREFIX}kafka.")
-    watch = _Watch(bus, output, given.timeout, options.patience)
+    progress = _Progress(bus, output, given.timeout, options.stall_seconds)
     try:
-        while bus.ship(_SLICE) is None and not watch.is_over():
+        while bus.ship(_SLICE) is None and not progress.is_over():
             pass
     finally:
         bus.stop(_STOP_SECONDS)
     for fault in bus.faults:
         raise fault
-    left = [each.directory for each in left_in(places_of(settings)) if each.standing is not Standing.LIVE]
-    left += [Path(each.name) for each in bus.handed]
-    names = sorted({each.name for each in left if options.is_meant(each)})
-    output.record("Shipped", {"spools": bus.report().shipped, "left": len(names)})
-    if names or bus.taking_trouble:
-        raise TransientError(_words(names, watch.troubles, bus.taking_trouble))
+    left = [each.directory for each in list_spools(places_of(settings)) if each.status is not SpoolStatus.LIVE]
+    left += [Path(each.name) for each in bus.remote_spools]
+    names = sorted({each.name for each in left if options.is_ours(each)})
+    output.record("shipped", {"spools": bus.report().shipped, "left": len(names)})
+    if names or bus.handover_error:
+        raise TransientError(_reasons(names, progress.errors, bus.handover_error))
     return Exit.DONE
 
 
-def _meant(settings: Settings, names: Sequence[str]) -> Callable[[Path], bool]:
-    """By what it is called; what is elsewhere is known by its name alone, and isn't known yet."""
+def _name_filter(settings: Settings, names: Sequence[str]) -> Callable[[Path], bool]:
+    """By its name; what is elsewhere is known by its name alone, and isn't known yet."""
     if not names:
         return lambda _: True
     is_elsewhere = settings.handover_uri is not None
@@ -64,12 +81,12 @@ def _meant(settings: Settings, names: Sequence[str]) -> Callable[[Path], bool]:
     return lambda spool: spool.name in meant
 
 
-class _Watch:
-    """Tells how it gets on, and knows when it doesn't any more."""
+class _Progress:
+    """Says how the shipping goes on, and knows when it doesn't any more."""
 
-    def __init__(self, bus: Bus, output: Output, timeout: float | None, patience: float) -> None:
-        self.troubles: dict[str, str] = {}
-        """What listeners said last, by their names."""
+    def __init__(self, bus: Bus, output: CommandOutput, timeout: float | None, patience: float) -> None:
+        self.errors: dict[str, str] = {}
+        """The last error of each listener, by its name."""
         self._bus = bus
         self._output = output
         self._patience = patience
@@ -78,10 +95,10 @@ class _Watch:
         self._seen: object = None
 
     def is_over(self) -> bool:
-        """Whether there is no time left, or nothing has moved for long."""
+        """Return whether there is no time left, or nothing has moved for long."""
         shipping = self._bus.shipping
         reports = self._bus.report().listeners + (shipping.listeners if shipping else ())
-        self._note_troubles(reports)
+        self._note_errors(reports)
         seen = self._bus.report().shipped, [report.lag for report in reports], shipping and shipping.spool
         now = time.monotonic()
         if seen != self._seen:
@@ -92,17 +109,17 @@ class _Watch:
             self._output.note(f"{shipping.spool.name}: {to_go or 'nothing'} to go")
         return now > self._deadline or now - self._moved > self._patience
 
-    def _note_troubles(self, reports: tuple[ListenerReport, ...]) -> None:
+    def _note_errors(self, reports: tuple[ListenerReport, ...]) -> None:
         for report in reports:
-            if report.last_error and self.troubles.get(report.name) != report.last_error:
-                self.troubles[report.name] = report.last_error
+            if report.last_error and self.errors.get(report.name) != report.last_error:
+                self.errors[report.name] = report.last_error
                 self._output.note(f"{report.name}: {report.last_error}")
 
 
-def _words(left: Sequence[str], troubles: Mapping[str, str], taking: str) -> str:
+def _reasons(left: Sequence[str], errors: Mapping[str, str], taking: str) -> str:
     if not left:
         return f"what was handed over can't be taken up now: {taking}"
     names = ", ".join(left[:_SHOWN]) + (", …" if len(left) > _SHOWN else "")
-    told = "; ".join([*(f"{name} says {words}" for name, words in troubles.items()), *([taking] if taking else [])])
-    why = told or "`headwater spool status` shows for whom"
+    reasons = "; ".join([*(f"{name} says {words}" for name, words in errors.items()), *([taking] if taking else [])])
+    why = reasons or "`headwater spool status` shows for whom"
     return f"{len(left)} spools wait for other listeners, or for those that take nothing now ({names}): {why}"

@@ -1,12 +1,13 @@
-"""Where a writer reads events: a bus, from where the store says that it is.
+"""Sources of events for a writer: a bus, read from where the store says.
 
-api      what a source gives
-log      a local log
-kafka    a topic
-dead_letter_topic    the one beside it
-lines    what its client says of itself
+api                the interface of a source
+local_log          reads a local log
+kafka              reads a topic
+kafka_topic        detects recreated topics
+dead_letter_topic  sends dead letters to a topic
+librdkafka_log     logs what librdkafka reports
 """
 
-from headwater.consumers.sources.api import Batch, Hole, Source, Taken
+from headwater.consumers.sources.api import BusRecord, EventSource, OffsetGap, SourceBatch
 
-__all__ = ["Batch", "Hole", "Source", "Taken"]
+__all__ = ["BusRecord", "EventSource", "OffsetGap", "SourceBatch"]

@@ -1,4 +1,4 @@
-"""What a source gives."""
+"""The interface of a source of events."""
 
 from __future__ import annotations
 
@@ -7,82 +7,84 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 from headwater.events.health import GapReason
-from headwater.lineage.bulk import Partition
+from headwater.lineage.bulk import BusPartition
 
 
-class Taken(NamedTuple):
-    """A record as it stands on the bus. A named tuple: one is made for every event."""
+class BusRecord(NamedTuple):
+    """A record as it stands on the bus. It is a named tuple because one is created for every event."""
 
     data: bytes
-    partition: Partition
+    partition: BusPartition
     offset: int
-    appended: int | None
-    """The bus's own time, in microseconds; None where it tells none."""
+    append_time: int | None
+    """The bus's own time in microseconds; None if it has none."""
     key: bytes | None = None
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
 @dataclass(frozen=True)
-class Hole:
-    """Records that were on the bus, or should have been, and don't come."""
+class OffsetGap:
+    """Records that were on the bus, or should have been, and are missing."""
 
-    partition: Partition
+    partition: BusPartition
     first: int
-    following: int | None
-    """The first that is there again; None where nobody knows how much is gone."""
-    why: GapReason
+    end: int | None
+    """The first offset that exists again; None if nobody knows how much is lost."""
+    reason: GapReason
 
 
 @dataclass(frozen=True)
-class Batch:
-    records: tuple[Taken, ...] = ()
-    next: Mapping[Partition, int] = field(default_factory=dict)
-    """Of each partition that anything came from, what comes next."""
-    holes: tuple[Hole, ...] = ()
-    ends: Mapping[Partition, int] = field(default_factory=dict)
-    """Of partitions that were read to their end, the time up to which all of them was given, in microseconds;
-    0 of those of which nothing is known yet."""
+class SourceBatch:
+    """Records of one poll, with the offsets to continue from."""
+
+    records: tuple[BusRecord, ...] = ()
+    next: Mapping[BusPartition, int] = field(default_factory=dict)
+    """The next offset of each partition that records came from."""
+    gaps: tuple[OffsetGap, ...] = ()
+    ends: Mapping[BusPartition, int] = field(default_factory=dict)
+    """For partitions read to their end, the time up to which they were read completely, in microseconds; 0 if nothing
+    is known yet."""
 
     def __bool__(self) -> bool:
-        return bool(self.records or self.next or self.holes or self.ends)
+        return bool(self.records or self.next or self.gaps or self.ends)
 
 
-CLOCKS: Final = 60_000_000
-"""So much the clocks of a bus and of its reader may differ, in microseconds. Where a partition ends nothing older than
-that can come any more."""
-END_SECONDS: Final = 30.0
-"""Between two looks at where partitions end that nothing comes from."""
+CLOCK_SKEW_MICROS: Final = 60_000_000
+"""How much the clocks of a bus and its reader may differ, in microseconds. No record older than that can still arrive
+at the end of a partition."""
+END_CHECK_SECONDS: Final = 30.0
+"""How often idle partitions are checked for their end."""
 
 
-class Source(Protocol):
-    """For one thread at a time. What wasn't said to be done comes again, to whoever reads then."""
+class EventSource(Protocol):
+    """A source of events, for one thread at a time. Records that weren't confirmed with `done` come again."""
 
     @property
     def kind(self) -> str:
-        """What dead letters and ingest times call it: `kafka`, `log`."""
+        """The name in dead letters and ingest progress: `kafka` or `log`."""
         ...
 
     @property
     def topic(self) -> str:
-        """What people call it."""
+        """The topic's name, for people."""
         ...
 
-    def poll(self, most: int, timeout: float) -> Batch:
-        """The next records; waits for the first of them so long, in seconds."""
+    def poll(self, most: int, timeout: float) -> SourceBatch:
+        """Return the next records. Waits at most `timeout` seconds for the first one."""
         ...
 
     def rest(self) -> None:
-        """Nothing can be taken now: nothing is fetched until the next `poll`, and whoever asks hears that the reader
-        lives. To be said again every now and then."""
+        """Stop fetching until the next `poll`, but stay a member of the consumer group. Call it regularly while the
+        writer can't accept records."""
         ...
 
-    def done(self, positions: Mapping[Partition, int]) -> None:
-        """All before these is in the store. The store knows it too: this is for others to see, and for a store that
-        keeps no offsets."""
+    def done(self, positions: Mapping[BusPartition, int]) -> None:
+        """Confirm that everything before these offsets is stored. The store has the offsets itself; this shows them to
+        others, and serves stores that keep none."""
         ...
 
-    def behind(self) -> int | None:
-        """How many records are there that weren't given yet; None where that isn't known now."""
+    def lag(self) -> int | None:
+        """Return how many records are unread; None if that is unknown at the moment."""
         ...
 
     def close(self) -> None: ...

@@ -1,8 +1,8 @@
-"""Events of a topic, in a consumer group. Where a partition is begun is what the store says: offsets stand there in one
-transaction with the rows; those in Kafka follow, for others to see how far this is.
+"""Reads events of a Kafka topic in a consumer group.
 
-A topic that was deleted and made again is another one: offsets are kept by the ids of cluster and topic. Kafka's client
-knows topics by their names: in a new one it goes on where it was in the older one, without a word.
+Offsets are kept in the store, in one transaction with the rows. Those in Kafka follow, so that others can see the
+progress. They are kept per cluster id and topic id, because a recreated topic is another one. Kafka's client knows
+topics only by name and would silently continue in the new topic at the offset of the old one.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from headwater.consumers.sources.api import CLOCKS, END_SECONDS, Batch, Hole, Taken
+from headwater.consumers.sources.api import CLOCK_SKEW_MICROS, END_CHECK_SECONDS, BusRecord, OffsetGap, SourceBatch
 from headwater.consumers.sources.kafka_topic import TopicIdentity
-from headwater.consumers.sources.lines import Lines, Once
+from headwater.consumers.sources.librdkafka_log import LibrdkafkaLogger, RepeatFilter
 from headwater.errors import ConfigurationError, HeadwaterError, TransientError
 from headwater.events.clock import wall_micros
 from headwater.events.health import GapReason
-from headwater.lineage.bulk import Partition
+from headwater.lineage.bulk import BusPartition
 
 _LOG: Final = logging.getLogger(__name__)
 KIND: Final = "kafka"
 _ASK_SECONDS: Final = 20.0
 _LOOK_SECONDS: Final = 2.0
 _AHEAD_KILOBYTES: Final = "16384"
-"""What the client reads ahead, so what a batch can be at most, however large events are."""
+"""How much the client prefetches. This limits a batch, however large events are."""
 _FIXED: Final = {
     "enable.auto.commit": "false",
     "enable.auto.offset.store": "false",
     "auto.offset.reset": "earliest",
     "isolation.level": "read_committed",
 }
-"""What the promise of the writer stands on."""
-Stored = Callable[[str], Mapping[Partition, int]]
+"""Settings that the writer's guarantees depend on."""
+StoredOffsets = Callable[[str], Mapping[BusPartition, int]]
 
 
 class KafkaSource:
-    def __init__(self, settings: Mapping[str, str], topic: str, group: str, stored: Stored | None) -> None:
-        """`stored` gives what the store knows of a cluster's offsets of this group; None where Kafka keeps them."""
+    def __init__(self, settings: Mapping[str, str], topic: str, group: str, stored: StoredOffsets | None) -> None:
+        """`stored` returns the offsets of this group that the store has for a cluster; None if Kafka keeps them."""
         broken = sorted(key for key, value in _FIXED.items() if settings.get(key, value) != value)
         if broken:
             raise ConfigurationError(
@@ -57,32 +57,31 @@ class KafkaSource:
             )
         self._name = topic
         self._stored = stored
-        self._trouble = ""
-        self._heard_of = Once()
-        self.away: str | None = None
-        """Why nothing can come; None as long as something can. A client is told of no broker that it has lost, only
-        that it has lost all."""
-        told: dict[str, Any] = {
+        self._last_error = ""
+        self._repeat_filter = RepeatFilter()
+        self.outage: str | None = None
+        """Why nothing can arrive, or None. The client reports only the loss of all brokers, not of a single one."""
+        settings_given: dict[str, Any] = {
             "partition.assignment.strategy": "cooperative-sticky",
             "queued.max.messages.kbytes": _AHEAD_KILOBYTES,
             **settings,
             **_FIXED,
             "group.id": group,
-            "error_cb": self._heard,
-            "logger": Lines(),
+            "error_cb": self._on_error,
+            "logger": LibrdkafkaLogger(),
         }
-        if told.get("group.protocol") == "consumer":  # brokers assign there
-            told.pop("partition.assignment.strategy")
-        asked: dict[str, Any] = {**settings, "error_cb": self._heard, "logger": Lines()}
+        if settings_given.get("group.protocol") == "consumer":  # brokers assign there
+            settings_given.pop("partition.assignment.strategy")
+        asked: dict[str, Any] = {**settings, "error_cb": self._on_error, "logger": LibrdkafkaLogger()}
         try:
-            self._client = Consumer(told)
+            self._client = Consumer(settings_given)
             self._identity = TopicIdentity(asked, topic)
         except KafkaException as e:
             raise ConfigurationError(f"the settings of the Kafka client: {e.args[0].str()}") from e
         self._cluster = ""
-        self._holes: list[Hole] = []
+        self._gaps: list[OffsetGap] = []
         self._new: set[int] = set()
-        """Partitions that came, of which nothing was told yet."""
+        """Assigned partitions that no batch has mentioned yet."""
         self._look_at = 0.0
         self.rebalances = 0
         self._at: dict[int, int] = {}
@@ -92,7 +91,7 @@ class KafkaSource:
         """Partitions of this topic that were read from somewhere."""
         self._subscribed = False
         self._paused: set[int] = set()
-        self._kept: list[Message] = []
+        self._unread_messages: list[Message] = []
 
     @property
     def kind(self) -> str:
@@ -104,24 +103,24 @@ class KafkaSource:
 
     @property
     def topic_id(self) -> str:
-        """Empty until a broker has answered."""
+        """The topic's id; empty until a broker has answered."""
         return self._identity.id
 
-    def poll(self, most: int, timeout: float) -> Batch:
-        self._identity.serve()
+    def poll(self, most: int, timeout: float) -> SourceBatch:
+        self._identity.poll()
         messages = self._messages(most, timeout)
-        records = tuple(map(self._taken, messages))
+        records = tuple(map(self._to_bus_record, messages))
         self._refuse_another(records)
-        self._look_for_holes(records)
-        holes, self._holes = tuple(self._holes), []
+        self._find_offset_gaps(records)
+        gaps, self._gaps = tuple(self._gaps), []
         following = {each.partition: each.offset + 1 for each in records}
         self._at.update((partition.number, at) for partition, at in following.items())
         ends = {self._partition(number): 0 for number in self._new} | ({} if records else self._ends())
         self._new.clear()
-        return Batch(records, following, holes, ends)
+        return SourceBatch(records, following, gaps, ends)
 
-    def _refuse_another(self, records: Sequence[Taken]) -> None:
-        """Where offsets go back it may be another topic that they are of."""
+    def _refuse_another(self, records: Sequence[BusRecord]) -> None:
+        """Check for a recreated topic when offsets go backwards."""
         if not any(each.offset < self._at.get(each.partition.number, 0) for each in records):
             return
         with suppress(KafkaException):  # who can't be asked now is asked soon
@@ -129,8 +128,8 @@ class KafkaSource:
                 self._give_back()
                 raise TransientError(self._identity.words)
 
-    def _look_for_holes(self, records: Sequence[Taken]) -> None:
-        """What expired while it was waited for is passed over by the client without a word."""
+    def _find_offset_gaps(self, records: Sequence[BusRecord]) -> None:
+        """Record gaps: the client silently skips records that expired before they were read."""
         expected = dict(self._at)
         for each in records:
             number, offset = each.partition.number, each.offset
@@ -139,7 +138,7 @@ class KafkaSource:
             if offset > at:
                 first = min(self._first(number), offset)
                 if first > at:
-                    self._holes.append(Hole(each.partition, at, first, GapReason.LOG_EXPIRED))
+                    self._gaps.append(OffsetGap(each.partition, at, first, GapReason.LOG_EXPIRED))
 
     def _first(self, number: int) -> int:
         try:
@@ -149,30 +148,28 @@ class KafkaSource:
             self._give_back()
             raise TransientError(self._explained(e.args[0])) from e
 
-    def _ends(self) -> dict[Partition, int]:
-        """Those that all was given of. Asked now and then, while nothing comes."""
+    def _ends(self) -> dict[BusPartition, int]:
+        """Return the partitions that were read to their end. Checked from time to time, while nothing arrives."""
         if not self._subscribed or time.monotonic() < self._look_at:
             return {}
-        self._look_at, until = time.monotonic() + END_SECONDS, wall_micros() - CLOCKS
+        self._look_at, until = time.monotonic() + END_CHECK_SECONDS, wall_micros() - CLOCK_SKEW_MICROS
         try:
             return {
-                self._partition(each.partition): until
-                for each in self._client.assignment()
-                if self._behind_in(each) == 0
+                self._partition(each.partition): until for each in self._client.assignment() if self._lag_in(each) == 0
             }
         except KafkaException:
             return {}
 
     def _messages(self, most: int, timeout: float) -> list[Message]:
-        """`consume` would wait for all of them."""
+        """Poll one message, then take what is prefetched. `consume` alone would wait until it has all."""
         try:
             if not self._subscribed:
                 self._begin()
             if self._paused:
                 self._resume()
-            kept, self._kept = self._kept, []
-            first = self._client.poll(0 if kept else timeout)
-            found = kept if first is None else [*kept, first, *self._client.consume(most - 1, 0)]
+            waiting, self._unread_messages = self._unread_messages, []
+            first = self._client.poll(0 if waiting else timeout)
+            found = waiting if first is None else [*waiting, first, *self._client.consume(most - 1, 0)]
             self._refuse_faults(found)
         except KafkaException as e:
             self._give_back()
@@ -188,16 +185,16 @@ class KafkaSource:
             raise TransientError(self._explained(fault))
 
     def _give_back(self) -> None:
-        """What was taken and isn't given to anybody comes again, from where the store says; so does a partition of
-        which that couldn't be found out: the client would begin it where it likes."""
+        """Unsubscribe. Records that weren't returned come again from the store's offsets. This also prevents the client
+        from choosing an offset itself where ours couldn't be determined."""
         with suppress(KafkaException):
             self._client.unsubscribe()
         self._subscribed = False
-        self._kept.clear()
+        self._unread_messages.clear()
 
     def rest(self) -> None:
-        """A member that doesn't poll is taken for gone (max.poll.interval.ms). Pausing throws away what was fetched
-        ahead, and goes on behind what was given."""
+        """Pause all partitions and poll, so that the broker doesn't remove this member (max.poll.interval.ms). Pausing
+        discards prefetched records."""
         try:
             if not self._subscribed:
                 return
@@ -209,53 +206,53 @@ class KafkaSource:
             self._give_back()
             raise TransientError(self._explained(e.args[0])) from e
         if message is not None:  # of a partition that came just now
-            self._kept.append(message)
+            self._unread_messages.append(message)
 
     def _resume(self) -> None:
-        """Those that are ours now. One that was lost meanwhile may still be paused when it comes back."""
+        """Resume our partitions. One that was lost and came back can still be paused."""
         mine = [each for each in self._client.assignment() if each.partition in self._paused]
         self._client.resume(mine)
         self._paused.difference_update(each.partition for each in mine)
 
-    def done(self, positions: Mapping[Partition, int]) -> None:
-        """A group that has given a partition to somebody else can't commit it, and needn't."""
-        told = [
+    def done(self, positions: Mapping[BusPartition, int]) -> None:
+        """Commit offsets in Kafka. A partition that another member has taken over can't be committed, and needn't."""
+        settings_given = [
             TopicPartition(self._name, each.number, at) for each, at in positions.items() if each.topic == self.topic_id
         ]
-        if not told:
+        if not settings_given:
             return
         try:
-            self._client.commit(offsets=told, asynchronous=True)
+            self._client.commit(offsets=settings_given, asynchronous=True)
         except KafkaException as e:
             _LOG.debug("offsets in Kafka: %s", e)
 
-    def behind(self) -> int | None:
+    def lag(self) -> int | None:
         try:
             assigned = self._client.assignment()
-            if not assigned and self.away is not None:
+            if not assigned and self.outage is not None:
                 self._client.list_topics(self._name, timeout=_LOOK_SECONDS)
             found = self._looked_at(assigned) if assigned else None
         except KafkaException:
             return None
-        self.away = None
+        self.outage = None
         return found
 
     def _looked_at(self, assigned: Sequence[TopicPartition]) -> int | None:
-        """How much is to come, if it is still the same topic."""
+        """Return the lag, unless the topic was recreated."""
         reached = {each.partition: self._reached_in(each) for each in assigned}
         if self._identity.is_another():
             _LOG.warning("%s", self._identity.words)
             self._give_back()
             return None
-        self._identity.seen(reached)
+        self._identity.record_reached(reached)
         return sum(end - at for at, end in reached.values())
 
-    def _behind_in(self, partition: TopicPartition) -> int:
+    def _lag_in(self, partition: TopicPartition) -> int:
         at, end = self._reached_in(partition)
         return end - at
 
     def _reached_in(self, partition: TopicPartition) -> tuple[int, int]:
-        """What comes next, and what comes after all that there is."""
+        """Return the next offset of a partition and its end."""
         low, high = self._client.get_watermark_offsets(partition, timeout=_LOOK_SECONDS)
         at = self._at.get(partition.partition, int(low))
         return at, max(at, int(high))
@@ -264,68 +261,78 @@ class KafkaSource:
         self._client.close()
 
     def _begin(self) -> None:
-        """What the topic is, before anything is read of it."""
+        """Subscribe, after asking for the topic's id."""
         try:
             self._cluster = str(self._client.list_topics(self._name, timeout=_ASK_SECONDS).cluster_id)
-            found = self._identity.asked()
+            found = self._identity.fetch_id()
         except KafkaException as e:
             error: KafkaError = e.args[0]
             if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise TransientError(f"there is no topic {self._name} yet: the first driver makes it") from e
             raise TransientError(self._explained(error)) from e
         self._become(found)
-        self._client.subscribe([self._name], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
+        self._client.subscribe(
+            [self._name], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        )
         self._subscribed = True
 
     def _become(self, found: str) -> None:
-        """What was of an older topic is at its end."""
+        """Switch to a recreated topic, and record what is lost of the old one."""
         if found == self.topic_id:
             return
         stored = self._stored(self._cluster) if self._stored is not None else None
-        self._holes += self._identity.become(found, self._cluster, self._mine, stored)
+        self._gaps += self._identity.switch_to(found, self._cluster, self._mine, stored)
         self._at.clear()
         self._new.clear()
         self._begun.clear()
 
-    def _assigned(self, client: Consumer, partitions: Sequence[TopicPartition]) -> None:
-        known = self._known(partitions)
+    def _on_assign(self, client: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        """A KafkaException must not leave a callback: the client raises something in its place, in `poll`, that is no
+        exception of Python's. Nobody can catch it, and the thread ends that polls."""
+        try:
+            self._begin_reading(client, partitions)
+        except KafkaException as e:
+            raise TransientError(self._explained(e.args[0])) from e
+
+    def _begin_reading(self, client: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        known = self._committed_offsets(partitions)
         for each in partitions:
             at = known.get(self._partition(each.partition))
             self._at.pop(each.partition, None)
             each.offset = OFFSET_BEGINNING
             if at is not None:
-                each.offset = self._at[each.partition] = self._within(client, each, at)
+                each.offset = self._at[each.partition] = self._start_in_range(client, each, at)
         if self._identity.is_another():
             raise TransientError(self._identity.words)
         client.incremental_assign(list(partitions))
         numbers = {each.partition for each in partitions}
         begun = {number: self._at.get(number, 0) for number in numbers}
-        self._identity.seen({number: (at, at) for number, at in begun.items()})
+        self._identity.record_reached({number: (at, at) for number, at in begun.items()})
         for mine in (self._new, self._mine, self._begun):
             mine.update(numbers)
-        self._rebalanced("came", partitions)
+        self._log_rebalance("came", partitions)
 
-    def _revoked(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
-        """The client takes them away itself."""
+    def _on_revoke(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        """Record that partitions go to another member; the client unassigns them itself."""
         self._mine.difference_update(each.partition for each in partitions)
-        self._rebalanced("go to another writer", partitions)
+        self._log_rebalance("go to another writer", partitions)
 
-    def _lost(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
-        """The group has given them to others already."""
+    def _on_lost(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        """Record that the group gave partitions to others, because this member wasn't heard of."""
         self._mine.difference_update(each.partition for each in partitions)
-        self._rebalanced("went to another writer, because this one wasn't heard", partitions)
+        self._log_rebalance("went to another writer, because this one wasn't heard", partitions)
 
-    def _rebalanced(self, words: str, partitions: Sequence[TopicPartition]) -> None:
+    def _log_rebalance(self, words: str, partitions: Sequence[TopicPartition]) -> None:
         self.rebalances += 1
         numbers = sorted(each.partition for each in partitions)
         _LOG.info("partitions of %s %s", self._name, words, extra={"headwater": {"partitions": numbers}})
 
     @property
     def partitions(self) -> int:
-        """That this one reads now."""
+        """How many partitions this writer reads now."""
         return len(self._client.assignment()) if self._subscribed else 0
 
-    def _known(self, partitions: Sequence[TopicPartition]) -> Mapping[Partition, int]:
+    def _committed_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[BusPartition, int]:
         if self._stored is not None:
             return self._stored(self._cluster)
         if self._identity.is_younger:  # what was committed before that was noticed is the older topic's
@@ -333,37 +340,37 @@ class KafkaSource:
         committed = self._client.committed(list(partitions), timeout=_ASK_SECONDS) if partitions else []
         return {self._partition(each.partition): each.offset for each in committed if each.offset >= 0}
 
-    def _within(self, client: Consumer, partition: TopicPartition, at: int) -> int:
-        """Where to begin. What expired before it was read is a hole."""
+    def _start_in_range(self, client: Consumer, partition: TopicPartition, at: int) -> int:
+        """Return where to begin, and record a gap if records expired before they were read."""
         low, high = client.get_watermark_offsets(partition, timeout=_ASK_SECONDS)
         if at < low:
-            self._holes.append(Hole(self._partition(partition.partition), at, low, GapReason.LOG_EXPIRED))
+            self._gaps.append(OffsetGap(self._partition(partition.partition), at, low, GapReason.LOG_EXPIRED))
             return int(low)
         if at > high:
-            self._holes.append(Hole(self._partition(partition.partition), high, at, GapReason.LOG_RECREATED))
+            self._gaps.append(OffsetGap(self._partition(partition.partition), high, at, GapReason.LOG_RECREATED))
             return int(high)
         return at
 
-    def _taken(self, message: Message) -> Taken:
+    def _to_bus_record(self, message: Message) -> BusRecord:
         kind, millis = message.timestamp()
-        appended = millis * 1_000 if kind == TIMESTAMP_LOG_APPEND_TIME else None
-        told: Any = message.headers() or ()
-        headers = tuple((name, value or b"") for name, value in told)
+        append_time = millis * 1_000 if kind == TIMESTAMP_LOG_APPEND_TIME else None
+        settings_given: Any = message.headers() or ()
+        headers = tuple((name, value or b"") for name, value in settings_given)
         number, offset = message.partition() or 0, message.offset() or 0
         key: Any = message.key()
-        return Taken(bytes(message.value() or b""), self._partition(number), offset, appended, key, headers)
+        return BusRecord(bytes(message.value() or b""), self._partition(number), offset, append_time, key, headers)
 
-    def _partition(self, number: int) -> Partition:
-        return Partition(self._cluster, self.topic_id, number)
+    def _partition(self, number: int) -> BusPartition:
+        return BusPartition(self._cluster, self.topic_id, number)
 
-    def _heard(self, error: KafkaError) -> None:
-        """Why nothing comes is told here only."""
+    def _on_error(self, error: KafkaError) -> None:
+        """Receive an error of the client. It reports connection problems only here."""
         if error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - its name
-            self.away = f"{self._name}: no broker answers"
-        self._trouble = error.str()
-        if self._heard_of.is_new(self._trouble):
-            _LOG.warning("Kafka: %s", self._trouble)
+            self.outage = f"{self._name}: no broker answers"
+        self._last_error = error.str()
+        if self._repeat_filter.is_new(self._last_error):
+            _LOG.warning("Kafka: %s", self._last_error)
 
     def _explained(self, error: KafkaError) -> str:
-        cause = f" ({self._trouble})" if self._trouble and self._trouble != error.str() else ""
+        cause = f" ({self._last_error})" if self._last_error and self._last_error != error.str() else ""
         return f"{self._name}: {error.str()}{cause}"

@@ -1,5 +1,5 @@
-"""Which topic it is that has a name now. One that was deleted and made again has another id, and is another one; what
-of the older one was never read can't be read any more.
+"""Detects that a topic was deleted and created again. The new topic has another id, and unread records of the old one
+are lost.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Any, Final
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from headwater.consumers.sources.api import Hole
+from headwater.consumers.sources.api import OffsetGap
 from headwater.errors import TransientError
 from headwater.events.health import GapReason
-from headwater.lineage.bulk import Partition
+from headwater.lineage.bulk import BusPartition
 
 _ASK_SECONDS: Final = 20.0
 
 
 class TopicIdentity:
-    """Questions raise a KafkaException where nobody answers them."""
+    """The id of a topic. Its methods raise a KafkaException if no broker answers."""
 
     def __init__(self, settings: Mapping[str, Any], name: str) -> None:
         self._admin = AdminClient(dict(settings))
@@ -31,48 +31,52 @@ class TopicIdentity:
 
     @property
     def is_younger(self) -> bool:
-        """Than one that was read before it."""
+        """Whether an older topic of this name was read before."""
         return bool(self._former)
 
     @property
     def words(self) -> str:
         return f"{self._name} was deleted and made again: the new topic is read from its beginning"
 
-    def serve(self) -> None:
-        """What its client has to say is said."""
+    def poll(self) -> None:
+        """Serve the client's callbacks."""
         self._admin.poll(0)
 
-    def asked(self) -> str:
-        """The id of the topic that is there now."""
+    def fetch_id(self) -> str:
+        """Return the id of the topic that has the name now."""
         asked = self._admin.describe_topics(TopicCollection([self._name]), request_timeout=_ASK_SECONDS)
         return str(asked[self._name].result().topic_id)
 
     def is_another(self) -> bool:
-        """A broker that hasn't heard of the new one yet says nothing of it."""
-        return self.asked() not in {self.id, *self._former}
+        """Return whether the topic was recreated. A broker that hasn't noticed yet still reports the old id."""
+        return self.fetch_id() not in {self.id, *self._former}
 
-    def seen(self, reached: Mapping[int, tuple[int, int]]) -> None:
-        """Of partitions, when it was this topic still: what comes next, and where they end."""
+    def record_reached(self, reached: Mapping[int, tuple[int, int]]) -> None:
+        """Record, for partitions of this topic, the next offset and the end."""
         self._seen.update(reached)
 
-    def become(
-        self, found: str, cluster: str, mine: Collection[int], stored: Mapping[Partition, int] | None
-    ) -> list[Hole]:
-        """From now on it is this one; the holes that are left of the one before. `mine` are partitions that nobody else
-        reads, `stored` is how far the store is with all of them."""
+    def switch_to(
+        self, found: str, cluster: str, mine: Collection[int], stored: Mapping[BusPartition, int] | None
+    ) -> list[OffsetGap]:
+        """Switch to a new id. Return the gaps that the old topic leaves.
+
+        `mine` are partitions that only this reader has; `stored` are the offsets that the store has for all of them.
+        """
         if found in self._former:
             raise TransientError(f"{self._name}: not all brokers know yet that it was deleted and made again")
-        holes = list(self._holes(cluster, mine, stored or {})) if self.id else []
+        gaps = list(self._lost_ranges(cluster, mine, stored or {})) if self.id else []
         if self.id:
             self._former.add(self.id)
         self.id = found
         self._seen.clear()
-        return holes
+        return gaps
 
-    def _holes(self, cluster: str, mine: Collection[int], stored: Mapping[Partition, int]) -> Iterator[Hole]:
-        """What came since it was last seen is of the older one or of the new one, which nobody can tell: it isn't
-        counted as read. What nobody saw the end of has none."""
+    def _lost_ranges(
+        self, cluster: str, mine: Collection[int], stored: Mapping[BusPartition, int]
+    ) -> Iterator[OffsetGap]:
+        """Yield the unread ranges. Records that arrived since the last check may belong to either topic, so they count
+        as unread."""
         for number, (at, end) in sorted(self._seen.items()):
-            where = Partition(cluster, self.id, number)
+            where = BusPartition(cluster, self.id, number)
             if number in mine or stored.get(where, at + 1) <= at:
-                yield Hole(where, at, end if end > at else None, GapReason.LOG_RECREATED)
+                yield OffsetGap(where, at, end if end > at else None, GapReason.LOG_RECREATED)

@@ -1,10 +1,9 @@
-"""Events for Spark: `from_avro` alone can't read them, because a header stands before each event's bytes.
+"""Reads events with Spark. `from_avro` alone can't, because a header precedes each event's bytes.
 
-Importing this needs no pyspark; calling it does.
+Importing this package doesn't need pyspark; calling its functions does.
 """
 
-from headwater.consumers.spark.errors import MissingSparkError
-from headwater.consumers.spark.reader import classify, events, schemas_in
-from headwater.consumers.spark.session import AVRO_LIMITS
+from headwater.consumers.spark.reader import classify, events
+from headwater.consumers.spark.session import AVRO_LIMITS, MissingSparkError
 
-__all__ = ["AVRO_LIMITS", "MissingSparkError", "classify", "events", "schemas_in"]
+__all__ = ["AVRO_LIMITS", "MissingSparkError", "classify", "events"]

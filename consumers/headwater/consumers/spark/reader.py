@@ -1,24 +1,20 @@
-"""Events out of a DataFrame of messages, for batch and for Structured Streaming."""
+"""Extracts events from a DataFrame of messages, for batch queries and Structured Streaming."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from headwater.consumers.spark.known import SCHEMA_MESSAGE, Known, checked_schema, known_schemas, reader_schema
-from headwater.consumers.spark.marker import MARK
+from headwater.consumers.spark.query_steps import EVENT_COLUMN, MARK, MARK_COLUMN, AvroRead, QuerySteps
+from headwater.consumers.spark.schemas import KnownSchemas, known_schemas, reader_schema
 from headwater.consumers.spark.session import functions, require_avro, warn_without_limits
-from headwater.consumers.spark.steps import EVENT_COLUMN, MARK_COLUMN, Reading, Steps
 from headwater.errors import ConfigurationError
 from headwater.events.avro import WriterSchema
-from headwater.events.avro.book import MAX_LEARNED
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 ADDED_COLUMNS: Final = ("kind", "schema_version", "fingerprint", "problem")
-_log = logging.getLogger(__name__)
 
 
 def classify(
@@ -28,15 +24,15 @@ def classify(
     schemas: Iterable[str] = (),
     schemas_by_id: Mapping[int, str] | None = None,
 ) -> DataFrame:
-    """All rows, with what each message is: `kind`, `schema_version`, `fingerprint` and `problem`.
+    """Return all rows with what each message is: `kind`, `schema_version`, `fingerprint` and `problem`.
 
-    `kind` is null where no schema is known for the message, SchemaMessage where it tells a schema. `problem` is null
-    where the message is one event and nothing else, else it says why not: "unknown schema", or a word of
-    `headwater.events.avro.Problem`. The messages stay in their column as they are.
+    `kind` is null if the message's schema is unknown. `problem` is null if the message is exactly one event.
+    Otherwise it is "unknown schema", or a value of `headwater.events.avro.Problem`. The messages stay in their
+    column.
     """
     known = known_schemas(schemas, schemas_by_id)
     _require(df, value, ADDED_COLUMNS, known)
-    steps = Steps(value, known)
+    steps = QuerySteps(value, known)
     marked = _with_header(df, steps).withColumn(MARK_COLUMN, _read(steps.readings(), field=MARK))
     return marked.withColumn("problem", functions().expr(steps.problem(MARK_COLUMN))).select(
         *df.columns, *ADDED_COLUMNS
@@ -52,38 +48,23 @@ def events(
     schemas_by_id: Mapping[int, str] | None = None,
     read_as: str | None = None,
 ) -> DataFrame:
-    """The rows of one kind, with the columns of `classify` and the event as the struct `event`.
+    """Return the rows of one kind, with the columns of `classify` and the event as the struct `event`.
 
-    Whatever version wrote it, an event has the fields of this package's newest version of the kind, or those of the
-    schema text `read_as`. UUIDs are text, times are timestamps. Where `problem` says that the bytes aren't sound,
-    `event` is null. `schemas` are texts that aren't in the package, as `schemas_in` finds them in a topic;
-    `schemas_by_id` are those of a schema registry, for messages in the framing of Confluent.
+    Whatever version wrote it, an event has the fields of this package's newest version of the kind, or of the schema
+    text `read_as`. UUIDs are text, times are timestamps. Where `problem` is set, `event` is null. `schemas` are
+    additional schema texts, of a newer headwater for example; `schemas_by_id` are those of a schema registry, for
+    messages in Confluent's format.
     """
     everything = known_schemas(schemas, schemas_by_id)
     reader = reader_schema(kind, everything, read_as)
-    steps = Steps(value, everything.of_kind(kind))
+    steps = QuerySteps(value, everything.of_kind(kind))
     added = (*ADDED_COLUMNS, "event")
     _require(df, value, added, steps.known)
     read = _events(_with_header(df, steps), steps, reader)
     return read.withColumn("event", functions().expr(steps.event(reader))).select(*df.columns, *added)
 
 
-def schemas_in(df: DataFrame, *, value: str = "value") -> list[str]:
-    """The schemas that messages of a topic tell and the package doesn't have, for `schemas=` of the other functions.
-
-    Anybody may have written them: what isn't a schema of an event is left out with a warning in the log. It runs a job,
-    so it takes a batch DataFrame; a stream gets the schemas from a batch over the same topic.
-    """
-    if df.isStreaming:
-        raise ConfigurationError("schemas_in runs a job: give it a batch DataFrame over the same topic")
-    steps = Steps(value, Known((SCHEMA_MESSAGE,)))
-    _require(df, value, ADDED_COLUMNS, steps.known)
-    told = _events(_with_header(df, steps), steps, SCHEMA_MESSAGE).where("problem IS NULL")
-    rows = told.select(f"{EVENT_COLUMN}.schema").distinct().limit(MAX_LEARNED).collect()
-    return [row.schema for row in rows if _usable(df.sparkSession, row.schema)]
-
-
-def _with_header(df: DataFrame, steps: Steps) -> DataFrame:
+def _with_header(df: DataFrame, steps: QuerySteps) -> DataFrame:
     f = functions()
     df = df.withColumn("fingerprint", f.expr(steps.fingerprint()))
     for name, expression in steps.header().items():
@@ -91,8 +72,8 @@ def _with_header(df: DataFrame, steps: Steps) -> DataFrame:
     return df
 
 
-def _events(df: DataFrame, steps: Steps, reader: WriterSchema) -> DataFrame:
-    """The rows of the known schemas with their event as Spark has it, or with what is wrong with it."""
+def _events(df: DataFrame, steps: QuerySteps, reader: WriterSchema) -> DataFrame:
+    """Return the rows of known schemas with their event as Spark reads it, or its problem."""
     f = functions()
     read = df.where(steps.of_these_schemas()).withColumn(EVENT_COLUMN, _read(steps.readings(reader)))
     told = read.withColumn("problem", f.expr(steps.problem(f"{EVENT_COLUMN}.{MARK}")))
@@ -100,8 +81,8 @@ def _events(df: DataFrame, steps: Steps, reader: WriterSchema) -> DataFrame:
     return sound.withColumn("problem", f.expr(steps.problem_of_event()))
 
 
-def _read(readings: Sequence[Reading], field: str | None = None) -> Column:
-    """One expression for all readings: the first whose condition holds is evaluated, and no other."""
+def _read(readings: Sequence[AvroRead], field: str | None = None) -> Column:
+    """Combine all reads into one expression. Only the first read whose condition holds is evaluated."""
     from pyspark.sql.avro.functions import from_avro  # noqa: PLC0415  # pyspark is asked for by require_avro before
 
     f = functions()
@@ -113,7 +94,7 @@ def _read(readings: Sequence[Reading], field: str | None = None) -> Column:
     return f.lit(None) if choice is None else choice
 
 
-def _require(df: DataFrame, value: str, added: Sequence[str], known: Known) -> None:
+def _require(df: DataFrame, value: str, added: Sequence[str], known: KnownSchemas) -> None:
     f = functions()
     if value not in df.columns:
         raise ConfigurationError(f"there is no column {value!r} here, but {', '.join(df.columns)}: name it with value=")
@@ -129,23 +110,10 @@ def _require(df: DataFrame, value: str, added: Sequence[str], known: Known) -> N
         _require_spark_takes(df.sparkSession, schema)
 
 
-def _usable(spark: SparkSession, text: str) -> bool:
-    try:
-        schema = checked_schema(text, "a schema message")
-        _require_spark_takes(spark, schema)
-    except ConfigurationError as e:
-        _log.warning("left out: %s", e)
-        return False
-    return schema.fingerprint not in _package()
-
-
-def _package() -> frozenset[bytes]:
-    return frozenset(s.fingerprint for s in known_schemas().schemas)
-
-
 def _require_spark_takes(spark: SparkSession, schema: WriterSchema) -> None:
-    """Java's Avro is stricter than Python's, and one schema that it refuses would end a query over all of them."""
-    reading = Reading("true", "X'00'", schema.text, schema.text)
+    """Check that Java's Avro accepts the schema. It is stricter than Python's, and one refused schema would fail a
+    query over all."""
+    reading = AvroRead("true", "X'00'", schema.text, schema.text)
     try:
         spark.range(0).select(_read([reading])).schema  # noqa: B018  # asking for it is what parses
     except Exception as e:

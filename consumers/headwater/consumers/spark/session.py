@@ -1,4 +1,4 @@
-"""What a Spark session must have before it can read Avro. Imported only when a query is made: it needs pyspark."""
+"""What a Spark session needs before it can read Avro. Imported only when a query is built."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.consumers.spark.errors import MissingSparkError
+from headwater.errors import PluginError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,11 +16,11 @@ _log = logging.getLogger(__name__)
 AVRO_LIMITS: Final = " ".join(
     f"-Dorg.apache.avro.limits.{what}.maxLength=1000000" for what in ("bytes", "collectionItems", "string")
 )
-"""Java options under which no message makes Avro allocate more than its own size, more or less."""
+"""Java options that keep Avro from allocating much more memory than a message has bytes."""
 
 
 def functions() -> Any:
-    """pyspark.sql.functions; MissingSparkError without pyspark."""
+    """Return pyspark.sql.functions. Raises MissingSparkError without pyspark."""
     try:
         return importlib.import_module("pyspark.sql.functions")
     except ImportError as e:
@@ -31,7 +31,8 @@ def functions() -> Any:
 
 
 def require_avro(spark: SparkSession) -> None:
-    """MissingSparkError names the package that this session lacks. With Spark Connect only running a query tells."""
+    """Raise a MissingSparkError that names the package that this session lacks. With Spark Connect only a query can
+    tell."""
     jvm = getattr(spark, "_jvm", None)
     if jvm is None or _is_class(jvm.org.apache.spark.sql.avro.AvroDataToCatalyst):
         return
@@ -43,7 +44,7 @@ def require_avro(spark: SparkSession) -> None:
 
 
 def warn_without_limits(spark: SparkSession) -> None:
-    """Java's Avro allocates what a length in the bytes says, before it looks whether they are there."""
+    """Warn if limits are missing: Java's Avro allocates the length that the bytes claim before it checks it."""
     local = str(spark.conf.get("spark.master", "")).startswith("local")
     key = f"spark.{'driver' if local else 'executor'}.extraJavaOptions"
     options = str(spark.conf.get(key, ""))
@@ -57,10 +58,14 @@ def warn_once(key: str) -> None:
 
 
 def _scala(jvm: Any) -> str:
-    """The binary version of Scala that Spark was built with, as it stands in the names of packages."""
+    """Return Spark's Scala version as it stands in package names."""
     return ".".join(jvm.scala.util.Properties.versionNumberString().split(".")[:2])
 
 
 def _is_class(found: Any) -> bool:
-    """py4j takes what isn't on the class path for a Java package."""
+    """Return whether py4j found a class. It takes missing classes for packages."""
     return type(found).__name__ == "JavaClass"
+
+
+class MissingSparkError(PluginError):
+    """pyspark or Spark's Avro data source is missing. The message says what to install."""

@@ -1,17 +1,16 @@
-"""From the bus into the store.
+"""The writer: reads events from the bus and writes their rows into the store.
 
-reading   records become rows, and those that can't, dead letters
-plain     poll, decode, rows, merge: the reference, and the way for SQLite
-routes    which stores an event's rows go to, where there are several
-routed    the plain pipeline into several
-calls     what of an event a store of the first interface can be told
-calling   telling it that
-patience  waiting for what is away, and saying so
-mirror    dead letters on a topic, too
-coordinated   several connections at once
-vitals    how a writer is: what probes and Prometheus ask
-serving   and where they ask it
-accounts  what became of a batch, counted and told
-upkeep    what a store needs once a day
-running   a writer's life: waiting where waiting helps, stopping when it is told to
+record_reader          maps records to rows, or to dead letters
+plain_pipeline         poll, map, merge: the reference, and the pipeline for SQLite
+coordinated            several connections at once
+routes, routed_pipeline  several stores, chosen by catalog
+lineage_meta_pipeline  stores that implement only `lineage.api.LineageMeta`
+runner                 runs a pipeline, waits for outages, and stops in order
+retrying               retries with backoff
+known_rows             rows that the store has already
+bus_gaps               reports records that the bus lost
+dead_letter_mirror     copies dead letters to a topic
+metrics, reporting     what probes and Prometheus ask
+health_server          serves them over HTTP
+maintenance            daily maintenance of the store
 """

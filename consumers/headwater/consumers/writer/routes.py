@@ -1,13 +1,13 @@
-"""Which stores an event's rows go to, where several share a bus.
+"""Decides which stores an event's rows go to, where several share a bus.
 
-A store is for some catalogs, by their names; the main one is for all others, and for tables that have no catalog.
+A store is for some catalogs, by their names. The main store is for all others, and for tables without a catalog.
 
-- An event that is about tables goes to the stores of all of their catalogs, with all of its rows: so a commit that
-  reads from one catalog and writes to another is whole in both.
-- One that is about none (runs, heartbeats, gaps, deletions, unifications) goes to all stores.
-- That an event came is told to all of them, wherever it went: a store that didn't know would take it for missing.
+- An event about tables goes to the stores of all of their catalogs, with all of its rows. So a commit that reads from
+  one catalog and writes to another is complete in both.
+- An event about no table (runs, heartbeats, gaps, deletions, unifications) goes to all stores.
+- That an event arrived is recorded in all stores; otherwise a store would report it as missing.
 
-An event alone says where it goes, so a replay of the bus ends in the same rows in each of them.
+The route depends only on the event, so a replay of the bus leads to the same rows in each store.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ from typing import Any, Final
 
 from headwater.events.administration import CatalogOptionsDeclared
 from headwater.events.avro import Codec, UnknownEvent
-from headwater.events.avro.plain import kind_of, record_of
+from headwater.events.avro.raw_reader import kind_of, record_of
 from headwater.events.catalog import CatalogModification
 from headwater.events.envelope import Event
 from headwater.events.jobs import Committed, JobLineage, StatementFailed
-from headwater.lineage.rows import Kind
+from headwater.lineage.rows import RowKind
 from headwater.lineage.rows import tables as t
 
-MAIN: Final = ""
-"""What the main store is called here."""
-EVERYWHERE: Final[frozenset[Kind]] = frozenset({t.RECEIVED, t.PART})
+MAIN_STORE: Final = ""
+"""The name of the main store."""
+SHARED_KINDS: Final[frozenset[RowKind]] = frozenset({t.ARRIVAL, t.EVENT_PART})
 """Rows that all stores get."""
 _COMMITTED: Final = Committed.__name__
 
 
 class Routes:
-    """For one thread at a time."""
+    """Decides routes, for one thread at a time."""
 
     def __init__(self, of_catalogs: Mapping[str, str], codec: Codec) -> None:
         """The name of its store, by a catalog's."""
         self._of = dict(of_catalogs)
         self._codec = codec
-        self.stores: Final = frozenset({MAIN, *self._of.values()})
+        self.stores: Final = frozenset({MAIN_STORE, *self._of.values()})
 
     def of_data(self, data: bytes) -> frozenset[str]:
-        """What isn't to be understood is a dead letter, and those are the main store's."""
+        """Return the stores of an encoded event. What can't be decoded becomes a dead letter of the main store."""
         try:
             return self._quickly(data) or self._of_decoded(data)
         except MemoryError:
             raise
         except Exception:  # noqa: BLE001 - whoever makes rows of it says what is wrong with it
-            return frozenset({MAIN})
+            return frozenset({MAIN_STORE})
 
     def of_event(self, event: Event) -> frozenset[str]:
         if isinstance(event, (Committed, JobLineage, StatementFailed)):
@@ -58,7 +58,7 @@ class Routes:
         return self.stores
 
     def _quickly(self, data: bytes) -> frozenset[str] | None:
-        """Of a commit, which most events are, without making an event of it."""
+        """Return the stores of a commit without decoding it completely; most events are commits."""
         record: Any = record_of(data, _COMMITTED) if kind_of(data) == _COMMITTED else None
         if record is None:
             return None
@@ -68,10 +68,10 @@ class Routes:
     def _of_decoded(self, data: bytes) -> frozenset[str]:
         found = self._codec.decode(data)
         event = found.known if isinstance(found, UnknownEvent) else found
-        return self.of_event(event) if isinstance(event, Event) else frozenset({MAIN})
+        return self.of_event(event) if isinstance(event, Event) else frozenset({MAIN_STORE})
 
     def _of_catalogs(self, names: Iterable[str | None]) -> frozenset[str]:
         return frozenset(self._stores_of(names)) or self.stores
 
     def _stores_of(self, names: Iterable[str | None]) -> Iterator[str]:
-        return (MAIN if name is None else self._of.get(name, MAIN) for name in names)
+        return (MAIN_STORE if name is None else self._of.get(name, MAIN_STORE) for name in names)

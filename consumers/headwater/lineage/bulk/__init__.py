@@ -1,56 +1,52 @@
-"""Merging much at once, and what a writer keeps of itself beside the rows.
+"""Writes many rows at once, and keeps what a writer needs to resume: offsets, instants, dead letters.
 
-api           the second interface of a store, and what it takes
-database      that interface in a database
-transactions  begun again where they met another one
-natures       what kind of an error a database raised
-merging       rows by the quickest way that a database has
-packing       rows as tuples, in the order of a table's columns
-statements    upserts as texts for a driver
-many, mysql, postgres    each database's way
-tables        the tables outside the digest
-positions     offsets, and up to when everything is here
-timeline      the instants of writers
-letters       events that couldn't be stored
-epochs        deletions, counted
-putting       insert or change, in each database's words
+api                the interface `BulkLineageMeta` and its parameters
+database           its implementation in a database
+transactions       retries transactions that conflict, and translates their errors
+packing            rows as tuples in column order
+statements         upserts as SQL text for a driver
+mysql, postgres    the fastest way of each database
+insert_or_update   upserts of the writer's own tables
+positions          offsets, and up to which time the bus is stored
+timeline           the instants of writers
+dead_letters       events that couldn't be stored
+epochs             counts deletions, so that caches notice them
 """
 
 from headwater.lineage.bulk.api import (
-    NOTHING,
+    EMPTY_BATCH,
     BulkLineageMeta,
+    BusPartition,
+    ConsumerOffset,
     DeadLetter,
-    Ingest,
-    Instant,
-    LetterState,
-    Merged,
-    Offset,
-    Partition,
-    Reason,
-    State,
-    Told,
-    Work,
+    DeadLetterReason,
+    DeadLetterState,
+    EventRows,
+    IngestProgress,
+    InstantState,
+    MergeResult,
+    WriteBatch,
+    WriterInstant,
 )
-from headwater.lineage.bulk.database import DatabaseBulkMeta
-from headwater.lineage.bulk.epochs import EpochMoved, bump_epoch
-from headwater.lineage.bulk.merging import merge_rows
+from headwater.lineage.bulk.database import DatabaseBulkMeta, merge_rows
+from headwater.lineage.bulk.epochs import EpochChanged, bump_epoch
 
 __all__ = [
-    "NOTHING",
+    "EMPTY_BATCH",
     "BulkLineageMeta",
+    "BusPartition",
+    "ConsumerOffset",
     "DatabaseBulkMeta",
     "DeadLetter",
-    "EpochMoved",
-    "Ingest",
-    "Instant",
-    "LetterState",
-    "Merged",
-    "Offset",
-    "Partition",
-    "Reason",
-    "State",
-    "Told",
-    "Work",
+    "DeadLetterReason",
+    "DeadLetterState",
+    "EpochChanged",
+    "EventRows",
+    "IngestProgress",
+    "InstantState",
+    "MergeResult",
+    "WriteBatch",
+    "WriterInstant",
     "bump_epoch",
     "merge_rows",
 ]

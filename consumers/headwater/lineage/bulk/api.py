@@ -1,7 +1,7 @@
-"""The second interface of a store: much at once, and what a writer keeps of itself.
+"""`BulkLineageMeta`: the second interface of a store, for writers.
 
-A store that has only the first one (`lineage.api`) can be written to call by call; a writer then keeps its offsets in
-Kafka, and has neither a timeline nor a table of dead letters.
+A store that implements only `lineage.api.LineageMeta` is written call by call. Its writer keeps offsets in Kafka, and
+has no timeline and no table of dead letters.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from headwater.events.envelope import EventId
 from headwater.lineage.rows import Row
 
 
-class Partition(NamedTuple):
-    """Of a bus. A topic that was made anew, or that another cluster has, is another one: ids, not names."""
+class BusPartition(NamedTuple):
+    """A partition of a bus, identified by ids: a recreated topic of the same name is another one."""
 
     cluster: str
     topic: str
@@ -25,180 +25,187 @@ class Partition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Offset:
-    """What a consumer group reads next of a partition."""
+class ConsumerOffset:
+    """The offset from which a consumer group continues in a partition."""
 
     group: str
-    partition: Partition
+    partition: BusPartition
     next: int
 
 
 @dataclass(frozen=True)
-class Ingest:
-    """Up to which time all of a partition is stored: its last record's append time, or when its end was seen."""
+class IngestProgress:
+    """The time up to which a partition is completely stored: its last record's append time, or when its end was
+    reached."""
 
     source: str
-    """`kafka`, `log`, or `jdbc` for what comes straight from a driver."""
-    partition: Partition
+    """`kafka`, `log`, or `jdbc` for events that come directly from a driver."""
+    partition: BusPartition
     until: int
     """Microseconds."""
     topic_name: str = ""
-    """What people call it: one that was made anew takes the place of the one before."""
+    """The topic's name. A recreated topic replaces the older one of this name."""
     producer: UUID | None = None
-    """Of what comes straight from a driver: then the time is the driver's own."""
+    """The producer, for events that come directly from a driver. `until` is the driver's own time then."""
 
 
-class State(str, Enum):
-    """How far an instant is."""
+class InstantState(str, Enum):
+    """The state of an instant."""
 
     REQUESTED = "REQUESTED"
-    """Something is about to be written."""
+    """The writer is about to write."""
     INFLIGHT = "INFLIGHT"
     GIVEN_UP = "GIVEN_UP"
-    """Its writer went before it was completed. Offsets weren't moved, so what it was to write comes again."""
+    """Its writer ended before it completed the instant. Offsets weren't moved, so its events are read again."""
     COMPLETED = "COMPLETED"
-    """All of it is there, and the offsets with it."""
+    """All rows and the offsets are stored."""
 
 
 @dataclass(frozen=True)
-class Instant:
-    """On the timeline of one writer process."""
+class WriterInstant:
+    """One step on the timeline of a writer process."""
 
     writer: UUID
     number: int
-    state: State = State.REQUESTED
+    state: InstantState = InstantState.REQUESTED
     detail: str | None = None
-    """The writer's own words, about what it was going to write; None leaves those that are there."""
+    """What the writer was going to write, as JSON. None keeps the stored text."""
 
 
-class Reason(str, Enum):
+class DeadLetterReason(str, Enum):
     """Why an event couldn't be stored."""
 
     UNDECODABLE = "UNDECODABLE"
     UNKNOWN = "UNKNOWN"
-    """Of a kind that this version doesn't know."""
+    """This version doesn't know the event's kind or schema."""
     INVALID = "INVALID"
     REFUSED = "REFUSED"
-    """By the database, for its data."""
+    """The database refused a value."""
 
 
-class LetterState(str, Enum):
+class DeadLetterState(str, Enum):
     WAITING = "WAITING"
     STORED = "STORED"
-    """Trying again succeeded."""
+    """A retry stored it."""
     DROPPED = "DROPPED"
-    """By a person."""
+    """Somebody decided not to retry it."""
 
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """An event that couldn't be stored, with all that it takes to try again."""
+    """An event that couldn't be stored, with everything that a retry needs."""
 
-    reason: Reason
-    words: str
+    reason: DeadLetterReason
+    error: str
     source: str
-    partition: Partition
+    partition: BusPartition
     position: int
-    """In its partition, or in its producer's numbers."""
+    """The offset in its partition, or the producer's sequence number."""
     data: bytes
     topic_name: str = ""
     key: bytes | None = None
     headers: tuple[tuple[str, bytes], ...] = ()
     event: EventId | None = None
     kind: str | None = None
-    appended: int | None = None
-    """The bus's append time, which the rows are made with."""
-    state: LetterState = LetterState.WAITING
+    append_time: int | None = None
+    """The bus's append time in microseconds; rows depend on it."""
+    state: DeadLetterState = DeadLetterState.WAITING
     attempts: int = 1
 
 
 @dataclass(frozen=True)
-class Work:
-    """What goes into one transaction: all of it or nothing, visible to everybody at once."""
+class WriteBatch:
+    """What one transaction writes: all of it or nothing, visible to everybody at once."""
 
     rows: Sequence[Row] = ()
-    letters: Sequence[DeadLetter] = ()
-    ingests: Sequence[Ingest] = ()
-    offsets: Sequence[Offset] = ()
-    instants: Sequence[Instant] = ()
+    dead_letters: Sequence[DeadLetter] = ()
+    ingests: Sequence[IngestProgress] = ()
+    offsets: Sequence[ConsumerOffset] = ()
+    instants: Sequence[WriterInstant] = ()
     epoch: int | None = None
-    """The store's, at which all was there that was left out of the rows: at another one it is an EpochMoved."""
+    """The store's epoch at which the omitted rows were known to be stored. At another epoch `merge` raises
+    EpochChanged."""
 
 
-NOTHING = Work()
+EMPTY_BATCH = WriteBatch()
 
 
 @dataclass(frozen=True)
-class Told:
-    """What one event tells, and what is kept of it if the database refuses that."""
+class EventRows:
+    """The rows of one event, and how to make a dead letter of it."""
 
     rows: Sequence[Row]
-    letter: Callable[[str], DeadLetter]
-    """Is given the database's words."""
+    dead_letter: Callable[[str], DeadLetter]
+    """Makes the dead letter from the database's error message."""
 
 
 @dataclass(frozen=True)
-class Merged:
-    """What became of it."""
+class MergeResult:
+    """The outcome of a merge."""
 
     rows: int
-    """Of different keys."""
+    """How many rows of different keys were merged."""
     refused: tuple[DeadLetter, ...] = ()
+    """The events that the database refused."""
     retries: int = 0
-    """How often a transaction was begun again, because it met another one."""
+    """How often the transaction was repeated because it conflicted with another one."""
 
 
 @runtime_checkable
 class BulkLineageMeta(Protocol):
-    """For any thread. What is merged again changes nothing, so who doesn't know whether it is there merges it again.
+    """Writes and reads in bulk, for any thread. Merging the same rows again changes nothing, so retries are safe.
 
-    What is raised says whether waiting helps: a TransientError (the database is away, slow, full, locked), or a
-    TerminalError (a right is missing, the store is another version's). Nothing is half-written after either.
+    A TransientError means that waiting can help (the database is unreachable, slow, full, locked), a TerminalError that
+    it can't (a right is missing, the store has another version). After either nothing is half-written.
     """
 
-    def merge(self, work: Work) -> Merged:
-        """In one transaction. A StoreDataError says that the database refuses something in the rows, an EpochMoved that
-        some were left out that may not be there any more."""
+    def merge(self, work: WriteBatch) -> MergeResult:
+        """Merge a batch in one transaction. Raises StoreDataError if the database refuses a value, and EpochChanged if
+        rows were omitted that may be gone by now."""
         ...
 
-    def merge_events(self, events: Sequence[Told], work: Work = NOTHING) -> Merged:
-        """The same of events, of which some may be refused: those are looked for, and kept as dead letters; all others
-        are stored. `work` goes with the last transaction, the dead letters too: an offset never passes what isn't here.
-        """
+    def merge_events(self, events: Sequence[EventRows], work: WriteBatch = EMPTY_BATCH) -> MergeResult:
+        """Merge events, some of which the database may refuse. It finds those and keeps them as dead letters; all
+        others are stored. `work` is written in the last transaction together with the dead letters, so an offset never
+        passes an event that isn't stored."""
         ...
 
-    def offsets(self, group: str, cluster: str | None = None) -> Mapping[Partition, int]:
-        """What a group reads next."""
+    def offsets(self, group: str, cluster: str | None = None) -> Mapping[BusPartition, int]:
+        """Return the next offset of each partition that a group reads."""
         ...
 
-    def instants(self, writer: UUID) -> Iterator[Instant]:
-        """Those that are kept of a writer, the newest first."""
+    def instants(self, writer: UUID) -> Iterator[WriterInstant]:
+        """Yield the stored instants of a writer, newest first."""
         ...
 
-    def unfinished(self) -> Iterator[Instant]:
-        """Those of all writers that are neither completed nor given up: begun now, or left behind."""
+    def unfinished_instants(self) -> Iterator[WriterInstant]:
+        """Yield the instants of all writers that are neither completed nor given up."""
         ...
 
-    def letters(self, state: LetterState | None = LetterState.WAITING) -> Generator[tuple[str, DeadLetter], None, None]:
-        """With what each is called, in order of when they came."""
+    def dead_letters(
+        self, state: DeadLetterState | None = DeadLetterState.WAITING
+    ) -> Generator[tuple[str, DeadLetter], None, None]:
+        """Yield dead letters with their ids, in the order of their arrival."""
         ...
 
-    def letter(self, name: str) -> DeadLetter | None: ...
+    def dead_letter(self, name: str) -> DeadLetter | None: ...
 
-    def mark_letter(self, name: str, state: LetterState, words: str | None = None) -> bool:
-        """After it was tried again, or was dropped. WAITING counts an attempt. False if there is none."""
+    def mark_dead_letter(self, name: str, state: DeadLetterState, error: str | None = None) -> bool:
+        """Set the state after a retry or a drop. WAITING counts an attempt. Return False if there is no such dead
+        letter."""
         ...
 
-    def unsent_letters(self, cluster: str, topic_name: str, most: int) -> Sequence[tuple[str, DeadLetter]]:
-        """The oldest of those that came from a topic and aren't on its dead-letter topic yet."""
+    def unsent_dead_letters(self, cluster: str, topic_name: str, most: int) -> Sequence[tuple[str, DeadLetter]]:
+        """Return the oldest dead letters of a topic that aren't on its dead-letter topic yet."""
         ...
 
-    def letters_sent(self, names: Iterable[str]) -> None:
-        """They are there now."""
+    def mark_dead_letters_sent(self, names: Iterable[str]) -> None:
+        """Record that these are on the dead-letter topic."""
         ...
 
     def epoch(self) -> int:
-        """Grows with each deletion, expiry and restore: after one, what was known to be here may be gone."""
+        """Return the store's epoch. Each deletion, expiry and restore increases it; rows that were known to be stored
+        may be gone after that."""
         ...
 
     def close(self) -> None: ...

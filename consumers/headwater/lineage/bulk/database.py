@@ -1,125 +1,159 @@
-"""The second interface, in a database."""
+"""`BulkLineageMeta` in a database."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
-from headwater.lineage.bulk import letters, positions, timeline
+from headwater.lineage.bulk import dead_letters, mysql, positions, postgres, timeline
 from headwater.lineage.bulk.api import (
-    NOTHING,
+    EMPTY_BATCH,
+    BusPartition,
     DeadLetter,
-    Instant,
-    LetterState,
-    Merged,
-    Partition,
-    Told,
-    Work,
+    DeadLetterState,
+    EventRows,
+    MergeResult,
+    WriteBatch,
+    WriterInstant,
 )
-from headwater.lineage.bulk.epochs import epoch, hold_epoch
-from headwater.lineage.bulk.merging import merge_rows
+from headwater.lineage.bulk.epochs import bump_epoch, hold_epoch, read_epoch
+from headwater.lineage.bulk.packing import KindRows, group_by_kind
+from headwater.lineage.bulk.statements import execute_many
 from headwater.lineage.bulk.transactions import Transactions
+from headwater.lineage.rows import Row
 from headwater.lineage.rows.tables import TOMBSTONE
-from headwater.lineage.sql.troubles import StoreDataError, troubles
+from headwater.lineage.sql.errors import StoreDataError, translate_errors
+from headwater.lineage.sql.upsert import merge_into
 
 
 class DatabaseBulkMeta:
-    """For any thread. An iterator holds a connection until it has come to its end, or is closed."""
+    """Implements `BulkLineageMeta` for any thread. An iterator holds a connection until it ends or is closed."""
 
     def __init__(self, engine: Engine, where: str | None = None) -> None:
-        """`where` is what errors call the database."""
+        """`where` is what error messages call the database."""
         self._engine = engine
         self._transactions = Transactions(engine, where)
 
-    def merge(self, work: Work) -> Merged:
-        rows, retries = self._transactions.run(lambda connection: _written(connection, work))
-        return Merged(rows, (), retries)
+    def merge(self, work: WriteBatch) -> MergeResult:
+        rows, retries = self._transactions.run(lambda connection: _write_batch(connection, work))
+        return MergeResult(rows, (), retries)
 
-    def merge_events(self, events: Sequence[Told], work: Work = NOTHING) -> Merged:
+    def merge_events(self, events: Sequence[EventRows], work: WriteBatch = EMPTY_BATCH) -> MergeResult:
         try:
             return self.merge(_with_rows(work, events))
         except StoreDataError:
             apart = self._one_by_one(events)
-        last = self.merge(replace(work, letters=(*work.letters, *apart.refused)))
-        return Merged(apart.rows + last.rows, apart.refused, apart.retries + last.retries)
+        last = self.merge(replace(work, dead_letters=(*work.dead_letters, *apart.refused)))
+        return MergeResult(apart.rows + last.rows, apart.refused, apart.retries + last.retries)
 
-    def _one_by_one(self, events: Sequence[Told]) -> Merged:
-        """Halves, each in a transaction of its own, down to those that are refused by themselves."""
-        merged, refused = Merged(0), list[DeadLetter]()
+    def _one_by_one(self, events: Sequence[EventRows]) -> MergeResult:
+        """Find the refused events by bisection. Each half is merged in a transaction of its own."""
+        merged, refused = MergeResult(0), list[DeadLetter]()
         halves = [events[len(events) // 2 :], events[: len(events) // 2]] if len(events) > 1 else [events]
         while halves:
             some = halves.pop()
             try:
-                made = self.merge(_with_rows(NOTHING, some))
-                merged = Merged(merged.rows + made.rows, (), merged.retries + made.retries)
+                result = self.merge(_with_rows(EMPTY_BATCH, some))
+                merged = MergeResult(merged.rows + result.rows, (), merged.retries + result.retries)
             except StoreDataError as e:
                 if len(some) == 1:
-                    refused.append(some[0].letter(str(e)))
+                    refused.append(some[0].dead_letter(str(e)))
                 elif some:
                     middle = len(some) // 2
                     halves += [some[middle:], some[:middle]]
         return replace(merged, refused=tuple(refused))
 
-    def offsets(self, group: str, cluster: str | None = None) -> Mapping[Partition, int]:
-        with self._connected() as connection:
-            return positions.offsets_of(connection, group, cluster)
+    def offsets(self, group: str, cluster: str | None = None) -> Mapping[BusPartition, int]:
+        with self._connect_for_reading() as connection:
+            return positions.select_offsets(connection, group, cluster)
 
-    def instants(self, writer: UUID) -> Iterator[Instant]:
-        with self._connected() as connection:
-            yield from timeline.instants_of(connection, writer)
+    def instants(self, writer: UUID) -> Iterator[WriterInstant]:
+        with self._connect_for_reading() as connection:
+            yield from timeline.select_instants(connection, writer)
 
-    def unfinished(self) -> Iterator[Instant]:
-        with self._connected() as connection:
-            yield from timeline.unfinished_in(connection)
+    def unfinished_instants(self) -> Iterator[WriterInstant]:
+        with self._connect_for_reading() as connection:
+            yield from timeline.select_unfinished(connection)
 
-    def letters(self, state: LetterState | None = LetterState.WAITING) -> Generator[tuple[str, DeadLetter], None, None]:
-        with self._connected() as connection:
-            yield from letters.letters_in(connection, state)
+    def dead_letters(
+        self, state: DeadLetterState | None = DeadLetterState.WAITING
+    ) -> Generator[tuple[str, DeadLetter], None, None]:
+        with self._connect_for_reading() as connection:
+            yield from dead_letters.select_dead_letters(connection, state)
 
-    def letter(self, name: str) -> DeadLetter | None:
-        with self._connected() as connection:
-            return letters.letter_of(connection, name)
+    def dead_letter(self, name: str) -> DeadLetter | None:
+        with self._connect_for_reading() as connection:
+            return dead_letters.find_dead_letter(connection, name)
 
-    def mark_letter(self, name: str, state: LetterState, words: str | None = None) -> bool:
-        return self._transactions.run(lambda connection: letters.mark(connection, name, state, words))[0]
+    def mark_dead_letter(self, name: str, state: DeadLetterState, error: str | None = None) -> bool:
+        return self._transactions.run(lambda connection: dead_letters.mark_dead_letter(connection, name, state, error))[
+            0
+        ]
 
-    def unsent_letters(self, cluster: str, topic_name: str, most: int) -> Sequence[tuple[str, DeadLetter]]:
-        return self._transactions.run(lambda connection: letters.unsent(connection, cluster, topic_name, most))[0]
+    def unsent_dead_letters(self, cluster: str, topic_name: str, most: int) -> Sequence[tuple[str, DeadLetter]]:
+        return self._transactions.run(
+            lambda connection: dead_letters.select_unsent(connection, cluster, topic_name, most)
+        )[0]
 
-    def letters_sent(self, names: Iterable[str]) -> None:
-        told = list(names)
-        self._transactions.run(lambda connection: letters.sent(connection, told))
+    def mark_dead_letters_sent(self, names: Iterable[str]) -> None:
+        sent = list(names)
+        self._transactions.run(lambda connection: dead_letters.mark_sent(connection, sent))
 
     def epoch(self) -> int:
-        with self._connected() as connection:
-            return epoch(connection)
+        with self._connect_for_reading() as connection:
+            return read_epoch(connection)
 
     def close(self) -> None:
         self._engine.dispose()
 
     @contextmanager
-    def _connected(self) -> Generator[Connection, None, None]:
-        """For reading. Who reads waits for a database that is away as who writes does."""
-        with troubles(self._transactions.where), self._engine.connect() as connection:
+    def _connect_for_reading(self) -> Generator[Connection, None, None]:
+        """Connect for reading, with translated errors."""
+        with translate_errors(self._transactions.where), self._engine.connect() as connection:
             yield connection
 
 
-def _with_rows(work: Work, events: Iterable[Told]) -> Work:
+def _with_rows(work: WriteBatch, events: Iterable[EventRows]) -> WriteBatch:
     return replace(work, rows=(*work.rows, *chain.from_iterable(each.rows for each in events)))
 
 
-def _written(connection: Connection, work: Work) -> int:
-    """In one order, whoever writes: rows, then what is about them."""
+def _write_batch(connection: Connection, work: WriteBatch) -> int:
+    """Write a batch in a fixed order: rows, then what the writer records about them."""
     if work.epoch is not None:
         hold_epoch(connection, work.epoch, alone=any(row.kind == TOMBSTONE for row in work.rows))
     rows = merge_rows(connection, work.rows)
-    letters.keep(connection, work.letters)
-    positions.ingested(connection, work.ingests)
-    positions.advance(connection, work.offsets)
-    timeline.reached(connection, work.instants)
+    dead_letters.insert_dead_letters(connection, work.dead_letters)
+    positions.advance_ingests(connection, work.ingests)
+    positions.advance_offsets(connection, work.offsets)
+    timeline.write_instants(connection, work.instants)
     return rows
+
+
+def _merge_plain(connection: Connection, pile: KindRows) -> None:
+    merge_into(connection, pile.rows)
+
+
+_MERGERS: Final[dict[tuple[str, str], Callable[[Connection, KindRows], None]]] = {
+    ("postgresql", "psycopg"): postgres.merge,
+    ("sqlite", "pysqlite"): execute_many,
+    ("mysql", "pymysql"): mysql.merge,
+    ("mariadb", "pymysql"): mysql.merge,
+}
+
+
+def merge_rows(connection: Connection, rows: Iterable[Row]) -> int:
+    """Merge rows and return how many keys they have. Call it once per transaction: several calls would write rows in
+    different orders, and transactions could deadlock."""
+    way = _MERGERS.get((connection.dialect.name, connection.dialect.driver), _merge_plain)
+    sorted_out = group_by_kind(rows)
+    if any(pile.kind == TOMBSTONE for pile in sorted_out):
+        bump_epoch(connection)
+    for pile in sorted_out:
+        way(connection, pile)
+    return sum(len(pile.rows) for pile in sorted_out)

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: as many rows in a statement as the server takes."""
+"""Merges rows into MySQL and MariaDB, with as many rows in a statement as `max_allowed_packet` allows."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from headwater.lineage.bulk.packing import Packed, Pile
+from headwater.lineage.bulk.packing import KindRows, RowTuple
 from headwater.lineage.bulk.statements import upsert_text
-from headwater.lineage.sql.troubles import StoreDataError
+from headwater.lineage.sql.errors import StoreDataError
 
 _PACKET: Final = "headwater.bulk.packet"
 _DRIVERS_OWN: Final = 1_100_000
-"""The driver makes statements of up to a million bytes; what takes more takes those."""
+"""The driver itself limits statements to a million bytes; a server that takes more needs no splitting here."""
 _ASIDE: Final = 20_000
-"""Of each packet, for the statement itself."""
+"""Bytes of each packet that are reserved for the statement's text."""
 _NUMBER: Final = 24
 _WORST: Final = 4
-"""Bytes of a character; what has to be escaped has two, and is one."""
+"""The most bytes that a character takes; escaping needs two."""
 
 
-def merge(connection: Connection, pile: Pile) -> None:
+def merge(connection: Connection, pile: KindRows) -> None:
     packet = _packet(connection)
     text = upsert_text(pile.kind, connection.dialect.name)
     rows = pile.ordered()
@@ -33,17 +33,17 @@ def merge(connection: Connection, pile: Pile) -> None:
 
 
 def _packet(connection: Connection) -> int:
-    """How long a statement may be. It is the connection's, and doesn't change. Values that a column can't hold are to
-    be errors, and not to be made smaller without a word, whatever the server's own mode is."""
+    """Return the usable packet size of a connection, and make the session strict: a value that doesn't fit has to be an
+    error, whatever the server's default mode."""
     if _PACKET not in connection.info:
-        told = connection.exec_driver_sql("SELECT @@SESSION.max_allowed_packet").scalar_one()
+        limit = connection.exec_driver_sql("SELECT @@SESSION.max_allowed_packet").scalar_one()
         connection.exec_driver_sql("SET SESSION sql_mode = CONCAT_WS(',', @@SESSION.sql_mode, 'STRICT_ALL_TABLES')")
-        connection.info[_PACKET] = int(told) - _ASIDE
+        connection.info[_PACKET] = int(limit) - _ASIDE
     return int(connection.info[_PACKET])
 
 
-def _check(connection: Connection, text: str, rows: Sequence[Packed], packet: int) -> None:
-    """The server says nothing of a row that is too long: it hangs up."""
+def _check(connection: Connection, text: str, rows: Sequence[RowTuple], packet: int) -> None:
+    """Raise a StoreDataError for a row that is too long. The server itself would just close the connection."""
     cursor = connection.connection.cursor()
     for row in rows:
         if _size(row) > packet and (length := len(cursor.mogrify(text, row).encode())) > packet:
@@ -53,8 +53,8 @@ def _check(connection: Connection, text: str, rows: Sequence[Packed], packet: in
             )
 
 
-def _slices(rows: Sequence[Packed], packet: int) -> Iterator[list[Packed]]:
-    some, size = list[Packed](), 0
+def _slices(rows: Sequence[RowTuple], packet: int) -> Iterator[list[RowTuple]]:
+    some, size = list[RowTuple](), 0
     for row in rows:
         length = _size(row)
         if some and size + length > packet:
@@ -66,6 +66,6 @@ def _slices(rows: Sequence[Packed], packet: int) -> Iterator[list[Packed]]:
         yield some
 
 
-def _size(row: Packed) -> int:
-    """At most."""
+def _size(row: RowTuple) -> int:
+    """Return an upper bound of a row's size in bytes."""
     return sum(_WORST * len(value) + 12 if isinstance(value, (str, bytes)) else _NUMBER for value in row)

@@ -1,4 +1,4 @@
-"""How far a bus has been read: offsets of consumer groups, and up to when everything is here. Both go forward only."""
+"""Offsets of consumer groups, and the time up to which each partition is stored. Both only increase."""
 
 from __future__ import annotations
 
@@ -8,78 +8,78 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from headwater.lineage.bulk.api import Ingest, Offset, Partition
-from headwater.lineage.bulk.putting import forward, put
-from headwater.lineage.bulk.tables import INGESTS, OFFSETS
-from headwater.lineage.law.telling import clean
-from headwater.lineage.rows import hash_of
+from headwater.lineage.bulk.api import BusPartition, ConsumerOffset, IngestProgress
+from headwater.lineage.bulk.insert_or_update import insert_or_update, keep_greatest
+from headwater.lineage.mapping.row_builder import clean_text
+from headwater.lineage.rows import hash_key
+from headwater.lineage.sql.writer_tables import INGESTS, OFFSETS
 
 
-def advance(connection: Connection, offsets: Iterable[Offset]) -> None:
-    """One that is behind what is there changes nothing."""
+def advance_offsets(connection: Connection, offsets: Iterable[ConsumerOffset]) -> None:
+    """Store offsets. An offset that is less than the stored one changes nothing."""
     rows = [_offset_row(each) for each in offsets]
-    put(connection, OFFSETS, rows, forward("next_offset", "moved_at"))
+    insert_or_update(connection, OFFSETS, rows, keep_greatest("next_offset", "moved_at"))
 
 
-def offsets_of(connection: Connection, group: str, cluster: str | None = None) -> dict[Partition, int]:
-    """What a group reads next."""
+def select_offsets(connection: Connection, group: str, cluster: str | None = None) -> dict[BusPartition, int]:
+    """Return the next offset of each partition that a group reads."""
     column = OFFSETS.c
-    wanted = select(column.cluster, column.topic, column.partition_number, column.next_offset).where(
+    query = select(column.cluster, column.topic, column.partition_number, column.next_offset).where(
         column.consumer_group == group
     )
     if cluster is not None:
-        wanted = wanted.where(column.cluster == cluster)
-    return {Partition(each[0], each[1], each[2]): each[3] for each in connection.execute(wanted)}
+        query = query.where(column.cluster == cluster)
+    return {BusPartition(each[0], each[1], each[2]): each[3] for each in connection.execute(query)}
 
 
-def ingested(connection: Connection, ingests: Iterable[Ingest]) -> None:
+def advance_ingests(connection: Connection, ingests: Iterable[IngestProgress]) -> None:
     rows = [_ingest_row(each) for each in ingests]
-    put(connection, INGESTS, rows, forward("stored_until", "stored_at"))
+    insert_or_update(connection, INGESTS, rows, keep_greatest("stored_until", "stored_at"))
 
 
 def bus_stored_until(connection: Connection) -> int | None:
-    """Up to when all of every partition is here that a writer reads: None where none does. A topic that was made anew
-    has taken the place of the one of that name."""
+    """Return the time up to which every partition of every bus is stored, or None without a bus. A recreated topic
+    replaces the older one of its name."""
     column = INGESTS.c
-    wanted = select(
+    query = select(
         column.source, column.cluster, column.topic, column.topic_name, column.partition_number, column.stored_until
     ).where(column.producer.is_(None))
     newest: dict[tuple[Any, ...], int] = {}
-    for source, cluster, topic, name, number, until in connection.execute(wanted.order_by(column.stored_at, column.id)):
+    for source, cluster, topic, name, number, until in connection.execute(query.order_by(column.stored_at, column.id)):
         newest[source, cluster, name or topic, number] = until
     return min(newest.values(), default=None)
 
 
-def now() -> int:
-    """In microseconds."""
+def now_micros() -> int:
+    """Return the current time in microseconds."""
     return time.time_ns() // 1_000
 
 
-def _offset_row(offset: Offset) -> dict[str, Any]:
+def _offset_row(offset: ConsumerOffset) -> dict[str, Any]:
     where = _where(offset.partition)
     key = (offset.group, *where.values())
     return {
-        "id": hash_of(OFFSETS.name, key),
+        "id": hash_key(OFFSETS.name, key),
         "consumer_group": offset.group,
         **where,
         "next_offset": offset.next,
-        "moved_at": now(),
+        "moved_at": now_micros(),
     }
 
 
-def _ingest_row(ingest: Ingest) -> dict[str, Any]:
+def _ingest_row(ingest: IngestProgress) -> dict[str, Any]:
     where = _where(ingest.partition)
     producer = None if ingest.producer is None else ingest.producer.bytes
     return {
-        "id": hash_of(INGESTS.name, (ingest.source, producer, *where.values())),
+        "id": hash_key(INGESTS.name, (ingest.source, producer, *where.values())),
         "source": ingest.source,
         **where,
-        "topic_name": clean(ingest.topic_name),
+        "topic_name": clean_text(ingest.topic_name),
         "producer": producer,
         "stored_until": ingest.until,
-        "stored_at": now(),
+        "stored_at": now_micros(),
     }
 
 
-def _where(partition: Partition) -> dict[str, Any]:
+def _where(partition: BusPartition) -> dict[str, Any]:
     return {"cluster": partition.cluster, "topic": partition.topic, "partition_number": partition.number}

@@ -1,4 +1,4 @@
-"""PostgreSQL: rows are copied to a temporary table and merged from there, thousands at once."""
+"""Merges rows into PostgreSQL: COPY into a temporary table, then one statement that merges from there."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, Connection, Integer, LargeBinary, SmallInteger
 from sqlalchemy.exc import DBAPIError
 
-from headwater.lineage.bulk import many
-from headwater.lineage.bulk.packing import Packed, Pile, names_of
-from headwater.lineage.bulk.statements import merge_staged_text, staging_name
-from headwater.lineage.rows import Kind
+from headwater.lineage.bulk.packing import KindRows, RowTuple, column_names
+from headwater.lineage.bulk.statements import execute_many, merge_staged_text, staging_name
+from headwater.lineage.rows import RowKind
 from headwater.lineage.sql.tables import table_of
 
 _LOG: Final = logging.getLogger(__name__)
 FEW: Final = 60
-"""So many are sent one by one, in one go: quicker than three statements."""
+"""Up to this many rows are sent with `executemany`, which is faster than three statements."""
 _MAY_STAGE: Final = "headwater.bulk.may_stage"
 _USED: Final = "headwater.bulk.used"
 _TYPES: Final = ((SmallInteger, "int2"), (BigInteger, "int8"), (Integer, "int4"), (LargeBinary, "bytea"))
 
 
-def merge(connection: Connection, pile: Pile) -> None:
+def merge(connection: Connection, pile: KindRows) -> None:
     if len(pile.rows) <= FEW or not _may_stage(connection):
-        many.merge(connection, pile)
+        execute_many(connection, pile)
         return
     connection.exec_driver_sql(_make_text(pile.kind))
     if _is_used(connection, pile.kind):
@@ -36,7 +35,7 @@ def merge(connection: Connection, pile: Pile) -> None:
 
 
 def _may_stage(connection: Connection) -> bool:
-    """Whether this role may have temporary tables: what is asked once of each connection."""
+    """Return whether this role may create temporary tables. Asked once per connection."""
     if _MAY_STAGE not in connection.info:
         asked = connection.exec_driver_sql("SELECT has_database_privilege(current_database(), 'TEMP')")
         connection.info[_MAY_STAGE] = asked.scalar_one()
@@ -48,8 +47,8 @@ def _may_stage(connection: Connection) -> bool:
     return bool(connection.info[_MAY_STAGE])
 
 
-def _is_used(connection: Connection, kind: Kind) -> bool:
-    """Whether this transaction merged rows of the kind before, which lie there until its end."""
+def _is_used(connection: Connection, kind: RowKind) -> bool:
+    """Return whether this transaction merged rows of the kind before: they stay in the temporary table."""
     transaction = connection.get_transaction()
     by, used = connection.info.get(_USED, (None, set()))
     if by is not transaction:
@@ -59,8 +58,8 @@ def _is_used(connection: Connection, kind: Kind) -> bool:
     return was_used
 
 
-def _copy(connection: Connection, kind: Kind, rows: Sequence[Packed]) -> None:
-    """psycopg's own way, of which SQLAlchemy knows nothing; what it raises is raised as SQLAlchemy would."""
+def _copy(connection: Connection, kind: RowKind, rows: Sequence[RowTuple]) -> None:
+    """Copy rows with psycopg's own COPY. Its errors are wrapped as SQLAlchemy wraps errors."""
     text, driver = _copy_text(kind), connection.connection.driver_connection
     try:
         with driver.cursor() as cursor, cursor.copy(text) as copy:  # type: ignore[union-attr]
@@ -78,26 +77,26 @@ def _copy(connection: Connection, kind: Kind, rows: Sequence[Packed]) -> None:
 
 
 @cache
-def _make_text(kind: Kind) -> str:
-    """Made when it is needed, and empty after each transaction, which is quicker than TRUNCATE. Of columns that a later
-    version added it knows nothing."""
+def _make_text(kind: RowKind) -> str:
+    """The statement that creates the temporary table. It is emptied at each commit, which is faster than TRUNCATE, and
+    ignores columns that a later version added."""
     names = _quoted(kind)
     empty = f"SELECT {names} FROM {kind.name} WITH NO DATA"  # noqa: S608 - names of ours
     return f"CREATE TEMPORARY TABLE IF NOT EXISTS {staging_name(kind)} ON COMMIT DELETE ROWS AS {empty}"
 
 
 @cache
-def _copy_text(kind: Kind) -> str:
+def _copy_text(kind: RowKind) -> str:
     return f"COPY pg_temp.{staging_name(kind)} ({_quoted(kind)}) FROM STDIN (FORMAT BINARY)"
 
 
-def _quoted(kind: Kind) -> str:
-    return ", ".join(f'"{name}"' for name in names_of(kind))
+def _quoted(kind: RowKind) -> str:
+    return ", ".join(f'"{name}"' for name in column_names(kind))
 
 
 @cache
-def _types_of(kind: Kind) -> tuple[str, ...]:
-    """What binary data is sent as: it has to be what the columns are."""
+def _types_of(kind: RowKind) -> tuple[str, ...]:
+    """The column types that COPY's binary format has to use."""
     return tuple(_type_of(column.type) for column in table_of(kind).c)
 
 

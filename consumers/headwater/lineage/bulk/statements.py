@@ -1,19 +1,19 @@
-"""Upserts as texts for a driver, with a place for each column in order."""
+"""Upserts as SQL text for a driver, with a placeholder for each column in order."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import BindParameter, Dialect, column, select, table
+from sqlalchemy import BindParameter, Connection, Dialect, column, select, table
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.mysql import pymysql
 from sqlalchemy.dialects.postgresql import psycopg
 from sqlalchemy.dialects.sqlite import pysqlite
 from sqlalchemy.sql.dml import Insert
 
-from headwater.lineage.bulk.packing import names_of
-from headwater.lineage.rows import Kind
+from headwater.lineage.bulk.packing import KindRows, column_names
+from headwater.lineage.rows import RowKind
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.upsert import merging_postgres, upsert
 
@@ -28,22 +28,22 @@ _DIALECTS: Final[dict[str, Dialect]] = {
 
 
 @cache
-def upsert_text(kind: Kind, dialect: str) -> str:
-    """For `executemany` with what `packing.packer` makes."""
-    made = upsert(kind, dialect).values({name: BindParameter(name) for name in names_of(kind)})
-    return _text(made, dialect)
+def upsert_text(kind: RowKind, dialect: str) -> str:
+    """Return the upsert for `executemany` with tuples of `packing.packer`."""
+    insert = upsert(kind, dialect).values({name: BindParameter(name) for name in column_names(kind)})
+    return _text(insert, dialect)
 
 
-def staging_name(kind: Kind) -> str:
-    """Of the temporary table that rows are copied to."""
+def staging_name(kind: RowKind) -> str:
+    """Return the name of the temporary table of a kind."""
     return f"merging_{kind.name}"
 
 
 @cache
-def merge_staged_text(kind: Kind) -> str:
-    """From the temporary table into the real one. In order of ids: writers that meet wait for each other in one order,
-    and never in a circle, also where the database keeps rows apart."""
-    names = names_of(kind)
+def merge_staged_text(kind: RowKind) -> str:
+    """Return the statement that merges the temporary table into the real one, sorted by id: so concurrent writers can't
+    deadlock, not even across partitions."""
+    names = column_names(kind)
     staged = table(staging_name(kind), *map(column, names), schema="pg_temp")
     rows = select(*(staged.c[name] for name in names)).order_by(staged.c.id)
     return _text(merging_postgres(kind, postgresql.insert(table_of(kind)).from_select(names, rows)), "postgresql")
@@ -51,3 +51,8 @@ def merge_staged_text(kind: Kind) -> str:
 
 def _text(statement: Insert, dialect: str) -> str:
     return str(statement.compile(dialect=_DIALECTS[dialect]))
+
+
+def execute_many(connection: Connection, pile: KindRows) -> None:
+    """Merge rows with the driver's `executemany`: SQLite's way, and PostgreSQL's for a few rows."""
+    connection.exec_driver_sql(upsert_text(pile.kind, connection.dialect.name), pile.ordered())

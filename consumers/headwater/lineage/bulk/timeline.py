@@ -1,4 +1,4 @@
-"""The instants of each writer process. Each has its own numbers, and goes forward only."""
+"""The instants of writer processes. Each writer numbers its own, and an instant's state only advances."""
 
 from __future__ import annotations
 
@@ -8,68 +8,68 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, select
 
-from headwater.lineage.bulk.api import Instant, State
-from headwater.lineage.bulk.positions import now
-from headwater.lineage.bulk.putting import put
-from headwater.lineage.bulk.tables import INSTANTS
-from headwater.lineage.law.telling import clean
+from headwater.lineage.bulk.api import InstantState, WriterInstant
+from headwater.lineage.bulk.insert_or_update import insert_or_update
+from headwater.lineage.bulk.positions import now_micros
+from headwater.lineage.mapping.row_builder import clean_text
+from headwater.lineage.sql.writer_tables import INSTANTS
 
-KEPT: Final = 1_000
-"""So many of a writer's are kept."""
-
-
-def reached(connection: Connection, instants: Iterable[Instant]) -> None:
-    """They have come so far. One that was further already stays there."""
-    told = list(instants)
-    put(connection, INSTANTS, [_row(each) for each in told], _changes)
-    for each in told:
-        if each.state is State.REQUESTED:
-            _forget(connection, each)
+MAX_INSTANTS: Final = 1_000
+"""How many instants of a writer are kept."""
 
 
-def instants_of(connection: Connection, writer: UUID) -> Iterator[Instant]:
-    """The newest first."""
+def write_instants(connection: Connection, instants: Iterable[WriterInstant]) -> None:
+    """Store the states of instants. A state that is behind the stored one changes nothing."""
+    written = list(instants)
+    insert_or_update(connection, INSTANTS, [_row(each) for each in written], _changes)
+    for each in written:
+        if each.state is InstantState.REQUESTED:
+            _delete_old(connection, each)
+
+
+def select_instants(connection: Connection, writer: UUID) -> Iterator[WriterInstant]:
+    """Yield the instants of a writer, newest first."""
     column = INSTANTS.c
-    wanted = select(column.number, column.state, column.detail).where(column.writer == writer.bytes)
-    for number, state, detail in connection.execute(wanted.order_by(column.number.desc())):
-        yield Instant(writer, number, State(state), detail)
+    query = select(column.number, column.state, column.detail).where(column.writer == writer.bytes)
+    for number, state, detail in connection.execute(query.order_by(column.number.desc())):
+        yield WriterInstant(writer, number, InstantState(state), detail)
 
 
-def unfinished_in(connection: Connection) -> Iterator[Instant]:
-    """Of whichever writer, the newest of each first."""
+def select_unfinished(connection: Connection) -> Iterator[WriterInstant]:
+    """Yield the unfinished instants of all writers, the newest of each first."""
     column = INSTANTS.c
-    wanted = select(column.writer, column.number, column.state, column.detail)
-    is_open = column.state.in_([State.REQUESTED.value, State.INFLIGHT.value])
+    query = select(column.writer, column.number, column.state, column.detail)
+    is_open = column.state.in_([InstantState.REQUESTED.value, InstantState.INFLIGHT.value])
     for writer, number, state, detail in connection.execute(
-        wanted.where(is_open).order_by(column.writer, column.number.desc())
+        query.where(is_open).order_by(column.writer, column.number.desc())
     ):
-        yield Instant(UUID(bytes=writer), number, State(state), detail)
+        yield WriterInstant(UUID(bytes=writer), number, InstantState(state), detail)
 
 
-def forget_before(connection: Connection, micros: int) -> int:
-    """The timelines of writers that have told nothing since then; how many instants went."""
+def delete_instants_before(connection: Connection, micros: int) -> int:
+    """Delete the timelines of writers that stored nothing since this time. Return how many instants were deleted."""
     column = INSTANTS.c
     newest = select(column.writer, func.max(column.requested_at)).group_by(column.writer)
     old = [writer for writer, last in connection.execute(newest) if last < micros]
     return sum(connection.execute(delete(INSTANTS).where(column.writer == writer)).rowcount for writer in old)
 
 
-def _forget(connection: Connection, newest: Instant) -> None:
+def _delete_old(connection: Connection, newest: WriterInstant) -> None:
     column = INSTANTS.c
-    is_old = and_(column.writer == newest.writer.bytes, column.number <= newest.number - KEPT)
+    is_old = and_(column.writer == newest.writer.bytes, column.number <= newest.number - MAX_INSTANTS)
     connection.execute(delete(INSTANTS).where(is_old))
 
 
-def _row(instant: Instant) -> dict[str, Any]:
-    moment = now()
+def _row(instant: WriterInstant) -> dict[str, Any]:
+    moment = now_micros()
     return {
         "writer": instant.writer.bytes,
         "number": instant.number,
         "state": instant.state.value,
         "requested_at": moment,
-        "inflight_at": None if instant.state is State.REQUESTED else moment,
-        "completed_at": moment if instant.state is State.COMPLETED else None,
-        "detail": clean(instant.detail),
+        "inflight_at": None if instant.state is InstantState.REQUESTED else moment,
+        "completed_at": moment if instant.state is InstantState.COMPLETED else None,
+        "detail": clean_text(instant.detail),
     }
 
 

@@ -1,11 +1,11 @@
-"""The listener `jdbc`: events straight from a driver's spool into the store, for those without a bus.
+"""The listener `jdbc`: writes events directly from a driver's spool into the store, for installations without a bus.
 
-config      what stands under `spark.headwater.jdbc.`
-listener    what the listener bus sees
-writing     one batch into the store, on a thread of its own
-records     records of a spool as what they tell, and as dead letters
-cutting     connections that don't answer are cut, and taken to be dead
-examining   what `headwater doctor` finds out about a store
+config         the options below `spark.headwater.jdbc.`
+listener       the listener that the listener bus calls
+store_writer   writes one batch, on a thread of its own
+records        maps spool records to rows and dead letters
+aborting       aborts connections that don't answer
+diagnosis      what `headwater doctor` checks about a store
 """
 
 from headwater.lineage.listener.config import JdbcConfig

@@ -1,5 +1,6 @@
-"""What stands under `spark.headwater.jdbc.`: the store's own options (`headwater.lineage.store`), and how it is written
-to."""
+"""The options below `spark.headwater.jdbc.`: the store's own options (`headwater.lineage.store`), and how to write to
+it.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +12,34 @@ from typing_extensions import Self
 
 from headwater.config import Config, Seconds
 from headwater.lineage.store.options import StoreOptions
-from headwater.lineage.store.urls import Database
+from headwater.lineage.store.urls import DatabaseKind
 
 _CONNECT_SECONDS: Final = "5"
 
 
 class JdbcConfig(Config):
-    """The words of the store's options are those of a catalog's `jdbc.` options, without that before them."""
+    """The store's options have the same names as a catalog's `jdbc.` options, without that prefix."""
 
     url: SecretStr
     """`jdbc:postgresql://host/database`, `jdbc:mysql://…`, `jdbc:sqlite:path`, or a SQLAlchemy URL."""
     driver: str | None = None
+    """Java's class of the driver. It has to fit the URL, and says which database it is where the URL doesn't."""
     username: str | None = None
+    """Goes before the URL's user."""
     password: SecretStr | None = None
+    """The password. A file or a function keeps it out of Spark's configuration."""
     password_file: Path | None = Field(None, alias="password-file")
+    """A file with the password, read at each connection."""
     password_callable: str | None = Field(None, alias="password-callable", repr=False)
+    """`package.module:function` that returns the password, called at each connection: for tokens that expire."""
     database: str = "paimon"
-    """Where the seed-shaped views are."""
+    """The database of the PIP-5 compatible views."""
     create: bool = True
-    """Make the store where there is none, and bring it to this version where it is older, if the user may."""
+    """Create the store if it doesn't exist, and migrate an older one, if the user may."""
     timeout: Annotated[Seconds, Field(gt=0)] = 30.0
-    """A transaction that takes longer is given up, and begun again later."""
+    """A transaction that takes longer, in seconds, is aborted and retried."""
     batch_events: Annotated[int, Field(ge=1, le=100_000)] = 5_000
-    """So many events go into one transaction at most."""
+    """The most events of one transaction."""
 
     @model_validator(mode="after")
     def _one_password(self) -> Self:
@@ -43,7 +49,7 @@ class JdbcConfig(Config):
         return self
 
     def store_options(self) -> StoreOptions:
-        """With limits of time for all that a client waits for, where the URL has none of its own."""
+        """Return the store's options, with client timeouts unless the URL has its own."""
         target = self._as_written().target
         missing = {name: value for name, value in self._limits(target.kind).items() if name not in target.url.query}
         url = target.url.update_query_dict(missing).render_as_string(hide_password=False)
@@ -61,9 +67,9 @@ class JdbcConfig(Config):
             jdbc_database=self.database,
         )
 
-    def _limits(self, kind: Database) -> dict[str, str]:
-        if kind is Database.SQLITE:
+    def _limits(self, kind: DatabaseKind) -> dict[str, str]:
+        if kind is DatabaseKind.SQLITE:
             return {}
         seconds = str(max(1, round(self.timeout)))
-        waits = {"read_timeout": seconds, "write_timeout": seconds} if kind is Database.MYSQL else {}
+        waits = {"read_timeout": seconds, "write_timeout": seconds} if kind is DatabaseKind.MYSQL else {}
         return {"connect_timeout": _CONNECT_SECONDS, **waits}

@@ -1,4 +1,4 @@
-"""What the listener bus sees: records are taken, another thread writes them, and the answer follows it."""
+"""The listener `jdbc`. It accepts records at once, writes them on another thread, and acknowledges them afterwards."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Final
 from headwater.config import read_config
 from headwater.errors import ConfigurationError, HeadwaterError, TransientError
 from headwater.lineage.listener.config import JdbcConfig
-from headwater.lineage.listener.writing import Writer
+from headwater.lineage.listener.store_writer import StoreWriter
 from headwater.lineage.store.engines import engine_for
-from headwater.spi import Batch, Finding, ListenerContext, Position, Record
+from headwater.spi import CheckResult, EventRecord, ListenerContext, RecordBatch, SpoolPosition
 
-_ROOM_SECONDS: Final = 5.0
-"""Who finds no room waits so long for some; the job may be ending."""
-_ROOM_BATCHES: Final = 4
-_ROOM_BYTES: Final = 32 << 20
+_FULL_WAIT_SECONDS: Final = 5.0
+"""How long `handle` waits while the buffer is full. It is short because the job may be ending."""
+_MAX_BATCHES: Final = 4
+_MAX_BYTES: Final = 32 << 20
 _CLOSE_SHARE: Final = 0.7
 
 
@@ -33,13 +33,13 @@ class JdbcFactory:
             engine_for(options.target).dispose()  # its client is there; nothing is connected
         except ConfigurationError as e:
             raise ConfigurationError(str(e).replace("jdbc.", context.prefix)) from e
-        return JdbcListener(config, Writer(config, options, context.trouble), context)
+        return JdbcListener(config, StoreWriter(config, options, context.report_problem), context)
 
-    def examine(self, context: ListenerContext) -> Iterator[Finding]:
+    def diagnose(self, context: ListenerContext) -> Iterator[CheckResult]:
         """For `headwater doctor`."""
-        from headwater.lineage.listener.examining import examine  # noqa: PLC0415 - no driver needs it
+        from headwater.lineage.listener.diagnosis import diagnose  # noqa: PLC0415 - no driver needs it
 
-        return examine(_read(context), context)
+        return diagnose(_read(context), context)
 
 
 def _read(context: ListenerContext) -> JdbcConfig:
@@ -47,45 +47,47 @@ def _read(context: ListenerContext) -> JdbcConfig:
 
 
 class JdbcListener:
-    """Use `JdbcFactory`."""
+    """Buffers records and writes them in batches. Create it with `JdbcFactory`."""
 
-    def __init__(self, config: JdbcConfig, writer: Writer, context: ListenerContext) -> None:
+    def __init__(self, config: JdbcConfig, writer: StoreWriter, context: ListenerContext) -> None:
         self._config = config
         self._writer = writer
         self._executor = context.executor
-        self._waiting: list[Record] = []
+        self._waiting: list[EventRecord] = []
         self._bytes = 0
         self._writing: Future[None] | None = None
-        self._end: Position | None = None
-        """Of what is being written."""
-        self._handed: Position | None = None
-        self._answer: Position | None = None
+        self._end: SpoolPosition | None = None
+        """The end of the batch that is being written."""
+        self._received_end: SpoolPosition | None = None
+        self._acknowledged: SpoolPosition | None = None
 
-    def handle(self, batch: Batch) -> Position | None:
-        self._handed = batch.end
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
+        self._received_end = batch.end
         self._waiting.extend(batch)
         self._bytes += sum(len(each.data) for each in batch)
-        deadline = time.monotonic() + _ROOM_SECONDS
-        self._go_on(0)
+        deadline = time.monotonic() + _FULL_WAIT_SECONDS
+        self._advance(0)
         while self._is_full:
             if time.monotonic() >= deadline:
-                self._give_up()
-                raise TransientError("the store takes in less than is told: what waits is handed over again")
-            self._go_on(deadline - time.monotonic())
-        return self._answer
+                self._reset()
+                raise TransientError(
+                    "the store is slower than the events arrive: the records that wait are delivered again"
+                )
+            self._advance(deadline - time.monotonic())
+        return self._acknowledged
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         deadline = time.monotonic() + timeout
-        self._go_on(timeout)
+        self._advance(timeout)
         while self._is_busy and time.monotonic() < deadline:
-            self._go_on(deadline - time.monotonic())
-        return self._answer
+            self._advance(deadline - time.monotonic())
+        return self._acknowledged
 
     def close(self, timeout: float) -> bool:
-        with suppress(HeadwaterError):  # it was told as trouble; what isn't answered comes again
+        with suppress(HeadwaterError):  # it was reported; unacknowledged records come again
             self.flush(_CLOSE_SHARE * timeout)
         self._writer.close()
-        return self._answer == self._handed
+        return self._acknowledged == self._received_end
 
     @property
     def _is_busy(self) -> bool:
@@ -93,12 +95,12 @@ class JdbcListener:
 
     @property
     def _is_full(self) -> bool:
-        return len(self._waiting) > _ROOM_BATCHES * self._config.batch_events or self._bytes > _ROOM_BYTES
+        return len(self._waiting) > _MAX_BATCHES * self._config.batch_events or self._bytes > _MAX_BYTES
 
-    def _go_on(self, timeout: float) -> None:
-        """Hear what became of what is being written, for so long, and have the next written."""
+    def _advance(self, timeout: float) -> None:
+        """Collect the result of the running batch, waiting at most `timeout` seconds, and start the next one."""
         if self._writing is not None:
-            self._hear(self._writing, timeout)
+            self._collect(self._writing, timeout)
         if self._writing is None and self._waiting:
             some = self._waiting[: self._config.batch_events]
             del self._waiting[: len(some)]
@@ -106,29 +108,29 @@ class JdbcListener:
             self._end = some[-1].position
             self._writing = self._executor.submit(self._writer.write, some)
 
-    def _hear(self, writing: Future[None], timeout: float) -> None:
+    def _collect(self, writing: Future[None], timeout: float) -> None:
         try:
             writing.result(max(0.0, timeout))
         except NotYet:
             if not writing.done():
-                self._look_at_the_time()
+                self._check_timeout()
                 return
-            self._give_up()
+            self._reset()
             raise
         except BaseException:
-            self._give_up()
+            self._reset()
             raise
-        self._writing, self._answer = None, self._end
+        self._writing, self._acknowledged = None, self._end
 
-    def _look_at_the_time(self) -> None:
-        """The thread that writes raises then, and is heard the next time."""
+    def _check_timeout(self) -> None:
+        """Abort a batch that takes too long. Its thread then raises an error, which the next call collects."""
         began = self._writer.began
         if began is not None and time.monotonic() - began > self._config.timeout:
-            self._writer.cut()
+            self._writer.abort()
 
-    def _give_up(self) -> None:
-        """All above the answer comes again."""
+    def _reset(self) -> None:
+        """Discard the buffer. Everything after the acknowledged position comes again."""
         self._waiting, self._bytes = [], 0
-        self._end = self._answer  # what is still being written is no answer to what comes again
+        self._end = self._acknowledged  # a batch that is still running doesn't acknowledge repeated records
         if self._writing is not None and self._writing.done():
             self._writing = None

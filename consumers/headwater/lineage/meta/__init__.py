@@ -1,23 +1,29 @@
-"""The stores that are here, behind the interface of `headwater.lineage.api`.
+"""The implementations of `headwater.lineage.api.LineageMeta`.
 
-told       calls become events, as everything that changes the store is one
-evented    what all stores have in common that keep rows
-memory     rows in memory, for tests
-database   rows in a database
-on_threads any of them for an event loop
-opening    one by its name
+event_based    base class: calls become events, events become rows
+memory         rows in memory, for tests
+database       rows in a database
+asynchronous   the interface for event loops, and an adapter
+factories      opens one of them by name
 """
 
+from headwater.lineage.meta.asynchronous import AsyncLineageMeta, ThreadedLineageMeta
 from headwater.lineage.meta.database import DatabaseLineageMeta
-from headwater.lineage.meta.memory import MemoryLineageMeta, MemoryLineageMetaFactory
-from headwater.lineage.meta.on_threads import LineageMetaOnThreads
-from headwater.lineage.meta.opening import open_async_lineage_meta, open_lineage_meta
+from headwater.lineage.meta.factories import (
+    JdbcLineageMetaFactory,
+    MemoryLineageMetaFactory,
+    open_async_lineage_meta,
+    open_lineage_meta,
+)
+from headwater.lineage.meta.memory import MemoryLineageMeta
 
 __all__ = [
+    "AsyncLineageMeta",
     "DatabaseLineageMeta",
-    "LineageMetaOnThreads",
+    "JdbcLineageMetaFactory",
     "MemoryLineageMeta",
     "MemoryLineageMetaFactory",
+    "ThreadedLineageMeta",
     "open_async_lineage_meta",
     "open_lineage_meta",
 ]

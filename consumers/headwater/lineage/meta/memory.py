@@ -1,4 +1,4 @@
-"""Rows in memory: for tests, and to hold databases to."""
+"""`LineageMeta` in memory: for tests, and to compare databases with."""
 
 from __future__ import annotations
 
@@ -7,39 +7,27 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headwater.events.clock import moment_of
-from headwater.lineage.api import LineageMetaContext
-from headwater.lineage.entities import DataLineage, TableLineage
-from headwater.lineage.law import State
-from headwater.lineage.law.catalogs import Catalogs
-from headwater.lineage.law.commits import COMPACTED, SOURCE
-from headwater.lineage.law.telling import job_text
-from headwater.lineage.law.visible import DATA, TABLES_OF, Tombstones, subject_of
-from headwater.lineage.meta.evented import EventedLineageMeta
+from headwater.lineage.api import DataLineage, TableLineage
+from headwater.lineage.mapping.commits import COMPACTED, SOURCE
+from headwater.lineage.mapping.row_builder import qualified_job_name
+from headwater.lineage.meta.event_based import EventBasedLineageMeta
 from headwater.lineage.predicates import Predicate
-from headwater.lineage.rows import Row
+from headwater.lineage.rows import Row, RowSet
 from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.catalogs import CatalogNames
+from headwater.lineage.rows.tombstones import DATA, TABLES_OF, TombstoneIndex, deletion_subject
 
 
-class MemoryLineageMetaFactory:
-    """The entry point `memory`."""
-
-    def identifier(self) -> str:
-        return "memory"
-
-    def create(self, context: LineageMetaContext) -> MemoryLineageMeta:  # noqa: ARG002 - it needs no options
-        return MemoryLineageMeta()
-
-
-class MemoryLineageMeta(EventedLineageMeta):
-    """For any thread."""
+class MemoryLineageMeta(EventBasedLineageMeta):
+    """A `LineageMeta` in memory, for any thread."""
 
     def __init__(self, catalog: str = "") -> None:
         super().__init__(catalog)
-        self._state = State()
+        self._state = RowSet()
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to release."""
 
     def _merge(self, rows: Iterable[Row]) -> None:
         with self._lock:
@@ -59,42 +47,43 @@ class MemoryLineageMeta(EventedLineageMeta):
         firsts: dict[tuple[Any, Any, Any], int] = {}
         stones, catalogs = self._deletions()
         for row in self._state.rows(t.TABLE_LINEAGE):
-            values = row.named
+            values = row.as_dict
             if values["side"] != side or values["table_name"] is None or values["job"] is None:
                 continue
-            if row.is_visible and not stones.hide(subject_of(row, TABLES_OF[side]), catalogs):
+            if row.is_visible and not stones.hide(deletion_subject(row, TABLES_OF[side]), catalogs):
                 key = (_job(values), values["database_name"], values["table_name"])
-                firsts[key] = min(firsts.get(key, row.span.first), row.span.first)
+                firsts[key] = min(firsts.get(key, row.times.first), row.times.first)
         for (job, database, table), first in firsts.items():
             yield TableLineage(job=job, database=database, table=table, create_time=moment_of(first))
 
     def _data_entities(self, side: str) -> Iterator[DataLineage]:
-        """One for each job, barrier and table: data before what was only compacted, then what was told last."""
+        """Yield one snapshot for each job, barrier and table: new data before compactions, and later ones before
+        earlier ones."""
         best: dict[tuple[Any, ...], tuple[tuple[Any, ...], Row]] = {}
         stones, catalogs = self._deletions()
-        commits = {row.id: row.named for row in self._state.rows(t.COMMIT)}
+        commits = {row.id: row.as_dict for row in self._state.rows(t.COMMIT)}
         for row in self._state.rows(t.READ if side == SOURCE else t.WRITE):
-            values = row.named
+            values = row.as_dict
             commit = commits[bytes(values["commit_id"])]  # type: ignore[arg-type]  # each comes with its commit
             if values["table_name"] is None or values["snapshot"] is None or commit["job"] is None:
                 continue
-            if not values["main"] or not row.is_visible or stones.hide(subject_of(row, DATA, commit), catalogs):
+            if not values["main"] or not row.is_visible or stones.hide(deletion_subject(row, DATA, commit), catalogs):
                 continue
             key = (_job(commit), commit["barrier"], values["database_name"], values["table_name"])
-            rank = (values.get("commit_kind") != COMPACTED, row.span.last, values["snapshot"], row.id)
+            rank = (values.get("commit_kind") != COMPACTED, row.times.last, values["snapshot"], row.id)
             if key not in best or rank > best[key][0]:
                 best[key] = (rank, row)
         for (job, barrier, database, table), (rank, row) in best.items():
-            first = moment_of(row.span.first)
+            first = moment_of(row.times.first)
             yield DataLineage(
                 job=job, barrier_id=barrier, database=database, table=table, snapshot_id=rank[2], create_time=first
             )
 
-    def _deletions(self) -> tuple[Tombstones, Catalogs]:
+    def _deletions(self) -> tuple[TombstoneIndex, CatalogNames]:
         datasets = {row.id: row for row in self._state.rows(t.DATASET)}
         names = self._state.rows(t.CATALOG_NAME)
-        return Tombstones(self._state.rows(t.TOMBSTONE)), Catalogs(self._state.rows(t.CATALOG), names, datasets)
+        return TombstoneIndex(self._state.rows(t.TOMBSTONE)), CatalogNames(self._state.rows(t.CATALOG), names, datasets)
 
 
 def _job(values: dict[str, Any]) -> str:
-    return job_text(values["job_namespace"], values["job"])
+    return qualified_job_name(values["job_namespace"], values["job"])

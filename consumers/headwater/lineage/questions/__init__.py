@@ -1,8 +1,15 @@
-"""What the store is asked: each answer says up to when it is complete, and whether it is partial and through what.
+"""The questions that a store answers. Each is a function of a connection; `lineage.client` offers them as methods.
 
-answers    what all of them have in common
+Each answer says up to which time it is complete, and why it may be incomplete (`answers`).
+
+names, subject                 what a question is about: tables, jobs, snapshots
+tables, columns, snapshots     lineage upstream and downstream, `states` folded per source, `paths` between two
+jobs, runs, uses, lateness     who reads and writes a table, and how that goes
+history, generations           what happened to a table
+completeness, gaps             what may be missing
+traversal                      walks from snapshot to snapshot
 """
 
-from headwater.lineage.questions.answers import Answer, Limit, Why
+from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
 
-__all__ = ["Answer", "Limit", "Why"]
+__all__ = ["Answer", "AnswerLimit", "LimitReason"]

@@ -11,36 +11,36 @@ from typing import Generic, TypeVar
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Why(str, Enum):
-    """Why an answer may lack something."""
+class LimitReason(str, Enum):
+    """Why an answer may be incomplete."""
 
     OPAQUE = "OPAQUE"
-    """Something was read or written that Spark doesn't show."""
+    """Spark doesn't show what was read or written."""
     UNKNOWN_SOURCES = "UNKNOWN_SOURCES"
-    """What was made from what isn't known of a commit."""
+    """It is unknown which of a commit's inputs an output was made from."""
     UNKNOWN_SNAPSHOT = "UNKNOWN_SNAPSHOT"
-    """Which version was read or made isn't known; the candidates are told."""
+    """It is unknown which version was read or written; the answer lists candidates."""
     UNKNOWN_WRITER = "UNKNOWN_WRITER"
-    """A snapshot was made by somebody without headwater, or before the store began."""
+    """The snapshot was written without headwater, or before the store existed."""
     UNKNOWN_COLUMNS = "UNKNOWN_COLUMNS"
-    """The shape of a write never came, or not all of it."""
+    """The job lineage of a write didn't arrive, or not completely."""
     UNKNOWN_EFFECT = "UNKNOWN_EFFECT"
-    """A change of a catalog may have happened, or not."""
+    """It is unknown whether a catalog change took effect."""
     GAP = "GAP"
-    """A Gap was told, or is inferred, of what was asked for."""
+    """A gap was reported or inferred for the subject."""
     OMITTED = "OMITTED"
-    """A catalog's options switch this off."""
+    """A catalog option switches this lineage off."""
     DELETED = "DELETED"
-    """Lineage was deleted by somebody, by a policy, or has expired."""
+    """Lineage was deleted by a person or a policy, or has expired."""
     CUT = "CUT"
-    """The question's own limit was reached: of depth, or of number."""
+    """The question's own limit of depth or size was reached."""
 
 
 @dataclass(frozen=True)
-class Limit:
-    """One reason for which an answer may lack something."""
+class AnswerLimit:
+    """One reason why an answer may be incomplete."""
 
-    why: Why
+    why: LimitReason
     about: str
     """The table, snapshot, column or job that it concerns, as a person reads it."""
     detail: str = ""
@@ -48,12 +48,12 @@ class Limit:
 
 @dataclass(frozen=True)
 class Answer(Generic[T_co]):
-    """Rows, and how far they can be believed."""
+    """The rows of an answer, and how complete they are."""
 
     rows: tuple[T_co, ...]
     complete_until: datetime | None
-    """All that was committed up to here is in it; None where nothing is known of that."""
-    limits: tuple[Limit, ...] = ()
+    """Everything that was committed up to this time is included. None if that is unknown."""
+    limits: tuple[AnswerLimit, ...] = ()
 
     @property
     def is_partial(self) -> bool:

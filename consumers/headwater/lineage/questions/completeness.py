@@ -1,4 +1,4 @@
-"""Up to when the store's answers are complete, and what may be missing from them."""
+"""Up to which time the store's answers are complete, and what may be missing."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from typing import Final
 from sqlalchemy import Connection, func, select
 
 from headwater.events.clock import micros_of, wall_micros
-from headwater.events.envelope import Family
+from headwater.events.envelope import EventFamily
 from headwater.events.names import DEFAULT_JOB_NAMESPACE, JobName
 from headwater.lineage.bulk.positions import bus_stored_until
-from headwater.lineage.questions.answers import Answer, Limit, Why
-from headwater.lineage.questions.gaps.missing import Asked, Missing, when
-from headwater.lineage.questions.gaps.numbers import holes, pending
-from headwater.lineage.questions.gaps.silence import parts, patience, silences
-from headwater.lineage.questions.gaps.snapshots import unknown_parents
-from headwater.lineage.questions.gaps.streams import breaks
-from headwater.lineage.questions.gaps.told import told
+from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
+from headwater.lineage.questions.gaps.model import GapFilter, PossibleGap, time_of
+from headwater.lineage.questions.gaps.reported import find_reported_gaps
+from headwater.lineage.questions.gaps.sequences import find_pending_gaps, find_sequence_gaps
+from headwater.lineage.questions.gaps.silence import find_missing_parts, find_silent_producers, silence_limit
+from headwater.lineage.questions.gaps.snapshots import find_unknown_parents
+from headwater.lineage.questions.gaps.streams import find_stream_breaks
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.tables import table_of
 
 AT_MOST: Final = 10_000
-"""So many gaps an answer has unless told otherwise."""
+"""The default for how many gaps an answer contains."""
 
 
 def complete_until(connection: Connection, now: datetime | None = None) -> datetime | None:
-    """All that was committed up to here is in the store, but for the gaps; None where nobody was heard yet.
+    """Return the time up to which everything is stored, except for gaps. None if no producer was heard of yet.
 
-    A producer that is open and alive holds this back to its last heartbeat, which says that all before it was told, and
-    a number that has not come yet to the time before it. One that is dead holds nothing back: it is a gap. What a
-    writer has not read yet may say anything, so each partition of a bus holds it back to what is stored of it.
+    A running producer limits it to its last heartbeat, which confirms everything before. A missing number limits it to
+    the time before that number. A dead producer doesn't limit it: it is a gap. Unread records can say anything, so each
+    partition limits it to what is stored of it.
     """
     at = wall_micros() if now is None else micros_of(now)
     heard = _last_word(connection)
@@ -45,9 +45,9 @@ def complete_until(connection: Connection, now: datetime | None = None) -> datet
         at,
         *([] if stored is None else [stored]),
         *_alive(connection, at),
-        *(each.since for each in pending(connection, at)),
+        *(each.since for each in find_pending_gaps(connection, at)),
     ]
-    return when(min(bounds))
+    return time_of(min(bounds))
 
 
 def gaps(
@@ -59,37 +59,45 @@ def gaps(
     datasets: Iterable[bytes] | None = None,
     at_most: int = AT_MOST,
     now: datetime | None = None,
-) -> Answer[Missing]:
-    """What may be missing, told and inferred: those that reach into a time, and concern a job or a dataset (by all of
-    its identities). A producer's gap concerns what its application had to do with."""
-    asked = Asked(
+) -> Answer[PossibleGap]:
+    """Return what may be missing, reported or inferred: gaps that overlap a time range and concern a job or a dataset
+    (with all its identities). A producer's gap concerns everything that its application used."""
+    filters = GapFilter(
         now=wall_micros() if now is None else micros_of(now),
         since=None if since is None else micros_of(since),
         until=None if until is None else micros_of(until),
         job=None if job is None else (job.namespace or DEFAULT_JOB_NAMESPACE, job.name),
         datasets=None if datasets is None else tuple(datasets),
     )
-    with closing(_all(connection, asked)) as each:
+    with closing(_all(connection, filters)) as each:
         found = list(islice(each, at_most + 1))
-    cut = (Limit(Why.CUT, f"the first {at_most} gaps"),) if len(found) > at_most else ()
+    cut = (AnswerLimit(LimitReason.CUT, f"the first {at_most} gaps"),) if len(found) > at_most else ()
     return Answer(tuple(found[:at_most]), complete_until(connection, now), cut)
 
 
-def _all(connection: Connection, asked: Asked) -> Generator[Missing, None, None]:
-    for question in (told, holes, silences, parts, breaks, unknown_parents):
-        yield from question(connection, asked)
+def _all(connection: Connection, filters: GapFilter) -> Generator[PossibleGap, None, None]:
+    for question in (
+        find_reported_gaps,
+        find_sequence_gaps,
+        find_silent_producers,
+        find_missing_parts,
+        find_stream_breaks,
+        find_unknown_parents,
+    ):
+        yield from question(connection, filters)
 
 
 def _last_word(connection: Connection) -> int | None:
-    """Not an administrator's, whose events can go straight into a store that is far behind its bus."""
-    row = table_of(t.RECEIVED).c
-    heard: int | None = connection.scalar(select(func.max(row.last)).where(row.family != Family.ADMIN.value))
+    """Return the time of the last event. Administration events don't count: they can go directly into a store that is
+    far behind its bus."""
+    row = table_of(t.ARRIVAL).c
+    heard: int | None = connection.scalar(select(func.max(row.last)).where(row.family != EventFamily.ADMIN.value))
     return heard
 
 
 def _alive(connection: Connection, now: int) -> list[int]:
-    """The last words of those that are open, and not silent for too long."""
+    """Return the last heartbeats of producers that are open and not silent for too long."""
     row = table_of(t.PRODUCER).c
-    chosen = select(func.min(row.last)).where(row.closed_at.is_(None), row.last + patience(row) >= now)
+    chosen = select(func.min(row.last)).where(row.closed_at.is_(None), row.last + silence_limit(row) >= now)
     last = connection.scalar(chosen)
     return [] if last is None else [last]

@@ -1,4 +1,4 @@
-"""Which edges of a graph are part of a cycle."""
+"""Finds the edges of a graph that are part of a cycle."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TypeVar
 N = TypeVar("N", bound=Hashable)
 
 
-def in_cycles(edges: Collection[tuple[N, N]]) -> set[tuple[N, N]]:
-    """Those whose ends are in one strongly connected component: they reach each other. Tarjan's way, not recursive."""
+def find_cycle_edges(edges: Collection[tuple[N, N]]) -> set[tuple[N, N]]:
+    """Return the edges whose ends reach each other: both are in one strongly connected component. Tarjan's algorithm
+    without recursion."""
     following: dict[N, list[N]] = {}
     for one, other in edges:
         following.setdefault(one, []).append(other)

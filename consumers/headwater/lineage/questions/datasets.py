@@ -1,4 +1,4 @@
-"""Datasets as a person knows them: where they are, and the names that catalogs have or had for them."""
+"""Datasets as people know them: their location, and the names that catalogs have or had for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql.among import among
+from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import table_of
 
 
@@ -21,11 +21,11 @@ class Dataset:
     namespace: str = ""
     name: str = ""
     known_as: tuple[str, ...] = ()
-    """Names in catalogs: those that hold before those that held once, the newest first."""
+    """Names in catalogs: current names before former ones, the newest first."""
 
     @property
     def label(self) -> str:
-        """What a person calls it."""
+        """What a person calls the dataset."""
         return self.known_as[0] if self.known_as else self.place
 
     @property
@@ -36,15 +36,15 @@ class Dataset:
         return self.label
 
 
-def described(connection: Connection, keys: Collection[bytes]) -> dict[bytes, Dataset]:
-    """All of these; one that nobody told of is known by its hash alone."""
+def load_datasets(connection: Connection, keys: Collection[bytes]) -> dict[bytes, Dataset]:
+    """Load datasets by key. One that no event described is known by its hash alone."""
     place, name = table_of(t.DATASET), table_of(t.ALIAS)
     names = (name.c.catalog, name.c.database_name, name.c.table_name, name.c.last, name.c.deleted)
-    wanted = select(place.c.id, place.c.namespace, place.c.name.label("path"), *names).outerjoin(
+    query = select(place.c.id, place.c.namespace, place.c.name.label("path"), *names).outerjoin(
         name, name.c.dataset == place.c.id
     )
     found: dict[bytes, list[Any]] = {}
-    for each in among(connection, wanted, place.c.id, keys):
+    for each in select_by_keys(connection, query, place.c.id, keys):
         found.setdefault(bytes(each.id), []).append(each)
     return {key: _dataset(key, found.get(key, ())) for key in keys}
 
@@ -53,11 +53,11 @@ def _dataset(key: bytes, rows: Collection[Any]) -> Dataset:
     """Names in catalogs: those that hold before those that held once, the newest first."""
     if not rows:
         return Dataset(key)
-    told = sorted(
+    named = sorted(
         (each for each in rows if each.last is not None), key=lambda each: (each.last <= each.deleted, -each.last)
     )
     names = dict.fromkeys(
-        ".".join(part for part in (each.catalog, each.database_name, each.table_name) if part) for each in told
+        ".".join(part for part in (each.catalog, each.database_name, each.table_name) if part) for each in named
     )
     first = next(iter(rows))
     return Dataset(key, first.namespace, first.path, tuple(names))

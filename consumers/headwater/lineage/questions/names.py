@@ -1,8 +1,8 @@
-"""What a person types: `TABLE[@SNAPSHOT][.COLUMN]`, and which dataset that is.
+"""Resolves what a person types, `TABLE[@SNAPSHOT][.COLUMN]`, to a dataset.
 
-A table is `catalog.database.table`, `database.table` or `table`, a path or URI as it stands, or `namespace|name`. Parts
-that hold a dot stand in backticks. A snapshot is a number or the name of a tag. Behind `@SNAPSHOT.` comes the column;
-without a snapshot the longest name that there is a table of is the table, and what is left is the column.
+A table is `catalog.database.table`, `database.table` or `table`, a path or URI, or `namespace|name`. Parts that contain
+a dot stand in backticks. A snapshot is a number or the name of a tag. After `@SNAPSHOT.` comes the column. Without a
+snapshot the longest prefix that names a table is the table, and the rest is the column.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, and_, or_, select, true
 
 from headwater.errors import TerminalError
-from headwater.lineage.questions.datasets import Dataset, described
+from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.tables import table_of
 
@@ -24,20 +24,20 @@ _AT: Final = re.compile(r"@(?P<snapshot>-?\d+|[A-Za-z_][\w\-]*)(?:\.(?P<column>.
 _PART: Final = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 _URI: Final = re.compile(r"(?P<space>[A-Za-z][\w+.\-]*://[^/]*)/?(?P<name>.*)")
 _NEAR: Final = 10_000
-"""So many names are compared with one that there isn't."""
+"""How many names are searched for similar ones."""
 
 
 class UnknownNameError(TerminalError):
-    """There is nothing of this name."""
+    """Nothing has this name."""
 
 
 class AmbiguousNameError(TerminalError):
-    """There are several things of this name."""
+    """Several tables have this name."""
 
 
 @dataclass(frozen=True)
-class Named:
-    """What was typed, and what it is."""
+class ResolvedName:
+    """What was typed, resolved."""
 
     dataset: Dataset
     snapshot: int | None = None
@@ -45,28 +45,29 @@ class Named:
     column: tuple[str, ...] | None = None
 
 
-def find(connection: Connection, text: str) -> Named:
-    """Raises where there is nothing, or more than one thing, of this name; the error lists them."""
+def find(connection: Connection, text: str) -> ResolvedName:
+    """Resolve a table, snapshot and column. Raises an error if nothing or more than one thing has this name; the
+    message lists the candidates."""
     at = None if _is_place(text) and "@" not in text.rpartition("/")[2] else _AT.search(text)
     if at is not None:
         dataset = find_dataset(connection, text[: at.start()])
         column = None if at["column"] is None else parts_of(at["column"])
         number = at["snapshot"]
         if number.lstrip("-").isdigit():
-            return Named(dataset, int(number), None, column)
-        return Named(dataset, _tagged(connection, dataset, number), number, column)
+            return ResolvedName(dataset, int(number), None, column)
+        return ResolvedName(dataset, _tagged(connection, dataset, number), number, column)
     if _is_place(text):
-        return Named(find_dataset(connection, text))
+        return ResolvedName(find_dataset(connection, text))
     parts = parts_of(text)
     for length in range(len(parts), 0, -1):
         found = _by_name(connection, parts[:length])
         if found:
-            return Named(_only(connection, text, found), column=parts[length:] or None)
+            return ResolvedName(_only(connection, text, found), column=parts[length:] or None)
     raise _nothing(connection, text)
 
 
 def find_dataset(connection: Connection, text: str) -> Dataset:
-    """A table alone, without snapshot and column."""
+    """Resolve a table without snapshot and column."""
     found = _by_place(connection, text) if _is_place(text) else _by_name(connection, parts_of(text))
     if not found:
         raise _nothing(connection, text)
@@ -74,7 +75,7 @@ def find_dataset(connection: Connection, text: str) -> Dataset:
 
 
 def parts_of(text: str) -> tuple[str, ...]:
-    """`a.b.c` in its parts; those in backticks may hold dots."""
+    """Split `a.b.c`. Parts in backticks may contain dots."""
     parts: list[str] = []
     position = 0
     while position < len(text):
@@ -108,16 +109,16 @@ def _by_place(connection: Connection, text: str) -> list[bytes]:
 
 
 def _by_name(connection: Connection, parts: Sequence[str]) -> list[bytes]:
-    """Those that are called so; where none is any more, those that were."""
+    """Return the tables that have this name now, or else those that had it."""
     row = table_of(t.ALIAS).c
-    wanted = or_(*_meant(row, parts))
-    found = list(connection.execute(select(row.dataset, row.last, row.deleted).where(wanted)))
+    query = or_(*_name_conditions(row, parts))
+    found = list(connection.execute(select(row.dataset, row.last, row.deleted).where(query)))
     now = {bytes(each.dataset) for each in found if each.last > each.deleted}
     return sorted(now or {bytes(each.dataset) for each in found})
 
 
-def _meant(row: Any, parts: Sequence[str]) -> Iterator[ColumnElement[bool]]:
-    """Nested namespaces are one name with dots in it."""
+def _name_conditions(row: Any, parts: Sequence[str]) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions for a name. Nested namespaces are one database name with dots."""
     yield and_(row.table_name == parts[-1], row.database_name == ".".join(parts[:-1]) if parts[:-1] else true())
     if len(parts) > 2:
         database = ".".join(parts[1:-1])
@@ -125,7 +126,7 @@ def _meant(row: Any, parts: Sequence[str]) -> Iterator[ColumnElement[bool]]:
 
 
 def _only(connection: Connection, text: str, found: Sequence[bytes]) -> Dataset:
-    several = described(connection, found)
+    several = load_datasets(connection, found)
     if len(several) == 1:
         return several[found[0]]
     listed = ", ".join(sorted(f"{each.label} ({each.namespace}|{each.name})" for each in several.values()))
@@ -157,8 +158,8 @@ def _near(connection: Connection, text: str) -> Iterator[str]:
 
 def _tagged(connection: Connection, dataset: Dataset, tag: str) -> int:
     row = table_of(t.TAG).c
-    wanted = select(row.tag, row.snapshot, row.last, row.deleted).where(row.dataset == dataset.key)
-    there = {each.tag: each.snapshot for each in connection.execute(wanted) if each.last > each.deleted}
+    query = select(row.tag, row.snapshot, row.last, row.deleted).where(row.dataset == dataset.key)
+    there = {each.tag: each.snapshot for each in connection.execute(query) if each.last > each.deleted}
     if there.get(tag) is None:
         known = f"it has the tags {', '.join(sorted(there))}" if there else "no tag of it is known"
         raise UnknownNameError(f"{dataset.label} has no snapshot by the name of {tag!r}: {known}")

@@ -1,4 +1,4 @@
-"""How one table, or snapshot, comes into another."""
+"""Finds how one table or snapshot gets into another."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from headwater.lineage.questions.datasets import Dataset
+from headwater.lineage.questions.lineage_answers import LineageAnswer, SnapshotEdge
 from headwater.lineage.questions.names import find
 from headwater.lineage.questions.snapshots import upstream_snapshots
 from headwater.lineage.questions.tables import TableEdge, upstream_tables
-from headwater.lineage.questions.versions import Lineage, SnapshotEdge
-from headwater.lineage.questions.walking.identities import Identities
-from headwater.lineage.questions.walking.walk import Basis
+from headwater.lineage.questions.traversal.context import Basis
+from headwater.lineage.questions.traversal.identities import Identities
 
 N = TypeVar("N", bound=Hashable)
 
@@ -28,16 +28,18 @@ def path_between(
     *,
     basis: Basis | str = Basis.COMMIT,
     as_of: datetime | None = None,
-) -> Lineage[TableEdge] | Lineage[SnapshotEdge]:
-    """A shortest way from the one into the other, from its beginning: of tables, or of snapshots where the target is
-    one. No rows: there is none that is known."""
-    one, many = _found(connection, source), _found(connection, target)
+) -> LineageAnswer[TableEdge] | LineageAnswer[SnapshotEdge]:
+    """Return a shortest path from the source to the target: of tables, or of snapshots if the target is a snapshot. No
+    rows means that no path is known."""
+    one, many = _resolve(connection, source), _resolve(connection, target)
     if many[1] is not None:
         return _of_snapshots(connection, one, many, basis, as_of)
     return _of_tables(connection, one[0], many[0], as_of)
 
 
-def _of_tables(connection: Connection, source: Dataset, target: Dataset, as_of: datetime | None) -> Lineage[TableEdge]:
+def _of_tables(
+    connection: Connection, source: Dataset, target: Dataset, as_of: datetime | None
+) -> LineageAnswer[TableEdge]:
     answer = upstream_tables(connection, target, as_of=as_of, at_most=1_000_000)
     edges = {(each.target.key, each.source.key): each for each in answer.rows}
     identities = Identities(connection)
@@ -52,7 +54,7 @@ def _of_snapshots(
     target: tuple[Dataset, int | None],
     basis: Basis | str,
     as_of: datetime | None,
-) -> Lineage[SnapshotEdge]:
+) -> LineageAnswer[SnapshotEdge]:
     answer = upstream_snapshots(connection, *target, basis=basis, as_of=as_of, at_most=1_000_000)
     group = Identities(connection).group(source[0].key)
     number = source[1]
@@ -76,7 +78,7 @@ def _is(edge: SnapshotEdge, group: Any, number: int | None) -> bool:
 
 
 def _next(rows: Sequence[SnapshotEdge], edge: SnapshotEdge) -> SnapshotEdge | None:
-    """An edge that read what this one made: it is a step nearer to the target."""
+    """Return an edge that read what this one wrote: one step nearer to the target."""
     if edge.depth == 1:
         return None
     made = edge.target
@@ -94,7 +96,7 @@ def _reads(edge: SnapshotEdge, number: int | None) -> bool:
 
 
 def shortest(edges: Sequence[tuple[N, N]], start: N, end: N) -> list[tuple[N, N]]:
-    """The edges of a shortest way along their direction; nothing where there is none."""
+    """Return the edges of a shortest path, or nothing if there is none."""
     following: dict[N, list[N]] = {}
     for one, other in edges:
         following.setdefault(one, []).append(other)
@@ -116,7 +118,7 @@ def shortest(edges: Sequence[tuple[N, N]], start: N, end: N) -> list[tuple[N, N]
     return list(reversed(way))
 
 
-def _found(connection: Connection, of: str | Dataset) -> tuple[Dataset, int | None]:
+def _resolve(connection: Connection, of: str | Dataset) -> tuple[Dataset, int | None]:
     if isinstance(of, Dataset):
         return of, None
     named = find(connection, of)

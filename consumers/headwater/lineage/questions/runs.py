@@ -1,4 +1,4 @@
-"""Runs: how each stands, whether it is still heard, and what failed in it."""
+"""Runs: their status, whether they are alive, and which statements failed."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from sqlalchemy import Connection, select
 from headwater.events.clock import micros_of, wall_micros
 from headwater.events.jobs import JobStatus
 from headwater.events.names import JobName
-from headwater.lineage.questions.about import About, is_job, job_key, limits_of, table_meant
-from headwater.lineage.questions.answers import Answer, Limit, Why
+from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset
-from headwater.lineage.questions.gaps.missing import job_text, uuid_of, when
-from headwater.lineage.questions.gaps.silence import patience
+from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
+from headwater.lineage.questions.gaps.silence import silence_limit
+from headwater.lineage.questions.subject import TableSubject, is_told_by_job, job_key, resolve_table, subject_limits
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql.among import among
+from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import stamp_name, table_of
 
 AT_MOST: Final = 100
 _PRODUCER: Final = slice(9, 25)
-"""Where a stamp has its producer: behind the rank and the time."""
+"""Where a stamp contains the producer: after rank and time."""
 
 
 @dataclass(frozen=True)
-class Failed:
-    """A statement that ended with an error."""
+class FailedStatement:
+    """A statement that failed."""
 
     at: datetime | None
     job: str | None
     error: str
     condition: str | None
-    """Spark's error class, where there is one."""
+    """Spark's error class, if there is one."""
     statement: int | None
     batch: int | None
     outputs: tuple[str, ...]
@@ -54,27 +54,27 @@ class Run:
     job_type: str | None
     user: str | None
     status: JobStatus
-    """UNKNOWN where nobody told of it."""
+    """UNKNOWN if no event reported it."""
     inferred: bool
-    """Told by somebody else, who found it dead."""
+    """Whether another process reported the status, because the run had died."""
     alive: bool
-    """It has no terminal status, and whoever told of it is still heard."""
+    """Whether its status isn't terminal and its producer still sends heartbeats."""
     heard: datetime | None
-    """When whoever told of it was heard last."""
+    """When its producer was last heard of."""
     started: datetime | None
     ended: datetime | None
     exit_code: int | None
     signal: int | None
     error: str | None
     policy: str | None
-    """What was to become of its lineage."""
+    """What becomes of its lineage when it ends."""
     code_version: str | None
     parent_run: UUID | None
-    failures: tuple[Failed, ...]
+    failures: tuple[FailedStatement, ...]
 
     @property
     def duration(self) -> timedelta | None:
-        """How long it took, or takes so far as it was heard."""
+        """How long it took, or has taken until it was last heard of."""
         until = self.ended or self.heard
         return None if self.started is None or until is None else max(until - self.started, timedelta(0))
 
@@ -88,34 +88,34 @@ def runs(
     at_most: int = AT_MOST,
     now: datetime | None = None,
 ) -> Answer[Run]:
-    """Runs, the newest first: of a job (also as a step, or as the application of steps), or with a table."""
-    about = None if table is None else table_meant(connection, table)
-    chosen = _chosen(None if job is None else job_key(job), about, run).limit(at_most + 1)
+    """Return runs, newest first: of a job (also as a step, or as the application of steps), or of a table."""
+    about = None if table is None else resolve_table(connection, table)
+    chosen = _select_runs(None if job is None else job_key(job), about, run).limit(at_most + 1)
     found = list(connection.execute(chosen))
     rows = found[:at_most]
-    heard = _heard(connection, rows, wall_micros() if now is None else micros_of(now))
+    heard = _signs_of_life(connection, rows, wall_micros() if now is None else micros_of(now))
     failures = _failures(connection, rows)
-    limits = () if job is None and about is None else limits_of(connection, table=about, job=job, now=now)
+    limits = () if job is None and about is None else subject_limits(connection, table=about, job=job, now=now)
     if len(found) > at_most:
-        limits = (*limits, Limit(Why.CUT, f"the newest {at_most} runs"))
+        limits = (*limits, AnswerLimit(LimitReason.CUT, f"the newest {at_most} runs"))
     told = tuple(_run(each, heard, failures.get(bytes(each.run), ())) for each in rows)
     return Answer(told, complete_until(connection, now), limits)
 
 
 def runs_by_id(connection: Connection, ids: Iterable[bytes], now: datetime | None = None) -> dict[bytes, Run]:
-    """How these stand, without what failed in them."""
+    """Return the status of these runs, without failed statements."""
     row = table_of(t.RUN)
-    found = list(among(connection, select(row), row.c.run, ids))
-    heard = _heard(connection, found, wall_micros() if now is None else micros_of(now))
+    found = list(select_by_keys(connection, select(row), row.c.run, ids))
+    heard = _signs_of_life(connection, found, wall_micros() if now is None else micros_of(now))
     return {bytes(each.run): _run(each, heard, ()) for each in found}
 
 
-def _chosen(job: tuple[str, str] | None, about: About | None, run: UUID | None) -> Any:
+def _select_runs(job: tuple[str, str] | None, about: TableSubject | None, run: UUID | None) -> Any:
     row, known = table_of(t.RUN).c, table_of(t.TABLE_LINEAGE).c
     chosen = select(table_of(t.RUN))
     if job is not None:
-        mine = select(row.run).where(is_job(row, job))
-        steps = select(known.run).where(is_job(known, job), known.run.is_not(None))
+        mine = select(row.run).where(is_told_by_job(row, job))
+        steps = select(known.run).where(is_told_by_job(known, job), known.run.is_not(None))
         chosen = chosen.where(row.run.in_(mine.union(steps)))
     if about is not None:
         chosen = chosen.where(row.run.in_(select(known.run).where(known.dataset.in_(about.keys))))
@@ -124,30 +124,30 @@ def _chosen(job: tuple[str, str] | None, about: About | None, run: UUID | None) 
     return chosen.order_by(row.first.desc(), row.run)
 
 
-def _heard(connection: Connection, rows: Iterable[Any], now: int) -> dict[bytes, tuple[bool, int]]:
-    """By producer, whether it is alive and when it was heard."""
+def _signs_of_life(connection: Connection, rows: Iterable[Any], now: int) -> dict[bytes, tuple[bool, int]]:
+    """Return for each producer whether it is alive, and when it was last heard of."""
     row = table_of(t.PRODUCER).c
-    wanted = select(row.producer, row.last, row.closed_at, patience(row).label("patience"))
-    found = among(connection, wanted, row.producer, {_producer_of(each) for each in rows} - {b""})
+    query = select(row.producer, row.last, row.closed_at, silence_limit(row).label("patience"))
+    found = select_by_keys(connection, query, row.producer, {_producer_of(each) for each in rows} - {b""})
     return {
         bytes(each.producer): (each.closed_at is None and each.last + each.patience >= now, each.last) for each in found
     }
 
 
 def _producer_of(row: Any) -> bytes:
-    """Of whoever told how it began; else, how it stands."""
+    """Return the producer that reported the start, or else the status."""
     values = row._mapping  # noqa: SLF001 - it is public, and so named to leave names to columns
     start = bytes(values[stamp_name("start")])
     return (start or bytes(values[stamp_name("status")]))[_PRODUCER]
 
 
-def _run(row: Any, heard: dict[bytes, tuple[bool, int]], failures: tuple[Failed, ...]) -> Run:
+def _run(row: Any, heard: dict[bytes, tuple[bool, int]], failures: tuple[FailedStatement, ...]) -> Run:
     status = JobStatus(row.status) if row.status in set(JobStatus) else JobStatus.UNKNOWN
     is_heard, last = heard.get(_producer_of(row), (False, None))
     return Run(
         run=uuid_of(row.run),
-        job=job_text(row.job_namespace, row.job),
-        parent=job_text(row.parent_namespace, row.parent_job),
+        job=format_job(row.job_namespace, row.job),
+        parent=format_job(row.parent_namespace, row.parent_job),
         application=row.application or None,
         scope=row.scope,
         job_type=row.job_type,
@@ -155,28 +155,30 @@ def _run(row: Any, heard: dict[bytes, tuple[bool, int]], failures: tuple[Failed,
         status=status,
         inferred=bool(row.inferred),
         alive=is_heard and not status.is_terminal,
-        heard=when(last if last is not None else row.last),
-        started=when(row.started_at if row.started_at is not None else row.first),
-        ended=when(row.at) if status.is_terminal else None,
+        heard=time_of(last if last is not None else row.last),
+        started=time_of(row.started_at if row.started_at is not None else row.first),
+        ended=time_of(row.status_at) if status.is_terminal else None,
         exit_code=row.exit_code,
         signal=row.signal,
         error=_error(row.error),
-        policy=row.policy,
+        policy=row.on_job_end,
         code_version=row.code_version,
         parent_run=uuid_of(row.parent_run),
         failures=failures,
     )
 
 
-def _failures(connection: Connection, rows: Iterable[Any]) -> dict[bytes, tuple[Failed, ...]]:
-    row = table_of(t.FAILURE).c
-    found: dict[bytes, list[tuple[Any, Failed]]] = {}
-    for each in among(connection, select(table_of(t.FAILURE)), row.run, {bytes(each.run) for each in rows}):
+def _failures(connection: Connection, rows: Iterable[Any]) -> dict[bytes, tuple[FailedStatement, ...]]:
+    row = table_of(t.FAILED_STATEMENT).c
+    found: dict[bytes, list[tuple[Any, FailedStatement]]] = {}
+    for each in select_by_keys(
+        connection, select(table_of(t.FAILED_STATEMENT)), row.run, {bytes(each.run) for each in rows}
+    ):
         details = json.loads(each.error or "{}")
         outputs = tuple(map(_place, json.loads(each.outputs or "[]")))
-        failed = Failed(
-            when(each.time),
-            job_text(each.job_namespace, each.job),
+        failed = FailedStatement(
+            time_of(each.time),
+            format_job(each.job_namespace, each.job),
             _error(each.error) or "",
             details.get("condition"),
             each.statement,
@@ -188,7 +190,7 @@ def _failures(connection: Connection, rows: Iterable[Any]) -> dict[bytes, tuple[
 
 
 def _error(text: str | None) -> str | None:
-    """The first line of what was told, behind the class of the exception."""
+    """Return the exception's class and the first line of its message."""
     if not text:
         return None
     told = json.loads(text)

@@ -1,4 +1,4 @@
-"""What is in a table at a snapshot, folded: of each source the versions that it was made from."""
+"""What a table contains at a snapshot, folded: for each source the range of versions that it was made from."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sqlalchemy import Connection
 
 from headwater.events.clock import moment_of
 from headwater.lineage.questions.completeness import complete_until
-from headwater.lineage.questions.datasets import Dataset, described
-from headwater.lineage.questions.lacks import lacks
-from headwater.lineage.questions.snapshots import AT_MOST, Asked, job_text
-from headwater.lineage.questions.starts import Which
-from headwater.lineage.questions.versions import Lineage, Span, StateEdge
-from headwater.lineage.questions.walking.facts import CHANGES, ICEBERG, Made, Taken
-from headwater.lineage.questions.walking.walk import Basis, Step
+from headwater.lineage.questions.datasets import Dataset, load_datasets
+from headwater.lineage.questions.known_limits import add_known_limits
+from headwater.lineage.questions.lineage_answers import LineageAnswer, StateEdge, VersionRange
+from headwater.lineage.questions.snapshots import AT_MOST, SnapshotQuestion, format_job_key
+from headwater.lineage.questions.start_points import StartSelector
+from headwater.lineage.questions.traversal.context import Basis, LineageStep
+from headwater.lineage.questions.traversal.snapshot_rows import CHANGES, ICEBERG, SnapshotRead, SnapshotWrite
 
 _Key = tuple[bytes | None, str, str | None, str | None, str | None]
 
@@ -26,47 +26,55 @@ def upstream_state(
     of: str | Dataset,
     snapshot: int | None = None,
     *,
-    life: str | None = None,
+    generation: str | None = None,
     branch: str | None = None,
     depth: int | None = None,
     as_of: datetime | None = None,
     at_most: int = 100 * AT_MOST,
-) -> Lineage[StateEdge]:
-    """All commits of the branch since the last full overwrite, folded to a range of versions of each source."""
-    asked = Asked.of(connection, of, Which(snapshot, life, branch), Basis.STATE, as_of)
-    steps = asked.gathered(asked.upward(depth), at_most)
-    names = described(connection, {*asked.datasets_of(steps), *asked.walk.limits.datasets, asked.start.dataset.key})
-    lacks(connection, names, {each.made.run for each in steps}, asked.walk.limits)
-    return Lineage(
-        tuple(sorted(folded(asked, steps, names), key=lambda each: (each.depth, each.target.label, each.source.label))),
+) -> LineageAnswer[StateEdge]:
+    """Fold all commits of the branch since the last full overwrite into a range of versions of each source."""
+    question = SnapshotQuestion.of(connection, of, StartSelector(snapshot, generation, branch), Basis.STATE, as_of)
+    steps = question.collect(question.upward(depth), at_most)
+    names = load_datasets(
+        connection, {*question.datasets_of(steps), *question.walk.limits.datasets, question.start.dataset.key}
+    )
+    add_known_limits(connection, names, {each.write.run for each in steps}, question.walk.limits)
+    return LineageAnswer(
+        tuple(
+            sorted(
+                fold_steps(question, steps, names), key=lambda each: (each.depth, each.target.label, each.source.label)
+            )
+        ),
         complete_until(connection),
-        asked.walk.limits.told(names),
-        of=asked.start.label(names),
+        question.walk.limits.as_limits(names),
+        of=question.start.label(names),
         basis=Basis.STATE,
-        note=asked.start.note,
+        note=question.start.note,
     )
 
 
 @dataclass
 class _Fold:
-    """What is gathered of one table made from another."""
+    """The steps from one table to another."""
 
     depth: int
-    steps: list[Step] = field(default_factory=list)
+    steps: list[LineageStep] = field(default_factory=list)
 
 
-def folded(asked: Asked, steps: Sequence[Step], names: Mapping[bytes, Dataset]) -> Iterator[StateEdge]:
+def fold_steps(
+    question: SnapshotQuestion, steps: Sequence[LineageStep], names: Mapping[bytes, Dataset]
+) -> Iterator[StateEdge]:
     folds: dict[tuple[_Key, _Key], _Fold] = {}
     for step in steps:
-        fold = folds.setdefault((_key(asked, step.made), _key(asked, step.taken)), _Fold(step.depth))
+        fold = folds.setdefault((_key(question, step.write), _key(question, step.read)), _Fold(step.depth))
         fold.steps.append(step)
     for (target, source), fold in folds.items():
         yield _edge(fold, _name(target, names), _name(source, names))
 
 
-def _key(asked: Asked, row: Made | Taken) -> _Key:
+def _key(question: SnapshotQuestion, row: SnapshotWrite | SnapshotRead) -> _Key:
     name = "" if row.dataset is not None else ".".join(filter(None, row.name))
-    return (asked.identity(row), name, row.life, row.branch, row.opaque)
+    return (question.identity(row), name, row.generation, row.branch, row.opaque)
 
 
 def _name(key: _Key, names: Mapping[bytes, Dataset]) -> Dataset | None:
@@ -74,42 +82,43 @@ def _name(key: _Key, names: Mapping[bytes, Dataset]) -> Dataset | None:
 
 
 def _edge(fold: _Fold, target: Dataset | None, source: Dataset | None) -> StateEdge:
-    steps = sorted(fold.steps, key=lambda step: (step.made.at, step.taken.snapshot or 0))
-    jobs = {name for step in steps if (name := job_text(step.made.job)) is not None}
+    steps = sorted(fold.steps, key=lambda step: (step.write.at, step.read.snapshot or 0))
+    jobs = {name for step in steps if (name := format_job_key(step.write.job)) is not None}
     return StateEdge(
         fold.depth,
-        _span([step.made for step in steps], target),
+        _span([step.write for step in steps], target),
         _source(steps, source),
-        tuple(sorted({step.taken.mode for step in steps})),
-        len({step.made.id for step in steps}),
+        tuple(sorted({step.read.mode for step in steps})),
+        len({step.write.id for step in steps}),
         tuple(sorted(jobs)),
-        moment_of(steps[0].made.at),
-        moment_of(steps[-1].made.at),
+        moment_of(steps[0].write.at),
+        moment_of(steps[-1].write.at),
     )
 
 
-def _source(steps: Sequence[Step], dataset: Dataset | None) -> Span:
-    """Only where all that was read are changes does the range have an open beginning."""
-    span = _span([step.taken for step in steps], dataset)
-    if all(step.taken.mode == CHANGES and step.taken.since is not None for step in steps):
-        if steps[0].taken.format == ICEBERG:
-            return replace(span, since=steps[0].taken.since)
-        return replace(span, since=min(step.taken.since or 0 for step in steps))
+def _source(steps: Sequence[LineageStep], dataset: Dataset | None) -> VersionRange:
+    """Return the source's range. It has an open beginning only if all reads were incremental."""
+    span = _span([step.read for step in steps], dataset)
+    if all(step.read.mode == CHANGES and step.read.since is not None for step in steps):
+        if steps[0].read.format == ICEBERG:
+            return replace(span, since=steps[0].read.since)
+        return replace(span, since=min(step.read.since or 0 for step in steps))
     return span
 
 
-def _span(rows: Sequence[Made | Taken], dataset: Dataset | None) -> Span:
-    """From the oldest to the newest: by number, or where numbers have no order by when they were read."""
+def _span(rows: Sequence[SnapshotWrite | SnapshotRead], dataset: Dataset | None) -> VersionRange:
+    """Return a range from the oldest to the newest version: by number, or by time of reading where numbers have no
+    order."""
     newest, numbers = rows[-1], [each.snapshot for each in rows if each.snapshot is not None]
     if newest.format != ICEBERG:
         numbers.sort()
-    return Span(
+    return VersionRange(
         dataset,
         ".".join(filter(None, newest.name)) or (dataset.place if dataset else newest.opaque or "?"),
         first=numbers[0] if numbers else None,
         last=numbers[-1] if numbers else None,
         count=len({(each.snapshot, each.version) for each in rows}),
-        life=newest.life,
+        generation=newest.generation,
         branch=newest.branch,
         version=newest.version,
         opaque=newest.opaque,

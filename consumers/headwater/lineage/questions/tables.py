@@ -1,4 +1,4 @@
-"""Which tables a table is made from, and which are made from it."""
+"""Table lineage, upstream and downstream."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from headwater.events.clock import micros_of, moment_of
-from headwater.lineage.law.commits import EXACT
-from headwater.lineage.questions.answers import Why
+from headwater.lineage.mapping.commits import EXACT
+from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.completeness import complete_until
-from headwater.lineage.questions.cycles import in_cycles
-from headwater.lineage.questions.datasets import Dataset, described
-from headwater.lineage.questions.lacks import lacks
+from headwater.lineage.questions.cycles import find_cycle_edges
+from headwater.lineage.questions.datasets import Dataset, load_datasets
+from headwater.lineage.questions.known_limits import add_known_limits
+from headwater.lineage.questions.lineage_answers import LineageAnswer
 from headwater.lineage.questions.names import find
-from headwater.lineage.questions.snapshots import AT_MOST, job_text
-from headwater.lineage.questions.versions import Lineage
-from headwater.lineage.questions.walking.between import edges_between
-from headwater.lineage.questions.walking.identities import FOREVER, Era, Identities
-from headwater.lineage.questions.walking.limits import Limits
-from headwater.lineage.questions.walking.views import defined_on, views_on
+from headwater.lineage.questions.snapshots import AT_MOST, format_job_key
+from headwater.lineage.questions.traversal.identities import FOREVER, Era, Identities
+from headwater.lineage.questions.traversal.limits import LimitCollector
+from headwater.lineage.questions.traversal.table_edges import edges_between
+from headwater.lineage.questions.traversal.views import defined_on, views_on
 
 WRITE: Final = "WRITE"
 VIEW: Final = "VIEW"
@@ -40,14 +40,14 @@ class TableEdge:
     jobs: tuple[str, ...]
     first: datetime
     last: datetime
-    """When this was told first, and last."""
+    """When an event last confirmed it; `first` when it was reported first."""
     in_cycle: bool = False
-    """Whoever follows it comes back to where he was."""
+    """Whether the edge is part of a cycle."""
 
 
 @dataclass
 class _Found:
-    """An edge between identities as it is put together."""
+    """An edge between identities while it is collected."""
 
     depth: int
     via: str
@@ -56,7 +56,7 @@ class _Found:
     last: int
 
 
-Edge = tuple[bytes, bytes]
+TablePair = tuple[bytes, bytes]
 
 
 def upstream_tables(
@@ -67,9 +67,9 @@ def upstream_tables(
     job: str | None = None,
     as_of: datetime | None = None,
     at_most: int = AT_MOST,
-) -> Lineage[TableEdge]:
-    """What a table is made from, and what that is made from. With `job`, by that job only; with `as_of`, as far as it
-    was told up to then."""
+) -> LineageAnswer[TableEdge]:
+    """Return what a table is made from, recursively. `job` restricts it to one job; `as_of` to what was reported until
+    then."""
     return _Closure(connection, upward=True, job=job, as_of=as_of).answer(of, depth, at_most)
 
 
@@ -81,13 +81,13 @@ def downstream_tables(
     job: str | None = None,
     as_of: datetime | None = None,
     at_most: int = AT_MOST,
-) -> Lineage[TableEdge]:
-    """What is made from a table, and what is made from that."""
+) -> LineageAnswer[TableEdge]:
+    """Return what is made from a table, recursively."""
     return _Closure(connection, upward=False, job=job, as_of=as_of).answer(of, depth, at_most)
 
 
 class _Closure:
-    """For one question."""
+    """Collects the answer to one question."""
 
     def __init__(self, connection: Connection, *, upward: bool, job: str | None, as_of: datetime | None) -> None:
         self._connection = connection
@@ -95,23 +95,23 @@ class _Closure:
         self._job = job
         self._as_of = FOREVER if as_of is None else micros_of(as_of)
         self._identities = Identities(connection)
-        self._limits = Limits()
-        self._found: dict[Edge, _Found] = {}
+        self._limits = LimitCollector()
+        self._found: dict[TablePair, _Found] = {}
         self._opaque: set[tuple[bytes, str]] = set()
 
-    def answer(self, of: str | Dataset, depth: int | None, at_most: int) -> Lineage[TableEdge]:
-        asked = find(self._connection, of).dataset if isinstance(of, str) else of
-        start = self._identities.one(asked.key)
+    def answer(self, of: str | Dataset, depth: int | None, at_most: int) -> LineageAnswer[TableEdge]:
+        dataset = find(self._connection, of).dataset if isinstance(of, str) else of
+        start = self._identities.one(dataset.key)
         self._spread(start, depth, at_most)
         ends = {end for edge in self._found for end in edge}
-        names = described(self._connection, {*ends, *self._limits.datasets, start})
-        lacks(self._connection, {key: names[key] for key in {*ends, start}}, (), self._limits)
-        cycles = in_cycles(self._found)
+        names = load_datasets(self._connection, {*ends, *self._limits.datasets, start})
+        add_known_limits(self._connection, {key: names[key] for key in {*ends, start}}, (), self._limits)
+        cycles = find_cycle_edges(self._found)
         rows = [self._row(edge, names, in_cycle=edge in cycles) for edge in list(self._found)[:at_most]]
-        return Lineage(
+        return LineageAnswer(
             tuple(sorted(rows, key=lambda each: (each.depth, each.target.label, each.source.label))),
             complete_until(self._connection),
-            self._limits.told(names),
+            self._limits.as_limits(names),
             of=names[start].label,
             direction="upstream" if self._upward else "downstream",
         )
@@ -121,7 +121,7 @@ class _Closure:
         while frontier and (depth is None or level <= depth):
             reached = set(self._level(frontier, level))
             if len(self._found) > at_most:
-                self._limits.add(Why.CUT, f"the first {at_most:,} edges", "ask for more")
+                self._limits.add(LimitReason.CUT, f"the first {at_most:,} edges", "ask for more")
                 return
             frontier = reached - seen
             seen |= frontier
@@ -145,24 +145,28 @@ class _Closure:
         self._identities.load({there for _, there, _ in others})
         for one, there, each in others:
             yield self._keep(one, self._identities.one(there, None, each.last), WRITE, each, level)
-        for view, source, told in self._views(members):
+        for view, source, row in self._views(members):
             near, far = (view, source) if self._upward else (source, view)
             for one, _ in members[near]:
-                yield self._keep(one, self._identities.one(far), VIEW, told, level)
+                yield self._keep(one, self._identities.one(far), VIEW, row, level)
 
     def _meet(self, one: bytes, there: Any, each: Any, others: list[tuple[bytes, bytes, Any]]) -> None:
-        """An edge to a dataset is followed; what else is known is a limit."""
+        """Follow an edge to a dataset. Anything else becomes a limit."""
         if each.certainty != EXACT:
-            what = f"a commit of {job_text((each.job_namespace, each.job))} read other tables beside it"
-            self._limits.add_snapshot(Why.UNKNOWN_SOURCES, one, None, f"{what}, and what it is made from isn't known")
+            what = f"a commit of {format_job_key((each.job_namespace, each.job))} read other tables beside it"
+            self._limits.add_snapshot(
+                LimitReason.UNKNOWN_SOURCES, one, None, f"{what}, and what it is made from isn't known"
+            )
         elif there is not None:
             others.append((one, bytes(there), each))
         elif each.opaque is not None:
             detail = f"something was read that Spark doesn't show: {each.opaque}"
-            self._limits.add_snapshot(Why.OPAQUE, one, None, detail)
+            self._limits.add_snapshot(LimitReason.OPAQUE, one, None, detail)
         else:
             name = each.source_name if self._upward else each.target_name
-            self._limits.add_snapshot(Why.OPAQUE, one, None, f"{name} is known by its name only, and isn't followed")
+            self._limits.add_snapshot(
+                LimitReason.OPAQUE, one, None, f"{name} is known by its name only, and isn't followed"
+            )
 
     def _views(self, members: Mapping[bytes, Any]) -> Iterator[tuple[bytes, bytes, Any]]:
         if self._job is not None:
@@ -176,17 +180,17 @@ class _Closure:
                 if source is not None and (self._upward or source in members):
                     yield definition.view, source, definition
 
-    def _keep(self, near: bytes, far: bytes, via: str, told: Any, level: int) -> bytes:
+    def _keep(self, near: bytes, far: bytes, via: str, row: Any, level: int) -> bytes:
         edge = (near, far) if self._upward else (far, near)
-        found = self._found.setdefault(edge, _Found(level, via, {}, told.first, told.last))
-        found.first, found.last = min(found.first, told.first), max(found.last, told.last)
+        found = self._found.setdefault(edge, _Found(level, via, {}, row.first, row.last))
+        found.first, found.last = min(found.first, row.first), max(found.last, row.last)
         found.via = WRITE if WRITE in {found.via, via} else VIEW
-        name = job_text((told.job_namespace, told.job))
+        name = format_job_key((row.job_namespace, row.job))
         if name is not None:
             found.jobs[name] = None
         return far
 
-    def _row(self, edge: Edge, names: Mapping[bytes, Dataset], *, in_cycle: bool) -> TableEdge:
+    def _row(self, edge: TablePair, names: Mapping[bytes, Dataset], *, in_cycle: bool) -> TableEdge:
         found = self._found[edge]
         return TableEdge(
             found.depth,

@@ -1,4 +1,4 @@
-"""Who uses a table: the jobs that read it, who runs them, and how much is made from what they write."""
+"""Who uses a table: the jobs that read it, their users, and how much is made from what they write."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from uuid import UUID
 
 from sqlalchemy import Connection, select
 
-from headwater.lineage.law.commits import SOURCE
-from headwater.lineage.law.visible import TABLES_OF
-from headwater.lineage.questions.about import About, limits_of, table_meant
-from headwater.lineage.questions.answers import Answer, Limit, Why
+from headwater.lineage.mapping.commits import SOURCE
+from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset
-from headwater.lineage.questions.gaps.missing import job_text
-from headwater.lineage.questions.jobs import Does, grouped, times_of
-from headwater.lineage.questions.reach import AT_MOST, Reach, reach
+from headwater.lineage.questions.gaps.model import format_job
+from headwater.lineage.questions.jobs import TableAccess, group_accesses, times_of
+from headwater.lineage.questions.reachability import AT_MOST, ReachableTables, find_reachable_tables
+from headwater.lineage.questions.subject import TableSubject, resolve_table, subject_limits
 from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.tombstones import TABLES_OF
 from headwater.lineage.sql.tables import table_of
-from headwater.lineage.sql.visible import not_deleted
+from headwater.lineage.sql.tombstones import not_hidden
 
 _DEPTH: Final = 100
 
@@ -34,7 +34,7 @@ class Use:
     job: str | None
     parent: str | None
     users: tuple[str, ...]
-    """Who ran it, as far as that was told."""
+    """Who ran it, as far as that is known."""
     first: datetime | None
     last: datetime | None
     runs: int
@@ -42,50 +42,50 @@ class Use:
     writes: int
     """How many tables it makes from this one."""
     downstream: int
-    """How many tables there are that these reach, themselves among them."""
+    """How many tables can be reached from those, including them."""
 
 
 def uses(connection: Connection, table: str | Dataset, *, now: datetime | None = None) -> Answer[Use]:
-    """The one that used it last stands first."""
-    about = table_meant(connection, table)
+    """Return the jobs that use a table, the most recent first."""
+    about = resolve_table(connection, table)
     row = table_of(t.TABLE_LINEAGE).c
     named = (row.job_namespace, row.job, row.parent_namespace, row.parent_job)
-    around = reach(connection, about.keys, up=False, depth=_DEPTH)
+    around = find_reachable_tables(connection, about.keys, up=False, depth=_DEPTH)
     users = _users(connection, about)
     found: list[Use] = []
-    for each in grouped(connection, Does.READS, named, row.dataset.in_(about.keys)):
+    for each in group_accesses(connection, TableAccess.READS, named, row.dataset.in_(about.keys)):
         job = (each.row.job_namespace, each.row.job)
         own = {step.target for step in around.steps if step.source == about.keys[0] and step.job == job}
         found.append(
             Use(
-                job_text(*job),
-                job_text(each.row.parent_namespace, each.row.parent_job),
+                format_job(*job),
+                format_job(each.row.parent_namespace, each.row.parent_job),
                 tuple(sorted(users[job])),
                 *times_of(each),
                 writes=len(own),
                 downstream=len(_behind(around, own)),
             )
         )
-    limits = limits_of(connection, table=about, now=now)
+    limits = subject_limits(connection, table=about, now=now)
     if around.is_cut:
-        limits = (*limits, Limit(Why.CUT, about.label, f"the first {AT_MOST} tables downstream"))
+        limits = (*limits, AnswerLimit(LimitReason.CUT, about.label, f"the first {AT_MOST} tables downstream"))
     return Answer(tuple(found), complete_until(connection, now), limits)
 
 
-def _users(connection: Connection, about: About) -> dict[tuple[str | None, str | None], set[str]]:
+def _users(connection: Connection, about: TableSubject) -> dict[tuple[str | None, str | None], set[str]]:
     row, run = table_of(t.TABLE_LINEAGE).c, table_of(t.RUN).c
     is_one = (row.side == SOURCE, row.dataset.in_(about.keys), row.last > row.deleted)
     chosen = select(row.job_namespace, row.job, run.user_name).distinct()
     chosen = chosen.join_from(table_of(t.TABLE_LINEAGE), table_of(t.RUN), run.run == row.run)
-    chosen = chosen.where(*is_one, run.user_name.is_not(None), not_deleted(row, row, TABLES_OF[SOURCE]))
+    chosen = chosen.where(*is_one, run.user_name.is_not(None), not_hidden(row, row, TABLES_OF[SOURCE]))
     found: dict[tuple[str | None, str | None], set[str]] = defaultdict(set)
     for namespace, job, user in connection.execute(chosen):
         found[namespace, job].add(user)
     return found
 
 
-def _behind(around: Reach, tables: Iterable[bytes]) -> set[bytes]:
-    """These, and all that is made from them."""
+def _behind(around: ReachableTables, tables: Iterable[bytes]) -> set[bytes]:
+    """Return these tables and everything that is made from them."""
     onward: dict[bytes, set[bytes]] = defaultdict(set)
     for step in around.steps:
         onward[step.source].add(step.target)

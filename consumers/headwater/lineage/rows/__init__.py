@@ -1,25 +1,32 @@
-"""What rows the store holds: each kind declared once, for memory and for every database.
+"""The rows that a store holds. Each kind of row is declared once, for memory and for every database.
 
-kinds    what a kind of rows is made of, and how two of one key become one
-values   what stands in a row, and the hash that is a row's key
-tables   all of them
+model        what a kind of row consists of, and how two rows of one key combine
+values       the values of a row, and the hash that is its key
+tables       all kinds of rows
+memory       rows in memory, and a digest to compare stores by
+tombstones   which rows a deletion covers
+catalogs     which catalog a table's name belongs to
 """
 
-from headwater.lineage.rows.kinds import Group, Keep, Kind, Row, Span, Told, merged
+from headwater.lineage.rows.memory import RowDigest, RowSet, merge_by_key
+from headwater.lineage.rows.model import ColumnGroup, GroupValues, Precedence, Row, RowKind, RowTimes, combine_rows
 from headwater.lineage.rows.tables import KINDS
-from headwater.lineage.rows.values import Field, Type, Value, hash_of
+from headwater.lineage.rows.values import ColumnType, RowColumn, Value, hash_key
 
 __all__ = [
     "KINDS",
-    "Field",
-    "Group",
-    "Keep",
-    "Kind",
+    "ColumnGroup",
+    "ColumnType",
+    "GroupValues",
+    "Precedence",
     "Row",
-    "Span",
-    "Told",
-    "Type",
+    "RowColumn",
+    "RowDigest",
+    "RowKind",
+    "RowSet",
+    "RowTimes",
     "Value",
-    "hash_of",
-    "merged",
+    "combine_rows",
+    "hash_key",
+    "merge_by_key",
 ]

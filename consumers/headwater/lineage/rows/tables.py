@@ -1,11 +1,13 @@
-"""All kinds of rows. Names of datasets, jobs and catalogs stand in full once; elsewhere a dataset is its hash."""
+"""All kinds of rows. Full names of datasets, jobs and catalogs stand in one table each; other tables refer to their
+hashes.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from headwater.lineage.rows.kinds import Group, Keep, Kind
-from headwater.lineage.rows.values import binaries, longs, texts, truths
+from headwater.lineage.rows.model import ColumnGroup, Precedence, RowKind
+from headwater.lineage.rows.values import binaries, booleans, longs, texts
 
 _JOB: Final = texts("job_namespace job")
 _PARENT: Final = texts("parent_namespace parent_job")
@@ -14,59 +16,63 @@ _EVENT: Final = (*binaries("producer"), *longs("sequence"))
 
 # What catalogs hold.
 
-CATALOG = Kind("catalogs", texts("type location"), mortal=False, lasting=True)
-"""By its type and what it points at: two names for one warehouse are one catalog."""
+CATALOG = RowKind("catalogs", texts("type location"), has_times=False, is_immutable=True)
+"""Catalogs, identified by type and location: two names for one warehouse are one catalog."""
 
-CATALOG_NAME = Kind("catalog_names", (*texts("name"), *binaries("catalog_id")))
-"""What a catalog was called, and when."""
+CATALOG_NAME = RowKind("catalog_names", (*texts("name"), *binaries("catalog_id")))
+"""The names that a catalog has had, and when."""
 
-CATALOG_OPTION = Kind("declared_options", (*binaries("catalog_id"), *texts("catalog name value")))
-"""Each value that was declared: the one declared first holds, which is decided when reading."""
+CATALOG_OPTION = RowKind("declared_options", (*binaries("catalog_id"), *texts("catalog name value")))
+"""Each value that was declared for an option of a catalog. Queries use the value that was declared first."""
 
-DATASET = Kind("datasets", texts("namespace name"), mortal=False, lasting=True)
+DATASET = RowKind("datasets", texts("namespace name"), has_times=False, is_immutable=True)
 
-LIFE = Kind("lives", (*binaries("dataset"), *texts("life")), groups=(Group("stored", texts("format")),))
-"""A table that was dropped and made again is another life of its dataset."""
+GENERATION = RowKind(
+    "generations", (*binaries("dataset"), *texts("generation")), groups=(ColumnGroup("stored", texts("format")),)
+)
+"""A table that was dropped and made again is another generation of its dataset."""
 
-ALIAS = Kind("aliases", (*binaries("dataset"), *_NAME))
-"""A name under which a dataset was seen, with the time in which it was."""
+ALIAS = RowKind("aliases", (*binaries("dataset"), *_NAME))
+"""The table names under which a dataset was seen, and when."""
 
-LINK = Kind("links", (*binaries("old new"), *texts("reason")))
-"""Two identities of one dataset: a rename moved its data, or they were found to be one."""
+DATASET_LINK = RowKind("dataset_links", (*binaries("old new"), *texts("reason")))
+"""Two identities of one dataset: a rename moved its data, or somebody declared them to be the same."""
 
-MODIFICATION = Kind(
+MODIFICATION = RowKind(
     "modifications",
     _EVENT,
     fixed=(
         *texts("kind effect cause"),
         *longs("time"),
         *binaries("dataset catalog_id"),
-        *texts("life"),
+        *texts("generation"),
         *_NAME,
         *texts("branch"),
         *longs("schema_id produced parent_snapshot"),
         *texts("detail"),
     ),
-    mortal=False,
+    has_times=False,
 )
-"""All that was done to databases, tables, views, tags and branches: the history of schemas."""
+"""All changes of databases, tables, views, tags and branches: the history of schemas."""
 
-BRANCH = Kind(
+BRANCH = RowKind(
     "branches",
-    (*binaries("dataset"), *texts("life branch")),
-    groups=(Group("origin", (*texts("from_tag from_branch"), *longs("from_snapshot"))),),
+    (*binaries("dataset"), *texts("generation branch")),
+    groups=(ColumnGroup("origin", (*texts("from_tag from_branch"), *longs("from_snapshot"))),),
 )
-TAG = Kind("tags", (*binaries("dataset"), *texts("life tag")), groups=(Group("place", longs("snapshot")),))
+TAG = RowKind(
+    "tags", (*binaries("dataset"), *texts("generation tag")), groups=(ColumnGroup("place", longs("snapshot")),)
+)
 
 # Jobs and runs.
 
-JOB = Kind("jobs", _JOB, groups=(Group("about", (*texts("job_type"), *_PARENT)),))
+JOB = RowKind("jobs", _JOB, groups=(ColumnGroup("about", (*texts("job_type"), *_PARENT)),))
 
-RUN = Kind(
+RUN = RowKind(
     "runs",
     binaries("run"),
     groups=(
-        Group(
+        ColumnGroup(
             "start",
             (
                 *_JOB,
@@ -77,55 +83,59 @@ RUN = Kind(
                 *texts("spark stream outer_run"),
             ),
         ),
-        Group("status", (*texts("status"), *truths("inferred"), *longs("at exit_code signal"), *texts("error policy"))),
+        ColumnGroup(
+            "status",
+            (*texts("status"), *booleans("inferred"), *longs("status_at exit_code signal"), *texts("error on_job_end")),
+        ),
     ),
 )
-RUN_SETTING = Kind(
-    "run_settings", (*binaries("run"), *texts("section name")), groups=(Group("content", texts("value")),)
+RUN_SETTING = RowKind(
+    "run_settings", (*binaries("run"), *texts("section name")), groups=(ColumnGroup("content", texts("value")),)
 )
-RUN_START = Kind(
+RUN_START = RowKind(
     "run_starts",
-    (*binaries("run dataset"), *texts("life branch"), *_NAME),
-    groups=(Group("place", (*longs("snapshot"), *texts("version reason"))),),
+    (*binaries("run dataset"), *texts("generation branch"), *_NAME),
+    groups=(ColumnGroup("place", (*longs("snapshot"), *texts("version reason"))),),
 )
-"""Where a run began to read a source: `job_startup`."""
+"""Where a run began to read a source. PIP-5's view `job_startup` shows it."""
 
-SHAPE = Kind(
-    "shapes",
+JOB_LINEAGE = RowKind(
+    "job_lineage",
     binaries("fingerprint variant"),
-    groups=(Group("first", (*_JOB, *texts("query")), Keep.OLDEST),),
-    mortal=False,
+    groups=(ColumnGroup("first", (*_JOB, *texts("query")), Precedence.OLDEST),),
+    has_times=False,
 )
-"""Two events of one fingerprint may differ in what it leaves out: of several variants the one told first is read."""
+"""Which tables and columns a statement reads and writes, by fingerprint. Two events of one fingerprint can differ in
+details that the fingerprint leaves out; queries use the variant that arrived first."""
 
-SHAPE_SIDE = Kind(
-    "shape_sides",
+JOB_LINEAGE_TABLE = RowKind(
+    "job_lineage_tables",
     (*binaries("fingerprint variant"), *longs("part"), *texts("side"), *longs("position")),
     fixed=(*binaries("dataset"), *_NAME, *texts("format branch opaque detail")),
-    mortal=False,
-    lasting=True,
+    has_times=False,
+    is_immutable=True,
 )
-"""An input or an output of a shape, with its columns, keys, watermarks and options."""
+"""An input or an output of a statement, with its columns, keys, watermarks and options."""
 
-SHAPE_COLUMN = Kind(
-    "shape_columns",
+JOB_LINEAGE_COLUMN = RowKind(
+    "job_lineage_columns",
     (
         *binaries("fingerprint variant"),
         *longs("output input"),
         *texts("source target derivation expression"),
     ),
-    mortal=False,
-    lasting=True,
+    has_times=False,
+    is_immutable=True,
 )
-"""An edge between columns. Paths are JSON lists."""
+"""An output column that is computed from an input column. Paths of nested columns are JSON lists."""
 
-TABLE_LINEAGE = Kind(
+TABLE_LINEAGE = RowKind(
     "table_lineage",
     (*texts("side"), *_JOB, *_PARENT, *binaries("run dataset"), *_NAME),
 )
-"""A job read or wrote a table, in a run."""
+"""A job read or wrote a table in a run."""
 
-TABLE_EDGE = Kind(
+TABLE_EDGE = RowKind(
     "table_edges",
     (
         *binaries("target source fingerprint"),
@@ -134,24 +144,24 @@ TABLE_EDGE = Kind(
         *texts("target_name source_name opaque certainty"),
     ),
 )
-"""A job's commits made a table from another. Edges of commits are many, and go with the data when it expires; these are
-few, and stay. A name stands only where there is no dataset; what is opaque has neither."""
+"""Commits of a job wrote one table from another. Edges of single commits expire with the data; these are few and stay.
+The name columns are set only if there is no dataset; opaque sources have neither."""
 
-VIEW_EDGE = Kind("view_edges", (*binaries("view source"), *texts("source_name")), mortal=False, lasting=True)
-"""A view was once defined on a table: which definition holds is in `modifications`."""
+VIEW_EDGE = RowKind("view_edges", (*binaries("view source"), *texts("source_name")), has_times=False, is_immutable=True)
+"""A view has been defined on a table at some time. `modifications` has the current definition."""
 
 # What each barrier read and made. The barrier grows with time, so these can be kept apart by it.
 
-COMMIT = Kind(
+COMMIT = RowKind(
     "commits",
     (*_JOB, *binaries("incarnation"), *longs("barrier")),
     groups=(
-        Group(
+        ColumnGroup(
             "facts",
             (
                 *_PARENT,
                 *binaries("run fingerprint"),
-                *longs("batch_id statement at"),
+                *longs("batch_id statement committed_at"),
                 *texts("application user_name operation"),
             ),
         ),
@@ -159,48 +169,50 @@ COMMIT = Kind(
     partition="barrier",
 )
 
-READ = Kind(
+READ = RowKind(
     "reads",
     (
         *longs("barrier"),
         *binaries("commit_id dataset"),
         *_NAME,
-        *texts("life branch mode"),
+        *texts("generation branch mode"),
         *longs("snapshot"),
         *texts("version"),
         *longs("since_snapshot"),
         *texts("since_version opaque"),
     ),
-    groups=(Group("facts", (*texts("format tag candidates"), *truths("main"), *longs("row_count byte_count"))),),
+    groups=(
+        ColumnGroup("facts", (*texts("format tag candidates"), *booleans("main"), *longs("row_count byte_count"))),
+    ),
     partition="barrier",
 )
-WRITE = Kind(
+WRITE = RowKind(
     "writes",
     (
         *longs("barrier"),
         *binaries("commit_id dataset"),
         *_NAME,
-        *texts("life branch"),
+        *texts("generation branch"),
         *longs("snapshot"),
         *texts("version opaque"),
     ),
     groups=(
-        Group(
+        ColumnGroup(
             "facts",
             (
                 *longs("parent_snapshot schema_id"),
                 *texts("commit_kind replaced made_from format candidates"),
-                *truths("main"),
+                *booleans("main"),
                 *longs("row_count byte_count"),
             ),
         ),
     ),
     partition="barrier",
 )
-EDGE = Kind("edges", (*longs("barrier"), *binaries("write_id read_id")), partition="barrier")
-"""Which reads a write was made from, where those are neither all of its commit's nor unknown."""
+COMMIT_EDGE = RowKind("commit_edges", (*longs("barrier"), *binaries("write_id read_id")), partition="barrier")
+"""Which reads of its commit a write was made from, unless it is all of them or unknown."""
 
-FAILURE = Kind(
+FAILED_STATEMENT = RowKind(
     "failed_statements",
     _EVENT,
     fixed=(
@@ -210,60 +222,60 @@ FAILURE = Kind(
         *longs("time statement batch_id"),
         *texts("error inputs outputs query"),
     ),
-    mortal=False,
+    has_times=False,
 )
 
 # What may be missing, and what was taken away.
 
-GAP = Kind(
+GAP = RowKind(
     "gaps",
     _EVENT,
     fixed=(*_JOB, *binaries("run dataset"), *longs("time"), *texts("reason detail"), *texts("bounds")),
-    mortal=False,
+    has_times=False,
 )
-PRODUCER = Kind(
+PRODUCER = RowKind(
     "producers",
     binaries("producer"),
     groups=(
-        Group(
-            "beat",
-            (*texts("application"), *_JOB, *binaries("run"), *longs("sequence beat_seconds"), *texts("dropped")),
+        ColumnGroup(
+            "heartbeat",
+            (*texts("application"), *_JOB, *binaries("run"), *longs("sequence heartbeat_seconds"), *texts("dropped")),
         ),
-        Group("closing", (*longs("closed_at"), *truths("complete"))),
+        ColumnGroup("closing", (*longs("closed_at"), *booleans("complete"))),
     ),
 )
-RECEIVED = Kind("received", (*binaries("producer"), *texts("family"), *longs("block")), bits=True)
-"""Which of 63 numbers of a producer's family arrived, and from when to when they are: a hole has a time by that."""
+ARRIVAL = RowKind("arrivals", (*binaries("producer"), *texts("family"), *longs("block")), has_bits=True)
+"""Which 63 numbers of a producer's event family have arrived, and the time range of those events."""
 
-PART = Kind(
-    "parts",
-    (*binaries("producer"), *longs("first_sequence number")),
-    fixed=(*longs("of_parts"), *texts("kind")),
+EVENT_PART = RowKind(
+    "event_parts",
+    (*binaries("producer"), *longs("first_sequence part_number")),
+    fixed=(*longs("part_count"), *texts("kind")),
 )
-"""What arrived of an event that was cut."""
+"""The parts of a split event that have arrived."""
 
-TOMBSTONE = Kind(
+TOMBSTONE = RowKind(
     "tombstones",
     (
         *texts("scope"),
         *_JOB,
-        *truths("steps"),
+        *booleans("with_steps"),
         *binaries("run dataset"),
-        *texts("life"),
+        *texts("generation"),
         *longs("up_to_snapshot"),
         *binaries("catalog_id"),
     ),
 )
-"""A set of rows was deleted: those it names, up to `deleted`. Facts that come late are covered as well."""
+"""A deletion of a set of rows up to `deleted`. It covers facts that arrive later, too."""
 
 KINDS: Final = (
     CATALOG,
     CATALOG_NAME,
     CATALOG_OPTION,
     DATASET,
-    LIFE,
+    GENERATION,
     ALIAS,
-    LINK,
+    DATASET_LINK,
     MODIFICATION,
     BRANCH,
     TAG,
@@ -271,20 +283,20 @@ KINDS: Final = (
     RUN,
     RUN_SETTING,
     RUN_START,
-    SHAPE,
-    SHAPE_SIDE,
-    SHAPE_COLUMN,
+    JOB_LINEAGE,
+    JOB_LINEAGE_TABLE,
+    JOB_LINEAGE_COLUMN,
     TABLE_LINEAGE,
     TABLE_EDGE,
     VIEW_EDGE,
     COMMIT,
     READ,
     WRITE,
-    EDGE,
-    FAILURE,
+    COMMIT_EDGE,
+    FAILED_STATEMENT,
     GAP,
     PRODUCER,
-    RECEIVED,
-    PART,
+    ARRIVAL,
+    EVENT_PART,
     TOMBSTONE,
 )

@@ -1,4 +1,4 @@
-"""What stands in a row, and the hash that is a row's key in every database."""
+"""The values of a row, and the hash that is its key in every database."""
 
 from __future__ import annotations
 
@@ -8,56 +8,56 @@ from hashlib import blake2b
 from typing import Final, NamedTuple, TypeAlias
 
 Value: TypeAlias = "str | int | bytes | None"
-"""Truth is 0 or 1, a moment microseconds since the epoch, a UUID its sixteen bytes."""
+"""Booleans are 0 or 1, times are microseconds since the epoch, UUIDs are their 16 bytes."""
 
 HASH_BYTES: Final = 16
 
 
-class Type(Enum):
-    """What a database makes a column of."""
+class ColumnType(Enum):
+    """The type of a column, which each database maps to its own."""
 
     TEXT = "TEXT"
-    """Of any length; compared byte by byte."""
+    """Text of any length, compared byte by byte."""
     LONG = "LONG"
     TRUTH = "TRUTH"
     BINARY = "BINARY"
     """Sixteen bytes: a hash, a UUID, a fingerprint."""
 
 
-class Field(NamedTuple):
-    """A column."""
+class RowColumn(NamedTuple):
+    """The name and type of a column."""
 
     name: str
-    type: Type
+    type: ColumnType
 
 
-def texts(names: str) -> tuple[Field, ...]:
-    return _fields(names, Type.TEXT)
+def texts(names: str) -> tuple[RowColumn, ...]:
+    return _fields(names, ColumnType.TEXT)
 
 
-def longs(names: str) -> tuple[Field, ...]:
-    return _fields(names, Type.LONG)
+def longs(names: str) -> tuple[RowColumn, ...]:
+    return _fields(names, ColumnType.LONG)
 
 
-def truths(names: str) -> tuple[Field, ...]:
-    return _fields(names, Type.TRUTH)
+def booleans(names: str) -> tuple[RowColumn, ...]:
+    return _fields(names, ColumnType.TRUTH)
 
 
-def binaries(names: str) -> tuple[Field, ...]:
-    return _fields(names, Type.BINARY)
+def binaries(names: str) -> tuple[RowColumn, ...]:
+    return _fields(names, ColumnType.BINARY)
 
 
-def _fields(names: str, kind: Type) -> tuple[Field, ...]:
-    return tuple(Field(name, kind) for name in names.split())
+def _fields(names: str, kind: ColumnType) -> tuple[RowColumn, ...]:
+    return tuple(RowColumn(name, kind) for name in names.split())
 
 
-def hash_of(kind: str, key: Iterable[Value]) -> bytes:
-    """128 bits of what names a row: of its kind and its key, in which nothing can be shifted from one to the next."""
-    return blake2b(encoded((kind, *key)), digest_size=HASH_BYTES).digest()
+def hash_key(kind: str, key: Iterable[Value]) -> bytes:
+    """Return 128 bits that identify a row by its kind and key."""
+    return blake2b(encode((kind, *key)), digest_size=HASH_BYTES).digest()
 
 
-def encoded(values: Iterable[Value]) -> bytes:
-    """Bytes that are the same only for the same values."""
+def encode(values: Iterable[Value]) -> bytes:
+    """Encode values unambiguously: different values have different bytes."""
     return b"".join([_encoded(value) for value in values])
 
 

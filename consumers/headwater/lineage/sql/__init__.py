@@ -1,17 +1,36 @@
 """The rows in a database: PostgreSQL, MySQL or MariaDB, SQLite.
 
-tables   the tables, made from the kinds of rows
-indexes  what is looked for in them, attached to the same metadata
-upsert   merging rows into them, as `rows.kinds.merged` does in memory
-stored   rows as they come back
-seed_views   Paimon PIP-5's tables, for whoever asks by SQL
-troubles     what databases say of troubles, in our words
+tables           the tables, generated from the kinds of rows
+indexes          their indexes
+writer_tables    the tables that a writer keeps for itself
+upsert           merges rows as `rows.model.combine_rows` does in memory
+row_codec        converts rows to column values and back
+key_lookup       selects rows by many keys at once
+tombstones       which rows are hidden by a deletion, in SQL
+catalogs         which catalog a table's name belongs to, in SQL
+entity_queries   the entities of `lineage.api`, with predicates in SQL
+pip5_*           Paimon PIP-5's tables as views
+errors           translates errors of databases
+
+Importing this package completes METADATA: all tables of a store are in it.
 """
 
 from headwater.lineage.sql.indexes import INDEXES
-from headwater.lineage.sql.seed_views import create_views
-from headwater.lineage.sql.stored import digest_of, rows_in
+from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
+from headwater.lineage.sql.pip5_views import create_views
+from headwater.lineage.sql.row_codec import select_rows, store_digest
 from headwater.lineage.sql.tables import METADATA, table_of
 from headwater.lineage.sql.upsert import merge_into
+from headwater.lineage.sql.writer_tables import WRITER_TABLES
 
-__all__ = ["INDEXES", "METADATA", "create_views", "digest_of", "merge_into", "rows_in", "table_of"]
+__all__ = [
+    "INDEXES",
+    "METADATA",
+    "PIP5_DATABASES",
+    "WRITER_TABLES",
+    "create_views",
+    "merge_into",
+    "select_rows",
+    "store_digest",
+    "table_of",
+]

@@ -1,4 +1,4 @@
-"""Which catalog a name stands for, in SQL: the same as `law.catalogs`."""
+"""Which catalog a table's name belongs to, in SQL. The rules are those of `rows.catalogs`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Integer
 
-from headwater.lineage.law.catalogs import SERVED
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql.existing import there_is
-from headwater.lineage.sql.tables import table_of
+from headwater.lineage.rows.catalogs import SERVED
+from headwater.lineage.sql.tables import row_exists, table_of
 
 
 class characters(FunctionElement[int]):  # noqa: N801 - a function of SQL
-    """How long a text is: MySQL's `length` counts bytes, SQLite knows no other name."""
+    """The length of a text in characters. MySQL's `length` counts bytes, and SQLite has no `char_length`."""
 
     type = Integer()
     inherit_cache = True
@@ -32,31 +31,32 @@ def _in_sqlite(element: characters, compiler: Any, **options: Any) -> str:
     return f"length({compiler.process(element.clauses, **options)})"
 
 
-def is_of(row: Any, catalog: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Whether a row with a table's name, and its dataset, belongs to the catalog of an id."""
+def belongs_to(row: Any, catalog: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return a condition: the row's table belongs to the catalog of this id."""
     name, place = table_of(t.CATALOG_NAME).alias(), table_of(t.CATALOG).alias()
-    told = and_(name.c.catalog_id == catalog, name.c.name == row.catalog, place.c.id == name.c.catalog_id)
-    lies = lies_under(row, prefix_of(place.c))
-    return there_is(name, place, where=and_(told, or_(~is_shared(name.c), lies)))
+    is_its_name = and_(name.c.catalog_id == catalog, name.c.name == row.catalog, place.c.id == name.c.catalog_id)
+    lies = lies_under(row, dataset_prefix(place.c))
+    return row_exists(name, place, where=and_(is_its_name, or_(~is_shared(name.c), lies)))
 
 
 def is_shared(name: Any) -> ColumnElement[bool]:
-    """Whether the name of a catalog has stood for another one too."""
+    """Return a condition: the name has stood for another catalog, too."""
     other = table_of(t.CATALOG_NAME).alias()
-    return there_is(other, where=and_(other.c.name == name.name, other.c.catalog_id != name.catalog_id))
+    return row_exists(other, where=and_(other.c.name == name.name, other.c.catalog_id != name.catalog_id))
 
 
-def prefix_of(place: Any) -> ColumnElement[Any]:
-    """What the datasets of a catalog are called begins with it."""
+def dataset_prefix(place: Any) -> ColumnElement[Any]:
+    """Return the text with which the names of a catalog's datasets begin."""
     behind: ColumnElement[Any] = case((place.type == SERVED, literal(".")), else_=literal("/"))
     prefix: ColumnElement[Any] = place.location + behind
     return prefix
 
 
 def lies_under(row: Any, prefix: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return a condition: the name of the row's dataset begins with the prefix."""
     table = table_of(t.DATASET).alias()
     dataset = table.c
     rooted = func.substr(dataset.name, 1, 1) == literal("/")
     whole = dataset.namespace + case((rooted, dataset.name), else_=literal("/") + dataset.name)
     begins = func.substr(whole, 1, characters(prefix)) == prefix
-    return there_is(table, where=and_(dataset.id == row.dataset, begins))
+    return row_exists(table, where=and_(dataset.id == row.dataset, begins))

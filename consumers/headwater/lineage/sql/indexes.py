@@ -1,7 +1,7 @@
-"""The indexes: what the questions look for, and what joins them.
+"""The indexes of the store: the columns that queries filter and join by.
 
-A text can be longer than a B-tree takes, and nothing that is accepted may be refused for an index: on PostgreSQL texts
-have hash indexes, on MySQL their beginning is indexed. Everything else is hashes and numbers.
+A text can be longer than a B-tree entry, and no row may be refused because of an index. So texts have hash indexes on
+PostgreSQL and prefix indexes on MySQL. All other indexed columns are hashes and numbers.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from typing import Final
 
 from sqlalchemy import Index
 
-from headwater.lineage.rows import Kind, Type
+from headwater.lineage.rows import ColumnType, RowKind
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.tables import table_of
 
 _PREFIX: Final = 128
-"""Characters of a text that MySQL indexes."""
+"""How many characters of a text MySQL indexes."""
 
-_INDEXES: Final[tuple[tuple[Kind, str], ...]] = (
+_INDEXES: Final[tuple[tuple[RowKind, str], ...]] = (
     # names and identities
     (t.CATALOG_NAME, "catalog_id"),
-    (t.LIFE, "dataset"),
+    (t.GENERATION, "dataset"),
     (t.ALIAS, "dataset"),
     (t.ALIAS, "table_name"),
-    (t.LINK, "old"),
-    (t.LINK, "new"),
+    (t.DATASET_LINK, "old"),
+    (t.DATASET_LINK, "new"),
     (t.MODIFICATION, "dataset time"),
     (t.MODIFICATION, "dataset produced"),
     (t.BRANCH, "dataset"),
@@ -37,10 +37,10 @@ _INDEXES: Final[tuple[tuple[Kind, str], ...]] = (
     (t.RUN_SETTING, "run"),
     (t.RUN_START, "run"),
     (t.RUN_START, "dataset"),
-    (t.SHAPE, "fingerprint"),
-    (t.SHAPE_SIDE, "fingerprint"),
-    (t.SHAPE_SIDE, "dataset"),
-    (t.SHAPE_COLUMN, "fingerprint"),
+    (t.JOB_LINEAGE, "fingerprint"),
+    (t.JOB_LINEAGE_TABLE, "fingerprint"),
+    (t.JOB_LINEAGE_TABLE, "dataset"),
+    (t.JOB_LINEAGE_COLUMN, "fingerprint"),
     (t.TABLE_LINEAGE, "dataset last"),
     (t.TABLE_LINEAGE, "run"),
     (t.TABLE_LINEAGE, "job"),
@@ -57,29 +57,29 @@ _INDEXES: Final[tuple[tuple[Kind, str], ...]] = (
     (t.WRITE, "dataset snapshot"),
     (t.WRITE, "dataset parent_snapshot"),
     (t.WRITE, "dataset first"),
-    (t.EDGE, "write_id"),
-    (t.EDGE, "read_id"),
-    (t.FAILURE, "run"),
+    (t.COMMIT_EDGE, "write_id"),
+    (t.COMMIT_EDGE, "read_id"),
+    (t.FAILED_STATEMENT, "run"),
     # what may be missing, and what was taken away
     (t.GAP, "dataset"),
     (t.GAP, "run"),
-    (t.PART, "producer first_sequence"),
+    (t.EVENT_PART, "producer first_sequence"),
     (t.PRODUCER, "closed_at last"),
-    (t.RECEIVED, "producer block"),
-    (t.RECEIVED, "last"),
+    (t.ARRIVAL, "producer block"),
+    (t.ARRIVAL, "last"),
     (t.GAP, "time"),
     (t.TOMBSTONE, "run dataset"),
     (t.TOMBSTONE, "job"),
     (t.TOMBSTONE, "dataset"),
 )
-"""A kind of rows, and the columns of an index in their order. One with a text has that alone."""
+"""A kind of row, and the columns of an index in their order. An index with a text has no other column."""
 
 
-def _made(kind: Kind, names: str) -> Index:
+def _make_index(kind: RowKind, names: str) -> Index:
     table = table_of(kind)
     columns = [table.c[name] for name in names.split()]
     of_groups = (field for group in kind.groups for field in group.columns)
-    texts = {field.name for field in (*kind.key, *kind.fixed, *of_groups) if field.type is Type.TEXT}
+    texts = {field.name for field in (*kind.key, *kind.fixed, *of_groups) if field.type is ColumnType.TEXT}
     options: dict[str, object] = {}
     for name in names.split():
         if name in texts:
@@ -91,4 +91,4 @@ def _made(kind: Kind, names: str) -> Index:
     return Index(f"ix_{kind.name}_{names.replace(' ', '_')}", *columns, **options)  # type: ignore[arg-type]
 
 
-INDEXES: Final = tuple(_made(kind, names) for kind, names in _INDEXES)
+INDEXES: Final = tuple(_make_index(kind, names) for kind, names in _INDEXES)

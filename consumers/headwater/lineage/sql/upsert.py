@@ -1,7 +1,7 @@
-"""Merging rows into tables, as `rows.kinds.merged` does in memory.
+"""Upserts that merge rows into tables as `rows.model.combine_rows` does in memory.
 
-Rows go in by kind and, within it, by key, in every transaction the same way round: writers that meet wait for each
-other, and never in a circle.
+Every transaction writes rows in the same order, by kind and then by id. So writers can wait for each other, but never
+deadlock.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.elements import ColumnElement
 
-from headwater.lineage.law.state import collapsed
-from headwater.lineage.rows import KINDS, Group, Keep, Kind, Row
-from headwater.lineage.sql.stored import parameters_of
-from headwater.lineage.sql.tables import key_of, stamp_name, table_of
+from headwater.lineage.rows import KINDS, ColumnGroup, Precedence, Row, RowKind
+from headwater.lineage.rows.memory import merge_by_key
+from headwater.lineage.sql.row_codec import row_parameters
+from headwater.lineage.sql.tables import primary_key_of, stamp_name, table_of
 
 MYSQL: Final = frozenset({"mysql", "mariadb"})
 ORDER: Final = {kind.name: number for number, kind in enumerate(KINDS)}
-"""The kinds in the order in which every transaction writes them."""
+"""The order in which every transaction writes the kinds."""
 
 
 def merge_into(connection: Connection, rows: Iterable[Row]) -> int:
-    """How many rows, of different keys, were merged. For a transaction of the caller's."""
+    """Merge rows with one statement for each kind. Return how many keys they have. This is the reference for the faster
+    ways in `lineage.bulk`."""
     by_kind: dict[str, list[dict[str, Any]]] = {}
-    kinds: dict[str, Kind] = {}
-    for row in collapsed(rows).values():
-        by_kind.setdefault(row.kind.name, []).append(parameters_of(row))
+    kinds: dict[str, RowKind] = {}
+    for row in merge_by_key(rows).values():
+        by_kind.setdefault(row.kind.name, []).append(row_parameters(row))
         kinds[row.kind.name] = row.kind
     for name in sorted(by_kind, key=ORDER.__getitem__):
         parameters = sorted(by_kind[name], key=_id)
@@ -43,8 +44,8 @@ def _id(values: dict[str, Any]) -> bytes:
 
 
 @cache
-def upsert(kind: Kind, dialect: str) -> Insert:
-    """Insert, or merge with the row that is there."""
+def upsert(kind: RowKind, dialect: str) -> Insert:
+    """Return the statement that inserts a row, or merges it with the existing one."""
     table = table_of(kind)
     if dialect in MYSQL:
         return _merging_mysql(kind, mysql.insert(table))
@@ -53,38 +54,38 @@ def upsert(kind: Kind, dialect: str) -> Insert:
     return merging_postgres(kind, postgresql.insert(table))
 
 
-def merging_postgres(kind: Kind, insert: postgresql.Insert) -> Insert:
-    """The same of an insert whose rows come from elsewhere."""
+def merging_postgres(kind: RowKind, insert: postgresql.Insert) -> Insert:
+    """Make an upsert of an INSERT whose rows come from a query."""
     return _merging(kind, insert, func.least, func.greatest)
 
 
-def _merging_mysql(kind: Kind, insert: mysql.Insert) -> Insert:
-    """MySQL leaves a row alone that its values don't change."""
+def _merging_mysql(kind: RowKind, insert: mysql.Insert) -> Insert:
+    """MySQL itself skips rows whose values don't change."""
     table = table_of(kind)
     changes = _merged(kind, table.c, insert.inserted, func.least, func.greatest)
     return insert.on_duplicate_key_update(changes or [("id", table.c.id)])
 
 
 def _merging(
-    kind: Kind, insert: postgresql.Insert | sqlite.Insert, least: Callable[..., Any], greatest: Callable[..., Any]
+    kind: RowKind, insert: postgresql.Insert | sqlite.Insert, least: Callable[..., Any], greatest: Callable[..., Any]
 ) -> Insert:
-    """A row that tells nothing new isn't written again: what comes twice costs half."""
+    """Update a row only if something changes; repeated rows cost half then."""
     held, new = table_of(kind).c, insert.excluded
     changes = _merged(kind, held, new, least, greatest)
     if not changes:
-        return insert.on_conflict_do_nothing(index_elements=key_of(kind))
+        return insert.on_conflict_do_nothing(index_elements=primary_key_of(kind))
     return insert.on_conflict_do_update(
-        index_elements=key_of(kind), set_=dict(changes), where=or_(*_news(kind, held, new))
+        index_elements=primary_key_of(kind), set_=dict(changes), where=or_(*_changes(kind, held, new))
     )
 
 
 def _merged(
-    kind: Kind, held: Any, new: Any, least: Callable[..., Any], greatest: Callable[..., Any]
+    kind: RowKind, held: Any, new: Any, least: Callable[..., Any], greatest: Callable[..., Any]
 ) -> list[tuple[str, ColumnElement[Any]]]:
-    """Each column that can change, and what becomes of it. The columns of a group come before its stamp: MySQL gives
-    each its value one after the other, and the later ones see what the earlier have become."""
+    """Return the update of each column. The columns of a group come before its stamp, because MySQL assigns one after
+    the other and later expressions see earlier results."""
     changes: list[tuple[str, ColumnElement[Any]]] = []
-    if kind.mortal:
+    if kind.has_times:
         changes += [("first", least(held.first, new.first))]
         changes += [(name, greatest(held[name], new[name])) for name in ("last", "deleted")]
     for group in kind.groups:
@@ -92,29 +93,30 @@ def _merged(
         wins = _wins(group, held[stamp], new[stamp])
         names: Sequence[str] = [*(field.name for field in group.columns), stamp]
         changes += [(name, case((wins, new[name]), else_=held[name])) for name in names]
-    if kind.bits:
+    if kind.has_bits:
         changes.append(("bits", held.bits.op("|")(new.bits)))
     return changes
 
 
-def _news(kind: Kind, held: Any, new: Any) -> list[ColumnElement[bool]]:
-    """What a row that is there can be told: each alone changes it."""
-    news: list[ColumnElement[bool]] = []
-    if kind.mortal:
-        news += [new.first < held.first, new.last > held.last, new.deleted > held.deleted]
+def _changes(kind: RowKind, held: Any, new: Any) -> list[ColumnElement[bool]]:
+    """Return the conditions under which a row changes."""
+    changes: list[ColumnElement[bool]] = []
+    if kind.has_times:
+        changes += [new.first < held.first, new.last > held.last, new.deleted > held.deleted]
     stamps = [(group, stamp_name(group.name)) for group in kind.groups]
-    news += [_wins(group, held[stamp], new[stamp]) for group, stamp in stamps]
-    if kind.bits:
-        news.append(held.bits.op("|")(new.bits) != held.bits)
-    return news
+    changes += [_wins(group, held[stamp], new[stamp]) for group, stamp in stamps]
+    if kind.has_bits:
+        changes.append(held.bits.op("|")(new.bits) != held.bits)
+    return changes
 
 
-def _wins(group: Group, held: ColumnElement[Any], new: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Without a parameter: MySQL's client puts several rows into one statement, and knows only those of the rows."""
-    if group.keep is Keep.NEWEST:
+def _wins(group: ColumnGroup, held: ColumnElement[Any], new: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return whether the new group replaces the stored one. It has no bound parameters: MySQL's client combines rows
+    into one statement and knows only the rows' parameters."""
+    if group.precedence is Precedence.NEWEST:
         return new > held
-    return and_(_is_told(new), or_(not_(_is_told(held)), new < held))
+    return and_(_is_set(new), or_(not_(_is_set(held)), new < held))
 
 
-def _is_told(stamp: ColumnElement[Any]) -> ColumnElement[bool]:
+def _is_set(stamp: ColumnElement[Any]) -> ColumnElement[bool]:
     return func.length(stamp) > literal_column("0")

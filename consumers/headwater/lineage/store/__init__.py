@@ -1,25 +1,22 @@
-"""Opening a store: where it is, by whom, and that its tables are those that this code knows.
+"""Opens a store: finds the database, connects, and checks that it has the tables that this version needs.
 
-options      what says where a store is, as people write it
-urls, jdbc   JDBC's URLs, SQLAlchemy's and paths, as one
-engines      connections as each database needs them
-opening      a store, ready to be written or asked
-creating     its tables where there are none
-versions     which version of them there is
-migrations   the versions, and the scripts from one to the next
-migrating    running these
-steps        what they are made of
-partitions   PostgreSQL's, by month
-views        the seed-shaped ones, made by whoever may
-factories    the entry point `jdbc`
-size         how much it holds
-status       how it stands, also where it can't be opened
-troubles     the words of sql.troubles
+options          where a store is, as people configure it
+urls, jdbc       parse JDBC URLs, SQLAlchemy URLs and paths
+engines          connections with each database's settings
+opening          opens a store for writing or reading
+creation         creates the tables
+schema_version   which version the tables have
+migrations       the versions, and the scripts between them
+migration        runs the scripts
+migration_steps  idempotent steps of the scripts
+partitions       PostgreSQL's monthly partitions
+views            creates the PIP-5 views if the user may
+size, status     how much a store holds, and its state
+locking          one process at a time changes tables
 """
 
-from headwater.lineage.sql.troubles import troubles
-from headwater.lineage.store.factories import JdbcLineageMetaFactory
+from headwater.lineage.sql.errors import translate_errors
 from headwater.lineage.store.opening import Store, open_store
 from headwater.lineage.store.options import StoreOptions
 
-__all__ = ["JdbcLineageMetaFactory", "Store", "StoreOptions", "open_store", "troubles"]
+__all__ = ["Store", "StoreOptions", "open_store", "translate_errors"]

@@ -1,7 +1,7 @@
-"""What the parameters of JDBC URLs are called by the clients that are used here.
+"""Translates the parameters of JDBC URLs to those of the Python clients.
 
-A parameter that only concerns Java's client is taken and means nothing; one that would change something, and can't be
-had here, is refused with what to do instead.
+A parameter that only concerns Java's client is ignored. One that would change something and has no equivalent is
+refused with an advice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def _choice(name: str, values: Mapping[str, dict[str, str]]) -> Translation:
 
 
 def _seconds(name: str, unit: int) -> Translation:
-    """Whole seconds, of a number of which so many are one; nothing for 0, which means none."""
+    """Translate a number to whole seconds, where `unit` of them are one second. 0 means no limit, so it adds no
+    parameter."""
 
     def translated(value: str) -> dict[str, str]:
         if not value.isascii() or not value.isdigit():
@@ -125,7 +126,7 @@ _IGNORED: Final = frozenset(_JAVA_S_OWN.split())
 
 
 def translated(parameters: Iterable[tuple[str, str]], known: Mapping[str, Translation]) -> dict[str, str]:
-    """The parameters by the names of the client that is used here. An unknown one is an error; no value is told."""
+    """Translate parameters by name. An unknown one is an error; error messages contain no values."""
     found: dict[str, str] = {}
     for name, value in parameters:
         if name in known:

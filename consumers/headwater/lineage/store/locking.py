@@ -1,4 +1,4 @@
-"""One at a time: whoever makes a store, or changes its tables, does it alone."""
+"""A lock for processes that create a store or change its tables."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, text
 
-from headwater.lineage.sql.troubles import StoreBusyError
+from headwater.lineage.sql.errors import StoreBusyError
 from headwater.lineage.store.engines.sqlite import WRITES
 
 _WAIT_SECONDS: Final = 60
 _NUMBER: Final = int.from_bytes(hashlib.sha256(b"headwater store").digest()[:8], "big", signed=True)
 _SHORT_SECONDS: Final = 2
-"""As long as a change of a table waits for those who use it, while others wait behind it."""
+"""How long a change of a table waits for its users, while others queue behind it."""
 
 
 @contextmanager
-def alone(engine: Engine) -> Generator[Connection]:
-    """A transaction that no other of these runs beside. Where the database can't take back what was done to tables,
-    what was done stays when this fails."""
+def exclusive_transaction(engine: Engine) -> Generator[Connection]:
+    """Run a transaction that excludes all others of this kind. On MySQL, DDL isn't rolled back if it fails."""
     match engine.dialect.name:
         case "postgresql":
             held = _postgresql(engine)

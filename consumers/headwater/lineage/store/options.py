@@ -1,4 +1,4 @@
-"""What says where a store is and who opens it: Paimon PIP-5's options, wherever they are written.
+"""The options that say where a store is and who opens it, as Paimon PIP-5 names them.
 
     lineage-meta = jdbc
     jdbc.url = jdbc:postgresql://host:5432/lineage
@@ -26,7 +26,7 @@ from headwater import plugins
 from headwater.config import Config, from_environment, layered, read_config
 from headwater.config.model import Keys
 from headwater.errors import ConfigurationError
-from headwater.lineage.store.urls import Database, shown, url_of
+from headwater.lineage.store.urls import DatabaseKind, parse_url, printable_url
 
 CATALOGS: Final = "spark.sql.catalog."
 VARIABLE: Final = "HEADWATER_STORE"
@@ -44,18 +44,26 @@ def _key(name: str) -> str:
 
 
 class StoreOptions(Config):
-    """Frozen, checked, and without a secret in its words."""
+    """The options of a store. Neither `repr` nor error messages contain a secret."""
 
     model_config = ConfigDict(hide_input_in_errors=True, alias_generator=_key)
 
     lineage_meta: str = "jdbc"
+    """Which implementation the store is: `jdbc`, `memory`, or somebody's entry point of `headwater.lineage_meta`."""
     jdbc_url: SecretStr | None = None
+    """`jdbc:postgresql://host/database`, `jdbc:mysql://…`, `jdbc:sqlite:path`, or a SQLAlchemy URL."""
     jdbc_driver: str | None = None
+    """Java's class of the driver. It has to fit the URL, and says which database it is where the URL doesn't."""
     jdbc_username: str | None = None
+    """Goes before the URL's user."""
     jdbc_password: SecretStr | None = None
+    """The password."""
     jdbc_password_file: Path | None = None
+    """A file with the password, read at each connection."""
     jdbc_password_callable: str | Callable[[], str] | None = Field(default=None, repr=False)
+    """`package.module:function` that returns the password, called at each connection: for tokens that expire."""
     jdbc_database: str = Field(default="paimon", pattern=r"^[A-Za-z_][A-Za-z0-9_$]{0,62}$")
+    """The schema or database that the PIP-5 compatible views are in."""
 
     @model_validator(mode="after")
     def _one_password(self) -> Self:
@@ -66,40 +74,40 @@ class StoreOptions(Config):
 
     @classmethod
     def at(cls, url: str, *, username: str | None = None, password: Callable[[], str] | None = None) -> StoreOptions:
-        """What a program knows by itself; `password` is asked at each connection."""
+        """Build options in code. `password` is called at each connect."""
         return cls(jdbc_url=SecretStr(url), jdbc_username=username, jdbc_password_callable=password)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> StoreOptions:
-        """Of options that are all the store's."""
+        """Read options that all belong to the store."""
         return read_config(cls, options)
 
     @classmethod
-    def of_catalog(cls, options: Mapping[str, str], shown: str = "") -> StoreOptions:
-        """Of a catalog's options, as `CREATE CATALOG` has them: what isn't the store's is let be."""
+    def of_catalog(cls, options: Mapping[str, str], printable_url: str = "") -> StoreOptions:
+        """Read the store's options from those of a catalog. Options of others are ignored."""
         theirs = _has_other_jdbc(options)
         ours = {key: value for key, value in options.items() if _is_ours(key, theirs=theirs)}
-        return read_config(cls, ours, shown=shown)
+        return read_config(cls, ours, shown=printable_url)
 
     @classmethod
     def from_spark_conf(cls, conf: Mapping[str, str], catalog: str) -> StoreOptions:
-        """Of what stands below `spark.sql.catalog.<catalog>.`"""
+        """Read the options below `spark.sql.catalog.<catalog>.`."""
         prefix = f"{CATALOGS}{catalog}."
         options = {key[len(prefix) :]: value for key, value in conf.items() if key.startswith(prefix)}
         return cls.of_catalog(options, prefix)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], url: str | None = None) -> StoreOptions:
-        """Of HEADWATER_STORE and HEADWATER_STORE_JDBC_USERNAME …; a URL that is given goes before theirs."""
+        """Read HEADWATER_STORE and HEADWATER_STORE_JDBC_USERNAME …. The parameter `url` takes precedence."""
         named = from_environment(cls, environment, f"{VARIABLE}_")
         return read_config(cls, layered(named, {"jdbc.url": environment.get(VARIABLE)}, {"jdbc.url": url}))
 
     @property
-    def target(self) -> Target:
-        """Where that is."""
+    def target(self) -> StoreAddress:
+        """The address that the options describe."""
         if self.jdbc_url is None:
-            raise ConfigurationError("jdbc.url isn't there, and has to be: it says where the store is")
-        url = url_of(self.jdbc_url.get_secret_value(), self.jdbc_driver)
+            raise ConfigurationError("jdbc.url is missing: set it to the address of the store")
+        url = parse_url(self.jdbc_url.get_secret_value(), self.jdbc_driver)
         if self.jdbc_username is not None:
             url = url.set(username=self.jdbc_username)
         password = self._password()
@@ -108,7 +116,9 @@ class StoreOptions(Config):
         kept = url.password
         if password is None and kept is not None:
             password = lambda: kept  # noqa: E731 - as short as can be
-        return Target(url._replace(password=None), self.jdbc_database, password)  # `set` takes None for nothing said
+        return StoreAddress(
+            url._replace(password=None), self.jdbc_database, password
+        )  # `set` takes None for nothing said
 
     def _password(self) -> Callable[[], str] | None:
         if self.jdbc_password is not None:
@@ -120,35 +130,35 @@ class StoreOptions(Config):
 
 
 @dataclass(frozen=True)
-class Target:
-    """A database, and how to get into it. There is no secret in its words."""
+class StoreAddress:
+    """The address of a store, with its password. `repr` and `words` contain no secret."""
 
     url: URL
-    """Without its password, and without the parameters where it is printed."""
+    """The URL without password. Printed forms omit its parameters, too."""
     database: str
-    """Where the seed-shaped views are."""
+    """Where the PIP-5 compatible views are."""
     password: Callable[[], str] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"Target({self.words}, {self.database})"
 
     @property
-    def kind(self) -> Database:
-        return Database(self.url.drivername)
+    def kind(self) -> DatabaseKind:
+        return DatabaseKind(self.url.drivername)
 
     @property
     def words(self) -> str:
-        """As it is printed."""
-        return shown(self.url)
+        """The address as it is printed."""
+        return printable_url(self.url)
 
 
 def _is_ours(key: str, *, theirs: bool) -> bool:
-    """Those that are one, and those that are nearly one, which is a fault. Where the catalog itself is kept by JDBC
-    unknown keys of jdbc. are its own."""
+    """Accept our keys and misspellings of them, which are errors. If the catalog itself is kept by JDBC, other `jdbc.`
+    keys are its own."""
     known = Keys.of(StoreOptions).fields
     if key in known:
         return True
-    is_near = _plain(key) in {_plain(each) for each in known}
+    is_near = _letters_only(key) in {_letters_only(each) for each in known}
     return is_near or (key.startswith("jdbc.") and not theirs)
 
 
@@ -157,7 +167,7 @@ def _has_other_jdbc(options: Mapping[str, str]) -> bool:
     return bool(kept & {"jdbc", "JdbcCatalog"})
 
 
-def _plain(key: str) -> str:
+def _letters_only(key: str) -> str:
     return re.sub(r"[^a-z]", "", key.lower())
 
 
@@ -173,7 +183,7 @@ def _reading(path: Path) -> Callable[[], str]:
 
 
 def _checked(source: Any) -> Callable[[], str] | None:
-    """What a function of somebody else's raises or gives is never in our words: it may be the secret."""
+    """Wrap a password function. What it raises or returns is never repeated, because it may be the secret."""
     if source is None:
         return None
     if not callable(source):

@@ -1,9 +1,9 @@
-"""PostgreSQL: rows of what barriers told are kept apart by month, so that old ones go quickly and new ones are found in
-small indexes.
+"""PostgreSQL's monthly partitions of commits, reads, writes and edges: old rows can be dropped quickly, and indexes
+stay small.
 
-A barrier is milliseconds << 20 and a number. Each table has a partition for the rest, which takes small numbers, far
-ones, and whatever comes for a month that has none yet; nothing is ever refused for want of a partition. Making one
-moves what the rest has of its month, in one transaction, beside those who write.
+A barrier is milliseconds << 20, plus a counter. Each table has a default partition for small and very large barriers
+and for months without a partition, so no row is ever refused. Creating a partition moves the rows of its month out of
+the default partition in one transaction, while writers go on.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from sqlalchemy import Connection, Engine, text
 
 from headwater.errors import HeadwaterError
 from headwater.lineage.rows import KINDS
-from headwater.lineage.sql.tables import rest_of
-from headwater.lineage.sql.troubles import troubles
-from headwater.lineage.store.locking import alone
+from headwater.lineage.sql.errors import translate_errors
+from headwater.lineage.sql.tables import default_partition
+from headwater.lineage.store.locking import exclusive_transaction
 
 AHEAD: Final = 3
-"""How many months are made before they come."""
+"""How many months ahead partitions are created."""
 PARTITIONED: Final = tuple(kind.name for kind in KINDS if kind.partition is not None)
 
 _SECOND: Final = 1000 << 20
@@ -51,49 +51,51 @@ class Month(NamedTuple):
 
     @property
     def barrier(self) -> int:
-        """The least that a job can have in it."""
+        """The least barrier of the month."""
         return int(datetime(self.year, self.month, 1, tzinfo=timezone.utc).timestamp()) * _SECOND
 
     def partition_of(self, table: str) -> str:
         return f"{table}_{self.year:04}_{self.month:02}"
 
 
-class Made(NamedTuple):
-    """A partition that was made, and how many rows were in the rest until then."""
+class CreatedPartition(NamedTuple):
+    """A new partition, and how many rows were moved into it."""
 
     partition: str
     moved: int
 
 
 _EARLIEST: Final = Month(2000, 1)
-"""What is said to be older than that is a number that somebody made up."""
+"""Earlier barriers aren't times."""
 
 
-def make_partitions(engine: Engine, now: datetime | None = None, *, ahead: int = AHEAD) -> list[Made]:
-    """Those of this month and the next ones, and of every month of which the rest has rows. Each is a transaction of
-    its own, so that writers wait for one table and a moment. Raises StoreBusyError where somebody holds a table for
-    longer: what was made until then stays, and the next time does the rest."""
+def make_partitions(engine: Engine, now: datetime | None = None, *, ahead: int = AHEAD) -> list[CreatedPartition]:
+    """Create the partitions of this month, the next months, and each month that has rows in the default partition.
+
+    Each is a transaction of its own, so writers wait only for a moment. Raises StoreBusyError if a lock isn't granted
+    in time; partitions created until then stay.
+    """
     if engine.dialect.name != "postgresql":
         return []
     coming = months_from(now, ahead)
-    with troubles():
-        return [made for table in PARTITIONED for made in _of_table(engine, table, coming)]
+    with translate_errors():
+        return [created for table in PARTITIONED for created in _of_table(engine, table, coming)]
 
 
 def make_ahead(engine: Engine) -> None:
-    """At opening: whoever may does it, and nobody is kept from working by it. The rest takes what has no partition."""
+    """Create missing partitions when a store is opened. Errors are ignored: the default partition takes the rows."""
     if engine.dialect.name != "postgresql":
         return
     wanted = {month.partition_of(table) for month in months_from(None, 1) for table in PARTITIONED}
     with suppress(HeadwaterError):
-        with troubles(), engine.connect() as connection:
+        with translate_errors(), engine.connect() as connection:
             is_missing = not wanted <= _there(connection, *PARTITIONED)
         if is_missing:
             make_partitions(engine)
 
 
 def make_first(connection: Connection) -> None:
-    """Of a store that is just being made."""
+    """Create the partitions of a new store."""
     for table in PARTITIONED:
         for month in months_from(None, AHEAD):
             _make(connection, table, month)
@@ -104,16 +106,16 @@ def months_from(now: datetime | None, ahead: int) -> list[Month]:
     return [this.later(number) for number in range(ahead + 1)]
 
 
-def _of_table(engine: Engine, table: str, coming: Sequence[Month]) -> Iterator[Made]:
+def _of_table(engine: Engine, table: str, coming: Sequence[Month]) -> Iterator[CreatedPartition]:
     with engine.connect() as connection:
         there = _there(connection, table)
         months = {*coming, *_in_rest(connection, table, coming[-1])}
     for month in sorted(months):
         if month.partition_of(table) not in there:
-            with alone(engine) as connection:
-                made = _make(connection, table, month)
-            if made is not None:
-                yield made
+            with exclusive_transaction(engine) as connection:
+                created = _make(connection, table, month)
+            if created is not None:
+                yield created
 
 
 def _there(connection: Connection, *tables: str) -> set[str]:
@@ -121,16 +123,16 @@ def _there(connection: Connection, *tables: str) -> set[str]:
 
 
 def _in_rest(connection: Connection, table: str, last: Month) -> set[Month]:
-    """The months of which the rest has rows."""
+    """Return the months that have rows in the default partition."""
     bounds = {"low": _EARLIEST.barrier, "high": last.later(1).barrier}
-    asked = text(_IN_REST.format(rest=rest_of(table), second=_SECOND))
-    return {Month(moment.year, moment.month) for moment in connection.execute(asked, bounds).scalars()}
+    query = text(_IN_REST.format(rest=default_partition(table), second=_SECOND))
+    return {Month(moment.year, moment.month) for moment in connection.execute(query, bounds).scalars()}
 
 
-def _make(connection: Connection, table: str, month: Month) -> Made | None:
-    """Filled before it is attached, while writers of the table wait before they begin: one that has chosen the rest for
-    a row already, and waits for it, would be refused when it gets there."""
-    partition, rest = month.partition_of(table), rest_of(table)
+def _make(connection: Connection, table: str, month: Month) -> CreatedPartition | None:
+    """Create a partition, move rows into it, then attach it. Writers are locked out first: one that has already chosen
+    the default partition for a row would be refused."""
+    partition, rest = month.partition_of(table), default_partition(table)
     low, high = month.barrier, month.later(1).barrier
     if partition in _there(connection, table):
         return None  # another one was quicker
@@ -143,4 +145,4 @@ def _make(connection: Connection, table: str, month: Month) -> Made | None:
         f"INSERT INTO {partition} SELECT * FROM moved"
     ).rowcount
     run(f"ALTER TABLE {table} ATTACH PARTITION {partition} FOR VALUES FROM ({low}) TO ({high})")
-    return Made(partition, moved)
+    return CreatedPartition(partition, moved)

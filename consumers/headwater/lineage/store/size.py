@@ -1,4 +1,4 @@
-"""How much a store holds: rows, bytes and times of each table, counted, not guessed."""
+"""Measures a store: rows, bytes and time range of each table."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, nul
 from sqlalchemy.exc import OperationalError
 
 from headwater.events.clock import moment_of
-from headwater.lineage.rows.kinds import NEVER, NOT_YET
-from headwater.lineage.store.tables import METADATA
+from headwater.lineage.rows.model import NEVER, NOT_YET
+from headwater.lineage.sql import METADATA
 
 _POSTGRESQL: Final = """
 SELECT c.relname, CASE c.relkind WHEN 'r' THEN pg_total_relation_size(c.oid)
@@ -36,17 +36,18 @@ class TableSize:
     table: str
     rows: int
     bytes: int | None
-    """With its indexes and partitions; on MySQL as the database estimates it, None where a SQLite can't say it."""
+    """Including indexes and partitions. On MySQL an estimate of the database; None if SQLite was built without
+    `dbstat`."""
     oldest: datetime | None
     newest: datetime | None
-    """When what is in it was told first and last."""
+    """The time of the newest row; `oldest` that of the oldest."""
 
 
 @dataclass(frozen=True)
 class StoreSize:
     tables: tuple[TableSize, ...]
     bytes: int | None
-    """Of all tables; of SQLite's file with its journal."""
+    """Of all tables. For SQLite the size of the file with its WAL."""
 
     @property
     def rows(self) -> int:
@@ -62,7 +63,7 @@ class StoreSize:
 
 
 def size_of(connection: Connection) -> StoreSize:
-    """Every row is counted, so a large store takes seconds."""
+    """Measure a store. It counts every row, so a large store takes seconds."""
     by_table = _bytes(connection)
     tables = tuple(_sizes(connection, by_table))
     if connection.dialect.name == "sqlite":
@@ -81,8 +82,8 @@ def _counted(table: Table) -> Select[Any]:
     columns = table.c
     times: tuple[ColumnElement[Any], ColumnElement[Any]] = (null(), null())
     if "first" in columns:
-        told = case((columns.first != NOT_YET, columns.first))
-        times = (func.min(told), func.max(columns.last))
+        first_time = case((columns.first != NOT_YET, columns.first))
+        times = (func.min(first_time), func.max(columns.last))
     elif "time" in columns:
         times = (func.min(columns.time), func.max(columns.time))
     oldest, newest = times
@@ -95,9 +96,9 @@ def _moment(micros: int | None) -> datetime | None:
 
 
 def _bytes(connection: Connection) -> dict[str, int]:
-    asked = {"postgresql": _POSTGRESQL, "sqlite": _SQLITE}.get(connection.dialect.name, _MYSQL)
+    query = {"postgresql": _POSTGRESQL, "sqlite": _SQLITE}.get(connection.dialect.name, _MYSQL)
     try:
-        return {name: int(number) for name, number in connection.execute(text(asked))}
+        return {name: int(number) for name, number in connection.execute(text(query))}
     except OperationalError:
         if connection.dialect.name != "sqlite":
             raise

@@ -1,4 +1,4 @@
-"""How a store stands, also one that can't be opened."""
+"""Reports the state of a store, even if it can't be opened."""
 
 from __future__ import annotations
 
@@ -6,45 +6,47 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import func, select, table
 
-from headwater.lineage.sql.tables import rest_of
-from headwater.lineage.sql.troubles import troubles
+from headwater.lineage.sql.errors import translate_errors
+from headwater.lineage.sql.tables import default_partition
 from headwater.lineage.store.engines import engine_for
-from headwater.lineage.store.files import check_file
-from headwater.lineage.store.migrations import HISTORY, History
+from headwater.lineage.store.engines.sqlite import check_file
+from headwater.lineage.store.migrations import HISTORY, MigrationHistory
 from headwater.lineage.store.options import StoreOptions
 from headwater.lineage.store.partitions import PARTITIONED
-from headwater.lineage.store.versions import Standing, found_in
-from headwater.lineage.store.views import are_there
+from headwater.lineage.store.schema_version import SchemaState, inspect_schema
+from headwater.lineage.store.views import has_views
 
 
 @dataclass(frozen=True)
-class Status:
+class StoreStatus:
     where: str
-    standing: Standing
+    standing: SchemaState
     version: str | None
-    """Of its tables."""
+    """The version of the tables."""
     known: str
-    """The newest that this code knows."""
+    """The newest version that this code knows."""
     views: str
-    """The database of the seed-shaped views."""
+    """The database of the PIP-5 compatible views."""
     has_views: bool = False
     in_rest: int | None = None
-    """Rows that no month's partition has; None where there are no partitions."""
+    """How many rows are in default partitions; None if the database has no partitions."""
 
 
-def status_of(options: StoreOptions, history: History = HISTORY) -> Status:
+def read_status(options: StoreOptions, history: MigrationHistory = HISTORY) -> StoreStatus:
     target = options.target
     check_file(target, readonly=True, create=False)
     engine = engine_for(target, readonly=True)
     try:
-        with troubles(target.words), engine.connect() as connection:
-            found = found_in(connection, history)
-            status = Status(target.words, found.standing, found.version, history.newest.name, target.database)
-            if found.standing is not Standing.CURRENT:
+        with translate_errors(target.words), engine.connect() as connection:
+            found = inspect_schema(connection, history)
+            status = StoreStatus(target.words, found.standing, found.version, history.newest.name, target.database)
+            if found.standing is not SchemaState.CURRENT:
                 return status
             is_apart = engine.dialect.name == "postgresql"
-            counts = [select(func.count()).select_from(table(rest_of(name))) for name in PARTITIONED if is_apart]
+            counts = [
+                select(func.count()).select_from(table(default_partition(name))) for name in PARTITIONED if is_apart
+            ]
             rest = sum(connection.execute(each).scalar_one() for each in counts) if is_apart else None
-        return replace(status, has_views=are_there(engine, target), in_rest=rest)
+        return replace(status, has_views=has_views(engine, target), in_rest=rest)
     finally:
         engine.dispose()

@@ -1,4 +1,4 @@
-"""Where a store is, as people write it, becomes one form: a SQLAlchemy URL for the client that is used here.
+"""Parses the address of a store, as people write it, to a SQLAlchemy URL.
 
     jdbc:postgresql://host:5432/lineage?user=me   postgresql://me@host/lineage
     jdbc:mysql://host/lineage                     mysql://host/lineage
@@ -6,7 +6,7 @@
     jdbc:sqlite:/var/lib/headwater/store.db       sqlite:////var/lib/headwater/store.db
                                                   /var/lib/headwater/store.db
 
-No error repeats what was written: there can be a password in it.
+Error messages never repeat the address, because it can contain a password.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HOW: Final = (
 )
 
 
-class Database(str, Enum):
+class DatabaseKind(str, Enum):
     """The kinds of databases that can hold a store, each with the client that is used for it."""
 
     POSTGRESQL = "postgresql+psycopg"
@@ -44,21 +44,21 @@ class Database(str, Enum):
         return self.value.partition("+")[0]
 
 
-DRIVERS: Final[Mapping[str, Database]] = {
-    "org.postgresql.Driver": Database.POSTGRESQL,
-    "com.mysql.cj.jdbc.Driver": Database.MYSQL,
-    "com.mysql.jdbc.Driver": Database.MYSQL,
-    "org.mariadb.jdbc.Driver": Database.MYSQL,
-    "org.sqlite.JDBC": Database.SQLITE,
+DRIVERS: Final[Mapping[str, DatabaseKind]] = {
+    "org.postgresql.Driver": DatabaseKind.POSTGRESQL,
+    "com.mysql.cj.jdbc.Driver": DatabaseKind.MYSQL,
+    "com.mysql.jdbc.Driver": DatabaseKind.MYSQL,
+    "org.mariadb.jdbc.Driver": DatabaseKind.MYSQL,
+    "org.sqlite.JDBC": DatabaseKind.SQLITE,
 }
-"""What `jdbc.driver` can be: it is Java's, and says here which database is meant."""
+"""The values of `jdbc.driver`: names of Java classes, which here only tell the kind of database."""
 
 _SCHEMES: Final = {
-    **dict.fromkeys(("postgresql", "postgres"), Database.POSTGRESQL),
-    **dict.fromkeys(("mysql", "mariadb"), Database.MYSQL),
-    "sqlite": Database.SQLITE,
+    **dict.fromkeys(("postgresql", "postgres"), DatabaseKind.POSTGRESQL),
+    **dict.fromkeys(("mysql", "mariadb"), DatabaseKind.MYSQL),
+    "sqlite": DatabaseKind.SQLITE,
 }
-_PARAMETERS: Final = {Database.POSTGRESQL: jdbc.POSTGRESQL, Database.MYSQL: jdbc.MYSQL}
+_PARAMETERS: Final = {DatabaseKind.POSTGRESQL: jdbc.POSTGRESQL, DatabaseKind.MYSQL: jdbc.MYSQL}
 _JDBC: Final = re.compile(r"jdbc:(?P<scheme>[a-z0-9]+):(?P<rest>.*)", re.DOTALL | re.IGNORECASE)
 _SQLALCHEMY: Final = re.compile(r"(?P<scheme>[a-z0-9]+)(?:\+[a-z0-9_]+)?://.*", re.DOTALL | re.IGNORECASE)
 _SERVER: Final = re.compile(r"(?://(?P<hosts>[^/?]*)/?)?(?P<database>[^?]*)(?:\?(?P<query>.*))?", re.DOTALL)
@@ -66,12 +66,12 @@ _PORT: Final = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>\d{1,5}))
 MEMORY: Final = ":memory:"
 
 
-def url_of(text: str, driver: str | None = None) -> URL:
-    """The URL that a text means; `driver` has to fit, and says which database it is where the text doesn't."""
+def parse_url(text: str, driver: str | None = None) -> URL:
+    """Parse an address. `driver` has to match it, and tells the kind of database where the address doesn't."""
     wanted = None if driver is None else database_of_driver(driver)
     text = text.strip()
     url = _checked(_parsed(text, wanted))
-    found = Database(url.drivername)
+    found = DatabaseKind(url.drivername)
     if wanted is not None and found is not wanted:
         raise ConfigurationError(
             f"jdbc.driver: {driver} is for {wanted.scheme}, and jdbc.url is of {found.scheme}: leave jdbc.driver out, "
@@ -80,15 +80,15 @@ def url_of(text: str, driver: str | None = None) -> URL:
     return url
 
 
-def database_of_driver(driver: str) -> Database:
+def database_of_driver(driver: str) -> DatabaseKind:
     if driver not in DRIVERS:
         raise ConfigurationError(f"jdbc.driver: {unknown('driver', driver, DRIVERS)}")
     return DRIVERS[driver]
 
 
-def shown(url: URL) -> str:
-    """As it can be printed, and given to a command: without a password, and without parameters, which may hold one."""
-    if Database(url.drivername) is Database.SQLITE:
+def printable_url(url: URL) -> str:
+    """Return the URL without password and parameters, as it can be printed and passed to commands."""
+    if DatabaseKind(url.drivername) is DatabaseKind.SQLITE:
         return url.database or MEMORY
     hosts = url.query.get("host")
     host = url.host or (hosts if isinstance(hosts, str) else ",".join(hosts or ()))
@@ -96,36 +96,36 @@ def shown(url: URL) -> str:
     return place.render_as_string()
 
 
-def _parsed(text: str, wanted: Database | None) -> URL:
+def _parsed(text: str, wanted: DatabaseKind | None) -> URL:
     if match := _JDBC.fullmatch(text):
-        database = _known(match["scheme"])
-        return _sqlite(match["rest"]) if database is Database.SQLITE else _of_jdbc(match["rest"], database)
+        database = _database_kind(match["scheme"])
+        return _sqlite(match["rest"]) if database is DatabaseKind.SQLITE else _of_jdbc(match["rest"], database)
     if match := _SQLALCHEMY.fullmatch(text):
-        return _of_sqlalchemy(text, _known(match["scheme"]))
-    if wanted is not None and wanted is not Database.SQLITE:
+        return _of_sqlalchemy(text, _database_kind(match["scheme"]))
+    if wanted is not None and wanted is not DatabaseKind.SQLITE:
         return _of_jdbc(text if text.startswith("//") else f"//{text}", wanted)
     return _sqlite(text)
 
 
-def _known(scheme: str) -> Database:
+def _database_kind(scheme: str) -> DatabaseKind:
     if scheme.lower() not in _SCHEMES:
         raise ConfigurationError(f"jdbc.url: {unknown('database', scheme.lower(), _SCHEMES)}; {_HOW}")
     return _SCHEMES[scheme.lower()]
 
 
-def _of_sqlalchemy(text: str, database: Database) -> URL:
+def _of_sqlalchemy(text: str, database: DatabaseKind) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
         raise ConfigurationError(f"jdbc.url isn't a URL: {_HOW}") from None  # its own words repeat the text
-    if database is Database.SQLITE:
+    if database is DatabaseKind.SQLITE:
         if url.query or url.host:
             raise ConfigurationError("jdbc.url: a SQLite file takes no host and no parameters: write its path only")
         return _sqlite(url.database or MEMORY)
     return url.set(drivername=database.value)
 
 
-def _of_jdbc(rest: str, database: Database) -> URL:
+def _of_jdbc(rest: str, database: DatabaseKind) -> URL:
     match = _SERVER.fullmatch(rest)
     if match is None or rest.startswith(("replication:", "loadbalance:", "sequential:", "aurora:", "address=")):
         raise ConfigurationError(f"jdbc.url: {_HOW}")
@@ -159,15 +159,15 @@ def _place(text: str) -> tuple[str, int | None]:
 
 def _sqlite(path: str) -> URL:
     if path == MEMORY:
-        return URL.create(Database.SQLITE.value)
+        return URL.create(DatabaseKind.SQLITE.value)
     if not path or path.startswith("file:") or "?" in path:
         raise ConfigurationError("jdbc.url: a SQLite file takes no parameters: write its path only")
-    return URL.create(Database.SQLITE.value, database=str(Path(path).expanduser()))
+    return URL.create(DatabaseKind.SQLITE.value, database=str(Path(path).expanduser()))
 
 
 def _checked(url: URL) -> URL:
-    """With user and password in their own places, where nothing prints them."""
-    if Database(url.drivername) is Database.SQLITE:
+    """Move user and password from the parameters to their own fields, where nothing prints them."""
+    if DatabaseKind(url.drivername) is DatabaseKind.SQLITE:
         return url
     query = dict(url.query)
     for name, place in (("user", "username"), ("password", "password"), ("passwd", "password")):
@@ -177,6 +177,6 @@ def _checked(url: URL) -> URL:
     url = url.set(query=query)
     if not url.database:
         raise ConfigurationError(f"jdbc.url names no database: {_HOW}")
-    if isinstance(query.get("host"), tuple) and url.drivername == Database.MYSQL.value:
+    if isinstance(query.get("host"), tuple) and url.drivername == DatabaseKind.MYSQL.value:
         raise ConfigurationError("jdbc.url: of several hosts the store's is to be named: one, or a proxy before them")
     return url

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headwater.events.apply.errors import ImpossibleChangeError, listed, missing, spelled
 from headwater.events.apply.names import Names
 from headwater.events.apply.nodes import (
-    Node,
+    SchemaNode,
     joined,
     renamed,
     retyped,
@@ -20,22 +20,22 @@ from headwater.events.changes import (
     AddColumn,
     ChangeDefault,
     ChangeNullability,
+    ColumnPosition,
     DropColumn,
     MoveColumn,
-    Position,
     RecommentColumn,
     RenameColumn,
     RetypeColumn,
 )
 from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column, Table
-from headwater.events.types import Field, to_json
+from headwater.events.types import StructField, to_json
 
 
 def add_column(table: Table, change: AddColumn, names: Names) -> Table:
     """Spark puts what it evaluates a default to into EXISTS_DEFAULT: that isn't known here."""
     type_ = typed(change.type)
-    columns = _whole(table)
+    columns = _complete_columns(table)
     if len(change.path) == 1:
         column = Column(
             name=change.path[-1],
@@ -45,7 +45,7 @@ def add_column(table: Table, change: AddColumn, names: Names) -> Table:
             metadata=change.metadata,
         )
         return table.model_copy(update={"columns": _added(columns, column, change, names)})
-    field = Field(change.path[-1], type_, change.nullable)
+    field = StructField(change.path[-1], type_, change.nullable)
     walk = Walk(change.path, names)
     return table.model_copy(
         update={"columns": walk.to_fields(columns, lambda fields: _added(fields, field, change, names))}
@@ -53,20 +53,20 @@ def add_column(table: Table, change: AddColumn, names: Names) -> Table:
 
 
 def drop_column(table: Table, change: DropColumn, names: Names) -> Table:
-    if change.if_exists and not Walk(change.path, names).leads_somewhere(_whole(table)):
+    if change.if_exists and not Walk(change.path, names).leads_somewhere(_complete_columns(table)):
         return table
-    path = _named(table, change.path, names)
+    path = _spelled_path(table, change.path, names)
 
-    def drop(siblings: tuple[Node, ...]) -> tuple[Node, ...]:
+    def drop(siblings: tuple[SchemaNode, ...]) -> tuple[SchemaNode, ...]:
         return tuple([node for node in siblings if node.name != path[-1]])
 
     return _among_siblings(drop_references(table, path, names), path, names, drop)
 
 
 def rename_column(table: Table, change: RenameColumn, names: Names) -> Table:
-    path = _named(table, change.path, names)
+    path = _spelled_path(table, change.path, names)
 
-    def rename(siblings: tuple[Node, ...]) -> tuple[Node, ...]:
+    def rename(siblings: tuple[SchemaNode, ...]) -> tuple[SchemaNode, ...]:
         others = [node.name for node in siblings if node.name != path[-1]]
         if names.find(others, change.new_name) is not None:
             raise ImpossibleChangeError(f"{spelled(path)} can't be {change.new_name}: there is {listed(others)}")
@@ -76,9 +76,9 @@ def rename_column(table: Table, change: RenameColumn, names: Names) -> Table:
 
 
 def move_column(table: Table, change: MoveColumn, names: Names) -> Table:
-    path = _named(table, change.path, names)
+    path = _spelled_path(table, change.path, names)
 
-    def move(siblings: tuple[Node, ...]) -> tuple[Node, ...]:
+    def move(siblings: tuple[SchemaNode, ...]) -> tuple[SchemaNode, ...]:
         moved = next(node for node in siblings if node.name == path[-1])
         rest = tuple([node for node in siblings if node is not moved])
         return _placed(rest, moved, change.position, path, names)
@@ -90,56 +90,58 @@ def retype_column(table: Table, change: RetypeColumn, names: Names) -> Table:
     type_ = typed(change.type)
     path = spelling(table, change.path, names)
 
-    def retype(node: Node) -> Node:
+    def retype(node: SchemaNode) -> SchemaNode:
         return retyped(node, type_)
 
     return keep_references(table, _at_node(table, path, names, retype), path, names)
 
 
 def recomment_column(table: Table, change: RecommentColumn, names: Names) -> Table:
-    def recomment(node: Node) -> Node:
+    def recomment(node: SchemaNode) -> SchemaNode:
         return with_comment(node, change.comment)
 
     return _at_node(table, change.path, names, recomment)
 
 
 def change_nullability(table: Table, change: ChangeNullability, names: Names) -> Table:
-    def change_it(node: Node) -> Node:
+    def change_it(node: SchemaNode) -> SchemaNode:
         return with_nullability(node, nullable=change.nullable)
 
     return _at_node(table, change.path, names, change_it)
 
 
 def change_default(table: Table, change: ChangeDefault, names: Names) -> Table:
-    def change_it(node: Node) -> Node:
+    def change_it(node: SchemaNode) -> SchemaNode:
         return with_default(node, change.default)
 
     return _at_node(table, change.path, names, change_it)
 
 
 def _at_node(table: Table, path: FieldPath, names: Names, edit: NodeEdit) -> Table:
-    return table.model_copy(update={"columns": Walk(path, names).to_node(_whole(table), edit)})
+    return table.model_copy(update={"columns": Walk(path, names).to_node(_complete_columns(table), edit)})
 
 
 def _among_siblings(table: Table, path: FieldPath, names: Names, edit: SiblingsEdit) -> Table:
-    return table.model_copy(update={"columns": Walk(path, names).to_siblings(_whole(table), edit)})
+    return table.model_copy(update={"columns": Walk(path, names).to_siblings(_complete_columns(table), edit)})
 
 
-def _whole(table: Table) -> tuple[Column, ...]:
+def _complete_columns(table: Table) -> tuple[Column, ...]:
     """Columns whose types were cut into pieces stand there more than once, and can't be read."""
-    cut = [column.name for column in table.columns if column.piece is not None]
+    cut = [column.name for column in table.columns if column.type_fragment is not None]
     if cut:
-        raise ImpossibleChangeError(f"the type of {cut[0]} is in pieces: join the parts of the event first")
+        raise ImpossibleChangeError(f"the type of {cut[0]} is in fragments: merge the parts of the event first")
     return table.columns
 
 
-def _named(table: Table, path: FieldPath, names: Names) -> FieldPath:
+def _spelled_path(table: Table, path: FieldPath, names: Names) -> FieldPath:
     """The path of a column that has a name and a place, as the table spells it."""
-    _whole(table)
+    _complete_columns(table)
     return spelling(table, path, names)
 
 
-def _added(siblings: tuple[Node, ...], node: Node, change: AddColumn, names: Names) -> tuple[Node, ...]:
+def _added(
+    siblings: tuple[SchemaNode, ...], node: SchemaNode, change: AddColumn, names: Names
+) -> tuple[SchemaNode, ...]:
     there = [sibling.name for sibling in siblings]
     if names.find(there, node.name) is not None:
         raise ImpossibleChangeError(f"{spelled(change.path)} is there already; there is {listed(there)}")
@@ -151,8 +153,8 @@ def _added(siblings: tuple[Node, ...], node: Node, change: AddColumn, names: Nam
 
 
 def _placed(
-    siblings: tuple[Node, ...], node: Node, position: Position | None, path: FieldPath, names: Names
-) -> tuple[Node, ...]:
+    siblings: tuple[SchemaNode, ...], node: SchemaNode, position: ColumnPosition | None, path: FieldPath, names: Names
+) -> tuple[SchemaNode, ...]:
     """Behind the others where no position is told."""
     if position is None:
         return joined(siblings, [node])

@@ -8,7 +8,7 @@ from typing import Final
 from headwater.errors import TerminalError
 from headwater.events.changes import TableChange
 from headwater.events.tables import Transform
-from headwater.events.types.ddl import quoted
+from headwater.events.types.short_text import quoted
 
 _SHOWN: Final = 20
 

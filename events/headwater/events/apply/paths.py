@@ -11,18 +11,18 @@ from typing import Protocol
 
 from headwater.events.apply.errors import ImpossibleChangeError, MissingColumnError, missing, spelled
 from headwater.events.apply.names import Names
-from headwater.events.apply.nodes import Node, joined, retyped, type_of
+from headwater.events.apply.nodes import SchemaNode, joined, retyped, type_of
 from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column
-from headwater.events.types import Array, DataType, Field, Map, Struct
+from headwater.events.types import ArrayType, DataType, MapType, StructField, StructType
 
 
 class NodeEdit(Protocol):
-    def __call__(self, node: Node, /) -> Node: ...
+    def __call__(self, node: SchemaNode, /) -> SchemaNode: ...
 
 
 class SiblingsEdit(Protocol):
-    def __call__(self, siblings: tuple[Node, ...], /) -> tuple[Node, ...]: ...
+    def __call__(self, siblings: tuple[SchemaNode, ...], /) -> tuple[SchemaNode, ...]: ...
 
 
 class Walk:
@@ -41,22 +41,22 @@ class Walk:
         return edit(columns) if len(self._path) == 1 else self.to_fields(columns, edit)
 
     def to_fields(
-        self, columns: tuple[Column, ...], edit: Callable[[tuple[Field, ...]], tuple[Field, ...]]
+        self, columns: tuple[Column, ...], edit: Callable[[tuple[StructField, ...]], tuple[StructField, ...]]
     ) -> tuple[Column, ...]:
         """The same for a path that leads into a column."""
 
-        def within(node: Node) -> Node:
+        def within(node: SchemaNode) -> SchemaNode:
             parent = type_of(node)
-            if not isinstance(parent, Struct):
+            if not isinstance(parent, StructType):
                 raise ImpossibleChangeError(f"{spelled(self._path[:-1])} is no struct: nothing in it has a name")
-            return retyped(node, Struct(edit(parent.fields)))
+            return retyped(node, StructType(edit(parent.fields)))
 
         return self._in_siblings(columns, 0, len(self._path) - 1, within)
 
     def spelling(self, columns: tuple[Column, ...]) -> FieldPath:
         """The path as the columns spell it; one that leads nowhere raises MissingColumnError."""
         found: list[str] = []
-        children: tuple[Column | Field, ...] = columns
+        children: tuple[Column | StructField, ...] = columns
         for at in range(len(self._path)):
             child = children[self._find([child.name for child in children], at)]
             found.append(child.name)
@@ -75,7 +75,9 @@ class Walk:
             raise missing(self._path[: at + 1], there)
         return index
 
-    def _in_siblings(self, siblings: tuple[Node, ...], at: int, end: int, edit: NodeEdit) -> tuple[Node, ...]:
+    def _in_siblings(
+        self, siblings: tuple[SchemaNode, ...], at: int, end: int, edit: NodeEdit
+    ) -> tuple[SchemaNode, ...]:
         index = self._find([node.name for node in siblings], at)
         node = siblings[index]
         changed = edit(node) if at + 1 == end else retyped(node, self._in_type(type_of(node), at + 1, end, edit))
@@ -83,18 +85,21 @@ class Walk:
 
     def _in_type(self, type_: DataType, at: int, end: int, edit: NodeEdit) -> DataType:
         changed = self._in_siblings(_children(type_), at, end, edit)
-        if isinstance(type_, Array):
-            return Array(changed[0].type, changed[0].nullable)
-        if isinstance(type_, Map):
-            return Map(changed[0].type, changed[1].type, changed[1].nullable)
-        return Struct(changed)
+        if isinstance(type_, ArrayType):
+            return ArrayType(changed[0].type, changed[0].nullable)
+        if isinstance(type_, MapType):
+            return MapType(changed[0].type, changed[1].type, changed[1].nullable)
+        return StructType(changed)
 
 
-def _children(type_: DataType) -> tuple[Field, ...]:
-    if isinstance(type_, Struct):
+def _children(type_: DataType) -> tuple[StructField, ...]:
+    if isinstance(type_, StructType):
         return type_.fields
-    if isinstance(type_, Array):
-        return (Field("element", type_.element, type_.contains_null),)
-    if isinstance(type_, Map):
-        return (Field("key", type_.key, nullable=False), Field("value", type_.value, type_.value_contains_null))
+    if isinstance(type_, ArrayType):
+        return (StructField("element", type_.element, type_.contains_null),)
+    if isinstance(type_, MapType):
+        return (
+            StructField("key", type_.key, nullable=False),
+            StructField("value", type_.value, type_.value_contains_null),
+        )
     return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headwater.events.apply.names import Names
-from headwater.events.base import Texts
+from headwater.events.base import StringMap
 from headwater.events.changes import RemoveProperty, SetComment, SetLocation, SetProperty
 from headwater.events.tables import Table
 
@@ -16,7 +16,7 @@ RESERVED: Final = frozenset({"comment", "location", "provider", "owner"})
 def set_property(table: Table, change: SetProperty, _names: Names) -> Table:
     if change.key in RESERVED:
         return table.model_copy(update={change.key: change.value})
-    return table.model_copy(update={"properties": Texts({**table.properties, change.key: change.value})})
+    return table.model_copy(update={"properties": StringMap({**table.properties, change.key: change.value})})
 
 
 def remove_property(table: Table, change: RemoveProperty, _names: Names) -> Table:
@@ -24,7 +24,7 @@ def remove_property(table: Table, change: RemoveProperty, _names: Names) -> Tabl
     if change.key in RESERVED:
         return table.model_copy(update={change.key: None})
     rest = {key: value for key, value in table.properties.items() if key != change.key}
-    return table.model_copy(update={"properties": Texts(rest)})
+    return table.model_copy(update={"properties": StringMap(rest)})
 
 
 def set_comment(table: Table, change: SetComment, _names: Names) -> Table:

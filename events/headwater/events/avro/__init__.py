@@ -1,9 +1,7 @@
 """The wire form of events: Avro, one record schema per kind, derived from the models."""
 
-from headwater.events.avro.book import SchemaBook, WriterSchema, released
-from headwater.events.avro.codec import MAX_EVENT_BYTES, Codec, Decoded, UnknownEvent, current_schema
-from headwater.events.avro.errors import DecodeError, EncodeError, EventTooLargeError, Problem
-from headwater.events.avro.framing import Framing, SchemaMessage, SingleObject, schema_message
+from headwater.events.avro.codec import MAX_EVENT_BYTES, Codec, Decoded, current_schema
+from headwater.events.avro.framing import Framing, SingleObject
 from headwater.events.avro.registry import (
     Confluent,
     HttpRegistry,
@@ -12,6 +10,9 @@ from headwater.events.avro.registry import (
     RegistryUnavailableError,
 )
 from headwater.events.avro.schema import schema_of
+from headwater.events.avro.schema_cache import SchemaCache, WriterSchema, read_schema, released
+from headwater.events.envelope import UnknownEvent
+from headwater.events.errors import DecodeError, EncodeError, EventTooLargeError, Problem
 
 __all__ = [
     "MAX_EVENT_BYTES",
@@ -27,13 +28,12 @@ __all__ = [
     "Registry",
     "RegistryRefusedError",
     "RegistryUnavailableError",
-    "SchemaBook",
-    "SchemaMessage",
+    "SchemaCache",
     "SingleObject",
     "UnknownEvent",
     "WriterSchema",
     "current_schema",
+    "read_schema",
     "released",
-    "schema_message",
     "schema_of",
 ]

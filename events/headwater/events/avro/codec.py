@@ -8,50 +8,51 @@ anything else, and memory stays within a multiple of the bytes that came in.
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+import json
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from fastavro import schemaless_reader, schemaless_writer
+from fastavro import parse_schema, schemaless_reader, schemaless_writer
 from pydantic import ValidationError
 
-from headwater.events.avro.book import MAX_VERSION, SchemaBook, WriterSchema, current
-from headwater.events.avro.errors import DecodeError, EncodeError, EventTooLargeError, Problem
-from headwater.events.avro.framing import Framing, SchemaMessage, SingleObject, schema_message_text
+from headwater.events.avro.converters import reader_of, writer_of
+from headwater.events.avro.framing import Framing, SingleObject
 from headwater.events.avro.schema import version_of
+from headwater.events.avro.schema_cache import MAX_VERSION, SchemaCache, WriterSchema, current
 from headwater.events.avro.upgrade import upgraded
-from headwater.events.avro.wire import reader_of, writer_of
-from headwater.events.envelope import Event
+from headwater.events.envelope import Event, UnknownEvent
+from headwater.events.errors import DecodeError, EncodeError, EventTooLargeError, Problem
 from headwater.events.kinds import KINDS
 
 MAX_EVENT_BYTES: Final = 1_000_000
 """Just under what a Kafka broker takes by default. Events are cut into parts long before."""
 MAX_FAULTS: Final = 50
+_STAMPED: Final = ("sequence", "family_sequence", "time")
 
 
-@dataclass(frozen=True)
-class UnknownEvent:
-    """An event that this version of headwater doesn't know in full. `raw` is what came in; encoding gives it back."""
-
-    raw: bytes
-    fingerprint: bytes
-    kind: str | None = None
-    """None where the schema hasn't been told yet."""
-    version: int | None = None
-    known: Event | None = None
-    """What this version understands of a newer version of a kind it knows."""
-
-
-Decoded: TypeAlias = Event | UnknownEvent | SchemaMessage
+Decoded: TypeAlias = Event | UnknownEvent
 
 
 class Codec:
-    """One per thread: schemas that are met on the way are learned without a lock."""
+    """Encodes and decodes events. Thread-safe, as far as its framing is.
 
-    def __init__(self, framing: Framing | None = None, *, max_bytes: int = MAX_EVENT_BYTES) -> None:
+    >>> from headwater.events import Heartbeat
+    >>> from headwater.events.producer import Producer
+    >>> Producer("application_1").emit(Heartbeat(), lambda event, data: print(Codec().decode(data) == event))[0].kind
+    True
+    'Heartbeat'
+    """
+
+    def __init__(
+        self,
+        framing: Framing | None = None,
+        *,
+        schemas: SchemaCache | None = None,
+        max_bytes: int = MAX_EVENT_BYTES,
+    ) -> None:
         self._framing = framing or SingleObject()
         self._max_bytes = max_bytes
-        self._book = SchemaBook()
+        self._schemas = schemas or SchemaCache()
 
     def encode(self, event: Event | UnknownEvent) -> bytes:
         """The bytes of an event that a producer stamped."""
@@ -60,14 +61,14 @@ class Codec:
         if not event.stamped:
             raise EncodeError(f"this {event.kind} has no place in an order yet: let a Producer stamp it")
         schema = current_schema(type(event))
-        data = self._written(event, schema)
+        data = self._encode_body(event, schema)
         if len(data) > self._max_bytes:
             raise EventTooLargeError(
                 f"this {event.kind} takes {len(data)} bytes, and {self._max_bytes} are allowed: cut it into parts first"
             )
         return data
 
-    def _written(self, event: Event, schema: WriterSchema) -> bytes:
+    def _encode_body(self, event: Event, schema: WriterSchema) -> bytes:
         buffer = io.BytesIO()
         buffer.write(self._framing.header(schema))
         try:
@@ -76,17 +77,28 @@ class Codec:
             raise EncodeError(f"this {event.kind} isn't what its type says: {e}") from e
         return buffer.getvalue()
 
+    def stamp_again(self, data: bytes, event: Event) -> bytes:
+        """The bytes of an event that was encoded with another place in the order, or time: only these are written."""
+        schema = current_schema(type(event))
+        header, envelope = self._framing.header(schema), _envelope_of(type(event))
+        source = io.BytesIO(data)
+        source.seek(len(header))
+        fields: Any = schemaless_reader(source, envelope, None)
+        fields.update({name: getattr(event, name) for name in _STAMPED})
+        stamped = io.BytesIO()
+        stamped.write(header)
+        schemaless_writer(stamped, envelope, fields)
+        stamped.write(memoryview(data)[source.tell() :])
+        return stamped.getvalue()
+
     def decode(self, data: bytes) -> Decoded:
         """The event in these bytes; a DecodeError if there is none."""
         if len(data) > self._max_bytes:
             raise DecodeError(Problem.TOO_LARGE, f"{len(data)} bytes, where {self._max_bytes} are allowed")
-        framed = self._framing.open(data, self._book)
+        framed = self._framing.open(data, self._schemas)
         schema = framed.schema
         if schema is None:
             return UnknownEvent(raw=data, fingerprint=framed.fingerprint)
-        text = schema_message_text(schema, data, framed.offset)
-        if text is not None:
-            return SchemaMessage(self._book.learn(text).fingerprint, text)
         kind = KINDS.get(schema.kind)
         if kind is None:
             return UnknownEvent(data, framed.fingerprint, schema.kind, schema.version)
@@ -105,6 +117,15 @@ class Codec:
 def current_schema(kind: type[Event]) -> WriterSchema:
     """What a kind is written with today."""
     return current(kind.__name__, version_of(kind))
+
+
+@cache
+def _envelope_of(kind: type[Event]) -> Any:
+    """The schema of what a kind begins with: everything up to the last of what a producer stamps."""
+    schema = json.loads(current_schema(kind).text)
+    names = [field["name"] for field in schema["fields"]]
+    last = max(map(names.index, _STAMPED))
+    return parse_schema({**schema, "fields": schema["fields"][: last + 1]})
 
 
 def _record(data: bytes, offset: int, schema: WriterSchema, *, names: bool = False) -> dict[str, Any]:
@@ -129,20 +150,20 @@ def _another_version(data: bytes, offset: int, kind: type[Event], schema: Writer
     """Its schema says that it is newer, or the event itself does: a version can change the meaning alone."""
     mine = current_schema(kind)
     record = _record(data, offset, schema, names=True)
-    told = record.get("schema_version")
-    version = max(schema.version, told) if isinstance(told, int) else schema.version
+    event_version = record.get("schema_version")
+    version = max(schema.version, event_version) if isinstance(event_version, int) else schema.version
     if version > MAX_VERSION:
         raise DecodeError(Problem.INVALID, f"schema_version: {version} is none", offset=offset, kind=schema.kind)
     if schema.version < mine.version and version <= mine.version:
-        return _validated(kind, upgraded(kind, schema.version, _resolved(record, schema, mine)))
+        return _validated(kind, upgraded(kind, schema.version, _resolve(record, schema, mine)))
     try:
-        known = _validated(kind, {**_resolved(record, schema, mine), "schema_version": mine.version})
+        known = _validated(kind, {**_resolve(record, schema, mine), "schema_version": mine.version})
     except DecodeError:
         known = None
     return UnknownEvent(data, schema.fingerprint, schema.kind, version, known)
 
 
-def _resolved(record: dict[str, Any], schema: WriterSchema, mine: WriterSchema) -> dict[str, Any]:
+def _resolve(record: dict[str, Any], schema: WriterSchema, mine: WriterSchema) -> dict[str, Any]:
     try:
         return schema.resolution(mine)(record)
     except (ValueError, OverflowError) as e:  # text that is none, a time beyond all calendars

@@ -6,15 +6,16 @@ HTTP protocol serves.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
-from headwater.events.avro.book import SchemaBook, WriterSchema
-from headwater.events.avro.errors import DecodeError, Problem
 from headwater.events.avro.framing import Framed, SingleObject
 from headwater.events.avro.schema import NAMESPACE
+from headwater.events.avro.schema_cache import SchemaCache, WriterSchema, fingerprint_of
+from headwater.events.errors import DecodeError, Problem
 
 _MAGIC: Final = b"\x00"
 _HEADER_BYTES: Final = 5
@@ -55,7 +56,7 @@ class Confluent:
         self._topic = topic
         self._headers: dict[bytes, bytes] = {}
         self._fingerprints: dict[int, bytes] = {}
-        """Of the schemas by their ids: the book has room for so many of them, and this for so many ids."""
+        """Of the schemas in the registry, by their ids."""
         self._missing: dict[int, float] = {}
         self._plain = SingleObject()
 
@@ -68,36 +69,43 @@ class Confluent:
             self._headers[schema.fingerprint] = header
         return header
 
-    def open(self, data: bytes, book: SchemaBook) -> Framed:
+    def open(self, data: bytes, schemas: SchemaCache) -> Framed:
         """Find the schema that these bytes name; asks the registry once per id that it knows."""
         if data[:1] != _MAGIC:
-            return self._plain.open(data, book)
+            return self._plain.open(data, schemas)
         if len(data) < _HEADER_BYTES:
             raise DecodeError(Problem.MALFORMED, "the schema's id is cut off", offset=len(data))
         number = int.from_bytes(data[1:_HEADER_BYTES], "big")
-        schema = self._schema(number, book)
+        schema = self._schema(number, schemas)
         return Framed(_HEADER_BYTES, schema.fingerprint if schema else data[1:_HEADER_BYTES], schema)
 
-    def _schema(self, number: int, book: SchemaBook) -> WriterSchema | None:
+    def _schema(self, number: int, schemas: SchemaCache) -> WriterSchema | None:
         fingerprint = self._fingerprints.get(number)
-        schema = None if fingerprint is None else book.find(fingerprint)
-        if schema is not None or time.monotonic() < self._missing.get(number, 0.0):
-            return schema
-        text = self._registry.lookup(number)
-        if text is None:
-            self._miss(number)
-            return None
-        schema = book.learn(text)
-        if len(self._fingerprints) >= _MAX_KNOWN:
-            self._fingerprints.clear()
-        self._fingerprints[number] = schema.fingerprint
-        return schema
+        if fingerprint is None:
+            if time.monotonic() < self._missing.get(number, 0.0):
+                return None
+            text = self._registry.lookup(number)
+            if text is None:
+                self._miss(number)
+                return None
+            if len(self._fingerprints) >= _MAX_KNOWN:
+                self._fingerprints.clear()
+            fingerprint = self._fingerprints[number] = _fingerprint(text)
+        return schemas.find(fingerprint)
 
     def _miss(self, number: int) -> None:
         """Not asked again for a while: a topic full of foreign bytes must not become a flood of requests."""
         if len(self._missing) >= _MAX_MISSING:
             self._missing.clear()
         self._missing[number] = time.monotonic() + _ASK_AGAIN_SECONDS
+
+
+def _fingerprint(text: str) -> bytes:
+    """Of a schema in the registry. Nothing but the fingerprint is taken from there: the schema is the package's own."""
+    try:
+        return fingerprint_of(json.loads(text))
+    except Exception:  # noqa: BLE001 - anybody can have registered anything: then it is one that nobody knows
+        return b""
 
 
 class HttpRegistry:
@@ -118,7 +126,7 @@ class HttpRegistry:
         try:
             return int(self._client.register_schema(subject, self._library.Schema(schema, "AVRO")))
         except Exception as e:  # the client lets errors of its HTTP library through
-            raise self._told(e, f"register {subject}") from e
+            raise self._translated_error(e, f"register {subject}") from e
 
     def lookup(self, id: int) -> str | None:  # noqa: A002 - it is the id
         try:
@@ -126,9 +134,9 @@ class HttpRegistry:
         except Exception as e:  # the client lets errors of its HTTP library through
             if getattr(e, "http_status_code", None) == _NOT_FOUND:
                 return None
-            raise self._told(e, f"look up schema {id}") from e
+            raise self._translated_error(e, f"look up schema {id}") from e
 
-    def _told(self, e: Exception, what: str) -> HeadwaterError:
+    def _translated_error(self, e: Exception, what: str) -> HeadwaterError:
         status = getattr(e, "http_status_code", None)
         if isinstance(status, int) and 400 <= status < 500 and status not in {408, 429}:
             return RegistryRefusedError(f"the schema registry refuses to {what}: {e}")

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from pydantic_core import PydanticUndefined
 
-from headwater.events.avro.shapes import (
-    Array,
-    Choice,
-    Fixed,
-    Flat,
-    Map,
-    Moment,
-    Record,
-    Scalar,
-    Shape,
-    Uuid,
-    Words,
+from headwater.events.avro.types import (
+    AvroArray,
+    AvroEnum,
+    AvroFixed,
+    AvroMap,
+    AvroRecord,
+    AvroScalar,
+    AvroTimestamp,
+    AvroType,
+    AvroUnion,
+    AvroUuid,
+    TaggedUnion,
     fields_of,
-    flat_fields_of,
+    union_fields_of,
 )
 from headwater.events.base import FrozenMap, Model
 from headwater.events.envelope import Event
-from headwater.events.scalars import Word
+from headwater.events.scalars import EventEnum
 
 NAMESPACE: Final = "headwater.events"
 
-Json: TypeAlias = Any
 
-
-def schema_of(kind: type[Event]) -> dict[str, Json]:
+def schema_of(kind: type[Event]) -> dict[str, Any]:
     """The schema of a kind, as it is written to the `.avsc` file of its version."""
     fields = _Deriver().record(kind)["fields"]
     return {
@@ -53,59 +51,59 @@ class _Deriver:
     def __init__(self) -> None:
         self._named: set[str] = set()
 
-    def record(self, model: type[Model]) -> dict[str, Json]:
+    def record(self, model: type[Model]) -> dict[str, Any]:
         return self._once(model.__name__) or {
             "type": "record",
             "name": model.__name__,
             "fields": [self._field(name, shape, model) for name, shape in fields_of(model).items()],
         }
 
-    def _field(self, name: str, shape: Shape, model: type[Model]) -> dict[str, Json]:
-        field: dict[str, Json] = {"name": name, "type": self._type(shape)}
+    def _field(self, name: str, shape: AvroType, model: type[Model]) -> dict[str, Any]:
+        field: dict[str, Any] = {"name": name, "type": self._type(shape)}
         default = model.model_fields[name].default
         if default is not PydanticUndefined and not _filled_by_stamp(model, name):
-            field["default"] = _plain(default)
+            field["default"] = _json_default(default)
         return field
 
-    def _once(self, name: str) -> Json:
+    def _once(self, name: str) -> Any:
         """The name alone, if the type stands in full before."""
         if name in self._named:
             return name
         self._named.add(name)
         return None
 
-    def _type(self, shape: Shape) -> Json:
-        if isinstance(shape, Scalar):
+    def _type(self, shape: AvroType) -> Any:
+        if isinstance(shape, AvroScalar):
             return shape.avro
-        if isinstance(shape, Record):
+        if isinstance(shape, AvroRecord):
             return self.record(shape.model)
-        if isinstance(shape, Array):
+        if isinstance(shape, AvroArray):
             return {"type": "array", "items": self._type(shape.items)}
-        if isinstance(shape, Map):
+        if isinstance(shape, AvroMap):
             return {"type": "map", "values": self._type(shape.values)}
-        if isinstance(shape, Choice):
+        if isinstance(shape, AvroUnion):
             return [*(["null"] if shape.nullable else []), *map(self._type, shape.options)]
         return self._leaf(shape)
 
-    def _leaf(self, shape: Fixed | Uuid | Moment | Words | Flat) -> Json:
-        if isinstance(shape, Moment):
+    def _leaf(self, shape: AvroFixed | AvroUuid | AvroTimestamp | AvroEnum | TaggedUnion) -> Any:
+        if isinstance(shape, AvroTimestamp):
             return {"type": "long", "logicalType": "timestamp-micros"}
-        if isinstance(shape, Flat):
+        if isinstance(shape, TaggedUnion):
             return self._flat(shape)
-        if isinstance(shape, Words):
+        if isinstance(shape, AvroEnum):
             return self._once(shape.type.__name__) or _enum(shape.type)
-        name, size = ("Uuid", 16) if isinstance(shape, Uuid) else (f"Bytes{shape.size}", shape.size)
+        name, size = ("Uuid", 16) if isinstance(shape, AvroUuid) else (f"Bytes{shape.size}", shape.size)
         return self._once(name) or {"type": "fixed", "name": name, "size": size}
 
-    def _flat(self, shape: Flat) -> Json:
-        fields: list[Json] = []
-        for name, field in flat_fields_of(shape).items():
+    def _flat(self, shape: TaggedUnion) -> Any:
+        fields: list[Any] = []
+        for name, field in union_fields_of(shape).items():
             default = {} if name == shape.discriminator else {"default": None}
             fields.append({"name": name, "type": self._type(field), **default})
         return self._once(shape.name) or {"type": "record", "name": shape.name, "fields": fields}
 
 
-def _enum(words: type[Word]) -> Json:
+def _enum(words: type[EventEnum]) -> Any:
     symbols = [word.value for word in words]
     return {"type": "enum", "name": words.__name__, "symbols": symbols, "default": words.fallback()}
 
@@ -115,8 +113,8 @@ def _filled_by_stamp(model: type[Model], name: str) -> bool:
     return issubclass(model, Event) and name in {"schema_version", "producer", "sequence", "family_sequence", "time"}
 
 
-def _plain(default: Any) -> Json:
-    if isinstance(default, Word):
+def _json_default(default: Any) -> Any:
+    if isinstance(default, EventEnum):
         return default.value
     if isinstance(default, FrozenMap):
         return dict(default)

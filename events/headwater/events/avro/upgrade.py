@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from types import NoneType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from headwater.events.avro.errors import DecodeError, Problem
+from headwater.events.avro.converters import Convert
 from headwater.events.avro.schema import version_of
 from headwater.events.envelope import Event
+from headwater.events.errors import DecodeError, Problem
 
 STEPS: Final[Mapping[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]]] = {}
 """What to do, beyond Avro's own resolution, to come from that version of a kind to the next."""
-
-Convert: TypeAlias = Callable[[Any], Any]
-"""None in its place means: nothing to convert."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NAMED: Final = frozenset({"record", "enum", "fixed"})

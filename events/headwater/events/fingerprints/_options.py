@@ -7,19 +7,19 @@ from typing import Final
 
 from headwater.events.fingerprints._option_rules import Rule, folded, rule_of
 from headwater.events.fingerprints._staging import without_staging
-from headwater.events.jobs import ShapedSink, ShapedSource
+from headwater.events.jobs import SinkSchema, SourceSchema
 from headwater.events.redaction import canonical_text, mask_literals
 from headwater.events.scalars import Format
 
 _TEXTS_IN_DOUBLE_QUOTES: Final = ("mysql:", "mariadb:")
 
 
-def canonical_options(ref: ShapedSource | ShapedSink) -> list[tuple[str, str | None]]:
+def canonical_options(ref: SourceSchema | SinkSchema) -> list[tuple[str, str | None]]:
     """Names and values, sorted; no value where only the name counts."""
     return sorted(_counting(ref), key=lambda option: (option[0], option[1] or ""))
 
 
-def _counting(ref: ShapedSource | ShapedSink) -> Iterator[tuple[str, str | None]]:
+def _counting(ref: SourceSchema | SinkSchema) -> Iterator[tuple[str, str | None]]:
     for name, value in ref.options.items():
         key = folded(name)
         rule = rule_of(key)
@@ -31,14 +31,14 @@ def _counting(ref: ShapedSource | ShapedSink) -> Iterator[tuple[str, str | None]
             yield key, _sql(ref, value) if rule is Rule.SQL else without_staging(value)
 
 
-def _sql(ref: ShapedSource | ShapedSink, text: str) -> str:
+def _sql(ref: SourceSchema | SinkSchema, text: str) -> str:
     """Spark and MySQL have texts in double quotes, the other databases names."""
     if ref.format is not Format.JDBC or _database(ref).startswith(_TEXTS_IN_DOUBLE_QUOTES):
         return canonical_text(text)
     return " ".join(mask_literals(text, double_quoted_names=True).split())
 
 
-def _database(ref: ShapedSource | ShapedSink) -> str:
+def _database(ref: SourceSchema | SinkSchema) -> str:
     if ref.dataset is not None:
         return ref.dataset.namespace
     return folded(ref.options.get("url", "")).removeprefix("jdbc:")

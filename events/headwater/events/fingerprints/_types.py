@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import Final
 
 from headwater.events.types import (
-    Array,
+    ArrayType,
     DataType,
-    Field,
-    Map,
-    Opaque,
-    Struct,
+    MapType,
+    StructField,
+    StructType,
     TypeTextError,
-    UserDefined,
+    UnknownType,
+    UserDefinedType,
     parse_json,
     to_json,
 )
@@ -49,27 +49,27 @@ def _canonical(text: str) -> str:
 
 
 def _bare(type_: DataType) -> DataType:
-    if isinstance(type_, Array):
-        return Array(_bare(type_.element), type_.contains_null)
-    if isinstance(type_, Map):
-        return Map(_bare(type_.key), _bare(type_.value), type_.value_contains_null)
-    if isinstance(type_, Struct):
-        return Struct(tuple([_bare_field(field) for field in type_.fields]))
-    if isinstance(type_, (UserDefined, Opaque)):
+    if isinstance(type_, ArrayType):
+        return ArrayType(_bare(type_.element), type_.contains_null)
+    if isinstance(type_, MapType):
+        return MapType(_bare(type_.key), _bare(type_.value), type_.value_contains_null)
+    if isinstance(type_, StructType):
+        return StructType(tuple([_bare_field(field) for field in type_.fields]))
+    if isinstance(type_, (UserDefinedType, UnknownType)):
         return replace(type_, text=dumps(_ordered(loads(type_.text))))
     return type_
 
 
-def _bare_field(field: Field) -> Field:
+def _bare_field(field: StructField) -> StructField:
     type_ = _bare(field.type)
     if CHAR_VARCHAR not in field.metadata and COLLATIONS not in field.metadata:
-        return Field(field.name, type_, field.nullable)
+        return StructField(field.name, type_, field.nullable)
     entries = metadata_entries(field.metadata)
-    told = entries.get(CHAR_VARCHAR)
-    limited = with_lengths(type_, told) if isinstance(told, str) else None
+    type_text = entries.get(CHAR_VARCHAR)
+    limited = with_lengths(type_, type_text) if isinstance(type_text, str) else None
     kept = {COLLATIONS} if limited is not None else {COLLATIONS, CHAR_VARCHAR}
     rest: Json = {key: entry for key, entry in entries.items() if key in kept}
-    return Field(field.name, limited or type_, field.nullable, dumps(_ordered(rest)))
+    return StructField(field.name, limited or type_, field.nullable, dumps(_ordered(rest)))
 
 
 def _ordered(value: Json) -> Json:

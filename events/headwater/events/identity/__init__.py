@@ -1,32 +1,31 @@
 """Who is who: one physical thing gets one identity, as far as the strings that Spark tells can show it.
 
-Everything here is a pure function of its arguments. What can't be known from them is in a `Site`; what can't be known
-at all comes back as `Unknown`, and what is malformed raises `IdentityError`: never a guess told as a fact.
+Everything here is a pure function of its arguments. What can't be known from them is in an `Environment`; what can't
+be known at all comes back as `Unknown`, and what is malformed raises `IdentityError`: never a guess told as a fact.
 """
 
 from __future__ import annotations
 
 from headwater.events.identity.catalogs import Catalog, catalog_id, catalog_of
-from headwater.events.identity.errors import IdentityError
+from headwater.events.identity.environment import Environment
+from headwater.events.identity.errors import IdentityError, Unknown
+from headwater.events.identity.generation import delta_generation, generation_of, iceberg_generation, paimon_generation
 from headwater.events.identity.jdbc import JdbcDatabase, JdbcTable, jdbc_database, jdbc_identifier, jdbc_table
 from headwater.events.identity.kafka import KafkaRead, kafka_namespace, kafka_read, kafka_topic, kafka_write
-from headwater.events.identity.life import delta_life, iceberg_life, life_of, paimon_life
 from headwater.events.identity.namespaces import Namespaces
 from headwater.events.identity.partitions import Subset, glob_root, under_root
 from headwater.events.identity.paths import dataset_of_path, dataset_of_uri, location_of
-from headwater.events.identity.results import Unknown
-from headwater.events.identity.site import Site
 from headwater.events.identity.sources import SourceDatasets, dataset_of_source
 from headwater.events.identity.tables import TableIdentity, symlink_of, table_identity
 
 __all__ = [
     "Catalog",
+    "Environment",
     "IdentityError",
     "JdbcDatabase",
     "JdbcTable",
     "KafkaRead",
     "Namespaces",
-    "Site",
     "SourceDatasets",
     "Subset",
     "TableIdentity",
@@ -36,9 +35,10 @@ __all__ = [
     "dataset_of_path",
     "dataset_of_source",
     "dataset_of_uri",
-    "delta_life",
+    "delta_generation",
+    "generation_of",
     "glob_root",
-    "iceberg_life",
+    "iceberg_generation",
     "jdbc_database",
     "jdbc_identifier",
     "jdbc_table",
@@ -46,9 +46,8 @@ __all__ = [
     "kafka_read",
     "kafka_topic",
     "kafka_write",
-    "life_of",
     "location_of",
-    "paimon_life",
+    "paimon_generation",
     "symlink_of",
     "table_identity",
     "under_root",

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from headwater.events.identity.environment import Environment
 from headwater.events.identity.errors import IdentityError
 from headwater.events.identity.hosts import Endpoint, endpoint
-from headwater.events.identity.site import Site
 
-_Namespace: TypeAlias = Callable[[str, str, Site], str]
+_Namespace: TypeAlias = Callable[[str, str, Environment], str]
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CONTAINER = re.compile(r"[^\s@:/\\?#%]+")
@@ -57,7 +57,7 @@ def without_user(authority: str) -> str:
 
 
 def _bucket(canonical: str) -> _Namespace:
-    def namespace(_scheme: str, authority: str, _site: Site) -> str:
+    def namespace(_scheme: str, authority: str, _site: Environment) -> str:
         bucket = without_user(authority)
         if not _BUCKET.fullmatch(bucket):
             msg = (
@@ -71,48 +71,48 @@ def _bucket(canonical: str) -> _Namespace:
 
 
 def _container(canonical: str) -> _Namespace:
-    def namespace(_scheme: str, authority: str, site: Site) -> str:
+    def namespace(_scheme: str, authority: str, environment: Environment) -> str:
         container, at, account = authority.rpartition("@")
         if not at or not _CONTAINER.fullmatch(container):
             msg = f"the {canonical} location names no container; give {canonical}://container@account.…/path"
             raise IdentityError(msg)
-        place = site.placed(endpoint(account))
+        place = environment.placed(endpoint(account))
         return f"{canonical}://{container}@{Endpoint(place.host, None if place.port == 443 else place.port)}"
 
     return namespace
 
 
 def _server(default_port: int | None = None, *, show_default: bool = True) -> _Namespace:
-    def namespace(scheme: str, authority: str, site: Site) -> str:
-        place = site.placed(endpoint(without_user(authority), default_port))
+    def namespace(scheme: str, authority: str, environment: Environment) -> str:
+        place = environment.placed(endpoint(without_user(authority), default_port))
         shown = Endpoint(place.host) if not show_default and place.port == default_port else place
         return f"{scheme}://{shown}"
 
     return namespace
 
 
-def _hdfs(scheme: str, authority: str, site: Site) -> str:
+def _hdfs(scheme: str, authority: str, environment: Environment) -> str:
     """A name node has a port, a nameservice has none. A bare word may be either: only the known list decides."""
     place = endpoint(without_user(authority))
-    if place.port is None and not _may_be_nameservice(place.host, site):
+    if place.port is None and not _may_be_nameservice(place.host, environment):
         place = Endpoint(place.host, 8020)
-    return f"{scheme}://{site.authority([place])}"
+    return f"{scheme}://{environment.authority([place])}"
 
 
-def _may_be_nameservice(host: str, site: Site) -> bool:
-    if site.nameservices is not None:
-        return host in site.nameservices
+def _may_be_nameservice(host: str, environment: Environment) -> bool:
+    if environment.nameservices is not None:
+        return host in environment.nameservices
     return "." not in host and not host.startswith("[") and host != "localhost"
 
 
-def _local(_scheme: str, authority: str, site: Site) -> str:
+def _local(_scheme: str, authority: str, environment: Environment) -> str:
     if not authority:
-        return f"file://{site.local_authority()}"
-    return f"file://{site.authority([endpoint(authority)])}"
+        return f"file://{environment.local_authority()}"
+    return f"file://{environment.authority([endpoint(authority)])}"
 
 
-def _workspace(_scheme: str, authority: str, site: Site) -> str:
-    return f"dbfs://{site.authority([Endpoint(endpoint(authority).host)])}"
+def _workspace(_scheme: str, authority: str, environment: Environment) -> str:
+    return f"dbfs://{environment.authority([Endpoint(endpoint(authority).host)])}"
 
 
 _OTHER: Final = Family(_server(), _url_path, rooted=True)

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from headwater.events.identity.errors import IdentityError
+from headwater.events.identity.environment import Environment
+from headwater.events.identity.errors import IdentityError, Unknown
 from headwater.events.identity.hosts import endpoint
-from headwater.events.identity.results import Unknown
-from headwater.events.identity.site import Site
 from headwater.events.identity.text import dataset, lower_keys, required, shown
 from headwater.events.names import DatasetId
 
@@ -34,58 +33,60 @@ class KafkaRead:
     """Why no dataset is told, where none is."""
 
 
-def kafka_namespace(bootstrap_servers: str, site: Site) -> str:
+def kafka_namespace(bootstrap_servers: str, environment: Environment) -> str:
     """`kafka://host:port` of the first of the sorted list, or `kafka://logical`."""
     servers = required(bootstrap_servers, "option kafka.bootstrap.servers").split(",")
     places = [endpoint(_LISTENER.sub("", server.strip()), _DEFAULT_PORT) for server in servers if server.strip()]
-    return f"kafka://{site.authority(places)}"
+    return f"kafka://{environment.authority(places)}"
 
 
-def kafka_topic(bootstrap_servers: str, topic: str, site: Site) -> DatasetId:
+def kafka_topic(bootstrap_servers: str, topic: str, environment: Environment) -> DatasetId:
     name = required(topic, "the topic")
     if not _TOPIC.fullmatch(name) or name in {".", ".."}:
         msg = f"{shown(name)} is no topic's name (letters, digits, dot, underscore, hyphen); check the options"
         raise IdentityError(msg)
-    return dataset(kafka_namespace(bootstrap_servers, site), name)
+    return dataset(kafka_namespace(bootstrap_servers, environment), name)
 
 
-def kafka_read(options: Mapping[str, str], site: Site, topics_read: Iterable[str] | None = None) -> KafkaRead:
+def kafka_read(
+    options: Mapping[str, str], environment: Environment, topics_read: Iterable[str] | None = None
+) -> KafkaRead:
     """What `subscribe`, `subscribePattern` or `assign` read.
 
     `topics_read` are the topics that offsets or progress showed; for a pattern there is no other way to know.
     """
-    told = lower_keys(options)
-    chosen = [key for key in _STRATEGIES if told.get(key)]
+    settings = lower_keys(options)
+    chosen = [key for key in _STRATEGIES if settings.get(key)]
     if len(chosen) != 1:
         msg = "a Kafka read needs exactly one of the options subscribe, subscribePattern and assign"
         raise IdentityError(msg)
-    partitions = _assigned(told["assign"]) if chosen == ["assign"] else ()
-    pattern = told["subscribepattern"] if chosen == ["subscribepattern"] else None
+    partitions = _parse_assignment(settings["assign"]) if chosen == ["assign"] else ()
+    pattern = settings["subscribepattern"] if chosen == ["subscribepattern"] else None
     topics = None if topics_read is None else list(topics_read)
     if topics is None and pattern is None:
-        topics = [topic for topic, _ in partitions] or _listed(told["subscribe"])
-    servers = told.get("kafka.bootstrap.servers", "")
-    namespace_only = kafka_namespace(servers, site)
+        topics = [topic for topic, _ in partitions] or _listed(settings["subscribe"])
+    servers = settings.get("kafka.bootstrap.servers", "")
+    namespace_only = kafka_namespace(servers, environment)
     return KafkaRead(
-        datasets=tuple(kafka_topic(servers, topic, site) for topic in sorted(set(topics or ()))),
+        datasets=tuple(kafka_topic(servers, topic, environment) for topic in sorted(set(topics or ()))),
         pattern=pattern,
-        group_id=told.get("kafka.group.id"),
+        group_id=settings.get("kafka.group.id"),
         partitions=partitions,
         unknown=_pattern_only(namespace_only) if topics is None else None,
     )
 
 
 def kafka_write(
-    options: Mapping[str, str], site: Site, topics_written: Iterable[str] | None = None
+    options: Mapping[str, str], environment: Environment, topics_written: Iterable[str] | None = None
 ) -> tuple[DatasetId, ...] | Unknown:
     """Where a sink writes: option `topic`; without it each row says where, which only `topics_written` can tell."""
-    told = lower_keys(options)
-    servers = told.get("kafka.bootstrap.servers", "")
-    topics = [told["topic"]] if told.get("topic") else sorted(set(topics_written or ()))
+    settings = lower_keys(options)
+    servers = settings.get("kafka.bootstrap.servers", "")
+    topics = [settings["topic"]] if settings.get("topic") else sorted(set(topics_written or ()))
     if not topics:
-        kafka_namespace(servers, site)
+        kafka_namespace(servers, environment)
         return Unknown(reason="the rows' own column 'topic' says where they go; option 'topic' isn't set")
-    return tuple(kafka_topic(servers, topic, site) for topic in topics)
+    return tuple(kafka_topic(servers, topic, environment) for topic in topics)
 
 
 def _pattern_only(namespace: str) -> Unknown:
@@ -100,7 +101,7 @@ def _listed(text: str) -> list[str]:
     return topics
 
 
-def _assigned(text: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _parse_assignment(text: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """`{"topic": [0, 1]}`."""
     try:
         given: object = json.loads(text)

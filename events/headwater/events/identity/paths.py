@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
+from headwater.events.identity.environment import Environment
 from headwater.events.identity.errors import IdentityError
 from headwater.events.identity.filesystems import family
-from headwater.events.identity.site import Site
 from headwater.events.identity.text import dataset, required, shown
 from headwater.events.names import DatasetId
 
@@ -22,30 +22,30 @@ _QUERY = re.compile(r"\?[^/?=]+=")
 _AUTHORITY_TAIL = re.compile(r"[?#].*", re.DOTALL)
 
 
-def dataset_of_path(path: str, site: Site) -> DatasetId:
+def dataset_of_path(path: str, environment: Environment) -> DatasetId:
     """The dataset at a path as Spark writes it (`Path.toString`, options, properties): `%20` is three characters.
 
     Partition directories and globs are taken as they stand; `under_root` and `glob_root` take them off on demand.
     """
-    scheme, authority, key = _parted(_absolute(required(path, "the path"), site))
+    scheme, authority, key = _parted(_absolute(required(path, "the path"), environment))
     if scheme not in {*_WEB, "file"} and _QUERY.search(f"{authority or ''}/{key}") and _SCHEME.match(path):
         msg = f"the {scheme} location ends in a query (?…=…), which is no part of a place; give it without"
         raise IdentityError(msg)
-    return _placed(scheme, authority, key, site)
+    return _placed(scheme, authority, key, environment)
 
 
-def dataset_of_uri(uri: str, site: Site) -> DatasetId:
+def dataset_of_uri(uri: str, environment: Environment) -> DatasetId:
     """The dataset at a `java.net.URI` (`CatalogTable.storage.locationUri`): percent-encoded, a query is dropped."""
     encoded = _AUTHORITY_TAIL.sub("", required(uri, "the location"))
-    scheme, authority, key = _parted(_absolute(required(encoded, "the location"), site))
+    scheme, authority, key = _parted(_absolute(required(encoded, "the location"), environment))
     if scheme in _WEB:
-        return _placed(scheme, authority, key, site)
+        return _placed(scheme, authority, key, environment)
     try:
         decoded = unquote(key, errors="strict")
     except UnicodeDecodeError:
         msg = f"the {scheme} location is percent-encoded, but not in UTF-8; give it as Spark's Path shows it"
         raise IdentityError(msg) from None
-    return _placed(scheme, authority, required(decoded, "the location") if key else "", site)
+    return _placed(scheme, authority, required(decoded, "the location") if key else "", environment)
 
 
 def location_of(identity: DatasetId) -> str:
@@ -78,35 +78,35 @@ def _parted(text: str) -> tuple[str, str | None, str]:
     raise IdentityError(msg)
 
 
-def _absolute(path: str, site: Site) -> str:
+def _absolute(path: str, environment: Environment) -> str:
     """With its scheme: a bare path is on the default file system, a relative one under the working directory."""
     if _SCHEME.match(path):
         return path
     if path.startswith("/"):
-        scheme, authority, _ = _parted(site.default_filesystem)
+        scheme, authority, _ = _parted(environment.default_filesystem)
         return f"{scheme}://{authority or ''}{path}"
-    if site.working_directory is None or not (
-        _SCHEME.match(site.working_directory) or site.working_directory[:1] == "/"
+    if environment.working_directory is None or not (
+        _SCHEME.match(environment.working_directory) or environment.working_directory[:1] == "/"
     ):
         msg = f"path {shown(path)} is relative and the working directory isn't known; give it from the root"
         raise IdentityError(msg)
-    return _absolute(f"{site.working_directory.rstrip('/')}/{path}", site)
+    return _absolute(f"{environment.working_directory.rstrip('/')}/{path}", environment)
 
 
-def _placed(scheme: str, authority: str | None, key: str, site: Site) -> DatasetId:
+def _placed(scheme: str, authority: str | None, key: str, environment: Environment) -> DatasetId:
     kind = family(scheme)
     if not authority and not kind.local:
-        authority = _default_authority(scheme, site)
-    namespace = kind.namespace(scheme, authority or "", site)
+        authority = _default_authority(scheme, environment)
+    namespace = kind.namespace(scheme, authority or "", environment)
     return dataset(namespace, kind.name(key))
 
 
-def _default_authority(scheme: str, site: Site) -> str:
+def _default_authority(scheme: str, environment: Environment) -> str:
     """Hadoop's rule: a location without an authority has the default file system's, if that has the same scheme."""
-    default_scheme, authority, _ = _parted(site.default_filesystem)
+    default_scheme, authority, _ = _parted(environment.default_filesystem)
     if default_scheme == scheme and authority:
         return authority
-    fallback = {"dbfs": site.workspace, "viewfs": "default"}.get(scheme)
+    fallback = {"dbfs": environment.workspace, "viewfs": "default"}.get(scheme)
     if not fallback:
         msg = (
             f"the {scheme}: location names no {'workspace' if scheme == 'dbfs' else 'host or bucket'}; give it in full"

@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from headwater.events.base import Texts
-from headwater.events.identity.errors import IdentityError
+from headwater.events.base import StringMap
+from headwater.events.identity.environment import Environment
+from headwater.events.identity.errors import IdentityError, Unknown
 from headwater.events.identity.jdbc import JdbcTable, jdbc_table
 from headwater.events.identity.kafka import kafka_read, kafka_write
 from headwater.events.identity.partitions import glob_root
 from headwater.events.identity.paths import dataset_of_path
-from headwater.events.identity.results import Unknown
-from headwater.events.identity.site import Site
 from headwater.events.identity.text import lower_keys, required
 from headwater.events.names import DatasetId
 
@@ -29,21 +28,21 @@ class SourceDatasets:
 
     datasets: tuple[DatasetId, ...] = ()
     unknown: Unknown | None = None
-    attributes: Texts = field(default_factory=Texts)
+    attributes: StringMap = field(default_factory=StringMap)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
+class _SourceOptions:
     """Everything a reader of one kind of source may look at; option names in lower case."""
 
     format: str
     options: Mapping[str, str]
-    site: Site
+    environment: Environment
     seen: tuple[str, ...] | None
     write: bool
 
 
-_Reader: TypeAlias = Callable[[_Told], SourceDatasets]
+_Reader: TypeAlias = Callable[[_SourceOptions], SourceDatasets]
 
 _NO_DATA: Final = frozenset({"rate", "rate-micro-batch", "socket", "memory", "console", "noop", "foreachbatch"})
 _NAMES: Final[Mapping[str, str]] = {
@@ -67,7 +66,7 @@ _BIGQUERY_TABLE = re.compile(r"(?:(?:(?P<project>[\w:.-]+)[.:])?(?P<dataset>\w+)
 def dataset_of_source(
     source_format: str,
     options: Mapping[str, str],
-    site: Site,
+    environment: Environment,
     *,
     seen: Iterable[str] | None = None,
     write: bool = False,
@@ -78,50 +77,56 @@ def dataset_of_source(
     """
     name = required(source_format, "the source's format").lower()
     name = _NAMES.get(name, name)
-    told = _Told(
-        format=name, options=lower_keys(options), site=site, seen=None if seen is None else tuple(seen), write=write
+    source = _SourceOptions(
+        format=name,
+        options=lower_keys(options),
+        environment=environment,
+        seen=None if seen is None else tuple(seen),
+        write=write,
     )
     if name in _NO_DATA:
         return SourceDatasets(unknown=Unknown(reason=f"source {name} stores nothing that another run could meet"))
-    return _READERS.get(name, _files)(told)
+    return _READERS.get(name, _files)(source)
 
 
-def _kafka(told: _Told) -> SourceDatasets:
-    if told.write:
-        written = kafka_write(told.options, told.site, told.seen)
+def _kafka(source: _SourceOptions) -> SourceDatasets:
+    if source.write:
+        written = kafka_write(source.options, source.environment, source.seen)
         return SourceDatasets(unknown=written) if isinstance(written, Unknown) else SourceDatasets(datasets=written)
-    read = kafka_read(told.options, told.site, told.seen)
+    read = kafka_read(source.options, source.environment, source.seen)
     attributes = {"subscribePattern": read.pattern, "group.id": read.group_id}
     return SourceDatasets(
         datasets=read.datasets,
         unknown=read.unknown,
-        attributes=Texts({key: text for key, text in attributes.items() if text}),
+        attributes=StringMap({key: text for key, text in attributes.items() if text}),
     )
 
 
-def _jdbc(told: _Told) -> SourceDatasets:
-    options = told.options
+def _jdbc(source: _SourceOptions) -> SourceDatasets:
+    options = source.options
     if options.get("query"):
         return _query()
     url = required(options.get("url"), "option url of a jdbc source")
-    return _table(jdbc_table(url, options.get("dbtable", ""), told.site, options))
+    return _table(jdbc_table(url, options.get("dbtable", ""), source.environment, options))
 
 
-def _snowflake(told: _Told) -> SourceDatasets:
+def _snowflake(source: _SourceOptions) -> SourceDatasets:
     """The connector's own option names for what is a JDBC url elsewhere."""
-    if told.options.get("query"):
+    if source.options.get("query"):
         return _query()
-    account = re.sub(r"^https?://", "", required(told.options.get("sfurl"), "option sfURL"))
-    names = {"db": told.options.get("sfdatabase", ""), "schema": told.options.get("sfschema", "")}
-    return _table(jdbc_table(f"jdbc:snowflake://{account}", told.options.get("dbtable", ""), told.site, names))
+    account = re.sub(r"^https?://", "", required(source.options.get("sfurl"), "option sfURL"))
+    names = {"db": source.options.get("sfdatabase", ""), "schema": source.options.get("sfschema", "")}
+    return _table(
+        jdbc_table(f"jdbc:snowflake://{account}", source.options.get("dbtable", ""), source.environment, names)
+    )
 
 
-def _redshift(told: _Told) -> SourceDatasets:
-    return _jdbc(told)
+def _redshift(source: _SourceOptions) -> SourceDatasets:
+    return _jdbc(source)
 
 
-def _bigquery(told: _Told) -> SourceDatasets:
-    options = told.options
+def _bigquery(source: _SourceOptions) -> SourceDatasets:
+    options = source.options
     text = options.get("table") or options.get("path") or ""
     if options.get("query") or " " in text.strip():
         return _query()
@@ -131,32 +136,32 @@ def _bigquery(told: _Told) -> SourceDatasets:
         raise IdentityError(msg)
     project = match["project"] or options.get("project") or options.get("parentproject") or ""
     names = {"projectid": project, "defaultdataset": match["dataset"] or options.get("dataset", "")}
-    return _table(jdbc_table("jdbc:bigquery://service", f"`{match['table']}`", told.site, names))
+    return _table(jdbc_table("jdbc:bigquery://service", f"`{match['table']}`", source.environment, names))
 
 
-def _files(told: _Told) -> SourceDatasets:
+def _files(source: _SourceOptions) -> SourceDatasets:
     """Everything that is kept under a path."""
-    if told.seen is not None:
-        return _paths(told, told.seen)
-    given = _given_paths(told.options)
+    if source.seen is not None:
+        return _paths(source, source.seen)
+    given = _given_paths(source.options)
     if not given:
-        reason = f"source {told.format} names no path; what it reads isn't told by its options"
+        reason = f"source {source.format} names no path; what it reads isn't told by its options"
         return SourceDatasets(unknown=Unknown(reason=reason))
-    if told.format == "iceberg" and not told.write and any("/" not in path for path in given):
+    if source.format == "iceberg" and not source.write and any("/" not in path for path in given):
         return SourceDatasets(unknown=Unknown(reason="the path is a table's name in a catalog; ask the loaded table"))
-    if any(path.endswith(".metadata.json") for path in given) and told.format == "iceberg":
+    if any(path.endswith(".metadata.json") for path in given) and source.format == "iceberg":
         return SourceDatasets(unknown=Unknown(reason="the path is an Iceberg metadata file; ask the loaded table"))
-    patterns = [] if told.write or told.format in _SELECTORS else [path for path in given if glob_root(path)[1]]
+    patterns = [] if source.write or source.format in _SELECTORS else [path for path in given if glob_root(path)[1]]
     if patterns:
         reason = "the path is a pattern; which paths are really read shows only in the plan"
-        return SourceDatasets(unknown=Unknown(reason=reason), attributes=Texts({"pattern": ",".join(patterns)}))
-    return _paths(told, given)
+        return SourceDatasets(unknown=Unknown(reason=reason), attributes=StringMap({"pattern": ",".join(patterns)}))
+    return _paths(source, given)
 
 
-def _paths(told: _Told, paths: Iterable[str]) -> SourceDatasets:
-    selector = _SELECTORS.get(told.format)
+def _paths(source: _SourceOptions, paths: Iterable[str]) -> SourceDatasets:
+    selector = _SELECTORS.get(source.format)
     plain = [selector.sub("", path) if selector else path for path in paths]
-    found = {dataset_of_path(path, told.site): None for path in plain}
+    found = {dataset_of_path(path, source.environment): None for path in plain}
     return SourceDatasets(datasets=tuple(found))
 
 
@@ -176,7 +181,7 @@ def _given_paths(options: Mapping[str, str]) -> list[str]:
 def _table(found: JdbcTable | Unknown) -> SourceDatasets:
     if isinstance(found, Unknown):
         return SourceDatasets(unknown=found)
-    assumed = Texts({"assumed": ", ".join(found.assumed)} if found.assumed else {})
+    assumed = StringMap({"assumed": ", ".join(found.assumed)} if found.assumed else {})
     return SourceDatasets(datasets=(found.dataset,), attributes=assumed)
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from headwater.events.identity.catalogs.known import Catalog, Layout, Naming
-from headwater.events.identity.errors import IdentityError
+from headwater.events.identity.environment import Environment
+from headwater.events.identity.errors import IdentityError, Unknown
 from headwater.events.identity.jdbc import jdbc_identifier
 from headwater.events.identity.paths import dataset_of_path
-from headwater.events.identity.results import Unknown
-from headwater.events.identity.site import Site
 from headwater.events.identity.text import dataset, quoted, required, split
 from headwater.events.names import DatasetId, TableName
 
@@ -30,17 +29,17 @@ class TableIdentity:
 
 
 def table_identity(
-    catalog: Catalog, name: TableName, site: Site, location: str | DatasetId | None = None
+    catalog: Catalog, name: TableName, environment: Environment, location: str | DatasetId | None = None
 ) -> TableIdentity | Unknown:
     """`location` as Spark's table properties show it, or the dataset it was already found to be."""
     if catalog.jdbc:
-        return _in_a_database(catalog, name, site)
+        return _in_a_database(catalog, name, environment)
     symlink = symlink_of(catalog, name)
     if location is not None:
-        found = dataset_of_path(location, site) if isinstance(location, str) else location
+        found = dataset_of_path(location, environment) if isinstance(location, str) else location
         return TableIdentity(dataset=found, by="location", symlink=symlink)
     if catalog.layout is not None and catalog.warehouse is not None:
-        found = dataset_of_path(laid_out(catalog.layout, catalog.warehouse, name), site)
+        found = dataset_of_path(laid_out(catalog.layout, catalog.warehouse, name), environment)
         return TableIdentity(dataset=found, by="warehouse", symlink=symlink)
     return TableIdentity(dataset=symlink, by="metastore")
 
@@ -57,12 +56,13 @@ def symlink_of(catalog: Catalog, name: TableName) -> DatasetId:
 
 
 def laid_out(layout: Layout, warehouse: str, name: TableName) -> str:
-    """The path at which a catalog with a fixed layout keeps a table."""
-    spaces = split(required(name.database, "the table's database"))
+    """The path at which a catalog with a fixed layout keeps a table. Paimon has none outside of a database."""
+    is_paimon = layout is Layout.PAIMON
+    spaces = split(required(name.database, "the table's database")) if is_paimon or name.database else ()
     if any("/" in part or part in {".", ".."} for part in (*spaces, name.table)):
         msg = "a table's or database's name can't be a directory's; its location has to be told"
         raise IdentityError(msg)
-    if layout is Layout.PAIMON:
+    if is_paimon:
         spaces = (f"{'.'.join(spaces)}.db",)
         return "/".join([warehouse.rstrip("/"), *spaces, _without_selector(name.table)])
     return "/".join([warehouse.rstrip("/"), *spaces, name.table])
@@ -78,9 +78,9 @@ def _without_selector(table: str) -> str:
     return table.partition("$")[0] or table
 
 
-def _in_a_database(catalog: Catalog, name: TableName, site: Site) -> TableIdentity | Unknown:
+def _in_a_database(catalog: Catalog, name: TableName, environment: Environment) -> TableIdentity | Unknown:
     parts = [*(split(name.database) if name.database else ()), name.table]
-    found = jdbc_identifier(catalog.jdbc["url"], parts, site, catalog.jdbc)
+    found = jdbc_identifier(catalog.jdbc["url"], parts, environment, catalog.jdbc)
     if isinstance(found, Unknown):
         return found
     return TableIdentity(dataset=found.dataset, by="location", assumed=found.assumed)

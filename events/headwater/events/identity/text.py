@@ -10,7 +10,7 @@ from headwater.events.names import DatasetId
 
 _UNSPEAKABLE = re.compile("[\x00\ud800-\udfff]")
 _PART = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`.]+)")
-_TELLING = re.compile(r"[@?=;:&]")
+_MAY_HOLD_SECRET = re.compile(r"[@?=;:&]")
 
 
 def required(text: str | None, what: str) -> str:
@@ -28,7 +28,7 @@ def shown(text: str) -> str:
     """As much of a text as an error may quote: nothing that could hold a user, a password or a query."""
     return (
         "a text that isn't shown, as it may hold a credential,"
-        if _TELLING.search(text)
+        if _MAY_HOLD_SECRET.search(text)
         else repr(text if len(text) <= 80 else text[:79] + "…")
     )
 
@@ -43,8 +43,9 @@ def quoted(part: str) -> str:
 
 
 def joined(parts: Iterable[str]) -> str:
-    """`a.b.c`. The first part stays bare if it only holds dots: the number of parts says where it ends."""
-    first, *others = parts
+    """`a.b.c`, and nothing of no parts, as of a catalog's root. The first part stays bare if it only holds dots: the
+    number of parts says where it ends."""
+    first, *others = tuple(parts) or ("",)
     return ".".join([quoted(first) if "`" in first or not others else first, *map(quoted, others)])
 
 

@@ -3,20 +3,26 @@
 The console and the command line show events with this; nothing else imports it.
 """
 
-from headwater.events.presentation.json_form import event_object, json_line
-from headwater.events.presentation.line import Line, Tone, as_shown, line_of
-from headwater.events.presentation.strangers import Origin, Stranger, Undecodable, stranger_line, stranger_object
+from headwater.events.json_form import event_object, json_line
+from headwater.events.presentation.line import Line, Severity, format_line, line_of
+from headwater.events.presentation.undecoded import (
+    RecordOrigin,
+    Undecodable,
+    Undecoded,
+    undecoded_line,
+    undecoded_object,
+)
 
 __all__ = [
     "Line",
-    "Origin",
-    "Stranger",
-    "Tone",
+    "RecordOrigin",
+    "Severity",
     "Undecodable",
-    "as_shown",
+    "Undecoded",
     "event_object",
+    "format_line",
     "json_line",
     "line_of",
-    "stranger_line",
-    "stranger_object",
+    "undecoded_line",
+    "undecoded_object",
 ]

@@ -8,7 +8,6 @@ from headwater.events.catalog import (
     AlterView,
     BranchMerged,
     CatalogModification,
-    Cause,
     CreateBranch,
     CreateDatabase,
     CreateTable,
@@ -20,16 +19,17 @@ from headwater.events.catalog import (
     DropTable,
     DropTag,
     DropView,
-    Effect,
     MainReplaced,
+    ModificationCause,
+    ModificationEffect,
     TableModification,
     Truncate,
 )
-from headwater.events.presentation.changes import change_words
-from headwater.events.presentation.words import (
+from headwater.events.presentation.changes import describe_change
+from headwater.events.presentation.phrases import (
     column_names,
-    if_told,
     joined,
+    labelled,
     listed,
     pairs,
     place,
@@ -43,13 +43,17 @@ MAIN = "main"
 
 def circumstances(event: CatalogModification) -> str:
     """What makes the modification less than a plain statement."""
-    cause = f"(by a {event.cause.value.lower()})" if event.cause in {Cause.PROCEDURE, Cause.WRITE} else ""
-    effect = "(it isn't known whether it took effect)" if event.effect is not Effect.APPLIED else ""
+    cause = (
+        f"(by a {event.cause.value.lower()})"
+        if event.cause in {ModificationCause.PROCEDURE, ModificationCause.WRITE}
+        else ""
+    )
+    effect = "(it isn't known whether it took effect)" if event.effect is not ModificationEffect.APPLIED else ""
     return joined(cause, effect)
 
 
 def create_database(event: CreateDatabase) -> str:
-    return joined(_database(event.identifier), if_told("at", event.database.location), circumstances(event))
+    return joined(_database(event.identifier), labelled("at", event.database.location), circumstances(event))
 
 
 def alter_database(event: AlterDatabase) -> str:
@@ -63,12 +67,14 @@ def drop_database(event: DropDatabase) -> str:
 
 def create_table(event: CreateTable) -> str:
     how = joined("AS SELECT" if event.as_select else "", "in place of the old one" if event.replaced else "")
-    return joined(_table(event), _description(event.table), how, _made(event), circumstances(event))
+    return joined(_table(event), _description(event.table), how, _version_step(event), circumstances(event))
 
 
 def alter_table(event: AlterTable) -> str:
-    changes = listed(event.changes, change_words, by="; ")
-    return joined(f"{_table(event)}:", changes or "(what changed isn't known)", _made(event), circumstances(event))
+    changes = listed(event.changes, describe_change, by="; ")
+    return joined(
+        f"{_table(event)}:", changes or "(what changed isn't known)", _version_step(event), circumstances(event)
+    )
 
 
 def drop_table(event: DropTable) -> str:
@@ -81,7 +87,7 @@ def create_view(event: CreateView) -> str:
 
 
 def alter_view(event: AlterView) -> str:
-    renamed = if_told("renamed to", event.renamed_to)
+    renamed = labelled("renamed to", event.renamed_to)
     changed = _sources(event.new_view) if event.new_view else ""
     return joined(_table(event), renamed, changed, circumstances(event))
 
@@ -92,11 +98,11 @@ def drop_view(event: DropView) -> str:
 
 def truncate(event: Truncate) -> str:
     which = "; ".join(map(pairs, event.partitions)) if event.partitions else "all rows"
-    return joined(f"{_table(event)}:", which, _made(event), circumstances(event))
+    return joined(f"{_table(event)}:", which, _version_step(event), circumstances(event))
 
 
 def create_tag(event: CreateTag) -> str:
-    how = joined(if_told("kept", event.retention), "moved" if event.replaced else "", by=", ")
+    how = joined(labelled("kept", event.retention), "moved" if event.replaced else "", by=", ")
     return joined(_table(event), f"tag {event.tag}", _at(event.snapshot), how and f"({how})", circumstances(event))
 
 
@@ -105,8 +111,8 @@ def drop_tag(event: DropTag) -> str:
 
 
 def create_branch(event: CreateBranch) -> str:
-    origin = joined(if_told("from branch", event.from_branch), if_told("from tag", event.tag), _at(event.snapshot))
-    how = joined(if_told("kept", event.retention), "in place of the old one" if event.replaced else "", by=", ")
+    origin = joined(labelled("from branch", event.from_branch), labelled("from tag", event.tag), _at(event.snapshot))
+    how = joined(labelled("kept", event.retention), "in place of the old one" if event.replaced else "", by=", ")
     return joined(_table(event), f"branch {event.branch}", origin, how and f"({how})", circumstances(event))
 
 
@@ -129,19 +135,19 @@ def _database(name: DatabaseName) -> str:
 
 
 def _table(event: TableModification) -> str:
-    return joined(place(None, event.identifier), if_told("branch", event.on_branch))
+    return joined(place(None, event.identifier), labelled("branch", event.on_branch))
 
 
 def _description(table: Table) -> str:
     partitions = ", ".join(map(transform, table.partitioning))
-    return joined(column_names(table.columns), if_told("partitioned by", partitions))
+    return joined(column_names(table.columns), labelled("partitioned by", partitions))
 
 
 def _sources(view: View) -> str:
-    return if_told("←", listed(view.sources, lambda source: place(source.dataset, source.table)))
+    return labelled("←", listed(view.sources, lambda source: place(source.dataset, source.table)))
 
 
-def _made(event: TableModification) -> str:
+def _version_step(event: TableModification) -> str:
     return step(event.parent, event.produced)
 
 
@@ -153,9 +159,9 @@ def _database_changes(old: Database, new: Database) -> str:
     changed = {key: value for key, value in new.properties.items() if old.properties.get(key) != value}
     gone = [key for key in old.properties if key not in new.properties]
     return joined(
-        if_told("set", pairs(changed)),
-        if_told("unset", ", ".join(gone)),
-        if_told("moved to", new.location if new.location != old.location else None),
-        if_told("comment", repr(new.comment) if new.comment != old.comment else None),
+        labelled("set", pairs(changed)),
+        labelled("unset", ", ".join(gone)),
+        labelled("moved to", new.location if new.location != old.location else None),
+        labelled("comment", repr(new.comment) if new.comment != old.comment else None),
         by="; ",
     )

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from headwater.events import changes as c
 from headwater.events.base import Model
-from headwater.events.presentation.words import (
+from headwater.events.presentation.phrases import (
     LONGEST_NAME,
-    if_told,
     joined,
+    labelled,
     pairs,
     path,
     paths,
@@ -21,7 +21,7 @@ from headwater.events.presentation.words import (
 from headwater.events.tables import Constraint, SortField
 
 
-def change_words(change: Model) -> str:
+def describe_change(change: Model) -> str:
     """One change. Every kind of change has its words in the table below."""
     return _WORDS[type(change)](change)
 
@@ -31,7 +31,7 @@ def _add_column(change: c.AddColumn) -> str:
     return joined(f"add {path(change.path)}", type_name(change.type), null, _position(change.position))
 
 
-def _position(position: c.Position | None) -> str:
+def _position(position: c.ColumnPosition | None) -> str:
     if position is None:
         return ""
     return "first" if position.after is None else f"after {position.after}"
@@ -60,7 +60,7 @@ def _ordered_by(field: SortField) -> str:
 
 def _constraint(constraint: Constraint) -> str:
     kind = constraint.kind.value.replace("_", " ").lower()
-    return joined(f"add constraint {constraint.name}", kind, if_told("on", paths(constraint.columns)))
+    return joined(f"add constraint {constraint.name}", kind, labelled("on", paths(constraint.columns)))
 
 
 _WORDS: Final[Mapping[type[Model], Callable[[Any], str]]] = {

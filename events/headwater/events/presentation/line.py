@@ -17,12 +17,12 @@ from headwater.events import health as h
 from headwater.events import jobs as j
 from headwater.events.envelope import Event
 from headwater.events.presentation import catalog, jobs, others
-from headwater.events.presentation.words import joined, part_words
+from headwater.events.presentation.phrases import describe_part, joined
 
 _KIND_WIDTH: Final = 16
 
 
-class Tone(Enum):
+class Severity(Enum):
     """How a line asks for attention, with the colour that says so on a terminal."""
 
     PLAIN = ""
@@ -38,13 +38,13 @@ class Tone(Enum):
 
 @dataclass(frozen=True)
 class Line:
-    """A line in its pieces, as they came: `as_shown` makes them fit for a terminal."""
+    """A line in its pieces, as they came: `format_line` makes them fit for a terminal."""
 
     time: datetime | None
     kind: str
     job: str
     text: str
-    tone: Tone = Tone.PLAIN
+    severity: Severity = Severity.PLAIN
 
 
 def line_of(event: Event) -> Line:
@@ -52,17 +52,17 @@ def line_of(event: Event) -> Line:
     words = _WORDS.get(type(event))
     text = words(event) if words else ""
     job = str(event.job) if event.job else "-"
-    return Line(event.time, event.kind, job, joined(text, part_words(event)), _tone(event))
+    return Line(event.time, event.kind, job, joined(text, describe_part(event)), _severity_of(event))
 
 
-def as_shown(line: Line, *, color: bool = False) -> str:
+def format_line(line: Line, *, color: bool = False) -> str:
     """Without the line's end. What isn't printable is escaped: names can hold anything, and a line stays one line, and
     no terminal is made to do anything."""
     time = "-" if line.time is None else line.time.replace(tzinfo=None).isoformat(" ", "milliseconds") + "Z"
     kind, job, text = _printable(line.kind), _printable(line.job), _printable(line.text)
     padded = f"{kind:<{_KIND_WIDTH}}"
     if color:
-        time, padded = f"\x1b[2m{time}\x1b[0m", f"\x1b[{line.tone.value}m{padded}\x1b[0m"
+        time, padded = f"\x1b[2m{time}\x1b[0m", f"\x1b[{line.severity.value}m{padded}\x1b[0m"
     return f"{time}  {padded}  {job}  {text}".rstrip()
 
 
@@ -72,16 +72,16 @@ def _printable(text: str) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
-def _tone(event: Event) -> Tone:
+def _severity_of(event: Event) -> Severity:
     if isinstance(event, j.StatementFailed | h.Gap):
-        return Tone.BAD
+        return Severity.BAD
     if isinstance(event, j.JobStatusChanged):
-        return Tone.BAD if event.status in {j.JobStatus.FAILED, j.JobStatus.KILLED} else Tone.PLAIN
+        return Severity.BAD if event.status in {j.JobStatus.FAILED, j.JobStatus.KILLED} else Severity.PLAIN
     if isinstance(event, j.Committed):
-        return Tone.MADE
+        return Severity.MADE
     if isinstance(event, h.Heartbeat | j.JobLineage):
-        return Tone.QUIET
-    return Tone.CHANGED if isinstance(event, c.CatalogModification | a.Administration) else Tone.PLAIN
+        return Severity.QUIET
+    return Severity.CHANGED if isinstance(event, c.CatalogModification | a.Administration) else Severity.PLAIN
 
 
 _WORDS: Final[Mapping[type[Event], Callable[[Any], str]]] = {

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 
 from headwater.events.administration import CatalogOptionsDeclared, DatasetsUnified, LineageDeleted, LineageScope
 from headwater.events.health import Closed, Gap, Heartbeat
-from headwater.events.presentation.words import first_line, if_told, joined, listed, pairs, place_of, seconds_of, step
+from headwater.events.presentation.phrases import (
+    first_line,
+    joined,
+    labelled,
+    listed,
+    pairs,
+    place_of,
+    seconds_of,
+    step,
+)
 
 _SCOPES = {
     LineageScope.SOURCE_TABLES: "table lineage of sources",
@@ -19,14 +28,14 @@ _SCOPES = {
 
 def gap(event: Gap) -> str:
     return joined(
-        joined(event.reason.value, _missed(event), _source(event), if_told("for listener", event.listener)),
+        joined(event.reason.value, _missed(event), _source(event), labelled("for listener", event.listener)),
         first_line(event.detail),
         by=": ",
     )
 
 
 def heartbeat(event: Heartbeat) -> str:
-    return joined("alive", if_told("next in", event.interval and f"{event.interval} s"), _dropped(event.dropped))
+    return joined("alive", labelled("next in", event.interval and f"{event.interval} s"), _dropped(event.dropped))
 
 
 def closed(event: Closed) -> str:
@@ -37,13 +46,13 @@ def closed(event: Closed) -> str:
 
 def lineage_deleted(event: LineageDeleted) -> str:
     job = f"of {event.of_job}{' and its steps' if event.steps else ''}" if event.of_job else ""
-    snapshots = if_told("up to", event.up_to_snapshot)
+    snapshots = labelled("up to", event.up_to_snapshot)
     return joined(
         _SCOPES.get(event.scope, "lineage"),
         job,
-        if_told("run", event.of_run),
-        joined(if_told("about", event.dataset), snapshots),
-        if_told("in catalog", event.catalog and event.catalog.location),
+        labelled("run", event.of_run),
+        joined(labelled("about", event.dataset), snapshots),
+        labelled("in catalog", event.catalog and event.catalog.location),
         f"before {seconds_of(event.before)}",
         _by(event.by),
     )
@@ -51,7 +60,7 @@ def lineage_deleted(event: LineageDeleted) -> str:
 
 def catalog_options_declared(event: CatalogOptionsDeclared) -> str:
     kind = event.context.id.type if event.context.id else event.context.factory or event.context.class_name
-    location = if_told("at", event.context.id.location) if event.context.id else ""
+    location = labelled("at", event.context.id.location) if event.context.id else ""
     lineage = f"table lineage {_on(event.table_lineage)}, data lineage {_on(event.data_lineage)}"
     return joined(
         f"{event.context.name} ({joined(kind, location)}):",
@@ -77,13 +86,13 @@ def _missed(event: Gap) -> str:
         ("offsets", event.first_offset, event.last_offset),
         ("from", event.first_time and seconds_of(event.first_time), event.last_time and seconds_of(event.last_time)),
     )
-    told = [f"{word} {step(first, last)}" for word, first, last in ranges if first is not None or last is not None]
-    return joined(count, *told)
+    texts = [f"{word} {step(first, last)}" for word, first, last in ranges if first is not None or last is not None]
+    return joined(count, *texts)
 
 
 def _source(event: Gap) -> str:
-    topic = if_told("in", event.topic and joined(event.topic, "" if event.partition is None else str(event.partition)))
-    return joined(if_told("of", event.source and place_of(event.source)), topic)
+    topic = labelled("in", event.topic and joined(event.topic, "" if event.partition is None else str(event.partition)))
+    return joined(labelled("of", event.source and place_of(event.source)), topic)
 
 
 def _dropped(counts: Mapping[str, int]) -> str:
@@ -96,4 +105,4 @@ def _on(switch: bool) -> str:
 
 
 def _by(who: str | None) -> str:
-    return if_told("by", who)
+    return labelled("by", who)

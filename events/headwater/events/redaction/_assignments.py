@@ -23,6 +23,12 @@ _IDENTIFIED = re.compile(r"(?i)\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:p
 _TAKES_KEY = ("aes_encrypt", "aes_decrypt")  # the key is an argument among others
 _IN_QUERY = frozenset(["key", "code", "sign", "sid", "session", "sessionid", "hmac", "hash"])
 _NO_SECRET = frozenset(["", "true", "false", "null", "none", "undefined", "?"])
+# The value of an entry may stand before its name.
+_VALUE_FIRST = re.compile(r"""\\*["'](?i:value)\\*["']\s{0,64}:\s{0,64}(?=\\*["'])""")
+_NAME_NEXT = re.compile(
+    r"""\\*["']\s{0,64},\s{0,64}\\*["'](?i:name|key|option|property)\\*["']\s{0,64}:\s{0,64}\\*["'](?P<name>[\w.-]{1,256})"""
+)
+_BARE_IDENTIFIED = re.compile(r"(?i)\b(?:user|role|to)\s+(?!(?:is|are|was|were|be|been)\s)[^\s;]{1,128}\s+\Z")
 _ONLY_NUMBERS_IN_BRACKETS = re.compile(r"""[\[{][\d\s,:"{}\[\]-]*[\]}]""")
 
 
@@ -44,8 +50,7 @@ def _secret_of(text: str, found: re.Match[str], done: int, is_custom: IsSecret |
     name, start, end = found.group(), found.start(), found.end()
     lowered = name[:16].lower()
     if lowered.startswith("identified"):
-        phrase = _IDENTIFIED.match(text, start)
-        return value_at(text, phrase.end()) if phrase else None
+        return _identified(text, start)
     if lowered.endswith(_TAKES_KEY) and text.startswith("(", end):
         return value_at(text, end)
     name = _without_dashes(name, is_inside=start > 0 and (text[start - 1].isalnum() or start < done))
@@ -56,6 +61,28 @@ def _secret_of(text: str, found: re.Match[str], done: int, is_custom: IsSecret |
     if is_sure or names_secret(name) or (_is_quoted_option(text, start, name) and is_secret_option(name)):
         return value_bound_to(Named(text, name, start, end, is_sure=is_sure))
     return _query_parameter(text, name, start, end)
+
+
+def _identified(text: str, start: int) -> Span | None:
+    """`IDENTIFIED BY 'x'`, and without quotes where it is a user: `two names identified by location` is prose."""
+    phrase = _IDENTIFIED.match(text, start)
+    if not phrase:
+        return None
+    is_quoted = text.startswith(("'", '"', "\\", "`"), phrase.end())
+    if not is_quoted and not _BARE_IDENTIFIED.search(text, max(0, start - 256), start):
+        return None
+    return value_at(text, phrase.end())
+
+
+def secrets_named_behind(text: str, is_custom: IsSecret | None) -> Iterator[Span]:
+    """The values of entries that tell their name after them: `{"value": "x", "name": "password"}`."""
+    found = _VALUE_FIRST.search(text)
+    while found:
+        value = value_at(text, found.end())
+        named = _NAME_NEXT.match(text, value.end)
+        if named and (names_secret(named["name"]) or (is_custom is not None and is_custom(named["name"]))):
+            yield value
+        found = _VALUE_FIRST.search(text, max(value.end, found.end()))
 
 
 def _without_dashes(name: str, *, is_inside: bool) -> str:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from headwater.events.redaction._keys import names_secret
-from headwater.events.redaction._marker import REDACTED
-from headwater.events.redaction._spans import Span
+from headwater.events.redaction._spans import REDACTED, Span
 from headwater.events.redaction._values import value_at
 
 _QUOTES = frozenset("\"'`")
+# A comment of SQL. Its length is bounded, so that time is.
+_COMMENT = r"(?:/\*(?:(?!\*/)[\s\S]){0,200}\*/|--[^\n]{0,200}\n)"
 _QUOTED_NEXT = r"""(?=[bBrRnNeE]?\\*["'])"""
 
 # password=x  "password": "x"  password -> x  conf["password"] = "x"  password#12 = x  password%3Dx
 _SIGN = re.compile(
-    r"""(?:\#\d+L?)?[\\"'`\]]{0,12}[ \t]*
-    (?P<sign>[!<>]=|=>|->|:=|={1,3}|:(?!//)|%3[dD]|<>)[ \t]*(?:\s*(?=[\\"'`{\[]))?""",
+    rf"""(?:\#\d+L?)?[\\"'`\]]{{0,12}}(?:\s{{0,64}}{_COMMENT}){{0,4}}\s{{0,64}}?
+    (?P<sign>[!<>]=|=>|->|:=|={{1,3}}|:(?!//)|%3[dD]|<>)(?:\s{{0,64}}{_COMMENT}){{0,4}}[ \t]*(?:\s*(?=[\\"'`{{\[]))?""",
     re.VERBOSE,
 )
 _COLUMN = re.compile(r"[A-Za-z_][\w.]*#\d+L?(?!\w)")
@@ -32,19 +33,33 @@ _PARAMETERS = re.compile(r"""(?:[\w-]+[ \t]+)?(?:[\w.-]+=(?:\\*"[^"]*"|[^\s,;"']
 _TAG_ENDS = re.compile(r"(?:\s[^<>]*)?>\s*(?=[^\s<])")
 _HADOOP_VALUE = re.compile(r"\s*</name>(?:\s|\\[nrt])*<value>\s*")
 # password 'x'  password for joe = ...  password('x')
-_SPACE = re.compile(r"""["'`]{0,2}\s+(?:(?i:for|is|was|of|by|as)\s+)?""" + _QUOTED_NEXT)
+_SPACE = re.compile(
+    rf"""["'`]{{0,2}}(?=[\s/-])(?:\s{{0,64}}{_COMMENT}){{0,4}}\s*(?:(?i:for|is|was|of|by|as)\s+)?""" + _QUOTED_NEXT
+)
 _CALL = re.compile(r"\s?\(\s*" + _QUOTED_NEXT)
 # --password x
-_ARGUMENT = re.compile(r"\s+(?=[^\s-])")
+_ARGUMENT = re.compile(r"\s+(?:\\\n\s*)?(?=[^\s-])")
+# '--password', 'x' in a list of arguments
+_NEXT_ITEM = re.compile(r"""(?P<quote>\\*["']),\s*(?=(?P=quote))""")
+# An entry of two fields: name="password" value="x", in JSON too.
+_VALUE_NEXT = re.compile(
+    r"""(?:\\*["'])?(?:[ \t]*[,;\n]\s*|[ \t]+)(?P<quote>\\*["'])?(?i:value)(?(quote)(?P=quote))"""
+    r"\s{0,64}(?::|=>?|->)\s{0,64}"
+)
+_NAMES_ENTRY = re.compile(
+    r"""(?i)(?<![a-z])(?:name|key|option|property)\\*["']?\s{0,64}(?::|=>?|->)\s{0,64}\\*["']?\Z"""
+)
 # |password|x|
 _CELL = re.compile(r"\s*\|\s*(?=[^\s|])")
+_CELL_BEFORE = re.compile(r"\|[ ]{0,255}\Z")
+_MAX_PADDING: Final = 256
 # a pair in brackets, as of a Scala tuple or a Python one
 _PAIR = re.compile(r",(?P<value>[^\s,()\"']+)\)")
 _QUOTED_PAIR = re.compile(r"""(?P<quote>\\*["']),\s?(?=(?P=quote))""")
 # spark.my.password    x
 _REST_OF_LINE = re.compile(r"[ \t]+(?=\S+[ \t]*(?:\n|\Z))")
 # with password x1y2z3w4: a word of letters and digits is hardly prose
-_TOLD = re.compile(r"\s+(?:is\s+|was\s+|of\s+)?(?=\S*\d)(?=\S*[A-Za-z])(?=\S{8})")
+_SPOKEN = re.compile(r"\s+(?:is\s+|was\s+|of\s+)?(?=\S*\d)(?=\S*[A-Za-z])(?=\S{8})")
 
 
 class Named(NamedTuple):
@@ -100,13 +115,16 @@ def _without_sign(named: Named) -> Span | None:
     tagged = _tagged(named)
     if tagged:
         return tagged
+    entry = _VALUE_NEXT.match(named.text, named.end)
+    if entry and _NAMES_ENTRY.search(named.text, max(0, named.start - _MAX_PADDING), named.start):
+        return value_at(named.text, entry.end())
     if named.name.startswith("-"):
-        argument = _ARGUMENT.match(named.text, named.end)
+        argument = _ARGUMENT.match(named.text, named.end) or _NEXT_ITEM.match(named.text, named.end)
         return value_at(named.text, argument.end()) if argument else None
     spaced = _SPACE.match(named.text, named.end) or _CALL.match(named.text, named.end)
     if spaced:
         return value_at(named.text, spaced.end())
-    return _paired(named) or _last_or_told(named)
+    return _paired(named) or _last_or_spoken(named)
 
 
 def _tagged(named: Named) -> Span | None:
@@ -115,13 +133,20 @@ def _tagged(named: Named) -> Span | None:
     for is_such, begins, ends in (
         (before == ">", _HADOOP_VALUE, "</value>"),
         (before == "<" or (before == ":" and "<" in text[max(0, named.start - 32) : named.start]), _TAG_ENDS, "<"),
-        (before == "|", _CELL, "|"),
+        (_is_cell(named), _CELL, "|"),
     ):
         found = begins.match(text, named.end) if is_such else None
         if found:
             end = text.find(ends, found.end())
             return Span(found.end(), end if end >= 0 else len(text))
     return None
+
+
+def _is_cell(named: Named) -> bool:
+    """Whether a cell of a table begins before the name, which Spark's `show` pads with spaces."""
+    if named.before not in {"|", " "}:
+        return False
+    return _CELL_BEFORE.search(named.text, max(0, named.start - _MAX_PADDING), named.start) is not None
 
 
 def _paired(named: Named) -> Span | None:
@@ -135,7 +160,9 @@ def _paired(named: Named) -> Span | None:
     return value if named.text.startswith(quoted["quote"] + ")", value.end) else None
 
 
-def _last_or_told(named: Named) -> Span | None:
+def _last_or_spoken(named: Named) -> Span | None:
     is_option = "." in named.name and named.before in {"", "\n"}
-    told = (_REST_OF_LINE.match(named.text, named.end) if is_option else None) or _TOLD.match(named.text, named.end)
-    return value_at(named.text, told.end()) if told else None
+    binding = (_REST_OF_LINE.match(named.text, named.end) if is_option else None) or _SPOKEN.match(
+        named.text, named.end
+    )
+    return value_at(named.text, binding.end()) if binding else None

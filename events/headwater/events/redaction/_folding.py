@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from headwater.events.redaction._scanner import END, Kind, Token
+from headwater.events.redaction._scanner import END, SqlToken, TokenKind
 
 _OPENS_BARE_LIST = frozenset(["VALUES", "INSET"])
 _CLOSES = {"(": ")", "[": "]"}
@@ -30,10 +30,10 @@ class _Frame:
 
 @dataclass
 class _Folder:
-    out: list[Token] = field(default_factory=list[Token])
+    out: list[SqlToken] = field(default_factory=list[SqlToken])
     frames: list[_Frame] = field(default_factory=lambda: [_Frame()])
 
-    def add(self, token: Token, following: Token) -> None:
+    def add(self, token: SqlToken, following: SqlToken) -> None:
         frame = self.frames[-1]
         before = self.out[-1] if self.out else END
         self.out.append(token)
@@ -43,13 +43,13 @@ class _Folder:
         elif token.text in {")", "]"} and len(self.frames) > 1:
             closed = self.frames.pop()
             self._end_item(closed.opened_at, following)
-        elif token.kind is Kind.MARK:
+        elif token.kind is TokenKind.MARK:
             self._end_item(len(self.out) - 1, following)
         elif token.text != ",":
             frame.last_item = None
             frame.in_bare_list = token.word in _OPENS_BARE_LIST
 
-    def _end_item(self, start: int, following: Token) -> None:
+    def _end_item(self, start: int, following: SqlToken) -> None:
         """An item that equals the one before it goes, if it is a whole item and its brackets are a list."""
         frame = self.frames[-1]
         before = self.out[start - 1] if start else END
@@ -66,17 +66,17 @@ class _Folder:
         else:
             frame.last_item = (start, len(self.out))
 
-    def _may_end(self, frame: _Frame, following: Token) -> bool:
-        return following.text in {",", ")", "]", ""} or (frame.in_bare_list and following.kind is not Kind.SIGN)
+    def _may_end(self, frame: _Frame, following: SqlToken) -> bool:
+        return following.text in {",", ")", "]", ""} or (frame.in_bare_list and following.kind is not TokenKind.SIGN)
 
     def _texts(self, start: int, end: int) -> list[str]:
         return [token.text for token in self.out[start:end]]
 
 
-def folded(tokens: Iterable[Token]) -> list[Token]:
+def folded(tokens: Iterable[SqlToken]) -> list[SqlToken]:
     """The tokens with equal neighbours in lists of literals told once."""
     folder = _Folder()
-    waiting: Token | None = None
+    waiting: SqlToken | None = None
     for token in tokens:
         if waiting is not None:
             folder.add(waiting, token)

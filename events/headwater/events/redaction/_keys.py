@@ -35,17 +35,19 @@ _SECRET = re.compile(
     rf"pass_?word|passwd|passwort|pass_?phrase|pass_?code|pwd|secret(?!ar)|token(?!i[zs])|credential|jaas"
     rf"|authorization|bearer|cookie|signature|connection_?string|conn_?str|shared_?access|user_?info|webhook|o_?auth"
     rf"|(?<![a-z])(?:{_KEY_OF})_?keys?(?![a-z])|(?<![a-z])key_pem"
-    r"|(?<![a-z])(?:pass|pw|creds?|sas|sig|jwt|psk|otp|auth(?=\Z))(?![a-z])"
+    r"|(?<![a-z])(?:admin|app|auth|bind|db|ftp|key|ldap|login|mail|my|proxy|root|service|smtp|sql|store|svc|user)?pass(?![a-z])"
+    r"|pw(?![a-z])|(?<![a-z])(?:client|saml|jwt)_assertion"
+    r"|(?<![a-z])(?:creds?|sas|sig|jwt|psk|[th]?otp|pin|auth(?=\Z))(?![a-z])"
 )
 _HINT = re.compile(
     r"pass|pw|phrase|word|psk|secret|token|cred|jaas|auth|bearer|cookie|si[gd]|conn|str|shared|info|hook|key|sas|jwt|otp"
-    r"|code|session|hmac|hash",
+    r"|pin|assertion|code|session|hmac|hash",
     re.IGNORECASE,
 )
 _HARMLESS_WHOLE = re.compile(
     r"(?:max|min|num|total|prompt|completion)_tokens?\Z|delta_constraints_|(?:\w+_)?web_?hook_id\Z"
 )
-_ONLY_WITH_EQUALS = re.compile(r"(?:signature|sig|o_?auth|bearer|auth|pass|sas)\Z")
+_ONLY_WITH_EQUALS = re.compile(r"(?:signature|sig|o_?auth|bearer|auth|pass|sas|(?<![a-z])pin)\Z")
 
 _VALUE_IS_NO_SECRET = word_set("""
     algorithm attempts attribute audience backoff bits buffer bytes class classname column columns count delay

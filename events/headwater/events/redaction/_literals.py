@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from headwater.events.redaction._folding import folded
 from headwater.events.redaction._keys import word_set
-from headwater.events.redaction._scanner import END, LITERALS, NAMES, Kind, Scanner, Token, joined
+from headwater.events.redaction._scanner import END, LITERALS, NAMES, SqlScanner, SqlToken, TokenKind, joined
 
 _TYPED_LITERALS = word_set("DATE TIME TIMESTAMP TIMESTAMP_LTZ TIMESTAMP_NTZ")
 _SIZED_TYPES = word_set("BINARY CHAR CHARACTER DEC DECIMAL FLOAT NUMERIC STRING TIME TIMESTAMP VARCHAR")
@@ -29,15 +29,14 @@ def mask_literals(text: str, *, double_quoted_names: bool = False) -> str:
     Texts in all of Spark's quotes, numbers with their sign, dates, timestamps, intervals and binaries go; `TRUE`,
     `FALSE` and `NULL` tell nothing of the data and stay, as do the sizes of types (`decimal(10,2)`). `IN (1, 2, 3)`
     becomes `IN (?)`. Double quotes hold a text, as in Spark, unless `double_quoted_names`. Any text is taken; of one
-    that isn't SQL rather too much is masked. The expressions of plans need `mask_catalyst`: Catalyst prints texts
-    without quotes.
+    that isn't SQL rather too much is masked.
     """
-    scanner = Scanner(text, double_quoted_names)
+    scanner = SqlScanner(text, double_quoted_names)
     tokens = masked_tokens(list(scanner.tokens()))
     return joined(tokens, scanner.trailing_gap)
 
 
-def masked_tokens(tokens: list[Token]) -> list[Token]:
+def masked_tokens(tokens: list[SqlToken]) -> list[SqlToken]:
     """The tokens with a mark for each literal."""
     masker = _Masker(tokens)
     masker.run()
@@ -46,8 +45,8 @@ def masked_tokens(tokens: list[Token]) -> list[Token]:
 
 @dataclass
 class _Masker:
-    tokens: list[Token]
-    out: list[Token] = field(default_factory=list[Token])
+    tokens: list[SqlToken]
+    out: list[SqlToken] = field(default_factory=list[SqlToken])
     angles: int = 0
 
     def run(self) -> None:
@@ -63,24 +62,24 @@ class _Masker:
             self.out += self.tokens[at : at + 1 + sized]
             at += 1 + sized
 
-    def _at(self, at: int) -> Token:
+    def _at(self, at: int) -> SqlToken:
         return self.tokens[at] if 0 <= at < len(self.tokens) else END
 
     def _literal_length(self, at: int) -> int:
         """How many tokens the literal has that begins here; 0 if none does."""
         token = self._at(at)
-        if token.kind is Kind.STRING:
+        if token.kind is TokenKind.STRING:
             return self._strings_length(at)
         if token.kind in LITERALS:
             return 1
-        if token.word in _TYPED_LITERALS and self._at(at + 1).kind is Kind.STRING:
+        if token.word in _TYPED_LITERALS and self._at(at + 1).kind is TokenKind.STRING:
             return 1 + self._strings_length(at + 1)
         return self._interval_length(at) if token.word == "INTERVAL" else 0
 
     def _strings_length(self, at: int) -> int:
         """Neighbouring texts are one text in Spark."""
         end = at
-        while self._at(end).kind is Kind.STRING:
+        while self._at(end).kind is TokenKind.STRING:
             end += 1
         return end - at
 
@@ -88,21 +87,21 @@ class _Masker:
         end = at + 1
         while True:
             value = end + (self._at(end).text in _SIGNS)
-            if self._at(value).kind not in {Kind.STRING, Kind.NUMBER}:
+            if self._at(value).kind not in {TokenKind.STRING, TokenKind.NUMBER}:
                 break
             unit = value + 1
             if self._at(unit).word not in _UNITS:
-                end = unit if end == at + 1 and self._at(value).kind is Kind.STRING else end
+                end = unit if end == at + 1 and self._at(value).kind is TokenKind.STRING else end
                 break
             end = unit + 1
         if end == at + 1:
             return 0
         return end - at + (2 if self._at(end).word == "TO" and self._at(end + 1).word in _UNITS else 0)
 
-    def _emit_mark(self, mark: Token) -> None:
+    def _emit_mark(self, mark: SqlToken) -> None:
         while self._ends_in_sign():
             mark = mark._replace(gap=self.out.pop().gap)
-        if self.out and self.out[-1].kind is Kind.MARK and not mark.gap:
+        if self.out and self.out[-1].kind is TokenKind.MARK and not mark.gap:
             return  # 1.2.3 and the like: pieces of one value
         self.out.append(mark)
 
@@ -111,7 +110,7 @@ class _Masker:
         if not self.out or self.out[-1].text not in _SIGNS:
             return False
         before = self.out[-2] if len(self.out) > 1 else END
-        if before.kind is Kind.SIGN:
+        if before.kind is TokenKind.SIGN:
             return before.text not in {")", "]"}
         return before.word in _BEFORE_EXPRESSION
 
@@ -121,12 +120,12 @@ class _Masker:
             return 0
         numbers = list(self._sizes(at + 2))
         end = at + 2 + len(numbers)
-        return end - at if numbers and numbers[-1].kind is Kind.NUMBER and self._at(end).text == ")" else 0
+        return end - at if numbers and numbers[-1].kind is TokenKind.NUMBER and self._at(end).text == ")" else 0
 
-    def _sizes(self, at: int) -> Iterator[Token]:
+    def _sizes(self, at: int) -> Iterator[SqlToken]:
         for offset in range(4):
             token = self._at(at + offset)
-            if not (token.kind is Kind.NUMBER and token.text.isdigit()) and token.text not in {",", "-"}:
+            if not (token.kind is TokenKind.NUMBER and token.text.isdigit()) and token.text not in {",", "-"}:
                 return
             yield token
 

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     WORD = auto()
     QUOTED = auto()  # `a name`
     STRING = auto()
@@ -23,24 +23,24 @@ class Kind(Enum):
     SIGN = auto()  # any other single character
 
 
-class Token(NamedTuple):
-    kind: Kind
+class SqlToken(NamedTuple):
+    kind: TokenKind
     text: str
     gap: str = ""
 
     @property
     def word(self) -> str:
         """The word in upper case; empty for what isn't a word."""
-        return self.text.upper() if self.kind is Kind.WORD else ""
+        return self.text.upper() if self.kind is TokenKind.WORD else ""
 
-    def masked(self) -> Token:
-        return self._replace(kind=Kind.MARK, text=MARK)
+    def masked(self) -> SqlToken:
+        return self._replace(kind=TokenKind.MARK, text=MARK)
 
 
 MARK: Final = "?"
-LITERALS: Final = frozenset([Kind.STRING, Kind.NUMBER, Kind.MARK])
-NAMES: Final = frozenset([Kind.WORD, Kind.QUOTED])
-END: Final = Token(Kind.SIGN, "")
+LITERALS: Final = frozenset([TokenKind.STRING, TokenKind.NUMBER, TokenKind.MARK])
+NAMES: Final = frozenset([TokenKind.WORD, TokenKind.QUOTED])
+END: Final = SqlToken(TokenKind.SIGN, "")
 
 _SPACE = re.compile(r"\s+")
 _LINE_COMMENT = re.compile(r"--(?:\\\n|[^\n])*")
@@ -57,14 +57,14 @@ _EXPR_ID = re.compile(r"#\d+L?(?!\w)")
 
 
 @dataclass
-class Scanner:
+class SqlScanner:
     """`double_quoted_names`: as under spark.sql.ansi.doubleQuotedIdentifiers, where "x" is a name and not a text."""
 
     text: str
     double_quoted_names: bool = False
     trailing_gap: str = field(default="", init=False)
 
-    def tokens(self) -> Iterator[Token]:
+    def tokens(self) -> Iterator[SqlToken]:
         at, before = 0, END
         while True:
             start = _skip_gap(self.text, at)
@@ -73,47 +73,47 @@ class Scanner:
                 self.trailing_gap = gap
                 return
             kind, end = self._at(start, before, is_adjacent=start == at)
-            before = Token(kind, self.text[start:end], gap)
+            before = SqlToken(kind, self.text[start:end], gap)
             at = end
             yield before
 
-    def _at(self, start: int, before: Token, *, is_adjacent: bool) -> tuple[Kind, int]:
+    def _at(self, start: int, before: SqlToken, *, is_adjacent: bool) -> tuple[TokenKind, int]:
         char = self.text[start]
         follows_dot = is_adjacent and before.text == "."
         if char.isalnum() or char == "_":
             return self._word_or_number(start, is_field=follows_dot)
         if char == "." and not (is_adjacent and (before.kind in NAMES or before.text in {")", "]"})):
             number = _NUMBER.match(self.text, start)
-            return (Kind.NUMBER, number.end()) if number else (Kind.SIGN, start + 1)
+            return (TokenKind.NUMBER, number.end()) if number else (TokenKind.SIGN, start + 1)
         if char in _STRING:
             is_name = char == '"' and self.double_quoted_names
-            return Kind.QUOTED if is_name else Kind.STRING, _end(_STRING[char], self.text, start)
+            return TokenKind.QUOTED if is_name else TokenKind.STRING, _end(_STRING[char], self.text, start)
         return self._sign(char, start)
 
-    def _sign(self, char: str, start: int) -> tuple[Kind, int]:
+    def _sign(self, char: str, start: int) -> tuple[TokenKind, int]:
         if char == "?":
-            return Kind.MARK, start + 1
+            return TokenKind.MARK, start + 1
         if char == "`":
             end = _end(_BACKTICKED, self.text, start)
-            return (Kind.QUOTED, end) if end > start + 1 else (Kind.SIGN, start + 1)
+            return (TokenKind.QUOTED, end) if end > start + 1 else (TokenKind.SIGN, start + 1)
         if char == "#":
             end = _end(_EXPR_ID, self.text, start)
-            return (Kind.EXPR_ID, end) if end > start + 1 else (Kind.SIGN, start + 1)
-        return Kind.SIGN, start + 1
+            return (TokenKind.EXPR_ID, end) if end > start + 1 else (TokenKind.SIGN, start + 1)
+        return TokenKind.SIGN, start + 1
 
-    def _word_or_number(self, start: int, *, is_field: bool) -> tuple[Kind, int]:
+    def _word_or_number(self, start: int, *, is_field: bool) -> tuple[TokenKind, int]:
         if self.text[start] in "rRxX":
             found = _PREFIXED_STRING.match(self.text, start)
             if found:
-                return Kind.STRING, found.end()
+                return TokenKind.STRING, found.end()
         end = _end(_WORD, self.text, start)
         if is_field or not self.text[start].isdigit():
-            return Kind.WORD, end
+            return TokenKind.WORD, end
         number = _HEX_NUMBER.match(self.text, start) or _NUMBER.match(self.text, start)
-        return (Kind.NUMBER, number.end()) if number else (Kind.WORD, end)
+        return (TokenKind.NUMBER, number.end()) if number else (TokenKind.WORD, end)
 
 
-def joined(tokens: list[Token], trailing_gap: str = "") -> str:
+def joined(tokens: list[SqlToken], trailing_gap: str = "") -> str:
     """The text of these tokens."""
     return "".join([part for token in tokens for part in (token.gap, token.text)] + [trailing_gap])
 

@@ -31,7 +31,7 @@ _PEM_ENDS = re.compile(r"-----END [A-Z0-9 ]{1,40}-----")
 
 def secrets_by_shape(text: str) -> Iterator[Span]:
     """The places of what looks like a secret by itself."""
-    yield from _pem_blocks(text)
+    yield from pem_blocks(text)
     for token in _TOKENS.finditer(text):
         if not token.group().startswith("eyJ") or token["rest"]:  # base64 of JSON without more is no web token
             yield Span(*token.span())
@@ -55,7 +55,8 @@ def _holds_user_and_password(encoded: str) -> bool:
         return False
 
 
-def _pem_blocks(text: str) -> Iterator[Span]:
+def pem_blocks(text: str) -> Iterator[Span]:
+    """The places of keys and certificates in PEM."""
     begin = text.find(_PEM_BEGINS)
     while begin >= 0:
         end = _PEM_ENDS.search(text, begin)

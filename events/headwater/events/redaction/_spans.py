@@ -6,9 +6,10 @@ No finder sees what another one has taken out: a mark set by one could hide from
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from headwater.events.redaction._marker import REDACTED
+REDACTED: Final = "*********(redacted)"
+"""The mark that stands where a secret stood: Spark's own, so that people know it and tools that look for it find it."""
 
 
 class Span(NamedTuple):

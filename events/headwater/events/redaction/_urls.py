@@ -29,10 +29,15 @@ def user_infos(text: str) -> Iterator[Span]:
     """The places of the users and passwords in the addresses of a text."""
     if "@" not in text:
         return
-    yield from _with_scheme(text)
+    yield from url_user_infos(text)
     for pattern in (_EZ_CONNECT, _WITHOUT_SCHEME):
         yield from (Span(*found.span(1)) for found in pattern.finditer(text))
-    if "jdbc:oracle:" in text.lower():
+    yield from oracle_user_infos(text)
+
+
+def oracle_user_infos(text: str) -> Iterator[Span]:
+    """Those of `jdbc:oracle:thin:scott/tiger@host`, which is no URL."""
+    if "@" in text and "jdbc:oracle:" in text.lower():
         yield from (_oracle(found) for found in _ORACLE_USER.finditer(text))
 
 
@@ -44,7 +49,10 @@ def _oracle(found: re.Match[str]) -> Span:
     return Span(start, start if is_nobody else start + len(user))
 
 
-def _with_scheme(text: str) -> Iterator[Span]:
+def url_user_infos(text: str) -> Iterator[Span]:
+    """Those of URLs, which begin with a scheme."""
+    if "@" not in text:
+        return
     at = text.find("://")
     while at >= 0:
         following = text.find("://", at + 3)

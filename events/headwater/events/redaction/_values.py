@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from headwater.events.redaction._marker import REDACTED
-from headwater.events.redaction._spans import Span
+from headwater.events.redaction._spans import REDACTED, Span
 
 _KEY_FOLLOWS = r"""(?:amp;)?\s?["'\\]{0,4}[\w.$-]{1,128}["'\\]{0,4}\s?(?:=|:|->)"""
 _QUOTE_ENDS = r"""(?:[\s,;:)\]}>|+]|\.?\Z)"""
@@ -29,7 +28,8 @@ _BARE = re.compile(
 _OPENING = re.compile(r"""(?:\$?[bBrRuUfFnNeExX]{0,2})(?P<slashes>\\*)(?P<quotes>"+|'+|`+)""")
 _RUNS = {quote: re.compile(quote + "+") for quote in "\"'`"}
 _EMPTY_ENDS = re.compile(r"[\s,;:)\]}>&|]|\Z")
-_JOINED = re.compile(r"""\s*(?:\|\||\+|\\\n)\s*(?=["'])""")
+_JOINED = re.compile(r"""\s*(?:\|\||\+|\\\n)\s*(?=["'])|\s+(?=["'])""")  # neighbours are one text in Spark
+_NEXT_DOUBLED = re.compile(r"\s+(?=''|\"\")")
 _BRACKETED = re.compile(r"[A-Za-z_][\w.]{0,63}\(|[\[{(]")
 _BRACKET = re.compile(r"[\[\](){}]")
 _LONGEST_BRACKETED: Final = 8192
@@ -84,9 +84,19 @@ def _quoted(text: str, opening: re.Match[str]) -> Span:
         found = text.find(quotes, start)
         return Span(start, found if found >= 0 else len(text))
     if doubled:
-        return Span(start, _closing_doubled(text, start, quotes))
+        return Span(start, _end_of_doubled_chain(text, start, quotes))
     start = opening.start("quotes") + 1
     return Span(start, _end_of_chain(text, start, quotes[0], len(opening["slashes"])))
+
+
+def _end_of_doubled_chain(text: str, start: int, quotes: str) -> int:
+    """The end of a literal within another one, and of those beside it: ''abc'' ''def''."""
+    end = _closing_doubled(text, start, quotes)
+    joined = _NEXT_DOUBLED.match(text, end + len(quotes))
+    while joined and text.startswith(quotes, joined.end()):
+        end = _closing_doubled(text, joined.end() + len(quotes), quotes)
+        joined = _NEXT_DOUBLED.match(text, end + len(quotes))
+    return end
 
 
 def _end_of_chain(text: str, start: int, quote: str, slashes: int) -> int:

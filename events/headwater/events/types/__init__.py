@@ -1,4 +1,4 @@
-"""Spark's data types: as values, as Spark's JSON, as SQL, and in the columns of tables.
+"""Spark's data types: as values, as Spark's JSON, as short text, and in the columns of tables.
 
 `Column.type` is Spark's type JSON in the compact form of `to_json`. Whatever Spark wrote comes back: what isn't known
 here is kept whole. At most MAX_NESTING arrays, maps and structs may stand in each other, and a text may have MAX_TEXT
@@ -15,52 +15,49 @@ from headwater.events.types.columns import (
     schema_json,
     with_type,
 )
-from headwater.events.types.ddl import simple_string, to_ddl
-from headwater.events.types.ddl_parser import parse_ddl
 from headwater.events.types.errors import MAX_NESTING, MAX_TEXT, TypeTextError
+from headwater.events.types.short_text import simple_string
 from headwater.events.types.spark_json import parse_json, to_json
 from headwater.events.types.tree import (
-    Array,
-    Char,
-    Collated,
+    ArrayType,
+    CharType,
+    CollatedStringType,
     DataType,
-    Decimal,
-    Field,
-    Map,
-    Opaque,
-    Simple,
-    Struct,
-    Time,
-    UserDefined,
-    Varchar,
+    DecimalType,
+    MapType,
+    SimpleType,
+    StructField,
+    StructType,
+    TimeType,
+    UnknownType,
+    UserDefinedType,
+    VarcharType,
 )
 
 __all__ = [
     "MAX_NESTING",
     "MAX_TEXT",
-    "Array",
-    "Char",
-    "Collated",
+    "ArrayType",
+    "CharType",
+    "CollatedStringType",
     "DataType",
-    "Decimal",
-    "Field",
-    "Map",
-    "Opaque",
-    "Simple",
-    "Struct",
-    "Time",
+    "DecimalType",
+    "MapType",
+    "SimpleType",
+    "StructField",
+    "StructType",
+    "TimeType",
     "TypeTextError",
-    "UserDefined",
-    "Varchar",
+    "UnknownType",
+    "UserDefinedType",
+    "VarcharType",
     "column_of",
     "columns_from_schema_json",
     "field_of",
     "from_field",
-    "parse_ddl",
     "parse_json",
     "schema_json",
     "simple_string",
-    "to_ddl",
     "to_json",
     "with_type",
 ]

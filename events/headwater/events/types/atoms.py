@@ -6,9 +6,17 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from headwater.events.types.tree import Atomic, Char, Collated, Decimal, Simple, Time, Varchar
+from headwater.events.types.tree import (
+    Atomic,
+    CharType,
+    CollatedStringType,
+    DecimalType,
+    SimpleType,
+    TimeType,
+    VarcharType,
+)
 
-STRING: Final = Simple("string")
+STRING: Final = SimpleType("string")
 BINARY_COLLATION: Final = "UTF8_BINARY"
 """How a plain string compares."""
 MAX_PRECISION: Final = 38
@@ -27,23 +35,16 @@ _NAMES: Final = (
     *_INTERVALS,
 )
 _SQL_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-_SQL_SYNONYMS: Final = {"real": "float", "timestamp_ltz": "timestamp"}
 _PARAMETRISED: Final = re.compile(
     r"(?P<word>decimal|char|varchar|time)\(\s*(?P<first>\d{1,9})\s*(?:,\s*(?P<second>-?\d{1,9})\s*)?\)"
 )
 _COLLATED: Final = re.compile(r"string collate (?P<collation>\w+)")
 
-SIMPLE: Final[dict[str, Simple]] = {name: Simple(name) for name in _NAMES}
+SIMPLE: Final[dict[str, SimpleType]] = {name: SimpleType(name) for name in _NAMES}
 """By their names in Spark's JSON."""
-SIMPLE_BY_SQL: Final[dict[str, Simple]] = {
-    **SIMPLE,
-    **{sql: SIMPLE[name] for name, sql in _SQL_NAMES.items()},
-    **{synonym: SIMPLE[name] for synonym, name in _SQL_SYNONYMS.items()},
-}
-"""By their names in SQL; those in JSON are understood there too, as Spark does."""
 _OLD_NAMES: Final[dict[str, Atomic]] = {
     "null": SIMPLE["void"],
-    "decimal": Decimal(10, 0),
+    "decimal": DecimalType(10, 0),
     "timestamp_ltz": SIMPLE["timestamp"],
 }
 
@@ -65,7 +66,7 @@ def parametrised(word: str, numbers: list[int]) -> Atomic | None:
     """decimal(10,2), char(3), varchar(9), time(6); None where Spark has no such type."""
     if word == "decimal":
         return _decimal(numbers)
-    makers: dict[str, Callable[[int], Atomic]] = {"char": Char, "varchar": Varchar, "time": Time}
+    makers: dict[str, Callable[[int], Atomic]] = {"char": CharType, "varchar": VarcharType, "time": TimeType}
     if word not in makers or len(numbers) != 1 or numbers[0] < 0:
         return None
     if word == "time" and numbers[0] > MAX_TIME_PRECISION:
@@ -73,25 +74,25 @@ def parametrised(word: str, numbers: list[int]) -> Atomic | None:
     return makers[word](numbers[0])
 
 
-def _decimal(numbers: list[int]) -> Decimal | None:
+def _decimal(numbers: list[int]) -> DecimalType | None:
     precision, scale = (*numbers, 0)[:2]
-    return Decimal(precision, scale) if 0 <= precision <= MAX_PRECISION and scale <= precision else None
+    return DecimalType(precision, scale) if 0 <= precision <= MAX_PRECISION and scale <= precision else None
 
 
 def collated_string(collation: str) -> Atomic:
-    return STRING if collation.upper() == BINARY_COLLATION else Collated(collation)
+    return STRING if collation.upper() == BINARY_COLLATION else CollatedStringType(collation)
 
 
 def name_in_json(atomic: Atomic) -> str:
-    if isinstance(atomic, Simple):
+    if isinstance(atomic, SimpleType):
         return atomic.name
-    if isinstance(atomic, Decimal):
+    if isinstance(atomic, DecimalType):
         return f"decimal({atomic.precision},{atomic.scale})"
-    if isinstance(atomic, Time):
+    if isinstance(atomic, TimeType):
         return f"time({atomic.precision})"
-    if isinstance(atomic, Collated):
+    if isinstance(atomic, CollatedStringType):
         return f"string collate {atomic.collation}"
-    return f"{'char' if isinstance(atomic, Char) else 'varchar'}({atomic.length})"
+    return f"{'char' if isinstance(atomic, CharType) else 'varchar'}({atomic.length})"
 
 
 def name_in_sql(atomic: Atomic) -> str:

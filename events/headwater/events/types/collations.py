@@ -12,7 +12,7 @@ from typing import Final
 
 from headwater.events.types.atoms import BINARY_COLLATION, STRING
 from headwater.events.types.json_text import Json
-from headwater.events.types.tree import Array, Atomic, Collated, DataType, Map, Simple
+from headwater.events.types.tree import ArrayType, Atomic, CollatedStringType, DataType, MapType, SimpleType
 
 COLLATIONS: Final = "__COLLATIONS"
 
@@ -29,10 +29,10 @@ def with_collations(type_: DataType, name: str, collations: Json) -> DataType | 
         if string != STRING or path not in names:
             return string
         placed.add(path)
-        return Collated(names[path])
+        return CollatedStringType(names[path])
 
-    told = _map_atoms(type_, name, place)
-    return told if len(placed) == len(names) else None
+    collated = _map_atoms(type_, name, place)
+    return collated if len(placed) == len(names) else None
 
 
 def without_collations(type_: DataType, name: str) -> tuple[DataType, dict[str, Json]]:
@@ -40,7 +40,7 @@ def without_collations(type_: DataType, name: str) -> tuple[DataType, dict[str, 
     collations: dict[str, Json] = {}
 
     def take(string: Atomic, path: str) -> DataType:
-        if not isinstance(string, Collated):
+        if not isinstance(string, CollatedStringType):
             return string
         collations[path] = f"{_provider(string.collation)}.{string.collation}"
         return STRING
@@ -53,8 +53,8 @@ def _names(collations: Json) -> dict[str, str] | None:
     if not isinstance(collations, dict) or not collations:
         return None
     names: dict[str, str] = {}
-    for path, told in collations.items():
-        provider, _, name = told.partition(".") if isinstance(told, str) else ("", "", "")
+    for path, carried in collations.items():
+        provider, _, name = carried.partition(".") if isinstance(carried, str) else ("", "", "")
         if not name.isidentifier() or provider != _provider(name) or name == BINARY_COLLATION:
             return None
         names[path] = name
@@ -66,9 +66,9 @@ def _provider(collation: str) -> str:
 
 
 def _map_atoms(type_: DataType, path: str, change: Callable[[Atomic, str], DataType]) -> DataType:
-    if isinstance(type_, Array):
-        return Array(_map_atoms(type_.element, f"{path}.element", change), type_.contains_null)
-    if isinstance(type_, Map):
+    if isinstance(type_, ArrayType):
+        return ArrayType(_map_atoms(type_.element, f"{path}.element", change), type_.contains_null)
+    if isinstance(type_, MapType):
         key = _map_atoms(type_.key, f"{path}.key", change)
-        return Map(key, _map_atoms(type_.value, f"{path}.value", change), type_.value_contains_null)
-    return change(type_, path) if isinstance(type_, (Simple, Collated)) else type_
+        return MapType(key, _map_atoms(type_.value, f"{path}.value", change), type_.value_contains_null)
+    return change(type_, path) if isinstance(type_, (SimpleType, CollatedStringType)) else type_

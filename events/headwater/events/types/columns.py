@@ -8,9 +8,9 @@ from typing import Final
 
 from headwater.events.tables import Column
 from headwater.events.types.char_varchar import CHAR_VARCHAR, as_carried, has_lengths, with_lengths
-from headwater.events.types.ddl import COMMENT, simple_string
 from headwater.events.types.errors import TypeTextError, excerpt
 from headwater.events.types.json_text import Json, dumps
+from headwater.events.types.short_text import COMMENT, simple_string
 from headwater.events.types.spark_json import (
     field_to_json,
     metadata_entries,
@@ -19,7 +19,7 @@ from headwater.events.types.spark_json import (
     to_json,
     with_entries,
 )
-from headwater.events.types.tree import NO_METADATA, DataType, Field, Struct
+from headwater.events.types.tree import NO_METADATA, DataType, StructField, StructType
 
 CURRENT_DEFAULT: Final = "CURRENT_DEFAULT"
 GENERATION_EXPRESSION: Final = "GENERATION_EXPRESSION"
@@ -35,7 +35,7 @@ def from_field(text: str) -> Column:
 def columns_from_schema_json(text: str) -> tuple[Column, ...]:
     """The columns of a Spark StructType, as its `json` writes it."""
     schema = parse_json(text)
-    if not isinstance(schema, Struct):
+    if not isinstance(schema, StructType):
         raise TypeTextError(f"a schema is a struct, not {excerpt(simple_string(schema))!r}")
     return tuple([column_of(field) for field in schema.fields])
 
@@ -46,13 +46,13 @@ def schema_json(columns: Iterable[Column]) -> str:
     return f'{{"type":"struct","fields":[{fields}]}}'
 
 
-def column_of(field: Field) -> Column:
+def column_of(field: StructField) -> Column:
     """EXISTS_DEFAULT, and how Spark carries char and varchar, stay in the metadata: without them the schema couldn't
     be written again."""
     entries = {} if field.metadata == NO_METADATA else metadata_entries(field.metadata)
     places = {place: text for place, key in _OWN_PLACE.items() if isinstance(text := entries.get(key), str)}
-    told = entries.get(CHAR_VARCHAR)
-    limited = with_lengths(field.type, told) if isinstance(told, str) else None
+    type_text = entries.get(CHAR_VARCHAR)
+    limited = with_lengths(field.type, type_text) if isinstance(type_text, str) else None
     rest = {key: entry for key, entry in entries.items() if not _has_own_place(key, entry)}
     return Column(
         name=field.name,
@@ -65,16 +65,18 @@ def column_of(field: Field) -> Column:
     )
 
 
-def field_of(column: Column) -> Field:
+def field_of(column: Column) -> StructField:
     """The field as Spark has it in the schema of a table: the inverse of `column_of`."""
-    if column.piece is not None:
-        raise TypeTextError(f"the type of column {column.name!r} is in {column.piece.of} pieces: join them first")
+    if column.type_fragment is not None:
+        raise TypeTextError(
+            f"the type of column {column.name!r} is in {column.type_fragment.of} fragments: merge them first"
+        )
     type_ = parse_json(column.type)
     metadata = column.metadata or NO_METADATA
     if CHAR_VARCHAR in metadata:
         type_ = as_carried(type_, metadata_entries(metadata).get(CHAR_VARCHAR))
     places = {key: text for place, key in _OWN_PLACE.items() if (text := getattr(column, place)) is not None}
-    return Field(column.name, type_, column.nullable, with_entries(metadata, places) if places else metadata)
+    return StructField(column.name, type_, column.nullable, with_entries(metadata, places) if places else metadata)
 
 
 def _has_own_place(key: str, entry: Json) -> bool:

@@ -15,13 +15,13 @@ from headwater.events.types.errors import MAX_NESTING, TypeTextError, bounded_st
 from headwater.events.types.json_text import Json, dumps, loads, name_of
 from headwater.events.types.tree import (
     NO_METADATA,
-    Array,
+    ArrayType,
     DataType,
-    Field,
-    Map,
-    Opaque,
-    Struct,
-    UserDefined,
+    MapType,
+    StructField,
+    StructType,
+    UnknownType,
+    UserDefinedType,
 )
 
 Where: TypeAlias = Union["tuple[Where, str]", None]
@@ -42,7 +42,7 @@ def parse_json(text: str) -> DataType:
         return _read(loads(text), None, 0)
 
 
-def parse_field(text: str) -> Field:
+def parse_field(text: str) -> StructField:
     """The field that Spark's `StructField.json` wrote; anything else raises TypeTextError."""
     with bounded_stack():
         return _read_field(loads(text), None, 0)
@@ -50,20 +50,20 @@ def parse_field(text: str) -> Field:
 
 def to_json(type_: DataType) -> str:
     """Compact, with the keys as Spark's JVM orders them; `parse_json` gives back the same type."""
-    if isinstance(type_, Struct):
+    if isinstance(type_, StructType):
         return f'{{"type":"struct","fields":[{",".join([field_to_json(field) for field in type_.fields])}]}}'
-    if isinstance(type_, Array):
+    if isinstance(type_, ArrayType):
         element = to_json(type_.element)
         return f'{{"type":"array","elementType":{element},"containsNull":{dumps(type_.contains_null)}}}'
-    if isinstance(type_, Map):
+    if isinstance(type_, MapType):
         inner = f'"keyType":{to_json(type_.key)},"valueType":{to_json(type_.value)}'
         return f'{{"type":"map",{inner},"valueContainsNull":{dumps(type_.value_contains_null)}}}'
-    if isinstance(type_, (UserDefined, Opaque)):
+    if isinstance(type_, (UserDefinedType, UnknownType)):
         return type_.text
     return encode_basestring(name_in_json(type_))
 
 
-def field_to_json(field: Field) -> str:
+def field_to_json(field: StructField) -> str:
     plain, collations = without_collations(field.type, field.name)
     metadata = with_entries(field.metadata, {COLLATIONS: collations}) if collations else field.metadata
     head = f'"name":{encode_basestring(field.name)},"type":{to_json(plain)}'
@@ -97,30 +97,30 @@ def _read(value: Json, where: Where, depth: int) -> DataType:
         return _read_struct(value, where, depth)
     if kind == "array" and keys <= _ARRAY_KEYS:
         element = _read(_present(value, "elementType", where), (where, "elementType"), depth + 1)
-        return Array(element, _member(value, "containsNull", bool, where))
+        return ArrayType(element, _member(value, "containsNull", bool, where))
     if kind == "map" and keys <= _MAP_KEYS:
         key = _read(_present(value, "keyType", where), (where, "keyType"), depth + 1)
         inner = _read(_present(value, "valueType", where), (where, "valueType"), depth + 1)
-        return Map(key, inner, _member(value, "valueContainsNull", bool, where))
-    return UserDefined(dumps(value)) if kind == "udt" else Opaque(dumps(value))
+        return MapType(key, inner, _member(value, "valueContainsNull", bool, where))
+    return UserDefinedType(dumps(value)) if kind == "udt" else UnknownType(dumps(value))
 
 
 def _read_name(name: str, where: Where) -> DataType:
     if not name.strip():
         raise _error(where, "the name of the type is empty")
-    return atom(name) or Opaque(dumps(name))
+    return atom(name) or UnknownType(dumps(name))
 
 
-def _read_struct(value: dict[str, Json], where: Where, depth: int) -> Struct | Opaque:
+def _read_struct(value: dict[str, Json], where: Where, depth: int) -> StructType | UnknownType:
     fields = _member(value, "fields", list, where)
     if any(isinstance(field, dict) and not field.keys() <= _FIELD_KEYS for field in fields):
-        return Opaque(dumps(value))
-    return Struct(
+        return UnknownType(dumps(value))
+    return StructType(
         tuple([_read_field(field, (where, f"fields[{index}]"), depth + 1) for index, field in enumerate(fields)])
     )
 
 
-def _read_field(value: Json, where: Where, depth: int) -> Field:
+def _read_field(value: Json, where: Where, depth: int) -> StructField:
     """`nullable` and `metadata` may be missing, as in what old Sparks wrote."""
     if not isinstance(value, dict):
         raise _error(where, f"a field is an object, not {name_of(value)}")
@@ -132,9 +132,9 @@ def _read_field(value: Json, where: Where, depth: int) -> Field:
     metadata = _member(value, "metadata", dict, where) if value.get("metadata") is not None else {}
     collated = with_collations(type_, name, metadata[COLLATIONS]) if COLLATIONS in metadata else None
     if collated is None:
-        return Field(name, type_, nullable, dumps(metadata))
+        return StructField(name, type_, nullable, dumps(metadata))
     rest = {key: entry for key, entry in metadata.items() if key != COLLATIONS}
-    return Field(name, collated, nullable, dumps(rest))
+    return StructField(name, collated, nullable, dumps(rest))
 
 
 def _present(value: dict[str, Json], key: str, where: Where) -> Json:

@@ -9,57 +9,57 @@ NO_METADATA: Final = "{}"
 
 
 @dataclass(frozen=True, slots=True)
-class Simple:
+class SimpleType:
     """A type without parameters, by its name in Spark's JSON: string, integer, interval day to second."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Decimal:
+class DecimalType:
     precision: int
     scale: int
 
 
 @dataclass(frozen=True, slots=True)
-class Char:
+class CharType:
     length: int
 
 
 @dataclass(frozen=True, slots=True)
-class Varchar:
+class VarcharType:
     length: int
 
 
 @dataclass(frozen=True, slots=True)
-class Time:
+class TimeType:
     """A time of day (Spark 4.1); `precision` is the digits of its fraction of a second."""
 
     precision: int
 
 
 @dataclass(frozen=True, slots=True)
-class Collated:
+class CollatedStringType:
     """A string that doesn't compare by its bytes (Spark 4)."""
 
     collation: str
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
+class ArrayType:
     element: DataType
     contains_null: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class MapType:
     key: DataType
     value: DataType
     value_contains_null: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class StructField:
     """A field of a struct. `metadata` is JSON text, as it was written, without the collations that `type` tells."""
 
     name: str
@@ -69,34 +69,46 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Struct:
-    fields: tuple[Field, ...] = ()
+class StructType:
+    fields: tuple[StructField, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class UserDefined:
+class UserDefinedType:
     """A user-defined type, kept whole as its JSON text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque:
+class UnknownType:
     """A type that isn't known here, kept whole as its JSON text: what a later Spark brings."""
 
     text: str
 
 
-DataType: TypeAlias = Simple | Decimal | Char | Varchar | Time | Collated | Array | Map | Struct | UserDefined | Opaque
-Atomic: TypeAlias = Simple | Decimal | Char | Varchar | Time | Collated
+DataType: TypeAlias = (
+    SimpleType
+    | DecimalType
+    | CharType
+    | VarcharType
+    | TimeType
+    | CollatedStringType
+    | ArrayType
+    | MapType
+    | StructType
+    | UserDefinedType
+    | UnknownType
+)
+Atomic: TypeAlias = SimpleType | DecimalType | CharType | VarcharType | TimeType | CollatedStringType
 
 
 def nesting(type_: DataType) -> int:
     """How many arrays, maps and structs stand in each other."""
-    if isinstance(type_, Array):
+    if isinstance(type_, ArrayType):
         return 1 + nesting(type_.element)
-    if isinstance(type_, Map):
+    if isinstance(type_, MapType):
         return 1 + max(nesting(type_.key), nesting(type_.value))
-    if isinstance(type_, Struct):
+    if isinstance(type_, StructType):
         return 1 + max([nesting(field.type) for field in type_.fields], default=0)
     return 0

@@ -1,7 +1,7 @@
 """The listener bus: the spool, the listeners' threads, and what dead drivers left.
 
 bus = Bus.open(configuration, Application(id, name))
-bus.tell(draft)
+bus.emit(draft)
 bus.stop(timeout=5)
 """
 
@@ -9,6 +9,6 @@ from __future__ import annotations
 
 from headwater.listeners.bus.bus import Bus
 from headwater.listeners.bus.options import BusOptions
-from headwater.listeners.bus.report import BusReport, ListenerReport, Shipping, State
+from headwater.listeners.bus.report import BusReport, ListenerReport, ListenerState, SpoolShipment
 
-__all__ = ["Bus", "BusOptions", "BusReport", "ListenerReport", "Shipping", "State"]
+__all__ = ["Bus", "BusOptions", "BusReport", "ListenerReport", "ListenerState", "SpoolShipment"]

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from headwater.journal import find_abandoned
+from headwater.journal import find_orphans
 from headwater.journal.files import OS_FILES, sync_path
 
 _LOG = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ def shared_spools(shared: Path | None) -> list[Path]:
     if shared is None:
         return []
     with contextlib.suppress(OSError):
-        return [path for path in find_abandoned(shared) if not is_incoming(path)]
+        return [path for path in find_orphans(shared) if not is_incoming(path)]
     return []
 
 

@@ -1,4 +1,4 @@
-"""What the bus knows of itself: counted while it runs, told as frozen values."""
+"""Counters of the bus and its listeners, and frozen reports of them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
-from headwater.listeners.bus.durations import JOURNEYS, Durations, Stopwatch
-from headwater.listeners.bus.errors import Errors
+from headwater.listeners.bus.durations import DELIVERY_BOUNDS, DurationHistogram, DurationRecorder
+from headwater.listeners.bus.listener_errors import ListenerErrors
 
 T = TypeVar("T")
 
 
-class State(str, Enum):
-    """How a listener is doing."""
+class ListenerState(str, Enum):
+    """The state of a listener."""
 
     STARTING = "starting"
     RUNNING = "running"
     PAUSING = "pausing"
     """It failed and is tried again soon, or it told of trouble that it goes on after by itself, and hasn't yet."""
-    ASIDE = "set aside"
+    SUSPENDED = "suspended"
     FAILED = "failed"
     """It can't be made, and isn't tried again."""
     CLOSED = "closed"
@@ -31,9 +31,9 @@ class State(str, Enum):
     """A call hadn't come back when the bus had to stop."""
 
     @property
-    def is_out(self) -> bool:
+    def is_stopped(self) -> bool:
         """Whether waiting for it makes no sense now."""
-        return self in {State.ASIDE, State.FAILED, State.CLOSED, State.GIVEN_UP}
+        return self in {ListenerState.SUSPENDED, ListenerState.FAILED, ListenerState.CLOSED, ListenerState.GIVEN_UP}
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ListenerReport:
     name: str
     durable: bool | None
     """None until it is made for the first time."""
-    state: State
+    state: ListenerState
     handed: int
     """Events that it was handed or told, counted again where they were handed over again."""
     acknowledged: int
@@ -53,12 +53,14 @@ class ListenerReport:
     lag_seconds: float
     """How old the oldest of those is."""
     missed: int
-    """By a plain one, because it was too slow or set aside."""
+    """By a plain one, because it was too slow or suspended."""
     lost: int
     """By a durable one, at most, because the spool reached its limit or is damaged."""
-    handed_after: Durations
+    dead_letters: int
+    """Events that it refused for ever: they lie in its dead letters."""
+    handed_after: DurationHistogram
     """How long events took until it was handed them for the first time, those of this driver."""
-    acknowledged_after: Durations
+    acknowledged_after: DurationHistogram
     """How long they took until it answered for them."""
     failures: int
     """How often it raised."""
@@ -74,6 +76,7 @@ class ListenerReport:
         words = [f"{self.name} ({self.state.value}): {self.handed} handed over, {self.lag} not dealt with"]
         words += [f"the oldest {self.lag_seconds:.1f} s old"] if self.lag and self.lag_seconds else []
         words += [f"{self.missed} missed"] if self.missed else []
+        words += [f"{self.dead_letters} dead letters"] if self.dead_letters else []
         causes = ", ".join(f"{count} {cause}" for cause, count in sorted(self.errors.items()))
         words += [f"errors: {causes}, the last: {self.last_error}"] if self.errors else []
         return ", ".join(words)
@@ -83,7 +86,7 @@ class ListenerReport:
 class IntakeReport:
     """What came in, so far."""
 
-    told: Mapping[str, int]
+    emitted: Mapping[str, int]
     """Events by family."""
     broken: Mapping[str, int]
     """What no event could be made of, by kind."""
@@ -93,14 +96,14 @@ class IntakeReport:
     """How many events those say are missing, where they know, by reason."""
     spool_bytes: int
     """About how much the spool holds."""
-    append: Durations
+    append: DurationHistogram
     """Writing to the spool, one for each event in it."""
-    tell: Durations
+    emit: DurationHistogram
     """All of telling, on the thread that tells."""
 
 
 @dataclass(frozen=True)
-class Shipping:
+class SpoolShipment:
     """A dead driver's spool on its way to its listeners."""
 
     spool: Path
@@ -108,10 +111,20 @@ class Shipping:
 
 
 @dataclass(frozen=True)
+class ShipperReport:
+    """The process in which listeners with native clients work."""
+
+    pid: int | None
+    """None while there is none."""
+    restarts: int
+    """How often it died and was started again."""
+
+
+@dataclass(frozen=True)
 class BusReport:
     """The bus, so far."""
 
-    told: int
+    emitted: int
     refused: int
     """Events that the spool didn't take."""
     spool: Path | None
@@ -119,6 +132,8 @@ class BusReport:
     intake: IntakeReport
     shipped: int
     """Spools of dead drivers that were delivered, and are gone."""
+    shipper: ShipperReport | None = None
+    """None where all listeners work in the driver."""
 
     @property
     def is_delivered(self) -> bool:
@@ -127,23 +142,26 @@ class BusReport:
 
     def __str__(self) -> str:
         where = f" in {self.spool}" if self.spool else ""
-        head = f"{self.told} events told, {self.refused} refused{where}"
+        head = f"{self.emitted} events told, {self.refused} refused{where}"
         return "; ".join([head, *map(str, self.listeners)])
 
 
-class Meter:
+class ListenerMeter:
     """Counts what happens to one listener; written by its thread alone, but for `errors`."""
 
-    def __init__(self, errors: Errors) -> None:
+    def __init__(self, errors: ListenerErrors) -> None:
         self.errors = errors
         self.handed = 0
         self.failures = 0
         self.calls = 0
         self.seconds = 0.0
         self.longest = 0.0
-        self.handed_after, self.acknowledged_after = Stopwatch(JOURNEYS), Stopwatch(JOURNEYS)
+        self.handed_after, self.acknowledged_after = (
+            DurationRecorder(DELIVERY_BOUNDS),
+            DurationRecorder(DELIVERY_BOUNDS),
+        )
 
-    def timed(self, call: Callable[[], T]) -> T:
+    def measure(self, call: Callable[[], T]) -> T:
         began = time.monotonic()
         try:
             return call()
@@ -153,19 +171,19 @@ class Meter:
             self.seconds += took
             self.longest = max(self.longest, took)
 
-    def failed(self, error: BaseException) -> None:
+    def record_failure(self, error: BaseException) -> None:
         self.failures += 1
-        self.errors.raised(error)
+        self.errors.record_exception(error)
 
 
-class Progress:
-    """Wakes those who wait for listeners to get on."""
+class ProgressSignal:
+    """Wakes threads that wait for listeners to progress."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting = 0
 
-    def made(self) -> None:
+    def notify(self) -> None:
         if self._waiting:
             with self._changed:
                 self._changed.notify_all()
@@ -179,7 +197,7 @@ class Progress:
                     left = deadline - time.monotonic()
                     if left <= 0:
                         return False
-                    self._changed.wait(min(left, 0.05))  # `made` looks at the counter without the lock
+                    self._changed.wait(min(left, 0.05))  # `notify` looks at the counter without the lock
                 return True
             finally:
                 self._waiting -= 1

@@ -30,9 +30,9 @@ from headwater.journal import (
 )
 from headwater.journal.files import OS_FILES
 from headwater.journal.segment import list_bases
-from headwater.listeners.bus.course import GUARD, Course, write_course
 from headwater.listeners.bus.options import BusOptions
-from headwater.listeners.bus.passport import Passport
+from headwater.listeners.bus.producer_progress import PROGRESS_CURSOR, ProducerProgress, write_progress
+from headwater.listeners.bus.spool_manifest import SpoolManifest
 from headwater.listeners.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -45,18 +45,18 @@ class SpoolFullError(NotAppendedError):
 class Spool:
     """Takes the records of one producer; `append` is for one thread at a time, as a producer calls it."""
 
-    def __init__(self, journal: Journal, passport: Passport, options: BusOptions) -> None:
+    def __init__(self, journal: Journal, manifest: SpoolManifest, options: BusOptions) -> None:
         self.journal = journal
-        self.passport = passport
+        self.manifest = manifest
         self.unsynced = 0
         """Records that are in, and may not survive the machine though `fsync=always` asks for it."""
         self._files = options.files
         self._lock, self._describing = threading.Lock(), threading.Lock()
-        self._course = Course()
-        self._kept = 0
+        self._progress = ProducerProgress()
+        self._saved_offset = 0
         self._guard: Cursor | None = None
         with contextlib.suppress(HeadwaterError):  # without it no run is said to be killed; all else goes on
-            self._guard = journal.cursor(GUARD)
+            self._guard = journal.cursor(PROGRESS_CURSOR)
 
     @property
     def directory(self) -> Path:
@@ -65,7 +65,7 @@ class Spool:
     def append(self, event: Event, data: bytes, *, reserved: bool = False) -> None:
         """Write one record. A NotAppendedError if it surely isn't in; a StorageError if nobody knows."""
         key, headers = key_of(event), headers_of(event, current_schema(type(event)).fingerprint)
-        write = self.journal.append_reserved if reserved else self.journal.append
+        write = self.journal.append_emergency if reserved else self.journal.append
         with self._lock:
             try:
                 offset = write(data, key=key, headers=headers)
@@ -78,7 +78,7 @@ class Spool:
                 raise kind(str(e)) from e
             except (ClosedError, RecordTooLargeError) as e:
                 raise NotAppendedError(str(e)) from e
-            self._course.note(event, offset)
+            self._progress.note(event, offset)
 
     def _again(self, data: bytes, key: bytes, headers: tuple[tuple[str, bytes], ...], first: SyncFailedError) -> int:
         """It is in, but perhaps not on the disk: a second copy may get there, and a copy does no harm."""
@@ -91,43 +91,43 @@ class Spool:
             return self.journal.next_offset - 1
 
     def keep(self) -> None:
-        """Note the course as far as it goes, so that the journal may be cut up to there. From one thread only.
+        """Note the progress as far as it goes, so that the journal may be cut up to there. From one thread only.
 
-        As long as there is one segment nothing can be cut, and the records tell the course themselves.
+        As long as there is one segment nothing can be cut, and the records tell the progress themselves.
         """
         if self._guard is None or self.journal.size <= self.journal.options.segment_size:
             return
         with self._lock:
-            offset, data = self._course.offset, self._course.to_json()
-        if offset == self._kept:
+            offset, data = self._progress.offset, self._progress.to_json()
+        if offset == self._saved_offset:
             return
         durable = self.journal.options.fsync is not Fsync.NONE
-        write_course(self._files, self.directory, data, durable=durable)
+        write_progress(self._files, self.directory, data, durable=durable)
         while self._guard.position < offset and self._guard.read(10_000, 8 << 20):
             pass
         self._guard.commit(min(offset, self._guard.position))
-        self._kept = offset
+        self._saved_offset = offset
 
-    def note_unmade(self, name: str) -> None:
+    def note_failed_listener(self, name: str) -> None:
         """A listener could not be made: whoever finds this spool when nobody is called so any more is to say it."""
         with self._describing:
-            self._rewrite(replace(self.passport, unmade=self.passport.unmade | {name}))
+            self._rewrite(replace(self.manifest, failed_listeners=self.manifest.failed_listeners | {name}))
 
     def note_refused(self, count: int) -> None:
         """So many events were refused so far: for people who look, the Gaps tell it too."""
         with self._describing:
-            if count != self.passport.refused:
-                self._rewrite(replace(self.passport, refused=count))
+            if count != self.manifest.refused:
+                self._rewrite(replace(self.manifest, refused=count))
 
-    def _rewrite(self, passport: Passport) -> None:
+    def _rewrite(self, manifest: SpoolManifest) -> None:
         with contextlib.suppress(OSError):
-            passport.write(self._files, self.directory)
-            self.passport = passport
+            manifest.write(self._files, self.directory)
+            self.manifest = manifest
 
     def is_delivered(self) -> bool:
         """Whether every listener that reads it is through."""
         end = self.journal.next_offset
-        return all(position >= end for name, position in self.journal.positions().items() if name != GUARD)
+        return all(position >= end for name, position in self.journal.positions().items() if name != PROGRESS_CURSOR)
 
     def close(self, timeout: float) -> bool:
         if self._guard is not None:
@@ -142,13 +142,13 @@ class Spool:
             _LOG.warning("the spool %s is delivered and can't be removed: %s", self.directory, e)
 
 
-def open_spool(settings: Settings, passport: Passport, options: BusOptions) -> Spool | None:
+def open_spool(settings: Settings, manifest: SpoolManifest, options: BusOptions) -> Spool | None:
     """The spool where the settings want it, else in a temporary directory, else none; each is told in the log."""
     for place in spool_places(settings, make=True):
         try:
-            return _opened(place / passport.directory, settings, passport, options)
+            return _open_in(place / manifest.directory, settings, manifest, options)
         except (HeadwaterError, OSError) as e:  # noqa: PERF203 - twice at most
-            _remove_beginnings(place / passport.directory)
+            _remove_empty_journal(place / manifest.directory)
             _LOG.warning(
                 "spark.headwater.spool.dir: %s can't be used (%s): make it writable, or name another; "
                 "another place is tried",
@@ -159,7 +159,7 @@ def open_spool(settings: Settings, passport: Passport, options: BusOptions) -> S
     return None
 
 
-def _remove_beginnings(directory: Path) -> None:
+def _remove_empty_journal(directory: Path) -> None:
     """Of a spool that couldn't be begun: nobody looks for one without records."""
     with contextlib.suppress(HeadwaterError, OSError):
         if directory.is_dir() and not list_bases(OS_FILES, directory):
@@ -171,10 +171,10 @@ def spool_places(settings: Settings, *, make: bool = False) -> Iterator[Path]:
     with contextlib.suppress(RuntimeError):  # nobody has a home here
         yield settings.spool_dir.expanduser().absolute()
     with contextlib.suppress(OSError):
-        yield _temporary(make=make)
+        yield _temporary_directory(make=make)
 
 
-def _temporary(*, make: bool) -> Path:
+def _temporary_directory(*, make: bool) -> Path:
     """A directory that later drivers find again, and that nobody else can have made; OSError if somebody has, or if it
     isn't there."""
     place = Path(tempfile.gettempdir(), f"headwater-spool-{os.getuid()}")
@@ -187,14 +187,14 @@ def _temporary(*, make: bool) -> Path:
     return place
 
 
-def _opened(directory: Path, settings: Settings, passport: Passport, options: BusOptions) -> Spool:
+def _open_in(directory: Path, settings: Settings, manifest: SpoolManifest, options: BusOptions) -> Spool:
     journal = Journal.open(directory, journal_options(settings), files=options.files)
     try:
-        passport.write(options.files, directory)
+        manifest.write(options.files, directory)
     except BaseException:
         journal.close(0)
         raise
-    return Spool(journal, passport, options)
+    return Spool(journal, manifest, options)
 
 
 def journal_options(settings: Settings) -> JournalOptions:

@@ -5,51 +5,26 @@ Every command of Spark and of the formats is in the register, by its class's sim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from headwater.events import Event, FieldPath
-from headwater.listeners.capture.formats.protocol import Target
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
+from headwater.events import Event
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.protocol import StatementWrites
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import Statement
 
-
-@dataclass(frozen=True)
-class Part:
-    """A target, and the query whose rows go into it."""
-
-    target: Target
-    query: int | None = None
-    """The node whose output is written; None where the command isn't a query's (a DELETE without a plan, TRUNCATE)."""
-    columns: tuple[FieldPath | None, ...] = ()
-    """Which column of the target each column of the query's output goes to, in its order; None: to none of them."""
-    row_level: bool = False
-    """A MERGE, UPDATE or DELETE: lineage is that of the command's clauses, not of a query's output."""
-    only: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """Of these nodes, only these of their inputs give rows that go there: branches of a UNION."""
-
-
-@dataclass(frozen=True)
-class Write:
-    """What a statement of this shape writes."""
-
-    parts: tuple[Part, ...]
-    reads: tuple[int, ...] = ()
-    """Nodes that are read beside the parts' queries."""
-
-
-ReadWrite: TypeAlias = Callable[[Node, Plan, Scene], "Write | None"]
-"""Asked once for each shape; None where it can't be told what is written, which makes a Gap."""
-TellCatalog: TypeAlias = Callable[[Node, Statement, Scene], Iterable[Event]]
+WriteReader: TypeAlias = Callable[[PlanNode, Plan, CaptureContext], StatementWrites | None]
+"""Asked once for each plan; None where it can't be told what is written, which makes a Gap."""
+CatalogTranslator: TypeAlias = Callable[[PlanNode, Statement, CaptureContext], Iterable[Event]]
 """Drafts, in order; asked for each statement that didn't fail."""
 
 
 @dataclass(frozen=True)
-class Command:
-    write: ReadWrite | None = None
-    catalog: TellCatalog | None = None
+class CommandRule:
+    write: WriteReader | None = None
+    catalog: CatalogTranslator | None = None
     """Told before the write's commit."""
     ignored: str | None = None
     """Why nothing is told of it."""

@@ -7,6 +7,9 @@ and go, because some registries of the formats keep what was registered for as l
 from __future__ import annotations
 
 import logging
+import re
+import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final
@@ -14,10 +17,10 @@ from typing import Any, Final
 from headwater.errors import HeadwaterError
 
 _LOG = logging.getLogger(__name__)
-_HERE: Final = "headwater.listeners.capture"
+_RESOURCES: Final = "headwater.listeners.capture"
 _PACKAGE: Final = "headwater.capture"
-_KEPT: Final = "headwater.capture.loader"
-_WITHOUT: Final = "headwater.capture.without"
+_LOADER_PROPERTY: Final = "headwater.capture.loader"
+_LEFT_OUT_PROPERTY: Final = "headwater.capture.without"
 PROBES: Final = {
     "Session": "org.apache.spark.sql.SparkSession",
     "Catalog": "org.apache.spark.sql.SparkSession",
@@ -29,6 +32,18 @@ PROBES: Final = {
     "Jdbc": "org.apache.spark.sql.execution.datasources.jdbc.JDBCRelation",
 }
 """What may be there, and a class that tells whether it is."""
+_STREAMING: Final = "org.apache.spark.sql.execution.streaming"
+MOVED: Final = {
+    # Spark 4.1 gave the classes of streaming packages of their own.
+    f"{_STREAMING}.{name}": f"{_STREAMING}.{package}.{name}"
+    for package, names in {
+        "checkpointing": ("OffsetSeq",),
+        "runtime": ("IncrementalExecution", "StreamExecution", "StreamingRelation"),
+        "sinks": ("FileStreamSink", "FileStreamSinkLog"),
+    }.items()
+    for name in names
+}
+"""Classes that the sources name, and where a newer Spark has them: there, the compiler is given the newer name."""
 
 
 class JavaError(HeadwaterError):
@@ -36,22 +51,25 @@ class JavaError(HeadwaterError):
 
 
 @dataclass(frozen=True)
-class Degraded:
+class DegradedPart:
     """A part of the Java side that should be there and isn't."""
 
     part: str
     why: str
 
 
-class Java:
+class JavaClasses:
     """The compiled classes, for one context. Slow the first time in a JVM: some hundred milliseconds."""
 
-    def __init__(self, context: Any) -> None:
-        self._gateway = context._gateway
-        self._jvm = context._jvm
+    def __init__(self, spark_context: Any) -> None:
+        self._gateway = spark_context._gateway
+        self._jvm = spark_context._jvm
         self._parent = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        moved = {old: new for old, new in MOVED.items() if not self._has(old) and self._has(new)}
         self._sources = {
-            name: text for name, text in sources().items() if name.removesuffix(".java") not in self.left_out()
+            name: rename_classes(text, moved)
+            for name, text in read_sources().items()
+            if name.removesuffix(".java") not in self.left_out()
         }
         self._loader = self._kept_loader()
 
@@ -64,7 +82,7 @@ class Java:
         try:
             return self._loader.loadClass(f"{_PACKAGE}.{name}")
         except Exception as e:  # py4j's errors have no common root that can be imported without a JVM
-            raise JavaError(f"{name} can't be compiled here: {brief(e)}") from e
+            raise JavaError(f"{name} can't be compiled here: {root_message(e)}") from e
 
     def has_source(self, name: str) -> bool:
         return f"{name}.java" in self._sources
@@ -73,14 +91,14 @@ class Java:
         """A class that can't be compiled here. The compiler would try again whenever it is asked for another class, so
         there has to be a new loader, before anything that the old one loaded is in use."""
         properties = self._jvm.java.lang.System.getProperties()
-        properties.put(_WITHOUT, ",".join((*self.left_out(), name)))
-        properties.remove(_KEPT)
+        properties.put(_LEFT_OUT_PROPERTY, ",".join((*self.left_out(), name)))
+        properties.remove(_LOADER_PROPERTY)
         del self._sources[f"{name}.java"]
         self._loader = self._kept_loader()
 
     def left_out(self) -> list[str]:
         """Classes that couldn't be compiled in this JVM, for this context or an earlier one."""
-        names = self._jvm.java.lang.System.getProperties().get(_WITHOUT)
+        names = self._jvm.java.lang.System.getProperties().get(_LEFT_OUT_PROPERTY)
         return names.split(",") if names else []
 
     def new(self, name: str, *arguments: Any) -> Any:
@@ -92,7 +110,7 @@ class Java:
         try:
             return constructor.newInstance(given)
         except Exception as e:
-            raise JavaError(f"{name} can't be made: {brief(e)}") from e
+            raise JavaError(f"{name} can't be made: {root_message(e)}") from e
 
     def call(self, name: str, method: str) -> Any:
         """A static method of a class of ours, without arguments."""
@@ -101,19 +119,19 @@ class Java:
         try:
             return found.getMethod(method, nothing).invoke(None, self._gateway.new_array(self._jvm.java.lang.Object, 0))
         except Exception as e:
-            raise JavaError(f"{name}.{method}: {brief(e)}") from e
+            raise JavaError(f"{name}.{method}: {root_message(e)}") from e
 
-    def call_with_context(self, name: str, method: str, context: Any) -> None:
+    def call_with_context(self, name: str, method: str, spark_context: Any) -> None:
         """A static method of a class of ours that takes the JVM's SparkContext."""
         found = self.load(name)
         kinds = self._gateway.new_array(self._jvm.java.lang.Class, 1)
         kinds[0] = self._parent.loadClass("org.apache.spark.SparkContext")
         given = self._gateway.new_array(self._jvm.java.lang.Object, 1)
-        given[0] = context
+        given[0] = spark_context
         try:
             found.getMethod(method, kinds).invoke(None, given)
         except Exception as e:
-            raise JavaError(f"{name}.{method}: {brief(e)}") from e
+            raise JavaError(f"{name}.{method}: {root_message(e)}") from e
 
     def array(self, name: str, items: list[Any]) -> Any:
         """An array of a class of ours."""
@@ -140,7 +158,7 @@ class Java:
 
     def _kept_loader(self) -> Any:
         properties = self._jvm.java.lang.System.getProperties()
-        kept = properties.get(_KEPT)
+        kept = properties.get(_LOADER_PROPERTY)
         if kept is not None:
             return kept
         content = self._jvm.java.util.HashMap()
@@ -148,17 +166,24 @@ class Java:
             content.put(f"headwater/capture/{name}", text)
         finder = self._jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(content)
         loader = self._jvm.org.codehaus.janino.JavaSourceClassLoader(self._parent, finder, "UTF-8")
-        properties.put(_KEPT, loader)
+        properties.put(_LOADER_PROPERTY, loader)
         return loader
 
 
-def sources() -> dict[str, bytes]:
+def read_sources() -> dict[str, bytes]:
     """The Java sources by file name."""
-    folder = files(_HERE).joinpath("java")
+    folder = files(_RESOURCES).joinpath("java")
     return {each.name: each.read_bytes() for each in folder.iterdir() if each.name.endswith(".java")}
 
 
-def brief(error: Exception) -> str:
+def rename_classes(source: bytes, names: Mapping[str, str]) -> bytes:
+    """Return a Java source in which other names stand for these full names of classes."""
+    for old, new in names.items():
+        source = re.sub(rb"\b%s\b" % re.escape(old.encode()), new.encode(), source)
+    return source
+
+
+def root_message(error: Exception) -> str:
     """What a Java exception says at its root."""
     cause = getattr(error, "java_exception", None)
     if cause is None:
@@ -167,3 +192,25 @@ def brief(error: Exception) -> str:
     while (cause := cause.getCause()) is not None and len(words) < 20:
         words.append(str(cause.toString()))
     return words[-1][:600]
+
+
+_OURS: Final = "headwater"
+"""What the names of all our threads begin with."""
+_FINALIZER: Final = "FinalizerWorker"
+"""py4j's thread that lets go of Java's objects, ours among them."""
+_WORDS: Final = "Exception while sending command"
+
+
+class Py4jLogFilter(logging.Filter):
+    """On the root logger from `begin` to `end`, or for good where the JVM is gone."""
+
+    def begin(self) -> None:
+        logging.getLogger().addFilter(self)
+
+    def end(self) -> None:
+        logging.getLogger().removeFilter(self)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        thread = threading.current_thread()
+        is_ours = thread.name.startswith(_OURS) or type(thread).__name__ == _FINALIZER
+        return not (is_ours and str(record.msg).startswith(_WORDS))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from headwater.listeners.hosting.connect import Connect
+from headwater.listeners.hosting.connect import ConnectServer
 from headwater.listeners.hosting.driver import HostingError, Launch
 from headwater.listeners.hosting.main_class import MainClass, run_class
-from headwater.listeners.hosting.servers import Server, serve
-from headwater.listeners.hosting.thrift import Thrift
+from headwater.listeners.hosting.servers import HostedServer, serve
+from headwater.listeners.hosting.thrift import ThriftServer
 
-__all__ = ["Connect", "HostingError", "Launch", "MainClass", "Server", "Thrift", "run_class", "serve"]
+__all__ = ["ConnectServer", "HostedServer", "HostingError", "Launch", "MainClass", "ThriftServer", "run_class", "serve"]

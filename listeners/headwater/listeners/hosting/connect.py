@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.listeners.capture.jvm import brief
+from headwater.listeners.capture.jvm import root_message
 from headwater.listeners.hosting.driver import HostingError, has_class
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _ADDRESS: Final = "spark.connect.grpc.binding.address"
 _DEFAULT_PORT: Final = "15002"
 
 
-class Connect:
+class ConnectServer:
     """By Spark's own plugin, started when headwater listens: a client's first statement is captured too."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Connect:
             try:
                 plugin.init(context._jsc.sc(), None)
             except Exception as e:  # py4j's errors have no root that can be imported without a JVM
-                raise HostingError(f"Spark Connect can't listen on {address} ({PORT}): {brief(e)}") from e
+                raise HostingError(f"Spark Connect can't listen on {address} ({PORT}): {root_message(e)}") from e
             self._plugin = plugin
         return f"sc://{address}"
 

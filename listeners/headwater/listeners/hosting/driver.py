@@ -12,13 +12,13 @@ from headwater.errors import ConfigurationError
 from headwater.events.jobs import JobStatus
 from headwater.listeners import hook
 from headwater.listeners.installation.contexts import contexts
-from headwater.listeners.installation.script import configure
-from headwater.listeners.jobs import ENDED, FINISHED, Ending
+from headwater.listeners.installation.script import apply_configuration
+from headwater.listeners.jobs import ENDED, FINISHED, RunEnd
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_UNNAMED: Final = "pyspark-shell"
+_DEFAULT_NAME: Final = "pyspark-shell"
 """What Spark calls an application that nobody gave a name."""
 _STOP_SECONDS: Final = 20.0
 
@@ -36,25 +36,25 @@ class Launch:
     """Flags of spark-submit."""
 
 
-def host(work: Callable[[], Ending], launch: Launch) -> NoReturn:
+def host(work: Callable[[], RunEnd], launch: Launch) -> NoReturn:
     """Do it with headwater enabled in the driver that it starts, and end as it says, by a SystemExit. How the run ended
     is told when the interpreter ends."""
-    configure({hook.ENABLED: "true", **launch.configuration}, launch.submitted)
+    apply_configuration({hook.ENABLED: "true", **launch.configuration}, launch.submitted)
     hook.watch()
     exits = contexts.exits
-    exits.is_awaited = True
+    exits.is_end_awaited = True
     try:
-        exits.known = work()
+        exits.known_end = work()
     except KeyboardInterrupt as e:
-        exits.known, exits.dies_of = exits.of(e), signal.SIGINT
+        exits.known_end, exits.final_signal = exits.end_of(e), signal.SIGINT
         raise SystemExit(1) from None
     except BaseException as e:
-        exits.known = exits.of(e)
+        exits.known_end = exits.end_of(e)
         raise
-    raise SystemExit(exits.known.exit_code or 0)
+    raise SystemExit(exits.known_end.exit_code or 0)
 
 
-def started_jvm() -> Any:
+def start_jvm() -> Any:
     """The JVM, before there is a SparkContext in it."""
     from pyspark import SparkContext  # noqa: PLC0415 - loaded when it is needed: it takes a while
 
@@ -63,7 +63,7 @@ def started_jvm() -> Any:
     return context._jvm
 
 
-def session(name: str, defaults: Mapping[str, str] | None = None) -> SparkSession:
+def make_session(name: str, defaults: Mapping[str, str] | None = None) -> SparkSession:
     """A session of an application that is called so unless it has a name; `defaults` give way to what is configured."""
     from pyspark import SparkConf  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
@@ -71,7 +71,7 @@ def session(name: str, defaults: Mapping[str, str] | None = None) -> SparkSessio
     conf = SparkConf()
     for key, value in (defaults or {}).items():
         conf.setIfMissing(key, value)
-    if conf.get("spark.app.name", _UNNAMED) == _UNNAMED:
+    if conf.get("spark.app.name", _DEFAULT_NAME) == _DEFAULT_NAME:
         conf.setAppName(name)
     builder: Any = SparkSession.builder
     made: SparkSession = builder.config(conf=conf).getOrCreate()
@@ -86,28 +86,28 @@ def has_class(jvm: Any, name: str) -> bool:
     return True
 
 
-def ending_of_jvm(code: int | None) -> Ending:
+def end_of_jvm(code: int | None) -> RunEnd:
     """How a run ended whose JVM ended so; None where it didn't end."""
     if code is None:
         return replace(ENDED, exit_code=1)
     if code < 0:
-        return Ending(status=JobStatus.KILLED, signal=-code, exit_code=128 - code)
-    return replace(FINISHED, exit_code=0) if code == 0 else Ending(status=JobStatus.FAILED, exit_code=code)
+        return RunEnd(status=JobStatus.KILLED, signal=-code, exit_code=128 - code)
+    return replace(FINISHED, exit_code=0) if code == 0 else RunEnd(status=JobStatus.FAILED, exit_code=code)
 
 
 def stop(spark: SparkSession) -> None:
     """Stop Spark; what it did is told before. What hangs is left alone: the JVM ends with this process."""
-    within(_STOP_SECONDS, spark.stop)
+    run_with_timeout(_STOP_SECONDS, spark.stop)
 
 
-def within(seconds: float, work: Callable[[], object]) -> None:
+def run_with_timeout(seconds: float, work: Callable[[], object]) -> None:
     """Do it in a thread of its own, and wait so long for it at most."""
-    thread = threading.Thread(target=_quietly, args=(work,), name="headwater-stop", daemon=True)
+    thread = threading.Thread(target=_suppress_errors, args=(work,), name="headwater-stop", daemon=True)
     thread.start()
     thread.join(seconds)
 
 
-def _quietly(work: Callable[[], object]) -> None:
+def _suppress_errors(work: Callable[[], object]) -> None:
     try:
         work()
     except Exception:  # noqa: BLE001 - at the end, and the JVM may be gone

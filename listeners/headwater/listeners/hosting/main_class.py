@@ -10,17 +10,17 @@ from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from headwater.events.jobs import JobStatus
-from headwater.listeners.capture.jvm import brief
-from headwater.listeners.hosting.driver import HostingError, Launch, ending_of_jvm, host, session, started_jvm, stop
+from headwater.listeners.capture.jvm import root_message
+from headwater.listeners.hosting.driver import HostingError, Launch, end_of_jvm, host, make_session, start_jvm, stop
 from headwater.listeners.installation.contexts import contexts
-from headwater.listeners.jobs import FINISHED, Ending
-from headwater.listeners.jobs.endings import in_words
+from headwater.listeners.jobs import FINISHED, RunEnd
+from headwater.listeners.jobs.run_end import make_error_details
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SOURCE: Final = "java/Main.java"
-_LOOK_MILLIS: Final = 500
+_RUNNER_SOURCE: Final = "java/Main.java"
+_CHECK_MILLIS: Final = 500
 _EXIT_SECONDS: Final = 60.0
 
 
@@ -46,28 +46,28 @@ def run_class(main: MainClass, launch: Launch) -> NoReturn:
     host(lambda: _run(main), launch)
 
 
-def _run(main: MainClass) -> Ending:
-    jvm = started_jvm()
+def _run(main: MainClass) -> RunEnd:
+    jvm = start_jvm()
     jar = Path(main.jar).resolve()
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     loader.addURL(jvm.java.net.URL(jar.as_uri()))
-    found = _main_method(main, jvm, loader)
-    spark = session(main.name)
+    found = _find_main_method(main, jvm, loader)
+    spark = make_session(main.name)
     context: Any = spark.sparkContext
     context._jsc.sc().addJar(jar.as_uri())
     arguments = context._gateway.new_array(jvm.java.lang.String, len(main.arguments))
     for place, argument in enumerate(main.arguments):
         arguments[place] = argument
-    runner = _runner(context, found, arguments, loader)
+    runner = _compile_runner(context, found, arguments, loader)
     runner.start()
     return _wait(runner, spark)
 
 
-def _main_method(main: MainClass, jvm: Any, loader: Any) -> Any:
+def _find_main_method(main: MainClass, jvm: Any, loader: Any) -> Any:
     try:
         found = loader.loadClass(main.name)
     except Exception as e:
-        raise HostingError(f"there is no class {main.name} in {main.jar}: {brief(e)}") from e
+        raise HostingError(f"there is no class {main.name} in {main.jar}: {root_message(e)}") from e
     for method in found.getMethods():
         if method.getName() == "main" and jvm.java.lang.reflect.Modifier.isStatic(method.getModifiers()):
             parameters = method.getParameterTypes()
@@ -76,23 +76,23 @@ def _main_method(main: MainClass, jvm: Any, loader: Any) -> Any:
     raise HostingError(f"{main.name} has no public static void main(String[])")
 
 
-def _runner(context: Any, main: Any, arguments: Any, loader: Any) -> Any:
-    """Compiled where it runs, as capture's tap is."""
+def _compile_runner(context: Any, main: Any, arguments: Any, loader: Any) -> Any:
+    """Compile the runner in the JVM where it runs, as capture compiles its classes."""
     jvm = context._jvm
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(loader)
-    compiler.cook(files("headwater.listeners.hosting").joinpath(_SOURCE).read_text(encoding="utf-8"))
+    compiler.cook(files("headwater.listeners.hosting").joinpath(_RUNNER_SOURCE).read_text(encoding="utf-8"))
     made = compiler.getClassLoader().loadClass("headwater.hosting.Main").getConstructors()[0]
     given = context._gateway.new_array(jvm.java.lang.Object, 3)
     given[0], given[1], given[2] = main, arguments, loader
     return made.newInstance(given)
 
 
-def _wait(runner: Any, spark: SparkSession) -> Ending:
+def _wait(runner: Any, spark: SparkSession) -> RunEnd:
     context: Any = spark.sparkContext
     process = context._gateway.proc
     try:
-        while (state := runner.watch(_LOOK_MILLIS)) == "running":
+        while (state := runner.watch(_CHECK_MILLIS)) == "running":
             pass
         if state == "exiting":
             contexts.context_stops(context)
@@ -100,22 +100,22 @@ def _wait(runner: Any, spark: SparkSession) -> Ending:
     except Exception:  # noqa: BLE001 - the JVM is gone, in whatever way py4j says that
         state = "exiting"
     if state == "exiting":
-        return _exited(process)
-    ending = FINISHED if state == "returned" else _thrown(runner)
+        return _end_of_exit(process)
+    ending = FINISHED if state == "returned" else _end_of_exception(runner)
     runner.release()
     stop(spark)
     return ending
 
 
-def _exited(process: Any) -> Ending:
+def _end_of_exit(process: Any) -> RunEnd:
     """`System.exit`, or a JVM that died: its exit code is known when it is gone."""
     try:
-        return ending_of_jvm(process.wait(_EXIT_SECONDS))
+        return end_of_jvm(process.wait(_EXIT_SECONDS))
     except TimeoutExpired:
-        return ending_of_jvm(None)
+        return end_of_jvm(None)
 
 
-def _thrown(runner: Any) -> Ending:
+def _end_of_exception(runner: Any) -> RunEnd:
     error = runner.thrown()
-    told = in_words(str(error.getClass().getName()), str(error.getMessage() or ""))
-    return Ending(status=JobStatus.FAILED, exit_code=1, told=told)
+    told = make_error_details(str(error.getClass().getName()), str(error.getMessage() or ""))
+    return RunEnd(status=JobStatus.FAILED, exit_code=1, details_without_error=told)

@@ -11,19 +11,19 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from headwater.events.jobs import JobStatus
-from headwater.listeners.hosting.driver import Launch, ending_of_jvm, host, session, started_jvm, stop, within
+from headwater.listeners.hosting.driver import Launch, end_of_jvm, host, make_session, run_with_timeout, start_jvm, stop
 from headwater.listeners.installation.contexts import contexts
-from headwater.listeners.jobs import ENDED, Ending
+from headwater.listeners.jobs import ENDED, RunEnd
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_LOOK_SECONDS: Final = 1.0
+_CHECK_SECONDS: Final = 1.0
 _STOP_SECONDS: Final = 10.0
 
 
-class Server(Protocol):
+class HostedServer(Protocol):
     """One that runs statements for its clients in this driver."""
 
     @property
@@ -49,20 +49,20 @@ class Server(Protocol):
         ...
 
 
-def serve(servers: Sequence[Server], launch: Launch, ready: Callable[[str, str], None]) -> NoReturn:
+def serve(servers: Sequence[HostedServer], launch: Launch, ready: Callable[[str, str], None]) -> NoReturn:
     """Serve until a signal comes, and then stop in order and die of it. `ready` is told each server's name and address
     when clients can come."""
     host(lambda: _serve(servers, ready), launch)
 
 
-def _serve(servers: Sequence[Server], ready: Callable[[str, str], None]) -> Ending:
-    jvm = started_jvm()
+def _serve(servers: Sequence[HostedServer], ready: Callable[[str, str], None]) -> RunEnd:
+    jvm = start_jvm()
     for server in servers:
         server.check(jvm)
-    spark = session(servers[0].name, {key: text for each in servers for key, text in each.defaults.items()})
-    signals = _Signals()
+    spark = make_session(servers[0].name, {key: text for each in servers for key, text in each.defaults.items()})
+    signals = _StopSignals()
     signals.watch()
-    running: list[Server] = []
+    running: list[HostedServer] = []
     ending = ENDED
     try:
         for server in servers:
@@ -70,29 +70,29 @@ def _serve(servers: Sequence[Server], ready: Callable[[str, str], None]) -> Endi
             ready(server.name, server.start(spark))
         ending = _wait(signals, spark)
     finally:
-        contexts.leave(ending)
+        contexts.set_expected_end(ending)
         for server in reversed(running):
-            within(_STOP_SECONDS, server.stop)
+            run_with_timeout(_STOP_SECONDS, server.stop)
         stop(spark)
-    contexts.exits.dies_of = signals.received
+    contexts.exits.final_signal = signals.received
     return ending
 
 
-def _wait(signals: _Signals, spark: SparkSession) -> Ending:
+def _wait(signals: _StopSignals, spark: SparkSession) -> RunEnd:
     """Until a signal comes, or Spark is gone."""
     context: Any = spark.sparkContext
     process = context._gateway.proc
     while True:
-        if signals.wait(_LOOK_SECONDS) is not None:
-            return Ending(status=JobStatus.KILLED, signal=signals.received)
+        if signals.wait(_CHECK_SECONDS) is not None:
+            return RunEnd(status=JobStatus.KILLED, signal=signals.received)
         if process.poll() is not None:
-            died = ending_of_jvm(process.returncode)
+            died = end_of_jvm(process.returncode)
             return died if died.exit_code else replace(ENDED, exit_code=1)
         if context._jsc.sc().isStopped():
             return replace(ENDED, exit_code=1)
 
 
-class _Signals:
+class _StopSignals:
     """The signals that stop a server. The first one is noted only: a second one kills at once."""
 
     def __init__(self) -> None:

@@ -10,7 +10,16 @@ from headwater.listeners.installation.contexts import (
     install,
     uninstall,
 )
-from headwater.listeners.installation.installed import Installation
-from headwater.listeners.installation.parts import Parts
+from headwater.listeners.installation.factories import InstallationFactories
+from headwater.listeners.installation.installation import Installation
 
-__all__ = ["Installation", "InstallationError", "Parts", "at_exit", "begin", "contexts", "install", "uninstall"]
+__all__ = [
+    "Installation",
+    "InstallationError",
+    "InstallationFactories",
+    "at_exit",
+    "begin",
+    "contexts",
+    "install",
+    "uninstall",
+]

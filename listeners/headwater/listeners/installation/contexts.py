@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from headwater.errors import TerminalError
 from headwater.listeners import hook
-from headwater.listeners.installation.exits import Exits
-from headwater.listeners.installation.installed import STOP_SECONDS, Installation
-from headwater.listeners.installation.parts import REAL, Parts
-from headwater.listeners.jobs import ENDED, FINISHED, Ending, blocks
+from headwater.listeners.installation.exits import ExitWatcher
+from headwater.listeners.installation.factories import DEFAULT_FACTORIES, InstallationFactories
+from headwater.listeners.installation.installation import STOP_SECONDS, Installation
+from headwater.listeners.jobs import ENDED, FINISHED, RunEnd, blocks
 
 _LOG = logging.getLogger(__name__)
-_WAIT_FOR_EXIT: Final = 10.0
+_WAIT_FOR_EXIT_SECONDS: Final = 10.0
 """So long after a stop() with an exception on its way the exception may still turn out to end the process."""
 
 
@@ -24,15 +24,15 @@ class InstallationError(TerminalError):
     """What is given is nothing that headwater can be installed in."""
 
 
-class Contexts:
+class InstalledContexts:
     """One for the process. Its lock is never held while something is waited for, and a signal handler may take it."""
 
-    def __init__(self, parts: Parts = REAL) -> None:
-        self.parts = parts
-        self.exits = Exits(self.end_all)
+    def __init__(self, factories: InstallationFactories = DEFAULT_FACTORIES) -> None:
+        self.factories = factories
+        self.exits = ExitWatcher(self.end_all)
         self._lock = threading.RLock()
         self._running: list[Installation] = []
-        self._resting: dict[Installation, Ending] = {}
+        self._unfinished: dict[Installation, RunEnd] = {}
         """Stopped, their end still open: what to tell if nothing shows it."""
         self._stop: tuple[Any, Callable[..., None], Callable[..., None]] | None = None
 
@@ -42,14 +42,14 @@ class Contexts:
             known = next((each for each in self._running if each.context is context), None)
             if known is not None:
                 return known
-            resting = {**self._take_resting(), **dict.fromkeys(self._running, ENDED)}  # stopped behind our back
-            made = Installation(context, self.parts)
-            self._running = [made]
+            unfinished = {**self._take_unfinished(), **dict.fromkeys(self._running, ENDED)}  # stopped behind our back
+            installation = Installation(context, self.factories)
+            self._running = [installation]
             self._watch(context)
-        for each, ending in resting.items():
+        for each, ending in unfinished.items():
             each.end(ending)
-        made.start()
-        return made
+        installation.start()
+        return installation
 
     def context_stops(self, context: Any) -> None:
         """Before Spark's own stop: tell what the context did and, if that is known already, how it ended."""
@@ -58,28 +58,28 @@ class Contexts:
             if stopped is None:
                 return
             self._running.remove(stopped)
-            ending = self.exits.at_stop()
+            ending = self.exits.end_at_stop()
             if ending is None:
-                self._resting[stopped] = ENDED if self.exits.is_leaving() else FINISHED
+                self._unfinished[stopped] = ENDED if self.exits.is_unwinding() else FINISHED
         if ending is not None:
             stopped.end(ending)
         else:
-            stopped.rest(STOP_SECONDS / 2)
-            if not self.exits.is_awaited:
+            stopped.finish_capture(STOP_SECONDS / 2)
+            if not self.exits.is_end_awaited:
                 self._end_later(stopped)
 
-    def leave(self, ending: Ending) -> None:
+    def set_expected_end(self, ending: RunEnd) -> None:
         """The process is about to end so."""
         with self._lock:
             running = list(self._running)
         for each in running:
             if each.jobs is not None:
-                each.jobs.leave(ending)
+                each.jobs.set_expected_end(ending)
 
-    def end_all(self, ending: Ending) -> None:
+    def end_all(self, ending: RunEnd) -> None:
         """The process ends so."""
         with self._lock:
-            ended = [*self._take_resting(), *self._running]
+            ended = [*self._take_unfinished(), *self._running]
             self._running.clear()
         for each in ended:
             each.end(ending)
@@ -89,12 +89,12 @@ class Contexts:
         with self._lock:
             left = [each for each in self._running if context is None or each.context is context]
             self._running = [each for each in self._running if each not in left]
-            resting = self._take_resting()
+            unfinished = self._take_unfinished()
             if not self._running:
                 self._unwatch()
         for each in left:
             each.end(ENDED)
-        for each, ending in resting.items():
+        for each, ending in unfinished.items():
             each.end(ending)
         if context is None:
             hook.unwatch()
@@ -103,22 +103,22 @@ class Contexts:
         """In a forked child nothing is at work: the threads are the parent's, and so is the JVM."""
         self._lock = threading.RLock()
         self._running.clear()
-        self._resting.clear()
+        self._unfinished.clear()
         self.exits.forget()
         blocks.forget()
 
-    def _take_resting(self) -> dict[Installation, Ending]:
-        taken, self._resting = self._resting, {}
+    def _take_unfinished(self) -> dict[Installation, RunEnd]:
+        taken, self._unfinished = self._unfinished, {}
         return taken
 
     def _end_later(self, stopped: Installation) -> None:
         def end() -> None:
             with self._lock:
-                ending = self._resting.pop(stopped, None)
+                ending = self._unfinished.pop(stopped, None)
             if ending is not None:
                 stopped.end(ending)
 
-        timer = threading.Timer(_WAIT_FOR_EXIT, end)
+        timer = threading.Timer(_WAIT_FOR_EXIT_SECONDS, end)
         timer.daemon = True
         timer.start()
 
@@ -127,7 +127,7 @@ class Contexts:
         self.exits.watch()
         if self._stop is not None:
             return
-        spark_context: Any = _class_of(context)
+        spark_context: Any = _spark_context_class(context)
         original: Callable[..., None] = spark_context.stop
 
         def stop(stopped: Any) -> None:
@@ -150,13 +150,13 @@ class Contexts:
             self._stop = None
 
 
-def _class_of(context: Any) -> Any:
+def _spark_context_class(context: Any) -> Any:
     """pyspark's own class, where `stop` is: the context's may be derived from it."""
     of_spark = (each for each in type(context).__mro__ if "stop" in vars(each) and "_do_init" in vars(each))
     return next(of_spark, type(context))
 
 
-contexts: Final = Contexts()
+contexts: Final = InstalledContexts()
 os.register_at_fork(after_in_child=contexts.forget)
 
 
@@ -171,22 +171,22 @@ def install(spark: Any) -> Installation:
     `spark.headwater.*` of its configuration says which listeners are told. Where something isn't right, the log says
     so and the job goes on. A TerminalError if this is nothing to install headwater in.
     """
-    return contexts.begin(_context_of(spark))
+    return contexts.begin(_spark_context_of(spark))
 
 
 def uninstall(spark: Any = None) -> None:
     """Take headwater out of the driver of this SparkSession or SparkContext; without one, out of this interpreter:
     nothing of it is active any more, and contexts to come are left alone, whatever their configuration says."""
-    contexts.uninstall(None if spark is None else _context_of(spark))
+    contexts.uninstall(None if spark is None else _spark_context_of(spark))
 
 
 def at_exit() -> None:
     """The interpreter ends, and nobody stopped the context."""
-    contexts.end_all(contexts.exits.at_exit())
-    contexts.exits.die()
+    contexts.end_all(contexts.exits.end_at_exit())
+    contexts.exits.die_of_signal()
 
 
-def _context_of(spark: Any) -> Any:
+def _spark_context_of(spark: Any) -> Any:
     try:
         context = spark if hasattr(type(spark), "_do_init") else spark.sparkContext
     except Exception as e:  # what a Spark Connect session raises is pyspark's own

@@ -43,24 +43,24 @@ class Program:
     spec: ModuleSpec | None = None
 
 
-def of_command(words: Sequence[str]) -> tuple[Program, Sequence[str]]:
+def parse_command(words: Sequence[str]) -> tuple[Program, Sequence[str]]:
     """What `job.py argument…` or `-m module argument…` means: the program, and its arguments. A ScriptError if it
     can't be found."""
     if words[0] != "-m":
-        return script(words[0]), words[1:]
+        return find_script(words[0]), words[1:]
     if len(words) == 1:
         raise ScriptError("say which module behind -m")
-    return module(words[1]), words[2:]
+    return find_module(words[1]), words[2:]
 
 
-def script(path: str) -> Program:
+def find_script(path: str) -> Program:
     """What `python path` runs: a file, or a folder or archive with a `__main__.py`."""
     file_name = str(Path(path).absolute())
     if Path(path).is_dir() or zipfile.is_zipfile(path):
         spec = PathFinder.find_spec(_MAIN, [file_name])
         if spec is None:
             raise ScriptError(f"can't find a {_MAIN}.py in {path}")
-        return _of_spec(spec, folder=file_name, shown=path)
+        return _program_of_spec(spec, folder=file_name, shown=path)
     try:
         with io.open_code(file_name) as file:
             source = file.read()
@@ -71,7 +71,7 @@ def script(path: str) -> Program:
     )
 
 
-def module(name: str) -> Program:
+def find_module(name: str) -> Program:
     """What `python -m name` runs; looked for from the working directory, which becomes its `sys.path[0]`."""
     folder = str(Path.cwd())
     _put_first(folder)
@@ -83,33 +83,33 @@ def module(name: str) -> Program:
         raise ScriptError(f"can't find the module {name}: {e}") from e
     if spec is None:
         raise ScriptError(f"there is no module {name} that can be run: for a package write a {name}/{_MAIN}.py")
-    return _of_spec(spec, folder=folder, shown=spec.origin or name)
+    return _program_of_spec(spec, folder=folder, shown=spec.origin or name)
 
 
 def run(program: Program, arguments: Sequence[str], configuration: Mapping[str, str]) -> NoReturn:
     """Run it as the main program with headwater enabled in the SparkContexts that it makes, and end as it ends, by a
     SystemExit. How its runs ended is told when the interpreter ends, with its threads and what it registered."""
-    configure({hook.ENABLED: "true", **configuration})
+    apply_configuration({hook.ENABLED: "true", **configuration})
     hook.watch()
     exits = contexts.exits
-    exits.is_awaited = True
+    exits.is_end_awaited = True
     sys.argv = [program.path, *arguments]
     _put_first(program.folder)
     try:
         exec(program.load(), _main_module(program).__dict__)  # noqa: S102 - running it is what was asked for
     except SystemExit as e:
-        exits.known = exits.of(e)
+        exits.known_end = exits.end_of(e)
         raise
     except BaseException as e:  # noqa: BLE001 - as the interpreter itself does
-        exits.known = replace(exits.of(e), exit_code=None if isinstance(e, KeyboardInterrupt) else 1)
+        exits.known_end = replace(exits.end_of(e), exit_code=None if isinstance(e, KeyboardInterrupt) else 1)
         _show(e)
-        exits.dies_of = signal.SIGINT if isinstance(e, KeyboardInterrupt) else None
+        exits.final_signal = signal.SIGINT if isinstance(e, KeyboardInterrupt) else None
         raise SystemExit(1) from None
-    exits.known = exits.of(None)
+    exits.known_end = exits.end_of(None)
     raise SystemExit(0)
 
 
-def configure(configuration: Mapping[str, str], submitted: Sequence[str] = ()) -> None:
+def apply_configuration(configuration: Mapping[str, str], submitted: Sequence[str] = ()) -> None:
     """As spark-submit's `--conf` does it: what the script itself says goes before it. `submitted` are further flags of
     spark-submit."""
     words = [f"--conf {quote(f'{key}={value}')}" for key, value in configuration.items()]
@@ -117,7 +117,7 @@ def configure(configuration: Mapping[str, str], submitted: Sequence[str] = ()) -
     os.environ[_SUBMIT_ARGUMENTS] = f"{options} {os.environ.get(_SUBMIT_ARGUMENTS, _NO_ARGUMENTS)}"
 
 
-def _of_spec(spec: ModuleSpec, *, folder: str, shown: str) -> Program:
+def _program_of_spec(spec: ModuleSpec, *, folder: str, shown: str) -> Program:
     def load() -> CodeType:
         code = getattr(spec.loader, "get_code", lambda _: None)(spec.name)
         if not isinstance(code, CodeType):

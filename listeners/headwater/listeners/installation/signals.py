@@ -17,22 +17,22 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 from headwater.events.jobs import JobStatus
-from headwater.listeners.jobs import Ending
-from headwater.listeners.jobs.endings import exit_code_of
+from headwater.listeners.jobs import RunEnd
+from headwater.listeners.jobs.run_end import exit_code_of
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 Handler = Callable[[int, FrameType | None], Any]
 
 
-class Signals:
+class SignalWatcher:
     """One for the process. `on_kill` is called when a signal ends it that nobody else handles. From the main thread
     only anything can be put in place or taken away."""
 
-    def __init__(self, on_kill: Callable[[Ending], None]) -> None:
-        self.raised: Ending | None = None
+    def __init__(self, on_kill: Callable[[RunEnd], None]) -> None:
+        self.handler_end: RunEnd | None = None
         """How the process ends if what a user's handler raised ends it."""
         self._on_kill = on_kill
-        self._theirs: dict[signal.Signals, tuple[Handler, Handler]] = {}
+        self._user_handlers: dict[signal.Signals, tuple[Handler, Handler]] = {}
         """Users' handlers, and what stands around them."""
 
     def watch(self) -> None:
@@ -42,9 +42,13 @@ class Signals:
             handler = signal.getsignal(each)
             if handler is signal.SIG_DFL:
                 signal.signal(each, self._die)
-            elif callable(handler) and handler != self._die and handler is not self._theirs.get(each, (None, None))[1]:
-                around = self._around(handler)
-                self._theirs[each] = handler, around
+            elif (
+                callable(handler)
+                and handler != self._die
+                and handler is not self._user_handlers.get(each, (None, None))[1]
+            ):
+                around = self._wrap(handler)
+                self._user_handlers[each] = handler, around
                 signal.signal(each, around)
 
     def unwatch(self) -> None:
@@ -53,25 +57,25 @@ class Signals:
             return
         for each in _SIGNALS:
             handler = signal.getsignal(each)
-            theirs, around = self._theirs.pop(each, (None, None))
+            theirs, around = self._user_handlers.pop(each, (None, None))
             if handler == self._die:
                 signal.signal(each, signal.SIG_DFL)
             elif theirs is not None and handler is around:
                 signal.signal(each, theirs)
 
-    def ending_of(self, error: BaseException | None) -> Ending | None:
+    def end_of(self, error: BaseException | None) -> RunEnd | None:
         """How something ended that this exception left, if a handler of a signal raised it."""
         codes = {code: each for each in _SIGNALS for code in self._codes(each)}
         traceback = None if error is None else error.__traceback__
         while traceback is not None:
             number = codes.get(traceback.tb_frame.f_code)
             if number is not None:
-                return _killed(number, error)
+                return _killed_by(number, error)
             traceback = traceback.tb_next
         return None
 
     def _codes(self, each: signal.Signals) -> Iterator[CodeType]:
-        for handler in (signal.getsignal(each), *self._theirs.get(each, ())):
+        for handler in (signal.getsignal(each), *self._user_handlers.get(each, ())):
             function = getattr(handler, "func", handler)  # of a functools.partial
             code = getattr(function, "__code__", None) or getattr(
                 vars(type(function)).get("__call__"), "__code__", None
@@ -79,13 +83,13 @@ class Signals:
             if isinstance(code, CodeType) and handler != self._die:
                 yield code
 
-    def _around(self, theirs: Handler) -> Handler:
+    def _wrap(self, theirs: Handler) -> Handler:
         @functools.wraps(theirs)
         def handle(number: int, frame: FrameType | None) -> Any:
             try:
                 return theirs(number, frame)
             except BaseException as e:
-                self.raised = _killed(number, e)
+                self.handler_end = _killed_by(number, e)
                 raise
 
         return handle
@@ -96,11 +100,11 @@ class Signals:
             return
         self.unwatch()
         try:
-            self._on_kill(_killed(number, None))
+            self._on_kill(_killed_by(number, None))
         finally:
             os.kill(os.getpid(), number)
 
 
-def _killed(number: int, error: BaseException | None) -> Ending:
+def _killed_by(number: int, error: BaseException | None) -> RunEnd:
     code = exit_code_of(error) if isinstance(error, SystemExit) else None
-    return Ending(status=JobStatus.KILLED, signal=int(number), exit_code=code)
+    return RunEnd(status=JobStatus.KILLED, signal=int(number), exit_code=code)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from headwater.listeners.jobs.application import ApplicationFacts, application_facts
-from headwater.listeners.jobs.blocks import Entry, JobBlock, job
-from headwater.listeners.jobs.endings import ENDED, FINISHED, Ending, of_exit
-from headwater.listeners.jobs.queries import QueryStart
-from headwater.listeners.jobs.runs import Attribution, Block, Jobs
+from headwater.listeners.jobs.application_facts import ApplicationFacts, read_application_facts
+from headwater.listeners.jobs.blocks import BlockEntry, JobBlock, job
+from headwater.listeners.jobs.query_runs import QueryStart
+from headwater.listeners.jobs.run_end import ENDED, FINISHED, RunEnd, run_end_of
+from headwater.listeners.jobs.runs import ApplicationRuns, BlockRun
 
 __all__ = [
     "ENDED",
     "FINISHED",
     "ApplicationFacts",
-    "Attribution",
-    "Block",
-    "Ending",
-    "Entry",
+    "ApplicationRuns",
+    "BlockEntry",
+    "BlockRun",
     "JobBlock",
-    "Jobs",
     "QueryStart",
-    "application_facts",
+    "RunEnd",
     "job",
-    "of_exit",
+    "read_application_facts",
+    "run_end_of",
 ]

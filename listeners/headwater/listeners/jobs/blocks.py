@@ -12,11 +12,11 @@ from typing import Final, Literal, ParamSpec, TypeVar
 from uuid import UUID
 
 from headwater.errors import ConfigurationError
-from headwater.events.jobs import OnJobEnd
-from headwater.listeners.jobs.desk import Desk
-from headwater.listeners.jobs.endings import ENDED, Ending, of_exit
-from headwater.listeners.jobs.runs import Block
-from headwater.listeners.settings import policy_of
+from headwater.events.jobs import LineageRetention
+from headwater.listeners.jobs.job_run_tracker import JobRunTracker
+from headwater.listeners.jobs.run_end import ENDED, RunEnd, run_end_of
+from headwater.listeners.jobs.runs import BlockRun
+from headwater.listeners.settings import parse_on_end
 
 _LOG = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -43,20 +43,22 @@ def job(
     nothing happens. `on_end` is what becomes of the job's lineage when the run ends, in place of
     `spark.headwater.lineage.on-job-end`.
     """
-    _check(name, namespace)
-    return JobBlock(name, namespace, {str(key): str(value) for key, value in dict(tags or {}).items()}, _policy(on_end))
+    _check_names(name, namespace)
+    return JobBlock(
+        name, namespace, {str(key): str(value) for key, value in dict(tags or {}).items()}, _parse_on_end(on_end)
+    )
 
 
-def _check(name: object, namespace: object) -> None:
+def _check_names(name: object, namespace: object) -> None:
     if not isinstance(name, str) or not name.strip():
         raise ConfigurationError(f"a job can't be called {name!r}: give it a name, as in job('orders_etl')")
     if namespace is not None and not isinstance(namespace, str):
         raise ConfigurationError(f"a namespace of jobs can't be {namespace!r}: it is a text, as in namespace='sales'")
 
 
-def _policy(on_end: str | None) -> OnJobEnd | None:
+def _parse_on_end(on_end: str | None) -> LineageRetention | None:
     try:
-        return None if on_end is None else policy_of(on_end)
+        return None if on_end is None else parse_on_end(on_end)
     except ValueError as e:
         raise ConfigurationError(f"on_end {e}") from None
 
@@ -65,29 +67,29 @@ class JobBlock:
     """Made by `job`."""
 
     def __init__(
-        self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: OnJobEnd | None = None
+        self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: LineageRetention | None = None
     ) -> None:
         self.name = name
         self.namespace = namespace
         self.tags = tags
         self.on_end = on_end
-        self._entries: list[Entry] = []
+        self._entries: list[BlockEntry] = []
 
-    def __enter__(self) -> Entry:
-        entry = Entry(self)
+    def __enter__(self) -> BlockEntry:
+        entry = BlockEntry(self)
         self._entries.append(entry)
-        _entries_here().append(entry)
-        entry.begin(_desks[-1] if _desks else None)
+        _thread_entries().append(entry)
+        entry.begin(_trackers[-1] if _trackers else None)
         return entry
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> Literal[False]:
         entry = self._entries.pop()
-        here = _entries_here()
+        here = _thread_entries()
         if entry in here:
             here.remove(entry)
-        entry.end(of_exit(error))
+        entry.end(run_end_of(error))
         return False
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
@@ -106,67 +108,67 @@ class JobBlock:
         return inside
 
 
-class Entry:
+class BlockEntry:
     """A block that was entered. `run` is its run, None where no headwater is at work."""
 
-    def __init__(self, wanted: JobBlock) -> None:
-        self._wanted = wanted
-        self._desk: Desk | None = None
-        self._block: Block | None = None
+    def __init__(self, job_block: JobBlock) -> None:
+        self._job_block = job_block
+        self._tracker: JobRunTracker | None = None
+        self._block: BlockRun | None = None
 
     @property
     def run(self) -> UUID | None:
         return None if self._block is None else self._block.run
 
-    def begin(self, desk: Desk | None) -> None:
+    def begin(self, tracker: JobRunTracker | None) -> None:
         """Nothing that goes wrong here is the user's business."""
-        self._desk = desk
+        self._tracker = tracker
         self._block = None
         try:
-            if desk is not None:
-                wanted = self._wanted
-                self._block = desk.enter(wanted.name, wanted.namespace, wanted.tags, wanted.on_end)
+            if tracker is not None:
+                job_block = self._job_block
+                self._block = tracker.enter(job_block.name, job_block.namespace, job_block.tags, job_block.on_end)
         except Exception as e:  # noqa: BLE001
-            _LOG.warning("the block %r can't be told: %s: %s", self._wanted.name, type(e).__name__, e)
+            _LOG.warning("the block %r can't be recorded: %s: %s", self._job_block.name, type(e).__name__, e)
 
-    def end(self, ending: Ending) -> None:
+    def end(self, end: RunEnd) -> None:
         try:
-            if self._desk is not None and self._block is not None:
-                self._desk.leave(self._block, ending)
+            if self._tracker is not None and self._block is not None:
+                self._tracker.leave(self._block, end)
         except Exception as e:  # noqa: BLE001
-            _LOG.debug("the end of the block %r: %s: %s", self._wanted.name, type(e).__name__, e)
+            _LOG.debug("the end of the block %r: %s: %s", self._job_block.name, type(e).__name__, e)
 
 
-_desks: Final[list[Desk]] = []
+_trackers: Final[list[JobRunTracker]] = []
 """Of the contexts that headwater is in; a process has one at a time, or for a moment two."""
 _local: Final = threading.local()
 
 
-def serve(desk: Desk) -> None:
-    """From now on blocks are this desk's."""
-    _desks.append(desk)
+def attach(tracker: JobRunTracker) -> None:
+    """From now on blocks are this tracker's."""
+    _trackers.append(tracker)
 
 
-def begin_open_blocks(desk: Desk) -> None:
-    """The blocks that the calling thread is in began before there was this desk: now they begin here."""
-    for entry in list(_entries_here()):
+def restart_open_blocks(tracker: JobRunTracker) -> None:
+    """The blocks that the calling thread is in began before there was this tracker: now they begin here."""
+    for entry in list(_thread_entries()):
         entry.end(ENDED)
-        entry.begin(desk)
+        entry.begin(tracker)
 
 
-def unserve(desk: Desk) -> None:
-    if desk in _desks:
-        _desks.remove(desk)
+def detach(tracker: JobRunTracker) -> None:
+    if tracker in _trackers:
+        _trackers.remove(tracker)
 
 
 def forget() -> None:
     """In a forked child nothing is at work."""
-    _desks.clear()
-    _entries_here().clear()
+    _trackers.clear()
+    _thread_entries().clear()
 
 
-def _entries_here() -> list[Entry]:
+def _thread_entries() -> list[BlockEntry]:
     if not hasattr(_local, "entries"):
         _local.entries = []
-    entries: list[Entry] = _local.entries
+    entries: list[BlockEntry] = _local.entries
     return entries

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from headwater.listeners.settings import PREFIX
-from headwater.spi import RESERVED_NAMES
+from headwater.spi.factories import RESERVED_NAMES
 
-_SPARK: Final = "spark."
-_OTHERS: Final = frozenset(
+_SPARK_PREFIX: Final = "spark."
+_EXCLUDED_KEYS: Final = frozenset(
     {
         "spark.app.id",
         "spark.app.name",
@@ -28,7 +28,7 @@ _OTHERS: Final = frozenset(
     }
 )
 """Told elsewhere, the same for everybody, or made anew by each start."""
-_OTHER_SECTIONS: Final = (
+_EXCLUDED_PREFIXES: Final = (
     "spark.app.initial.",
     "spark.authenticate",
     "spark.driver.defaultJavaOptions",
@@ -50,12 +50,12 @@ _OTHER_SECTIONS: Final = (
 """The cluster's own affairs, and environments, in which anything can stand."""
 
 
-def told_configuration(configuration: Mapping[str, str]) -> dict[str, str]:
+def select_configuration(configuration: Mapping[str, str]) -> dict[str, str]:
     """The keys that say how this job runs, those of headwater's listeners (brokers, passwords) left out."""
-    return {key: value for key, value in configuration.items() if _is_told(key)}
+    return {key: value for key, value in configuration.items() if _is_reported(key)}
 
 
-def _is_told(key: str) -> bool:
-    if not key.startswith(_SPARK) or key in _OTHERS or key.startswith(_OTHER_SECTIONS):
+def _is_reported(key: str) -> bool:
+    if not key.startswith(_SPARK_PREFIX) or key in _EXCLUDED_KEYS or key.startswith(_EXCLUDED_PREFIXES):
         return False
     return not key.startswith(PREFIX) or key[len(PREFIX) :].partition(".")[0] in RESERVED_NAMES

@@ -12,7 +12,7 @@ from headwater.events.names import JobName
 NAME: Final = "spark.headwater.job.name"
 NAMESPACE: Final = "spark.headwater.job.namespace"
 UNNAMED: Final = "unnamed"
-_LONGEST: Final = 512
+_MAX_NAME_LENGTH: Final = 512
 _BREAKS: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _HIDDEN: Final = "*********(redacted)"
 """What Spark itself puts in the place of values that look like secrets to it."""
@@ -30,13 +30,13 @@ _GENERIC: Final = re.compile(
 )
 
 
-def clean(name: str) -> str:
+def clean_name(name: str) -> str:
     """A name on one line, of a length that can be kept under a key: what is cut off is told apart by a digest."""
     sound = _BREAKS.sub(" ", name.encode("utf-8", "replace").decode("utf-8")).strip()
-    if len(sound) <= _LONGEST:
+    if len(sound) <= _MAX_NAME_LENGTH:
         return sound
     digest = hashlib.sha256(sound.encode()).hexdigest()[:16]
-    return f"{sound[: _LONGEST - len(digest) - 1]}~{digest}"
+    return f"{sound[: _MAX_NAME_LENGTH - len(digest) - 1]}~{digest}"
 
 
 def is_generic(application: str) -> bool:
@@ -46,16 +46,16 @@ def is_generic(application: str) -> bool:
 
 def application_name(name: str, user: str | None) -> str:
     """The name of an application that nobody named the job of; a generic one belongs to its user."""
-    sound = clean(name) or UNNAMED
-    return clean(f"{user}.{sound}") if user and is_generic(sound) else sound
+    sound = clean_name(name) or UNNAMED
+    return clean_name(f"{user}.{sound}") if user and is_generic(sound) else sound
 
 
 def session_name(session: Mapping[str, str], key: str) -> str | None:
     """What a session says under one of the keys above, if it says something that can be read."""
-    said = clean(session.get(key, ""))
+    said = clean_name(session.get(key, ""))
     return said if said and said != _HIDDEN else None
 
 
 def job_name(namespace: str | None, name: str) -> JobName:
     """The job of that name, of the default namespace where there is none."""
-    return JobName(namespace=clean(namespace) or None if namespace else None, name=clean(name) or UNNAMED)
+    return JobName(namespace=clean_name(namespace) or None if namespace else None, name=clean_name(name) or UNNAMED)

@@ -30,23 +30,23 @@ def parent_run(
     """What `spark.headwater.parent.*` says; without it what OpenLineage's keys or variables say, which somebody set for
     this job; without them what Airflow sets for each of its tasks. None where nobody says anything that makes sense."""
     ways = (
-        lambda: _configured(settings),
-        lambda: _of_openlineage_keys(configuration),
-        lambda: _of_openlineage(environment),
-        lambda: _of_airflow(environment),
+        lambda: _from_settings(settings),
+        lambda: _from_openlineage_keys(configuration),
+        lambda: _from_openlineage_variables(environment),
+        lambda: _from_airflow(environment),
     )
-    return next((found for way in ways if (found := _sound(way)) is not None), None)
+    return next((found for way in ways if (found := _read_or_warn(way)) is not None), None)
 
 
-def _sound(way: Callable[[], ParentRun | None]) -> ParentRun | None:
+def _read_or_warn(way: Callable[[], ParentRun | None]) -> ParentRun | None:
     try:
         return way()
     except ValidationError as e:  # an environment can hold anything
-        _LOG.warning("who started this application can't be told: %s", e.errors(include_input=False)[0]["msg"])
+        _LOG.warning("who started this application can't be value_of: %s", e.errors(include_input=False)[0]["msg"])
         return None
 
 
-def _configured(settings: Settings) -> ParentRun | None:
+def _from_settings(settings: Settings) -> ParentRun | None:
     if settings.parent_name is None:
         return None
     return ParentRun(
@@ -59,26 +59,26 @@ def _configured(settings: Settings) -> ParentRun | None:
     )
 
 
-def _of_openlineage_keys(configuration: Mapping[str, str]) -> ParentRun | None:
+def _from_openlineage_keys(configuration: Mapping[str, str]) -> ParentRun | None:
     """What OpenLineage's own integration is given, by Airflow say."""
 
-    def told(key: str) -> str | None:
+    def value_of(key: str) -> str | None:
         return configuration.get(f"{_OPENLINEAGE}{key}", "").strip() or None
 
-    name = told("parentJobName")
+    name = value_of("parentJobName")
     if name is None:
         return None
     return ParentRun(
-        namespace=told("parentJobNamespace") or _DEFAULT,
+        namespace=value_of("parentJobNamespace") or _DEFAULT,
         name=name,
-        run=told("parentRunId"),
-        root_namespace=told("rootParentJobNamespace"),
-        root_name=told("rootParentJobName"),
-        root_run=told("rootParentRunId"),
+        run=value_of("parentRunId"),
+        root_namespace=value_of("rootParentJobNamespace"),
+        root_name=value_of("rootParentJobName"),
+        root_run=value_of("rootParentRunId"),
     )
 
 
-def _of_openlineage(environment: Mapping[str, str]) -> ParentRun | None:
+def _from_openlineage_variables(environment: Mapping[str, str]) -> ParentRun | None:
     parent = _TRIPLE.fullmatch(environment.get(_PARENT, "").strip())
     if parent is None:
         return None
@@ -93,7 +93,7 @@ def _of_openlineage(environment: Mapping[str, str]) -> ParentRun | None:
     )
 
 
-def _of_airflow(environment: Mapping[str, str]) -> ParentRun | None:
+def _from_airflow(environment: Mapping[str, str]) -> ParentRun | None:
     """A task is `<dag>.<task>`, as Airflow itself calls it in OpenLineage; its DAG is the root."""
     dag, task, run = (environment.get(f"{_AIRFLOW}{key}") or None for key in ("DAG_ID", "TASK_ID", "DAG_RUN_ID"))
     if dag is None or task is None:

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from headwater.listeners.threads import Daemon
+from headwater.listeners.threads import DaemonThread
 
 _LOG = logging.getLogger(__name__)
-_LONG: Final = 3600.0
+_NEVER_SECONDS: Final = 3600.0
 
 
-class Done:
+class CompletionFlag:
     """Whether something has been done. Waiting for it takes no lock that a signal handler could find taken."""
 
     def __init__(self) -> None:
@@ -33,23 +33,23 @@ class Done:
         return True
 
 
-class Worker:
+class DaemonWorker:
     """A daemon thread with a queue.
 
     It is started when it is made, because no thread can be started any more while the interpreter ends. What is handed
     to it may fail: that is logged. `tick` is called every so many seconds, if nothing else keeps the thread busy.
     """
 
-    def __init__(self, name: str, *, tick: Callable[[], None] | None = None, every: float = _LONG) -> None:
+    def __init__(self, name: str, *, tick: Callable[[], None] | None = None, every: float = _NEVER_SECONDS) -> None:
         self._name = name
         self._tick = tick
         self._every = every
-        self._queue: SimpleQueue[tuple[Callable[[], object], Done] | None] = SimpleQueue()
-        Daemon(name, self._run).start()
+        self._queue: SimpleQueue[tuple[Callable[[], object], CompletionFlag] | None] = SimpleQueue()
+        DaemonThread(name, self._run).start()
 
-    def submit(self, work: Callable[[], object]) -> Done:
+    def submit(self, work: Callable[[], object]) -> CompletionFlag:
         """Have it done some time; never waits."""
-        done = Done()
+        done = CompletionFlag()
         self._queue.put((work, done))
         return done
 

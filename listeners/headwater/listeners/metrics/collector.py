@@ -16,19 +16,19 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from headwater.events.envelope import Family
-from headwater.listeners.bus.durations import Durations
-from headwater.listeners.bus.report import BusReport, IntakeReport, ListenerReport, State
+from headwater.events.envelope import EventFamily
+from headwater.listeners.bus.durations import DurationHistogram
+from headwater.listeners.bus.report import BusReport, IntakeReport, ListenerReport, ListenerState
 
-Report: TypeAlias = Callable[[], "BusReport | None"]
-_FAMILIES: Final = tuple(family.value for family in Family if family is not Family.UNKNOWN)
+ReportFunction: TypeAlias = Callable[[], "BusReport | None"]
+_FAMILY_LABELS: Final = tuple(family.value for family in EventFamily if family is not EventFamily.UNKNOWN)
 
 
 class BusCollector(Collector):
     """Yields what a bus reports when it is asked; nothing where there is no bus."""
 
     def __init__(
-        self, report: Report, *, info: Mapping[str, str] | None = None, labels: Mapping[str, str] | None = None
+        self, report: ReportFunction, *, info: Mapping[str, str] | None = None, labels: Mapping[str, str] | None = None
     ) -> None:
         """`info` is told once, as labels of `headwater_info`; `labels` stand on every sample."""
         self._report = report
@@ -42,7 +42,7 @@ class BusCollector(Collector):
         if self._info:
             yield InfoMetricFamily("headwater", "The driver that these are the metrics of.", value=self._info)
         for metric in itertools.chain(
-            _intake(report.intake, report), _listeners(report.listeners), _histograms(report.listeners)
+            _intake_metrics(report.intake, report), _listener_metrics(report.listeners), _histograms(report.listeners)
         ):
             yield self._labelled(metric)
 
@@ -56,36 +56,41 @@ class BusCollector(Collector):
         return metric
 
 
-def _intake(intake: IntakeReport, report: BusReport) -> Iterator[Metric]:
-    told = {**dict.fromkeys(_FAMILIES, 0), **intake.told}
-    yield _by("headwater_events_told", "Events that were told to the bus and stamped.", "family", told)
+def _intake_metrics(intake: IntakeReport, report: BusReport) -> Iterator[Metric]:
+    told = {**dict.fromkeys(_FAMILY_LABELS, 0), **intake.emitted}
+    yield _counter("headwater_events_emitted", "Events that were emitted, with a place in the order.", "family", told)
     yield CounterMetricFamily("headwater_events_spooled", "Events appended to the spool.", intake.append.count)
-    words = "Events that the spool didn't take: its disk is full, or fails. A Gap tells them."
+    words = "Events that the spool didn't take: its disk is full, or fails. A Gap says so."
     yield CounterMetricFamily("headwater_events_refused", words, report.refused)
-    words = "What no event could be made of: a fault of headwater. A Gap tells it."
-    yield _by("headwater_events_broken", words, "kind", intake.broken)
-    yield _by("headwater_gaps_told", "Gaps that were told: something may be missing.", "reason", intake.gaps)
+    words = "What no event could be made of: a fault of headwater. A Gap says so."
+    yield _counter("headwater_events_broken", words, "kind", intake.broken)
+    yield _counter("headwater_gaps_emitted", "Gaps that were emitted: something may be missing.", "reason", intake.gaps)
     words = (
         "Events that Gaps say are missing, as far as they know how many: what capture's queues and the spool dropped."
     )
-    yield _by("headwater_gap_missed_events", words, "reason", intake.missed)
+    yield _counter("headwater_gap_missed_events", words, "reason", intake.missed)
     yield GaugeMetricFamily("headwater_spool_bytes", "Size of this driver's spool.", intake.spool_bytes)
     words = "Spools of dead drivers that this one delivered."
     yield CounterMetricFamily("headwater_dead_spools_shipped", words, report.shipped)
-    words = "Telling one event, on the thread that tells it: redaction, encoding and the append."
-    yield _histogram("headwater_tell_seconds", words, {(): intake.tell})
-    words = "Writing one event to the spool, on the thread that tells it."
+    if report.shipper is not None:
+        words = "1 while the process runs in which listeners with native clients work."
+        yield GaugeMetricFamily("headwater_shipper_up", words, float(report.shipper.pid is not None))
+        words = "How often that process died and was started again."
+        yield CounterMetricFamily("headwater_shipper_restarts", words, report.shipper.restarts)
+    words = "Emitting one event, on the thread that emits it: redaction, encoding and the append."
+    yield _histogram("headwater_emit_seconds", words, {(): intake.emit})
+    words = "Writing one event to the spool, on the thread that emits it."
     yield _histogram("headwater_append_seconds", words, {(): intake.append})
 
 
-def _listeners(listeners: tuple[ListenerReport, ...]) -> Iterator[Metric]:
+def _listener_metrics(listeners: tuple[ListenerReport, ...]) -> Iterator[Metric]:
     words = "1 for the state that the listener is in."
     state = GaugeMetricFamily("headwater_listener_state", words, labels=("listener", "state"))
-    words = "What the listener raised, by type, and the trouble that it told of, by cause."
+    words = "What the listener raised, by type, and the problems that it reported, by cause."
     errors = CounterMetricFamily("headwater_listener_errors", words, labels=("listener", "cause"))
     calls = SummaryMetricFamily("headwater_listener_call_seconds", "Calls of the listener.", labels=("listener",))
     for one in listeners:
-        for each in State:
+        for each in ListenerState:
             state.add_metric((one.name, each.value), float(one.state is each))
         for cause, count in one.errors.items():
             errors.add_metric((one.name, cause), count)
@@ -116,18 +121,23 @@ _COUNTERS: Final[_Numbers] = (
     ("handed_events", "Events handed to the listener, again where they were handed again.", lambda one: one.handed),
     (
         "acknowledged_events",
-        "Events that the listener answered for, or was told without failing; those of dead drivers too.",
+        "Events that the listener answered for, or took without failing; those of dead drivers too.",
         lambda one: one.acknowledged,
     ),
     (
         "missed_events",
-        "Events that a plain listener wasn't told, because it was too slow or set aside.",
+        "Events that a plain listener didn't get, because it was too slow or suspended.",
         lambda one: one.missed,
     ),
     (
         "lost_events",
         "Events, at most, that a durable listener lost: the spool reached its limit, or is damaged.",
         lambda one: one.lost,
+    ),
+    (
+        "dead_letters",
+        "Events that a durable listener refused for ever: they lie in its dead letters.",
+        lambda one: one.dead_letters,
     ),
 )
 _GAUGES: Final[_Numbers] = (
@@ -151,7 +161,7 @@ def _histograms(listeners: tuple[ListenerReport, ...]) -> Iterator[Metric]:
     )
 
 
-def _by(name: str, words: str, label: str, counts: Mapping[str, float]) -> Metric:
+def _counter(name: str, words: str, label: str, counts: Mapping[str, float]) -> Metric:
     counter = CounterMetricFamily(name, words, labels=(label,))
     for value, count in counts.items():
         counter.add_metric((value,), count)
@@ -159,7 +169,7 @@ def _by(name: str, words: str, label: str, counts: Mapping[str, float]) -> Metri
 
 
 def _histogram(
-    name: str, words: str, values: Mapping[tuple[str, ...], Durations], labels: tuple[str, ...] = ()
+    name: str, words: str, values: Mapping[tuple[str, ...], DurationHistogram], labels: tuple[str, ...] = ()
 ) -> Metric:
     histogram = HistogramMetricFamily(name, words, labels=labels)
     for label_values, each in values.items():

@@ -10,7 +10,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from prometheus_client import make_wsgi_app
 from prometheus_client.registry import CollectorRegistry
 
-from headwater.listeners.threads import Daemon
+from headwater.listeners.threads import DaemonThread
 
 _PATIENCE: Final = 10.0
 """Seconds that a client may take to ask, and again to read each piece."""
@@ -25,7 +25,7 @@ class MetricsServer:
         self._server = _server_class(family)((str(address[0]), port), _Handler)
         self._server.set_app(make_wsgi_app(registry))
         self._host = f"[{host}]" if ":" in host else host
-        self._thread = Daemon("headwater-metrics-http", lambda: self._server.serve_forever(_POLL))
+        self._thread = DaemonThread("headwater-metrics-http", lambda: self._server.serve_forever(_POLL))
         self._thread.start()
 
     @property

@@ -15,13 +15,13 @@ DEFAULT_TOPIC: Final = "headwater.events"
 _TOPIC: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 _DAY: Final = 86_400.0
 
-_KEPT: Final = {
+_FIXED: Final = {
     "acks": "all",
     "enable.idempotence": "true",
     "enable.gapless.guarantee": "true",
     "message.timeout.ms": "0",
 }
-_SETTLED: Final = {
+_RESTRICTED: Final = {
     "acks": ({"all", "-1"}, "an event counts as delivered when all in-sync replicas have it"),
     "request.required.acks": ({"all", "-1"}, "an event counts as delivered when all in-sync replicas have it"),
     "enable.idempotence": ({"true"}, "without it a retry can turn the order of events round"),
@@ -42,10 +42,10 @@ _FORBIDDEN: Final = {
     "error_cb": "a property can't hold a function",
     "throttle_cb": "a property can't hold a function",
     "on_delivery": "a property can't hold a function",
-    "oauth_cb": "write oauth.token = package.module:function, without producer.",
+    "oauth_cb": "name package.module:function in oauth.token, without producer.",
     "logger": "librdkafka's words go to the log of Python",
 }
-_ALREADY: Final = {
+_DEFAULTS: Final = {
     # A topic is made with settings that matter, or not at all.
     "allow.auto.create.topics": "false",
     "client.id": "headwater",
@@ -64,20 +64,24 @@ class KafkaConfig(Config):
     """What stands under `spark.headwater.kafka.`."""
 
     bootstrap_servers: str
+    """`host:port` of brokers, several with commas."""
     topic: str = DEFAULT_TOPIC
+    """The topic that events go to."""
     topic_create: bool = True
-    """Make the topic where there is none; the settings below are for that, and change no topic that there is."""
+    """Make the topic where there is none. The other `topic.` settings are for that, and change none that there is."""
     topic_partitions: Annotated[int, Field(ge=1, le=10_000)] = 6
+    """Partitions of a new topic: so many consumers can share the work."""
     topic_replication: Annotated[int, Field(ge=-1, le=1_000)] = -1
-    """-1: what the brokers have as their default."""
+    """Replicas of a new topic; -1 is the brokers' default."""
     topic_retention: Annotated[Seconds, Field(gt=0)] = 30 * _DAY
+    """How long a new topic keeps events: so long a consumer may be away."""
     topic_config: Mapping[str, str] = Field(default_factory=dict)
     """Further settings of a new topic, `topic.config.min.insync.replicas` say."""
     cluster_id: str | None = None
-    """Nothing is sent to any other cluster. Without it the first one that answers holds until the driver ends."""
+    """The only cluster that events are sent to. Without it the first one that answers, until the driver ends."""
     oauth_token: str | None = None
-    """`package.module:function` for OAUTHBEARER: takes `producer.sasl.oauthbearer.config`, gives what
-    confluent_kafka's `oauth_cb` has to give."""
+    """`package.module:function` for OAUTHBEARER: takes `producer.sasl.oauthbearer.config`, returns what
+    confluent_kafka's `oauth_cb` has to return."""
     schema_registry: Mapping[str, str] = Field(default_factory=dict, repr=False)
     """`schema.registry.url`, and whatever else Confluent's client of a schema registry takes."""
     producer: Mapping[str, str] = Field(default_factory=dict, repr=False)
@@ -114,7 +118,7 @@ class KafkaConfig(Config):
     @field_validator("producer")
     @classmethod
     def _keeps_the_promises(cls, producer: Mapping[str, str]) -> Mapping[str, str]:
-        faults = [fault for key, value in producer.items() if (fault := _refusal(key, value))]
+        faults = [fault for key, value in producer.items() if (fault := _refuse_setting(key, value))]
         if faults:
             raise ValueError("; ".join(faults))
         return producer
@@ -137,12 +141,17 @@ class KafkaConfig(Config):
 
     def client(self) -> dict[str, str]:
         """The settings of a client that only asks."""
-        security = {key: value for key, value in self.producer.items() if key not in _SETTLED}
-        return {**_ALREADY, **security, "bootstrap.servers": self.bootstrap_servers}
+        security = {key: value for key, value in self.producer.items() if key not in _RESTRICTED}
+        return {**_DEFAULTS, **security, "bootstrap.servers": self.bootstrap_servers}
 
     def sender(self, longest: int | None, *, one_by_one: bool = False) -> dict[str, str]:
         """The settings of a client that sends, to a topic that takes batches of so many bytes."""
-        return {**_fitting(longest), **self.client(), **_KEPT, **({"batch.num.messages": "1"} if one_by_one else {})}
+        return {
+            **_batch_limits(longest),
+            **self.client(),
+            **_FIXED,
+            **({"batch.num.messages": "1"} if one_by_one else {}),
+        }
 
     def without_secrets(self, text: str) -> str:
         """Words that may go anywhere: librdkafka tells values that it doesn't like."""
@@ -155,14 +164,14 @@ class KafkaConfig(Config):
 _REDACTOR: Final = Redactor()
 
 
-def _fitting(longest: int | None) -> dict[str, str]:
+def _batch_limits(longest: int | None) -> dict[str, str]:
     """A batch is measured before it is compressed, so that it fits whatever compression does."""
     return {} if longest is None else {"batch.size": str(max(1, min(longest, 1_000_000)))}
 
 
-def _refusal(key: str, value: str) -> str | None:
-    if key in _SETTLED:
-        kept, promise = _SETTLED[key]
+def _refuse_setting(key: str, value: str) -> str | None:
+    if key in _RESTRICTED:
+        kept, promise = _RESTRICTED[key]
         return None if value.strip().lower() in kept else f"producer.{key} has to be {max(kept)}: {promise}"
     if key in _FORBIDDEN:
         return f"producer.{key} can't be set: {_FORBIDDEN[key]}"

@@ -11,24 +11,24 @@ from contextlib import suppress
 from typing import Final
 
 from headwater.config import read_config
-from headwater.errors import ConfigurationError, HeadwaterError, PluginError, TransientError
-from headwater.publishers.kafka.cluster import Cluster, Topic
+from headwater.errors import ConfigurationError, HeadwaterError, PluginError, TerminalError, TransientError
+from headwater.publishers.kafka.cluster import KafkaCluster, KafkaTopic, describe_missing_right
 from headwater.publishers.kafka.config import KafkaConfig
-from headwater.publishers.kafka.schemas import schemas_for
-from headwater.publishers.kafka.sender import Failure, Sender, StoppedError
-from headwater.publishers.kafka.troubles import Troubles
-from headwater.publishers.kafka.words import TOO_LARGE
-from headwater.spi import Batch, Finding, ListenerContext, Position
+from headwater.publishers.kafka.error_tracker import ErrorTracker
+from headwater.publishers.kafka.errors import AUTHORIZATION, TOO_LARGE
+from headwater.publishers.kafka.schemas import make_schema_framing
+from headwater.publishers.kafka.sender import KafkaSender, SendFailure, StoppedError
+from headwater.spi import CheckResult, ListenerContext, RecordBatch, RefusedRecordError, SpoolPosition
 
 _LOG: Final = logging.getLogger(__name__)
-_BEGIN_SECONDS: Final = 1.0
+_START_SECONDS: Final = 1.0
 """Nobody is kept waiting longer for a cluster, which may take the next as long as it needs: the job may be ending."""
 _ASK_SECONDS: Final = 20.0
 _OBSTACLE_SECONDS: Final = 5.0
 _CLOSE_SHARE: Final = 0.7
 
 
-class Pin:
+class PinnedCluster:
     """The cluster that a driver writes to: an address can come to belong to another one."""
 
     def __init__(self) -> None:
@@ -39,64 +39,64 @@ class KafkaFactory:
     """The entry point `kafka`."""
 
     def __init__(self) -> None:
-        self._pin = Pin()
+        self._pinned = PinnedCluster()
 
     def create(self, context: ListenerContext) -> KafkaListener:
         config = read_config(KafkaConfig, context.configuration, shown=context.prefix)
         try:
-            Cluster(config, Troubles(context.trouble, config.without_secrets))
-            schemas_for(config)
+            KafkaCluster(config, ErrorTracker(context.report_problem, config.without_secrets))
+            make_schema_framing(config)
         except ValueError as e:
             raise ConfigurationError(f"{context.prefix}producer: {e}") from e
         except (ConfigurationError, PluginError) as e:
             raise ConfigurationError(f"{context.prefix}{config.without_secrets(str(e))}") from e
-        return KafkaListener(config, context, self._pin)
+        return KafkaListener(config, context, self._pinned)
 
-    def examine(self, context: ListenerContext) -> Iterator[Finding]:
+    def diagnose(self, context: ListenerContext) -> Iterator[CheckResult]:
         """For `headwater doctor`."""
-        from headwater.publishers.kafka.examining import examine  # noqa: PLC0415 - no driver needs it
+        from headwater.publishers.kafka.checks import check_kafka  # noqa: PLC0415 - no driver needs it
 
-        return examine(read_config(KafkaConfig, context.configuration, shown=context.prefix), context)
+        return check_kafka(read_config(KafkaConfig, context.configuration, shown=context.prefix), context)
 
 
 class KafkaListener:
     """Use `KafkaFactory`."""
 
-    def __init__(self, config: KafkaConfig, context: ListenerContext, pin: Pin) -> None:
+    def __init__(self, config: KafkaConfig, context: ListenerContext, pinned: PinnedCluster) -> None:
         self._config = config
         self._context = context
-        self._pin = pin
-        self._asked: Future[Topic] | None = None
-        self._cluster: Cluster | None = None
-        self._troubles = Troubles(context.trouble, config.without_secrets)
-        self._sender: Sender | None = None
-        self._handed: Position | None = None
-        self._answer: Position | None = None
-        self._obstacle: Position | None = None
+        self._pinned = pinned
+        self._topic_request: Future[KafkaTopic] | None = None
+        self._cluster: KafkaCluster | None = None
+        self._errors = ErrorTracker(context.report_problem, config.without_secrets)
+        self._sender: KafkaSender | None = None
+        self._last_position: SpoolPosition | None = None
+        self._acked_position: SpoolPosition | None = None
+        self._obstacle: SpoolPosition | None = None
         """The first record that was refused: nothing behind it is sent before it is in."""
         self._one_by_one = False
 
-    def handle(self, batch: Batch) -> Position | None:
-        self._handed = batch.end
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
+        self._last_position = batch.end
         try:
-            sender = self._sender or self._begun()
+            sender = self._sender or self._start_sender()
             with suppress(StoppedError):  # why is heard below
                 self._send(batch, sender)
             sender.serve(0)
-            return self._answered(sender)
+            return self._acknowledge(sender)
         except BaseException:
-            self._drop()  # all above the answer comes again, to another one
+            self._drop_sender()  # all above the answer comes again, to another one
             raise
 
-    def flush(self, timeout: float) -> Position | None:
+    def flush(self, timeout: float) -> SpoolPosition | None:
         sender = self._sender
         if sender is None:
-            return self._answer
+            return self._acked_position
         try:
             sender.serve(timeout)
-            return self._answered(sender)
+            return self._acknowledge(sender)
         except BaseException:
-            self._drop()
+            self._drop_sender()
             raise
 
     def close(self, timeout: float) -> bool:
@@ -104,47 +104,47 @@ class KafkaListener:
             self.flush(_CLOSE_SHARE * timeout)  # letting go of a client takes a moment too
         except HeadwaterError as e:
             _LOG.debug("at the end: %s", e)
-        self._drop()
+        self._drop_sender()
         if self._cluster is not None:
-            self._cluster.give_up()
-        return self._answer == self._handed
+            self._cluster.cancel()
+        return self._acked_position == self._last_position
 
-    def _begun(self) -> Sender:
+    def _start_sender(self) -> KafkaSender:
         """A sender, once the cluster has said what has to be known of it."""
         topic = self._topic()
-        if self._pin.cluster is None:
-            self._pin.cluster = topic.cluster
-            self._look_at(topic)
-        self._sender = Sender(
+        if self._pinned.cluster is None:
+            self._pinned.cluster = topic.cluster
+            self._warn_of_settings(topic)
+        self._sender = KafkaSender(
             self._config,
             topic,
-            schemas_for(self._config),
-            Troubles(self._context.trouble, self._config.without_secrets),
-            answer=self._answer,
+            make_schema_framing(self._config),
+            ErrorTracker(self._context.report_problem, self._config.without_secrets),
+            acked_position=self._acked_position,
             observe=self._context.clock.observe,
             one_by_one=self._one_by_one,
         )
         return self._sender
 
-    def _topic(self) -> Topic:
-        if self._asked is None:
-            self._asked = self._context.executor.submit(self._ask)
+    def _topic(self) -> KafkaTopic:
+        if self._topic_request is None:
+            self._topic_request = self._context.executor.submit(self._ask)
         try:
-            topic = self._asked.result(_BEGIN_SECONDS)
+            topic = self._topic_request.result(_START_SECONDS)
         except NotYet as e:
             words = f"{self._config.bootstrap_servers} hasn't answered yet"
-            raise TransientError(self._troubles.explain(words)) from e
+            raise TransientError(self._errors.explain(words)) from e
         except BaseException:
-            self._asked = None
+            self._topic_request = None
             raise
-        self._asked = self._cluster = None
+        self._topic_request = self._cluster = None
         return topic
 
-    def _ask(self) -> Topic:
-        self._cluster = Cluster(self._config, self._troubles)
-        return self._cluster.topic(time.monotonic() + _ASK_SECONDS, self._pin.cluster)
+    def _ask(self) -> KafkaTopic:
+        self._cluster = KafkaCluster(self._config, self._errors)
+        return self._cluster.topic(time.monotonic() + _ASK_SECONDS, self._pinned.cluster)
 
-    def _look_at(self, topic: Topic) -> None:
+    def _warn_of_settings(self, topic: KafkaTopic) -> None:
         """What is there was made by somebody who may not know what matters here."""
         for name, wanted in (("message.timestamp.type", "LogAppendTime"), ("cleanup.policy", "delete")):
             told = (topic.settings or {}).get(name, wanted)
@@ -162,49 +162,58 @@ class KafkaListener:
                     wanted,
                 )
 
-    def _send(self, batch: Batch, sender: Sender) -> None:
+    def _send(self, batch: RecordBatch, sender: KafkaSender) -> None:
         for record in batch:
             sender.send(record)
             if self._obstacle is not None and record.position >= self._obstacle:
-                self._overcome(sender)
+                self._wait_for_obstacle(sender)
 
-    def _overcome(self, sender: Sender) -> None:
+    def _wait_for_obstacle(self, sender: KafkaSender) -> None:
         """Wait until what was refused is in; nothing is sent behind it before."""
         sender.serve(_OBSTACLE_SECONDS)
         self._raise_failure(sender)
-        if not sender.is_through:
+        if not sender.is_all_acked:
             raise TransientError("what was refused before isn't acknowledged yet")
         self._obstacle = None
 
-    def _answered(self, sender: Sender) -> Position | None:
+    def _acknowledge(self, sender: KafkaSender) -> SpoolPosition | None:
         """What is acknowledged counts only once it was answered: where something is raised instead, the bus knows
         nothing of it, and hands it over again."""
         self._raise_failure(sender)
-        self._answer = sender.answer
-        return self._answer
+        self._acked_position = sender.acked_position
+        return self._acked_position
 
-    def _raise_failure(self, sender: Sender) -> None:
+    def _raise_failure(self, sender: KafkaSender) -> None:
         if sender.failure is not None:
-            raise self._error(sender.failure, sender.topic)
+            raise self._describe_failure(sender.failure, sender.topic)
 
-    def _error(self, failure: Failure, topic: Topic) -> TransientError:
-        cause, words = failure.trouble
-        if failure.position is not None:
-            self._obstacle = failure.position
+    def _describe_failure(self, failure: SendFailure, topic: KafkaTopic) -> HeadwaterError:
+        """A record that the topic has no room for is refused for ever, once it is sure that it is this one: it is over
+        the topic's limit, or was refused before, alone."""
+        cause, words = failure.problem
+        position, before = failure.position, self._obstacle
+        if position is not None:
+            self._obstacle = position
         if cause == TOO_LARGE:
-            self._one_by_one = topic.longest is None
-            words = f"{words}: {self._larger(topic, failure.size)}"
+            self._one_by_one = topic.max_message_bytes is None
+            words = f"{words}: {self._size_advice(topic, failure.size)}"
+            is_over = topic.max_message_bytes is not None and failure.size > topic.max_message_bytes
+            if position is not None and (is_over or position == before):
+                self._obstacle = None
+                return RefusedRecordError(f"{topic.name}: {words}", position)
+        if cause == AUTHORIZATION:
+            return TerminalError(describe_missing_right(self._config, "write to"))
         return TransientError(f"{topic.name}: {words}")
 
-    def _larger(self, topic: Topic, size: int) -> str:
-        limit = "" if topic.longest is None else f", and {topic.longest} is the topic's limit"
+    def _size_advice(self, topic: KafkaTopic, size: int) -> str:
+        limit = "" if topic.max_message_bytes is None else f", and {topic.max_message_bytes} is the topic's limit"
         return (
-            f"an event of {size} bytes{limit}; it and what comes behind it wait until that is more: kafka-configs.sh "
+            f"an event of {size} bytes{limit}; so that the topic takes the next one: kafka-configs.sh "
             f"--bootstrap-server {self._config.bootstrap_servers} --alter --entity-type topics --entity-name "
             f"{topic.name} --add-config max.message.bytes=1048588"
         )
 
-    def _drop(self) -> None:
+    def _drop_sender(self) -> None:
         sender, self._sender = self._sender, None
         if sender is not None:
             sender.drop()

@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from headwater.publishers.kafka.config import KafkaConfig
-from headwater.spi import Finding
+from headwater.spi import CheckResult
 
-_PATIENCE: Final = 5.0
+_TIMEOUT_SECONDS: Final = 5.0
 _PORT: Final = 9092
-_SOON: Final = 30 * 86_400.0
-_WRONG_NAME: Final = frozenset({62, 64})
-_NO_TLS: Final = frozenset(
+_EXPIRES_SOON_SECONDS: Final = 30 * 86_400.0
+_WRONG_NAME_CODES: Final = frozenset({62, 64})
+_NO_TLS_REASONS: Final = frozenset(
     {None, "UNEXPECTED_EOF_WHILE_READING", "WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}
 )
 """What OpenSSL says of something else that answers, or hangs up; None is a connection that was reset."""
-_EXPIRED: Final = 10
+_EXPIRED_CODE: Final = 10
 """OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH, …_IP_ADDRESS_MISMATCH and …_CERT_HAS_EXPIRED."""
 
 
 @dataclass(frozen=True)
-class Server:
+class BrokerAddress:
     """One of the bootstrap servers."""
 
     host: str
@@ -38,58 +38,58 @@ class Server:
 
 
 @dataclass(frozen=True)
-class Reached:
+class Reachability:
     """How far it is to one server."""
 
-    server: Server
+    server: BrokerAddress
     addresses: tuple[str, ...] = ()
     seconds: float | None = None
     """Until it took a connection; None where it took none."""
     why_not: str = ""
 
 
-def servers_of(config: KafkaConfig) -> list[Server]:
-    return [_server(item.strip()) for item in config.bootstrap_servers.split(",") if item.strip()]
+def broker_addresses(config: KafkaConfig) -> list[BrokerAddress]:
+    return [_parse_address(item.strip()) for item in config.bootstrap_servers.split(",") if item.strip()]
 
 
-def look_at_network(config: KafkaConfig, executor: Executor) -> Iterator[Finding]:
+def check_network(config: KafkaConfig, executor: Executor) -> Iterator[CheckResult]:
     """One server that can be reached is enough: the others are doubtful then."""
-    asked = [(server, executor.submit(_reach, server)) for server in servers_of(config)]
-    reached: list[Reached] = []
-    for server, answer in asked:
+    asked = [(server, executor.submit(_try_to_reach, server)) for server in broker_addresses(config)]
+    reached: list[Reachability] = []
+    for server, acked_position in asked:
         try:
-            reached.append(answer.result(2 * _PATIENCE))
+            reached.append(acked_position.result(2 * _TIMEOUT_SECONDS))
         except NotYet:  # noqa: PERF203 - a handful
-            reached.append(Reached(server, why_not="the name service doesn't answer"))
+            reached.append(Reachability(server, why_not="the name service doesn't answer"))
     is_enough = any(each.seconds is not None for each in reached)
-    yield from _addresses(reached, is_enough=is_enough)
-    yield from _connections(reached, is_enough=is_enough)
+    yield from _check_addresses(reached, is_enough=is_enough)
+    yield from _check_connections(reached, is_enough=is_enough)
 
 
-def look_at_certificate(config: KafkaConfig) -> Iterator[Finding]:
+def check_certificate(config: KafkaConfig) -> Iterator[CheckResult]:
     """What a broker shows that librdkafka trusts. Said is what this Python can see of it; librdkafka has decided."""
-    for server in servers_of(config):
+    for server in broker_addresses(config):
         try:
-            with socket.create_connection((server.host, server.port), _PATIENCE) as plain:
-                context = tls_context(config)
+            with socket.create_connection((server.host, server.port), _TIMEOUT_SECONDS) as plain:
+                context = make_tls_context(config)
                 with context.wrap_socket(plain, server_hostname=server.host) as secure:
-                    yield _certificate(secure, server, is_checked=context.verify_mode is ssl.CERT_REQUIRED)
+                    yield _read_certificate(secure, server, is_checked=context.verify_mode is ssl.CERT_REQUIRED)
                     return
         except (OSError, ValueError):  # noqa: PERF203 - a handful
             continue
-    yield Finding.fine("TLS", "librdkafka trusts the brokers' certificates")
+    yield CheckResult.ok("TLS", "librdkafka trusts the brokers' certificates")
 
 
-def certificate_fault(config: KafkaConfig) -> tuple[str, str] | None:
+def find_certificate_fault(config: KafkaConfig) -> tuple[str, str] | None:
     """Why a certificate isn't trusted, and what to do, where this Python sees it too."""
-    for server in servers_of(config):
+    for server in broker_addresses(config):
         try:
-            with socket.create_connection((server.host, server.port), _PATIENCE) as plain:
-                tls_context(config).wrap_socket(plain, server_hostname=server.host).close()
+            with socket.create_connection((server.host, server.port), _TIMEOUT_SECONDS) as plain:
+                make_tls_context(config).wrap_socket(plain, server_hostname=server.host).close()
         except ssl.SSLCertVerificationError as e:  # noqa: PERF203 - a handful
             return f"the certificate of {server} isn't accepted: {e.verify_message}", _certificate_advice(e)
         except (ssl.SSLError, ConnectionResetError) as e:
-            if getattr(e, "reason", None) in _NO_TLS:
+            if getattr(e, "reason", None) in _NO_TLS_REASONS:
                 protocol = "SASL_PLAINTEXT" if "SASL" in config.protocol else "PLAINTEXT"
                 advice = f"name the port that speaks TLS, or set producer.security.protocol={protocol}"
                 return f"what listens at {server} doesn't speak TLS", advice
@@ -98,13 +98,13 @@ def certificate_fault(config: KafkaConfig) -> tuple[str, str] | None:
     return None
 
 
-def speaks_tls(config: KafkaConfig) -> tuple[str, str] | None:
+def find_tls_mismatch(config: KafkaConfig) -> tuple[str, str] | None:
     """That a port wants TLS where the configuration has none: librdkafka only sees that it hangs up."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is sent there
-    for server in servers_of(config):
+    for server in broker_addresses(config):
         try:
-            with socket.create_connection((server.host, server.port), _PATIENCE) as plain:
+            with socket.create_connection((server.host, server.port), _TIMEOUT_SECONDS) as plain:
                 context.wrap_socket(plain, server_hostname=server.host).close()
         except (OSError, ValueError):
             continue
@@ -114,7 +114,7 @@ def speaks_tls(config: KafkaConfig) -> tuple[str, str] | None:
     return None
 
 
-def tls_context(config: KafkaConfig) -> ssl.SSLContext:
+def make_tls_context(config: KafkaConfig) -> ssl.SSLContext:
     """As librdkafka would check, as far as this Python can do the same."""
     told = config.producer
     place = told.get("ssl.ca.location", "")
@@ -132,77 +132,77 @@ def tls_context(config: KafkaConfig) -> ssl.SSLContext:
     return context
 
 
-def _server(item: str) -> Server:
+def _parse_address(item: str) -> BrokerAddress:
     """`host`, `host:port`, `[address]:port`, each with or without a protocol before it, as librdkafka takes them."""
     address = item.rpartition("://")[2]
     host, _, port = address.rpartition(":") if ":" in address.rpartition("]")[2] else (address, "", "")
-    return Server(host.strip("[]"), int(port) if port.isdecimal() else _PORT)
+    return BrokerAddress(host.strip("[]"), int(port) if port.isdecimal() else _PORT)
 
 
-def _reach(server: Server) -> Reached:
+def _try_to_reach(server: BrokerAddress) -> Reachability:
     try:
         found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as e:
-        return Reached(server, why_not=f"{server.host} isn't known here ({getattr(e, 'strerror', None) or e})")
+        return Reachability(server, why_not=f"{server.host} isn't known here ({getattr(e, 'strerror', None) or e})")
     addresses = tuple(dict.fromkeys(str(each[4][0]) for each in found))
     began = time.monotonic()
     try:
-        socket.create_connection((server.host, server.port), _PATIENCE).close()
+        socket.create_connection((server.host, server.port), _TIMEOUT_SECONDS).close()
     except TimeoutError:
-        why_not = f"{server} doesn't answer within {_PATIENCE:.0f} s"
-        return Reached(server, addresses, why_not=f"{why_not}: is there a firewall between, or is the host down?")
+        why_not = f"{server} doesn't answer within {_TIMEOUT_SECONDS:.0f} s"
+        return Reachability(server, addresses, why_not=f"{why_not}: is there a firewall between, or is the host down?")
     except OSError as e:
-        return Reached(server, addresses, why_not=f"{server} takes no connection ({e.strerror or e})")
-    return Reached(server, addresses, time.monotonic() - began)
+        return Reachability(server, addresses, why_not=f"{server} takes no connection ({e.strerror or e})")
+    return Reachability(server, addresses, time.monotonic() - began)
 
 
-def _addresses(reached: list[Reached], *, is_enough: bool) -> Iterator[Finding]:
+def _check_addresses(reached: list[Reachability], *, is_enough: bool) -> Iterator[CheckResult]:
     known = {each.server.host: ", ".join(each.addresses) for each in reached if each.addresses}
     if known:
         told = [host if host == addresses else f"{host} is {addresses}" for host, addresses in known.items()]
-        yield Finding.fine("addresses", "; ".join(told))
+        yield CheckResult.ok("addresses", "; ".join(told))
     for each in reached:
         if not each.addresses:
             advice = "put bootstrap.servers right, or the name service (/etc/hosts, DNS) of this machine"
-            yield _not_reached("addresses", each, advice, is_enough=is_enough)
+            yield _unreachable_result("addresses", each, advice, is_enough=is_enough)
 
 
-def _connections(reached: list[Reached], *, is_enough: bool) -> Iterator[Finding]:
+def _check_connections(reached: list[Reachability], *, is_enough: bool) -> Iterator[CheckResult]:
     taken = [
         f"{each.server} took a connection after {each.seconds * 1000:.1f} ms"
         for each in reached
         if each.seconds is not None
     ]
     if taken:
-        yield Finding.fine("connection", "; ".join(taken))
+        yield CheckResult.ok("connection", "; ".join(taken))
     for each in reached:
         if each.addresses and each.seconds is None:
             advice = "is a broker running there, is the port right, and may this machine connect to it?"
-            yield _not_reached("connection", each, advice, is_enough=is_enough)
+            yield _unreachable_result("connection", each, advice, is_enough=is_enough)
 
 
-def _not_reached(step: str, each: Reached, advice: str, *, is_enough: bool) -> Finding:
-    return (Finding.doubtful if is_enough else Finding.wrong)(step, each.why_not, advice)
+def _unreachable_result(step: str, each: Reachability, advice: str, *, is_enough: bool) -> CheckResult:
+    return (CheckResult.warning if is_enough else CheckResult.error)(step, each.why_not, advice)
 
 
-def _certificate(secure: ssl.SSLSocket, server: Server, *, is_checked: bool) -> Finding:
+def _read_certificate(secure: ssl.SSLSocket, server: BrokerAddress, *, is_checked: bool) -> CheckResult:
     if not is_checked:
         words = f"{secure.version()}; nobody checks who {server} is: enable.ssl.certificate.verification is false"
-        return Finding.doubtful(
+        return CheckResult.warning(
             "TLS", words, "producer.enable.ssl.certificate.verification=true, and the authority in ca"
         )
     shown = secure.getpeercert() or {}
     until = str(shown.get("notAfter", ""))
     words = (
-        f"{secure.version()}; the certificate of {server} is that of {_name(shown.get('subject'))}, signed by "
-        f"{_name(shown.get('issuer'))}, valid until {until}"
+        f"{secure.version()}; the certificate of {server} is that of {_common_name(shown.get('subject'))}, signed by "
+        f"{_common_name(shown.get('issuer'))}, valid until {until}"
     )
-    if until and ssl.cert_time_to_seconds(until) - time.time() < _SOON:
-        return Finding.doubtful("TLS", words, "renew the broker's certificate before that")
-    return Finding.fine("TLS", words)
+    if until and ssl.cert_time_to_seconds(until) - time.time() < _EXPIRES_SOON_SECONDS:
+        return CheckResult.warning("TLS", words, "renew the broker's certificate before that")
+    return CheckResult.ok("TLS", words)
 
 
-def _name(entries: object) -> str:
+def _common_name(entries: object) -> str:
     """The common name, or whatever there is, of what Python gives as nested tuples."""
     pairs = [pair for entry in entries for pair in entry] if isinstance(entries, tuple) else []
     named = dict(pair for pair in pairs if len(pair) == 2)
@@ -210,8 +210,8 @@ def _name(entries: object) -> str:
 
 
 def _certificate_advice(error: ssl.SSLCertVerificationError) -> str:
-    if error.verify_code in _WRONG_NAME:
+    if error.verify_code in _WRONG_NAME_CODES:
         return "write the broker in bootstrap.servers, and in its advertised.listeners, by a name in its certificate"
-    if error.verify_code == _EXPIRED:
+    if error.verify_code == _EXPIRED_CODE:
         return "renew the broker's certificate, or see to the clock of this machine"
     return "name the certificate of the authority that signed the broker's: producer.ssl.ca.location=/path/to/ca.pem"

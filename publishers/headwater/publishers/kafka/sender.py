@@ -19,31 +19,31 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaExceptio
 
 from headwater.errors import TransientError
 from headwater.events.keys import Headers
-from headwater.publishers.kafka.cluster import Topic, oauth
+from headwater.publishers.kafka.cluster import KafkaTopic, oauth
 from headwater.publishers.kafka.config import KafkaConfig
-from headwater.publishers.kafka.pending import Pending
-from headwater.publishers.kafka.schemas import Schemas
-from headwater.publishers.kafka.troubles import Troubles
-from headwater.publishers.kafka.words import CLUSTER, SILENCE, TOPIC, Trouble, is_cause, trouble_of
-from headwater.spi import Position, Record
+from headwater.publishers.kafka.error_tracker import ErrorTracker
+from headwater.publishers.kafka.errors import CLUSTER, SILENCE, TOPIC, KafkaProblem, describe_error, is_cause
+from headwater.publishers.kafka.pending import PendingRecords
+from headwater.publishers.kafka.schemas import SchemaFraming
+from headwater.spi import EventRecord, SpoolPosition
 
 _ROOM_SECONDS: Final = 1.0
 _CLUSTER_SECONDS: Final = 1.0
-_SILENT_SECONDS: Final = 10.0
+_SILENCE_SECONDS: Final = 10.0
 _CAUSE_SECONDS: Final = 0.5
-_SLICE: Final = 0.05
+_POLL_SECONDS: Final = 0.05
 
 
 class StoppedError(TransientError):
-    """Nothing can be sent any more; `Sender.failure` has why, once it was served."""
+    """Nothing can be sent any more; `KafkaSender.failure` has why, once it was served."""
 
 
 @dataclass(frozen=True)
-class Failure:
+class SendFailure:
     """Why a sender stopped, and where."""
 
-    trouble: Trouble
-    position: Position | None = None
+    problem: KafkaProblem
+    position: SpoolPosition | None = None
     """Of the record that was refused; None where it was none of them."""
     size: int = 0
     """Of that record, in bytes."""
@@ -51,70 +51,67 @@ class Failure:
     """Whether it tells why, and not only that something else failed."""
 
 
-class Sender:
+class KafkaSender:
     """For one thread."""
 
     def __init__(
         self,
         config: KafkaConfig,
-        topic: Topic,
-        schemas: Schemas,
-        troubles: Troubles,
+        topic: KafkaTopic,
+        schemas: SchemaFraming,
+        errors: ErrorTracker,
         *,
-        answer: Position | None,
+        acked_position: SpoolPosition | None,
         observe: Callable[[int], None],
         one_by_one: bool,
     ) -> None:
-        self.failure: Failure | None = None
+        self.failure: SendFailure | None = None
         self.topic = topic
-        self.answer = answer
+        self.acked_position = acked_position
         """Up to here everything is in that cluster."""
-        settings: dict[str, Any] = dict(config.sender(topic.longest, one_by_one=one_by_one))
-        self._producer = Producer({**settings, **oauth(config), **troubles.callbacks()})
+        settings: dict[str, Any] = dict(config.sender(topic.max_message_bytes, one_by_one=one_by_one))
+        self._producer = Producer({**settings, **oauth(config), **errors.callbacks()})
         self._schemas = schemas
-        self._troubles = troubles
-        self._losses_seen = troubles.losses
-        self._pending = Pending(answer)
+        self._errors = errors
+        self._losses_seen = errors.losses
+        self._pending = PendingRecords(acked_position)
         self._observe = observe
         self._acknowledged: Message | None = None
-        self._heard = time.monotonic()
+        self._last_answer_time = time.monotonic()
         self._offsets: dict[int, int] = {}
         """The last that was acknowledged, by partition."""
 
     @property
-    def is_through(self) -> bool:
+    def is_all_acked(self) -> bool:
         """Whether all that was sent is acknowledged."""
-        return self._pending.is_over and self.answer == self._pending.answer
+        return self._pending.is_empty and self.acked_position == self._pending.acked_position
 
-    def send(self, record: Record) -> None:
+    def send(self, record: EventRecord) -> None:
         """A HeadwaterError where it can't be sent now; it is not sent then."""
         where = crc32(record.key) % self.topic.partitions
-        data = self._schemas.framed(record)
-        schema = self._schemas.before(record, where)
+        data = self._schemas.frame(record)
         position = record.position
         try:
-            if schema is not None:
-                self._produce(schema.data, b"", schema.headers, where, self._schema_delivered)
-            if self._pending.is_over:
-                self._heard = time.monotonic()
-            self._pending.sent(position)
+            if self._pending.is_empty:
+                self._last_answer_time = time.monotonic()
+            self._pending.add(position)
             self._produce(data, record.key, record.headers, where, partial(self._delivered, position))
         except KafkaException as e:
             error: KafkaError = e.args[0]
             self._fail(error, position if is_cause(error) else None, len(data))
-            raise StoppedError(trouble_of(error).words) from e
+            raise StoppedError(describe_error(error).words) from e
 
     def serve(self, seconds: float) -> None:
         """Take in what was acknowledged; wait for all of it, so long."""
         deadline = time.monotonic() + seconds
         self._poll(0)
-        while self.failure is None and not self._pending.is_over and (left := deadline - time.monotonic()) > 0:
-            self._poll(min(left, _SLICE))
+        while self.failure is None and not self._pending.is_empty and (left := deadline - time.monotonic()) > 0:
+            self._poll(min(left, _POLL_SECONDS))
         if self.failure is not None:
-            self._hear_the_cause()
+            self._await_cause()
         self._observe_time()
         self._confirm()
-        self._notice_silence()
+        self._report_silence()
 
     def drop(self) -> None:
         """Send nothing any more. What is on its way may still arrive; nobody waits for it."""
@@ -132,8 +129,8 @@ class Sender:
         full, deadline = len(self._producer), time.monotonic() + _ROOM_SECONDS
         while len(self._producer) >= full:
             if time.monotonic() > deadline:
-                raise TransientError(self._troubles.explain("librdkafka has no room for more"))
-            self._poll(_SLICE)
+                raise TransientError(self._errors.explain("librdkafka has no room for more"))
+            self._poll(_POLL_SECONDS)
 
     def _poll(self, seconds: float) -> None:
         """What stops a producer for good comes as an exception, and not always as the right one."""
@@ -146,17 +143,17 @@ class Sender:
                 raise
             self._fail(e.__cause__.args[0])
 
-    def _hear_the_cause(self) -> None:
+    def _await_cause(self) -> None:
         """The reports of all that wasn't sent come behind the news that nothing will be; one of them says why."""
         deadline = time.monotonic() + _CAUSE_SECONDS
         while len(self._producer) and time.monotonic() < deadline:
-            self._poll(_SLICE)
+            self._poll(_POLL_SECONDS)
 
-    def _delivered(self, position: Position, error: KafkaError | None, message: Message) -> None:
+    def _delivered(self, position: SpoolPosition, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._fail(error, position, len(message.value() or b""))
         elif self._is_newer(message):
-            self._pending.acknowledged(position)
+            self._pending.acknowledge(position)
             self._acknowledged = message
 
     def _is_newer(self, message: Message) -> bool:
@@ -168,26 +165,22 @@ class Sender:
             self._offsets[partition] = offset
             return True
         if self.failure is None:
-            self.failure = Failure(Trouble(TOPIC, "it was deleted and made again"))
+            self.failure = SendFailure(KafkaProblem(TOPIC, "it was deleted and made again"))
         return False
 
-    def _schema_delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self._fail(error, None, len(message.value() or b""))
-
-    def _fail(self, error: KafkaError, position: Position | None = None, size: int = 0) -> None:
+    def _fail(self, error: KafkaError, position: SpoolPosition | None = None, size: int = 0) -> None:
         """Of all that fail together one record is the cause, or several: the first of them is told."""
         known = self.failure
         if known is None or (is_cause(error) and (not known.is_cause or _is_before(position, known.position))):
-            self.failure = Failure(trouble_of(error), position, size, is_cause=is_cause(error))
+            self.failure = SendFailure(describe_error(error), position, size, is_cause=is_cause(error))
 
     def _observe_time(self) -> None:
         """The brokers' clock, where the topic's times are the brokers'."""
         message, self._acknowledged = self._acknowledged, None
         if message is None:
             return
-        self._heard = time.monotonic()
-        self._troubles.clear()
+        self._last_answer_time = time.monotonic()
+        self._errors.clear()
         kind, millis = message.timestamp()
         if kind == TIMESTAMP_LOG_APPEND_TIME:
             self._observe(millis * 1000)
@@ -195,19 +188,19 @@ class Sender:
     def _confirm(self) -> None:
         """What was acknowledged counts, unless connections were lost meanwhile and somebody else may have taken them:
         then it counts once the same cluster answers again."""
-        if self.answer == self._pending.answer:
+        if self.acked_position == self._pending.acked_position:
             return
-        seen = self._troubles.losses
+        seen = self._errors.losses
         if seen != self._losses_seen:
             cluster = self._cluster()
             if cluster is None:
                 return
             if cluster != self.topic.cluster:
                 words = f"cluster {self.topic.cluster} was written to, and now {cluster} answers there"
-                self.failure = Failure(Trouble(CLUSTER, words))
+                self.failure = SendFailure(KafkaProblem(CLUSTER, words))
                 return
             self._losses_seen = seen
-        self.answer = self._pending.answer
+        self.acked_position = self._pending.acked_position
 
     def _cluster(self) -> str | None:
         try:
@@ -215,12 +208,12 @@ class Sender:
         except KafkaException:
             return None
 
-    def _notice_silence(self) -> None:
-        silent = time.monotonic() - self._heard
-        if not self._pending.is_over and silent > _SILENT_SECONDS:
-            self._heard = time.monotonic()
-            self._troubles.note(Trouble(SILENCE, self._troubles.explain(f"no answer for {silent:.0f} s")))
+    def _report_silence(self) -> None:
+        silent = time.monotonic() - self._last_answer_time
+        if not self._pending.is_empty and silent > _SILENCE_SECONDS:
+            self._last_answer_time = time.monotonic()
+            self._errors.add(KafkaProblem(SILENCE, self._errors.explain(f"no answer for {silent:.0f} s")))
 
 
-def _is_before(position: Position | None, other: Position | None) -> bool:
+def _is_before(position: SpoolPosition | None, other: SpoolPosition | None) -> bool:
     return position is not None and (other is None or position < other)

@@ -1,20 +1,19 @@
-"""The coordinated pipeline: rows are written by several connections at once, and offsets follow them.
+"""The coordinated pipeline: several connections write rows at once, and offsets follow.
 
-After Hudi's RFC-24: a coordinator with a timeline, an assigner that spreads rows over buckets by their keys, and
-writers that flush small batches of a bucket each. Where Hudi rolls back, what is repeated here changes nothing.
+Its design follows Hudi's RFC-24: a coordinator with a timeline, an assigner that distributes rows to buckets by key,
+and writers that flush a bucket each. Where Hudi rolls back, rows are simply written again here, which changes nothing.
 
-limits        when buckets are flushed, and how much is held
-buckets       rows that wait for their acknowledgement, and the assigner
-flushing      the writer of a bucket: a thread with a connection of its own
-lanes         such a connection, which can be cut
-instants      what belongs to an instant, and how far its buckets have to come
-timeline      the instants as the store keeps them
-slices        what is polled, in pieces that are bounded
-coordinator   the writer's life
+coordinator    polls, maps, and completes instants
+limits         when buckets are flushed, how much memory is used, and splitting of batches
+buckets        rows that wait for an acknowledgement, and the assigner
+bucket_writer  flushes a bucket on a thread with a connection of its own
+connections    connections that can be aborted
+instants       what belongs to an instant
+timeline       the instants, as the store has them
 """
 
+from headwater.consumers.writer.coordinated.connections import StoreConnection
 from headwater.consumers.writer.coordinated.coordinator import Coordinator
-from headwater.consumers.writer.coordinated.lanes import Lane
-from headwater.consumers.writer.coordinated.limits import Limits
+from headwater.consumers.writer.coordinated.limits import CoordinatorLimits
 
-__all__ = ["Coordinator", "Lane", "Limits"]
+__all__ = ["Coordinator", "CoordinatorLimits", "StoreConnection"]

@@ -1,5 +1,5 @@
-"""Rows that wait for their acknowledgement. Each key has one bucket, so two connections never write the same row, and
-never wait for each other.
+"""Rows that wait for an acknowledgement. Each key belongs to one bucket, so two connections never write the same row
+and never wait for each other.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from headwater.lineage.rows import Row
 
 
 class Bucket:
-    """For the one who adds and the one who writes. A place in it is how many rows came before, since it was made."""
+    """A queue of rows between the thread that adds and the thread that writes. Positions count rows."""
 
     def __init__(self, most: int) -> None:
-        """With `most` rows it is due by itself."""
+        """With `most` rows the bucket is flushed without a request."""
         self._most = most
         self._changed = threading.Condition()
         self._rows: list[Row] = []
         self._stored = 0
-        self._asked = 0
+        self._requested = 0
         self._refused: list[tuple[int, int]] = []
         self._is_closed = False
 
     @property
     def stored(self) -> int:
-        """How far all is acknowledged."""
+        """The position up to which all rows are acknowledged."""
         return self._stored
 
     @property
@@ -35,7 +35,7 @@ class Bucket:
 
     @property
     def end(self) -> int:
-        """How far it is filled."""
+        """The position after the last row."""
         with self._changed:
             return self._stored + len(self._rows)
 
@@ -45,55 +45,55 @@ class Bucket:
             if len(self._rows) >= self._most:
                 self._changed.notify_all()
 
-    def ask(self) -> int:
-        """Whatever is in it is due; how far that is."""
+    def request_flush(self) -> int:
+        """Request a flush of all present rows. Return the position after them."""
         with self._changed:
-            self._asked = self._stored + len(self._rows)
+            self._requested = self._stored + len(self._rows)
             self._changed.notify_all()
-            return self._asked
+            return self._requested
 
-    def due(self) -> list[Row] | None:
-        """Waits until something is due, and gives all that is there; None after the end. It stays in the bucket."""
+    def wait_until_due(self) -> list[Row] | None:
+        """Wait for a flush and return all rows, without removing them. Return None when the bucket is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or self._is_due())
             return None if self._is_closed else self._rows[:]
 
     def acknowledge(self, count: int) -> None:
-        """The first so many are in the store."""
+        """Remove the first rows: they are stored."""
         with self._changed:
             del self._rows[:count]
             self._stored += count
 
-    def hand_over(self, count: int) -> None:
-        """Something among the first so many is refused: whoever has their events stores them another way."""
+    def mark_refused(self, count: int) -> None:
+        """Remove the first rows: the database refused one of them. The coordinator writes their events another way."""
         with self._changed:
             self._refused.append((self._stored, self._stored + count))
             del self._rows[:count]
             self._stored += count
 
     def was_refused(self, begin: int, end: int) -> bool:
-        """Anything of these. What lies before is forgotten."""
+        """Return whether a row in this range was refused. Earlier ranges are forgotten."""
         with self._changed:
             self._refused = [each for each in self._refused if each[1] > begin]
             return any(first < end for first, _ in self._refused)
 
-    def rest(self, seconds: float) -> None:
-        """For whoever writes: so long, or until the end."""
+    def pause(self, seconds: float) -> None:
+        """Wait for some seconds, or until the bucket is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed, seconds)
 
     def close(self) -> None:
-        """What is in it is let go of: it comes again from the bus."""
+        """Discard the rows: the bus delivers their events again."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
 
     def _is_due(self) -> bool:
-        return self._asked > self._stored or len(self._rows) >= self._most
+        return self._requested > self._stored or len(self._rows) >= self._most
 
 
 class Assigner:
-    """Spreads rows over buckets by a hash of their keys, which is what they are called by."""
+    """Distributes rows to buckets by id, which is a hash of the key."""
 
     def __init__(self, buckets: Sequence[Bucket]) -> None:
         self._buckets = buckets

@@ -1,4 +1,4 @@
-"""What belongs to an instant: the events that were taken in while it was open."""
+"""The content of an instant: the events that were read while it was open."""
 
 from __future__ import annotations
 
@@ -6,45 +6,44 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from headwater.consumers.sources import Batch, Taken
+from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.coordinated.limits import EVENT_BYTES
-from headwater.consumers.writer.reading import Read
-from headwater.lineage.bulk import DeadLetter, Ingest, Offset, Partition, Work
+from headwater.consumers.writer.record_reader import ReadResult
+from headwater.lineage.bulk import BusPartition, ConsumerOffset, DeadLetter, IngestProgress, WriteBatch
 from headwater.lineage.rows import Row
 
 
 @dataclass
-class Gathered:
-    """What goes on being told of an instant until it is closed. Its events are kept until it is completed: some may
-    have to be stored another way."""
+class OpenInstant:
+    """An instant until it is completed. Its events are kept, because they may have to be written again."""
 
     number: int
     epoch: int
-    """As it was before any of its rows was flushed."""
+    """The store's epoch before any of its rows was flushed."""
     begins: Sequence[int]
-    """How far each bucket was when it was opened, …"""
+    """The position of each bucket when the instant was opened."""
     ends: Sequence[int] = ()
-    """… and when it was closed: it has to come so far."""
+    """The position of each bucket when it was closed. All rows before have to be acknowledged."""
     opened: float = 0.0
-    records: list[Taken] = field(default_factory=list)
-    letters: list[DeadLetter] = field(default_factory=list)
+    records: list[BusRecord] = field(default_factory=list)
+    dead_letters: list[DeadLetter] = field(default_factory=list)
     gaps: list[Row] = field(default_factory=list)
-    next: dict[Partition, int] = field(default_factory=dict)
-    read_to: dict[Partition, int] = field(default_factory=dict)
-    """Up to when all is here of partitions that were read to their end."""
+    next: dict[BusPartition, int] = field(default_factory=dict)
+    read_to: dict[BusPartition, int] = field(default_factory=dict)
+    """For partitions read to their end, the time up to which they were read completely."""
     bytes: int = 0
     new: list[Row] = field(default_factory=list)
-    """What needn't be told again once it is completed."""
-    again: bool = False
-    """Whether its events have to be written another way: then its rows may not be all there are."""
+    """Immutable rows, which the store has once the instant is completed."""
+    must_rewrite: bool = False
+    """Whether its events have to be written again, because a row was refused or omitted rows may be gone."""
 
-    def add(self, batch: Batch, read: Read, gaps: Sequence[Row], epoch: int | None) -> None:
-        """`epoch` is the one at which it was known what could be left out."""
+    def add(self, batch: SourceBatch, read: ReadResult, gaps: Sequence[Row], epoch: int | None) -> None:
+        """Add a batch. `epoch` is the cache's epoch before it was mapped."""
         self.records += batch.records
-        self.letters += read.letters
+        self.dead_letters += read.dead_letters
         self.new += read.new
         self.gaps += gaps
-        self.again |= bool(read.left_out) and epoch != self.epoch
+        self.must_rewrite |= bool(read.left_out) and epoch != self.epoch
         self.read_to.update(batch.ends)
         for partition, at in batch.next.items():  # one that was lost and given back may begin again further back
             self.next[partition] = max(at, self.next.get(partition, at))
@@ -56,25 +55,25 @@ class Gathered:
 
     @property
     def stored_until(self) -> int | None:
-        return max((each.appended for each in self.records if each.appended is not None), default=None)
+        return max((each.append_time for each in self.records if each.append_time is not None), default=None)
 
-    def work(self, group: str, kind: str, topic: str) -> Work:
-        """All but its events: what has to be told in one transaction, after their rows."""
+    def work(self, group: str, kind: str, topic: str) -> WriteBatch:
+        """Return what is written in the completing transaction, after the rows."""
         until = dict(self.read_to)
         for each in self.records:
-            if each.appended is not None:
-                until[each.partition] = max(each.appended, until.get(each.partition, each.appended))
-        return Work(
-            letters=tuple(self.letters),
-            ingests=tuple(Ingest(kind, partition, at, topic) for partition, at in until.items()),
-            offsets=tuple(Offset(group, partition, at) for partition, at in self.next.items()),
+            if each.append_time is not None:
+                until[each.partition] = max(each.append_time, until.get(each.partition, each.append_time))
+        return WriteBatch(
+            dead_letters=tuple(self.dead_letters),
+            ingests=tuple(IngestProgress(kind, partition, at, topic) for partition, at in until.items()),
+            offsets=tuple(ConsumerOffset(group, partition, at) for partition, at in self.next.items()),
         )
 
     def ranges(self) -> dict[str, list[int]]:
-        """Of each partition where it ends, for whoever reads the timeline."""
+        """Return where each partition ends, for readers of the timeline."""
         return {f"{each.topic}/{each.number}": [at] for each, at in self.next.items()}
 
 
-def said(**words: object) -> str:
-    """In a timeline's `detail`."""
+def to_detail(**words: object) -> str:
+    """Return a value of the timeline's column `detail`."""
     return json.dumps(words, separators=(",", ":"), sort_keys=True)

@@ -1,8 +1,8 @@
-"""The instants of this process, as the store keeps them: REQUESTED before anything of one is written, INFLIGHT when it
-is closed, COMPLETED in one transaction with its offsets.
+"""The instants of this process as the store has them: REQUESTED before anything is written, INFLIGHT when the instant
+is closed, COMPLETED in one transaction with the offsets.
 
-What a writer left unfinished means: some rows of its last instant may be in the store, and the offsets are before them.
-Nothing has to be taken back, because whoever goes on there tells the same rows again.
+An unfinished instant of a dead writer means that some of its rows may be stored and its offsets aren't. Nothing has to
+be undone: the next writer reads the same events and writes the same rows.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import uuid4
 
-from headwater.consumers.writer.coordinated.instants import Gathered, said
-from headwater.consumers.writer.coordinated.lanes import Lane
-from headwater.consumers.writer.reading import Reader
-from headwater.lineage.bulk import EpochMoved, Instant, Merged, State, Work
+from headwater.consumers.writer.coordinated.connections import StoreConnection
+from headwater.consumers.writer.coordinated.instants import OpenInstant, to_detail
+from headwater.consumers.writer.record_reader import RecordReader
+from headwater.lineage.bulk import EpochChanged, InstantState, MergeResult, WriteBatch, WriterInstant
 
 _LOG: Final = logging.getLogger(__name__)
 _LEFT_AFTER: Final = 900.0
-"""Seconds after which an instant of a writer on another host is taken for left behind. If it is completed all the same,
-that holds."""
+"""Seconds after which an unfinished instant of another host is given up. If it is completed after all, it counts as
+completed."""
 
 
 class Timeline:
-    """For one thread at a time."""
+    """Writes instants, for one thread at a time."""
 
-    def __init__(self, lane: Lane, reader: Reader, kind: str, group: str) -> None:
+    def __init__(self, connection: StoreConnection, reader: RecordReader, kind: str, group: str) -> None:
         self.writer: Final = uuid4()
-        self._lane = lane
+        self._connection = connection
         self._reader = reader
         self._kind = kind
         self._group = group
         self._host, self._process = socket.gethostname(), os.getpid()
 
-    def look_back(self) -> list[Instant]:
-        """Those that a writer of this group left unfinished: told, and marked."""
-        left = [each for each in self._lane.unfinished() if self._is_left(each)]
+    def give_up_orphans(self) -> list[WriterInstant]:
+        """Mark the unfinished instants of dead writers of this group as given up, and log them."""
+        left = [each for each in self._connection.unfinished() if self._is_abandoned(each)]
         for each in left:
             _LOG.warning(
                 "a writer ended before its instant %d was completed (%s): offsets were not moved, and what it was "
@@ -50,39 +50,45 @@ class Timeline:
                 each.detail,
             )
         if left:
-            self._lane.merge(Work(instants=[replace(each, state=State.GIVEN_UP, detail=None) for each in left]))
+            self._connection.merge(
+                WriteBatch(instants=[replace(each, state=InstantState.GIVEN_UP, detail=None) for each in left])
+            )
         return left
 
     def open(self, number: int) -> int:
-        """The epoch, as it is before anything of the instant is written."""
-        self._tell(number, State.REQUESTED, **self._self(), at=time.time())
-        return self._lane.epoch()
+        """Open an instant. Return the store's epoch before any row of it is written."""
+        self._store_state(number, InstantState.REQUESTED, **self._self(), at=time.time())
+        return self._connection.epoch()
 
-    def closed(self, instant: Gathered) -> None:
+    def close(self, instant: OpenInstant) -> None:
         events = len(instant.records)
-        self._tell(instant.number, State.INFLIGHT, **self._self(), at=time.time(), events=events, next=instant.ranges())
+        self._store_state(
+            instant.number, InstantState.INFLIGHT, **self._self(), at=time.time(), events=events, next=instant.ranges()
+        )
 
-    def complete(self, instant: Gathered) -> Merged:
-        """Offsets and all that goes with them. Where something of it was refused, or where something that it relies on
-        may have gone, its events are written once more, in one transaction with these: then those that the database
-        refuses are found, and nothing is left out."""
-        done = Instant(self.writer, instant.number, State.COMPLETED)
+    def complete(self, instant: OpenInstant) -> MergeResult:
+        """Complete an instant with its offsets.
+
+        If a row was refused, or rows were omitted that may be gone, its events are written again in the same
+        transaction. That finds the refused events and omits nothing.
+        """
+        done = WriterInstant(self.writer, instant.number, InstantState.COMPLETED)
         work = replace(instant.work(self._group, self._kind, self._reader.topic), instants=(done,))
         try:
-            if not instant.again:
-                return self._lane.merge(replace(work, epoch=instant.epoch))
-        except EpochMoved:
-            instant.again = True
-        told = list(self._reader.told(instant.records))
-        return self._lane.merge_events(told, replace(work, rows=instant.gaps))
+            if not instant.must_rewrite:
+                return self._connection.merge(replace(work, epoch=instant.epoch))
+        except EpochChanged:
+            instant.must_rewrite = True
+        told = list(self._reader.event_rows(instant.records))
+        return self._connection.merge_events(told, replace(work, rows=instant.gaps))
 
-    def _tell(self, number: int, state: State, **words: object) -> None:
-        self._lane.merge(Work(instants=[Instant(self.writer, number, state, said(**words))]))
+    def _store_state(self, number: int, state: InstantState, **words: object) -> None:
+        self._connection.merge(WriteBatch(instants=[WriterInstant(self.writer, number, state, to_detail(**words))]))
 
     def _self(self) -> dict[str, object]:
         return {"group": self._group, "host": self._host, "process": self._process}
 
-    def _is_left(self, instant: Instant) -> bool:
+    def _is_abandoned(self, instant: WriterInstant) -> bool:
         words = _words(instant.detail)
         if words.get("group") != self._group or instant.writer == self.writer:
             return False
@@ -91,7 +97,8 @@ class Timeline:
         return time.time() - float(words.get("at", 0)) > _LEFT_AFTER
 
     def _lives(self, process: object) -> bool:
-        """A container begins its processes by the same numbers each time."""
+        """Return whether a process of this host is alive. A container can reuse our own process id, so that doesn't
+        count."""
         if not isinstance(process, int) or process == self._process:
             return False
         try:

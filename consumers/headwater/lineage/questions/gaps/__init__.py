@@ -1,14 +1,14 @@
-"""What may be missing, and of whom: told by those who missed it, or inferred where a dead driver couldn't tell.
+"""What may be missing in the store: reported by those who missed it, or inferred where a dead driver couldn't report.
 
-missing    what one gap is, and which are asked for
-told       those that somebody told
-numbers    holes in what a producer counted
-silence    heartbeats that stopped, and parts of events that never came
-snapshots  parents that nobody is known to have made
-streams    barriers of a stream that don't join
+model      what a gap is, and which ones are asked for
+reported   gaps that events report
+sequences  holes in a producer's numbering
+silence    heartbeats that stopped, and split events whose parts didn't all arrive
+snapshots  snapshots whose parent nobody wrote
+streams    streams that continue elsewhere than they stopped
 """
 
-from headwater.lineage.questions.gaps.missing import Asked, Cause, Missing
-from headwater.lineage.questions.gaps.numbers import Pending, pending
+from headwater.lineage.questions.gaps.model import GapCause, GapFilter, PossibleGap
+from headwater.lineage.questions.gaps.sequences import PendingGap, find_pending_gaps
 
-__all__ = ["Asked", "Cause", "Missing", "Pending", "pending"]
+__all__ = ["GapCause", "GapFilter", "PendingGap", "PossibleGap", "find_pending_gaps"]

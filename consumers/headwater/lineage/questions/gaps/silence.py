@@ -1,4 +1,4 @@
-"""Heartbeats that stopped, and events of which a part never came."""
+"""Producers whose heartbeats stopped, and split events whose parts didn't all arrive."""
 
 from __future__ import annotations
 
@@ -7,69 +7,77 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, case, func, select
 
-from headwater.lineage.questions.gaps.missing import SETTLED, Asked, Cause, Missing, job_text, uuid_of, when
+from headwater.lineage.questions.gaps.model import (
+    SETTLE_MICROS,
+    GapCause,
+    GapFilter,
+    PossibleGap,
+    format_job,
+    time_of,
+    uuid_of,
+)
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.tables import table_of
 
 BEAT_SECONDS: Final = 60
-"""What a producer promises that has not said how often it will be heard."""
+"""The heartbeat interval of a producer that didn't report one."""
 MISSED: Final = 3
-"""So many heartbeats may be missed before a producer is taken for dead."""
+"""How many heartbeats may be missing before a producer is considered dead."""
 
 
-def patience(row: Any) -> Any:
-    """How long a producer may be silent, in microseconds: an expression over its row."""
-    return MISSED * 1_000_000 * func.coalesce(row.beat_seconds, BEAT_SECONDS)
+def silence_limit(row: Any) -> Any:
+    """Return an expression: how long a producer may be silent, in microseconds."""
+    return MISSED * 1_000_000 * func.coalesce(row.heartbeat_seconds, BEAT_SECONDS)
 
 
-def silences(connection: Connection, asked: Asked) -> Iterator[Missing]:
+def find_silent_producers(connection: Connection, filters: GapFilter) -> Iterator[PossibleGap]:
     row = table_of(t.PRODUCER).c
     chosen = select(row.producer, row.application, row.job_namespace, row.job, row.run, row.last)
-    chosen = chosen.where(row.closed_at.is_(None), row.last + patience(row) < asked.now)
-    if asked.until is not None:
-        chosen = chosen.where(row.last <= asked.until)
-    if asked.since is not None:
-        chosen = chosen.where(row.last >= asked.since)
-    if asked.applications is not None:
-        chosen = chosen.where(row.application.in_(asked.applications))
+    chosen = chosen.where(row.closed_at.is_(None), row.last + silence_limit(row) < filters.now)
+    if filters.until is not None:
+        chosen = chosen.where(row.last <= filters.until)
+    if filters.since is not None:
+        chosen = chosen.where(row.last >= filters.since)
+    if filters.applications is not None:
+        chosen = chosen.where(row.application.in_(filters.applications))
     for each in connection.execute(chosen.order_by(row.last)):
-        yield Missing(
-            Cause.SILENCE,
-            "its heartbeat stopped, and it never closed: what it did after that isn't known",
-            when(each.last),
+        yield PossibleGap(
+            GapCause.SILENCE,
+            "its heartbeats stopped, and it never closed: what it did after that is unknown",
+            time_of(each.last),
             producer=uuid_of(each.producer),
             application=each.application,
             run=uuid_of(each.run),
-            job=job_text(each.job_namespace, each.job),
+            job=format_job(each.job_namespace, each.job),
         )
 
 
-def parts(connection: Connection, asked: Asked) -> Iterator[Missing]:
-    part, beat = table_of(t.PART).c, table_of(t.PRODUCER)
-    whose = (beat.c.application, beat.c.job_namespace, beat.c.job, beat.c.run)
+def find_missing_parts(connection: Connection, filters: GapFilter) -> Iterator[PossibleGap]:
+    part, beat = table_of(t.EVENT_PART).c, table_of(t.PRODUCER)
+    origin = (beat.c.application, beat.c.job_namespace, beat.c.job, beat.c.run)
     came, first, last = func.count(), func.min(part.first), func.max(part.last)
-    of_parts, kind = func.max(part.of_parts), func.max(part.kind)
+    of_parts, kind = func.max(part.part_count), func.max(part.kind)
     is_whole = case((came == of_parts, 1), else_=0)
     event = (part.producer, part.first_sequence)
     chosen = (
         select(*event, came.label("came"), first.label("since"), last.label("until"))
         .add_columns(of_parts.label("of"), kind.label("kind"))
         .group_by(*event)
-        .having(is_whole == 0, last <= asked.now - SETTLED, *asked.in_time(first, last))
+        .having(is_whole == 0, last <= filters.now - SETTLE_MICROS, *filters.in_time(first, last))
         .subquery()
     )
-    joined = select(chosen, *whose).outerjoin_from(chosen, beat, beat.c.producer == chosen.c.producer)
-    if asked.applications is not None:
-        joined = joined.where(beat.c.application.in_(asked.applications))
+    joined = select(chosen, *origin).outerjoin_from(chosen, beat, beat.c.producer == chosen.c.producer)
+    if filters.applications is not None:
+        joined = joined.where(beat.c.application.in_(filters.applications))
     for each in connection.execute(joined.order_by(chosen.c.since, chosen.c.first_sequence)):
-        yield Missing(
-            Cause.PARTS,
+        yield PossibleGap(
+            GapCause.PARTS,
             f"{each.came} of the {each.of} parts of a {each.kind} came",
-            when(each.since),
-            when(each.until),
+            time_of(each.since),
+            time_of(each.until),
             count=each.of - each.came,
             producer=uuid_of(each.producer),
             application=each.application,
             run=uuid_of(each.run),
-            job=job_text(each.job_namespace, each.job),
+            job=format_job(each.job_namespace, each.job),
         )

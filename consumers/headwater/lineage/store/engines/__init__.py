@@ -1,7 +1,7 @@
-"""Engines: connections as the store needs them, of each kind of database.
+"""SQLAlchemy engines with the settings that a store needs, for each kind of database.
 
-What all have in common: values of parameters are in no error, a connection is looked at before it is used, and the
-password is asked for when a connection is made, so that neither an engine nor its URL has it.
+All of them keep parameter values out of error messages, test a connection before use, and ask for the password at each
+connect, so that neither the engine nor its URL contains it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from sqlalchemy import Engine, create_engine, event
 
 from headwater.errors import ConfigurationError
 from headwater.lineage.store.engines import mysql, postgresql, sqlite
-from headwater.lineage.store.options import Target
-from headwater.lineage.store.urls import Database
+from headwater.lineage.store.options import StoreAddress
+from headwater.lineage.store.urls import DatabaseKind
 
-_KINDS: Final = {Database.POSTGRESQL: postgresql, Database.MYSQL: mysql, Database.SQLITE: sqlite}
-_EXTRAS: Final = {Database.POSTGRESQL: ("psycopg", "postgres"), Database.MYSQL: ("pymysql", "mysql")}
+_KINDS: Final = {DatabaseKind.POSTGRESQL: postgresql, DatabaseKind.MYSQL: mysql, DatabaseKind.SQLITE: sqlite}
+_EXTRAS: Final = {DatabaseKind.POSTGRESQL: ("psycopg", "postgres"), DatabaseKind.MYSQL: ("pymysql", "mysql")}
 
 
-def engine_for(target: Target, *, readonly: bool = False) -> Engine:
-    """Nothing is connected yet."""
+def engine_for(target: StoreAddress, *, readonly: bool = False) -> Engine:
+    """Return an engine. It doesn't connect yet."""
     _require_client(target.kind)
     kind = _KINDS[target.kind]
-    url, settings = kind.prepared(target.url, readonly=readonly)
+    url, settings = kind.prepare_url(target.url, readonly=readonly)
     engine = create_engine(url, hide_parameters=True, **settings)
-    kind.attend(engine, readonly=readonly)
+    kind.register_events(engine, readonly=readonly)
     password = target.password
     if password is not None:
 
@@ -37,7 +37,7 @@ def engine_for(target: Target, *, readonly: bool = False) -> Engine:
     return engine
 
 
-def _require_client(kind: Database) -> None:
+def _require_client(kind: DatabaseKind) -> None:
     package, extra = _EXTRAS.get(kind, ("sqlite3", ""))
     if find_spec(package) is None:
         advice = f"pip install 'headwater[{extra}]'" if extra else "use a Python that was built with SQLite"

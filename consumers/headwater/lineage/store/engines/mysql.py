@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: text is what it is, and a value that doesn't fit is an error and not another value."""
+"""MySQL and MariaDB: full Unicode, and strict mode, so that a value that doesn't fit is an error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LATER: Final = "read_timeout_later"
 _MODE: Final = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO"
 
 
-def prepared(url: URL, *, readonly: bool) -> tuple[URL, dict[str, Any]]:  # noqa: ARG001 - each kind is given both
+def prepare_url(url: URL, *, readonly: bool) -> tuple[URL, dict[str, Any]]:  # noqa: ARG001 - each kind is given both
     query: dict[str, Any] = dict(url.query)
     arguments: dict[str, Any] = {name: _number(query.pop(name, value), name) for name, value in _LIMITS.items()}
     query[_LATER] = str(arguments["read_timeout"])
@@ -33,9 +33,12 @@ def prepared(url: URL, *, readonly: bool) -> tuple[URL, dict[str, Any]]:  # noqa
     return url.set(query=query), {**_SETTINGS, "connect_args": arguments}
 
 
-def attend(engine: Engine, *, readonly: bool) -> None:
-    """The client's own limit for connecting is that of reaching the port; whoever is there and says nothing would be
-    listened to as long as to a long answer. So the limit for answers is set when somebody has spoken."""
+def register_events(engine: Engine, *, readonly: bool) -> None:
+    """Set the session up after connecting.
+
+    The client's connect timeout only covers the TCP connect. So the read timeout is short until the server has
+    answered, and is then set to the configured one.
+    """
 
     @event.listens_for(engine, "do_connect")
     def without_ours(_: Any, __: Any, ___: Any, parameters: dict[str, Any]) -> None:
@@ -59,8 +62,8 @@ def _number(value: object, name: str) -> int:
 
 
 def _encrypted(given: dict[str, Any]) -> dict[str, Any]:
-    """A context of our own: left to itself the client believes any host that a well-known authority vouches for.
-    Nothing given is encryption where the server has it."""
+    """Build the TLS context. PyMySQL's own context would accept any host with a certificate of a well-known authority.
+    Without TLS options the connection is encrypted if the server supports it."""
     if not given:
         return {}
     if _is_true(given.get("ssl_disabled")):

@@ -1,4 +1,4 @@
-"""PostgreSQL: the tables are in a schema of their own, whatever else is in the database."""
+"""PostgreSQL: the tables have a schema of their own."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _LIMITS: Final = {
 }
 
 
-def prepared(url: URL, *, readonly: bool) -> tuple[URL, dict[str, Any]]:  # noqa: ARG001 - each kind is given both
+def prepare_url(url: URL, *, readonly: bool) -> tuple[URL, dict[str, Any]]:  # noqa: ARG001 - each kind is given both
     missing = {name: value for name, value in _LIMITS.items() if name not in url.query}
     return url.update_query_dict(missing), _SETTINGS
 
 
-def attend(engine: Engine, *, readonly: bool) -> None:
+def register_events(engine: Engine, *, readonly: bool) -> None:
     @event.listens_for(engine, "connect", insert=True)
     def set_up(connection: Any, _: Any) -> None:
         """Outside of a transaction, so that a rollback doesn't take it back."""

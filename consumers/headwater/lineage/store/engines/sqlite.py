@@ -1,4 +1,4 @@
-"""SQLite: one file, whose readers don't wait for its writer, and whose writers wait for each other."""
+"""SQLite: one file in WAL mode. Readers don't wait for the writer, and writers wait for each other."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, StaticPool, event
 
+from headwater.lineage.sql.errors import StoreAccessError, StoreSchemaError
+from headwater.lineage.store.options import StoreAddress
+from headwater.lineage.store.urls import DatabaseKind
+
 BUSY_SECONDS: Final = 30
 WRITES: Final = "headwater_writes"
-"""An option of execution, for a transaction that reads before it writes: it waits for its turn when it begins."""
+"""An execution option for a transaction that reads before it writes. It takes the write lock when it begins."""
 _READS: Final = ("SELECT", "WITH", "EXPLAIN", "VALUES")
 _BY_THEMSELVES: Final = ("PRAGMA", "ATTACH", "DETACH", "VACUUM")
 
 
-def prepared(url: URL, *, readonly: bool) -> tuple[URL, dict[str, Any]]:
-    """Readers open the file as such, so that not even a fault of ours writes. In memory there is one connection for
-    all, which is for the tests of one thread."""
+def prepare_url(url: URL, *, readonly: bool) -> tuple[URL, dict[str, Any]]:
+    """Return the URL and engine settings. Readers open the file read-only. An in-memory database has a single
+    connection, for tests."""
     if url.database is None:
         return url, {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
     path = quote(str(Path(url.database).absolute()))
@@ -27,9 +31,9 @@ def prepared(url: URL, *, readonly: bool) -> tuple[URL, dict[str, Any]]:
     return uri, {"pool_size": 5, "max_overflow": 15, "connect_args": arguments}
 
 
-def attend(engine: Engine, *, readonly: bool) -> None:
-    """Transactions are begun here: by itself the client begins none before a table is made, and one that reads first
-    can't write afterwards if another wrote in between. So the first statement says which it is to be."""
+def register_events(engine: Engine, *, readonly: bool) -> None:
+    """Begin transactions explicitly. Python's client begins none before DDL, and a transaction that began with a read
+    can't write after another one wrote. So the first statement decides whether to lock for writing."""
 
     @event.listens_for(engine, "connect", insert=True)
     def set_up(connection: Any, _: Any) -> None:
@@ -46,3 +50,18 @@ def attend(engine: Engine, *, readonly: bool) -> None:
         if not words.startswith(_BY_THEMSELVES):
             is_reading = words.startswith(_READS) and not connection.get_execution_options().get(WRITES)
             cursor.execute("BEGIN" if is_reading or readonly else "BEGIN IMMEDIATE")
+
+
+def check_file(target: StoreAddress, *, readonly: bool, create: bool) -> None:
+    """Raise a clear error if the file of a SQLite store can't be used. SQLite's own message doesn't say why."""
+    if target.kind is not DatabaseKind.SQLITE or target.url.database is None:
+        return
+    path = Path(target.url.database)
+    if not path.absolute().parent.is_dir():
+        raise StoreAccessError(
+            f"there is no directory {path.absolute().parent}: make it, or mend the path of the store"
+        )
+    if path.is_dir():
+        raise StoreAccessError(f"{path} is a directory: name a file in it")
+    if not path.exists() and (readonly or not create):
+        raise StoreSchemaError(f"there is no store in {path} yet: `headwater store init --store {path}` makes one")

@@ -1,6 +1,6 @@
-"""The versions of the store's tables, oldest first; each has a script beside this file, which Alembic runs.
+"""The versions of the store's tables, oldest first. Alembic runs the script of each, which is beside this file.
 
-Nothing here needs Alembic: a store is made from the tables as they are declared, and marked with the newest version.
+Nothing here needs Alembic: a new store is created from the declared tables and marked with the newest version.
 """
 
 from __future__ import annotations
@@ -10,32 +10,32 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 
-class Version(NamedTuple):
-    """A version of the tables, and which code can work on them."""
+class SchemaVersion(NamedTuple):
+    """A version of the tables."""
 
     name: str
     least: str
-    """What code has to know at least to work on this one: where something was only added that is what the version
-    before asked for, and where something was taken away the version that no longer used it."""
+    """The oldest version that code must know to work on this one. Where columns were only added it is the version
+    before; where something was removed, the version that stopped using it."""
 
 
 @dataclass(frozen=True)
-class History:
-    """Versions, and where their scripts are."""
+class MigrationHistory:
+    """The versions, and where their scripts are."""
 
-    versions: tuple[Version, ...]
+    versions: tuple[SchemaVersion, ...]
     scripts: Path
 
     @property
-    def newest(self) -> Version:
+    def newest(self) -> SchemaVersion:
         return self.versions[-1]
 
     def knows(self, name: str) -> bool:
         return any(version.name == name for version in self.versions)
 
     def can_use(self, least: str) -> bool:
-        """Whether this code works on tables that ask for so much."""
+        """Return whether this code can work on tables that need at least this version."""
         return self.knows(least)
 
 
-HISTORY: Final = History((Version("0001", least="0001"),), Path(__file__).parent)
+HISTORY: Final = MigrationHistory((SchemaVersion("0001", least="0001"),), Path(__file__).parent)

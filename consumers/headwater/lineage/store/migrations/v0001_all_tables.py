@@ -45,10 +45,26 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mariadb_length={"table_name": 128},
     )
     op.create_table(
+        "arrivals",
+        sa.Column("id", _binary(16), nullable=False),
+        sa.Column("producer", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("family", TEXT, autoincrement=False, nullable=True),
+        sa.Column("block", sa.BigInteger(), autoincrement=False, nullable=True),
+        sa.Column("first", sa.BigInteger(), nullable=False),
+        sa.Column("last", sa.BigInteger(), nullable=False),
+        sa.Column("deleted", sa.BigInteger(), nullable=False),
+        sa.Column("bits", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_index("ix_arrivals_last", "arrivals", ["last"], unique=False)
+    op.create_index("ix_arrivals_producer_block", "arrivals", ["producer", "block"], unique=False)
+    op.create_table(
         "branches",
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("dataset", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("life", TEXT, autoincrement=False, nullable=True),
+        sa.Column("generation", TEXT, autoincrement=False, nullable=True),
         sa.Column("branch", TEXT, autoincrement=False, nullable=True),
         sa.Column("first", sa.BigInteger(), nullable=False),
         sa.Column("last", sa.BigInteger(), nullable=False),
@@ -62,14 +78,6 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_engine="InnoDB",
     )
     op.create_index("ix_branches_dataset", "branches", ["dataset"], unique=False)
-    op.create_table(
-        "cache_epochs",
-        sa.Column("id", sa.SmallInteger(), autoincrement=False, nullable=False),
-        sa.Column("epoch", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("id"),
-        mysql_charset="utf8mb4",
-        mysql_engine="InnoDB",
-    )
     op.create_table(
         "catalog_names",
         sa.Column("id", _binary(16), nullable=False),
@@ -93,6 +101,22 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_engine="InnoDB",
     )
     op.create_table(
+        "commit_edges",
+        sa.Column("id", _binary(16), nullable=False),
+        sa.Column("barrier", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("write_id", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("read_id", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("first", sa.BigInteger(), nullable=False),
+        sa.Column("last", sa.BigInteger(), nullable=False),
+        sa.Column("deleted", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", "barrier"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+        postgresql_partition_by="RANGE (barrier)",
+    )
+    op.create_index("ix_commit_edges_read_id", "commit_edges", ["read_id"], unique=False)
+    op.create_index("ix_commit_edges_write_id", "commit_edges", ["write_id"], unique=False)
+    op.create_table(
         "commits",
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("job_namespace", TEXT, autoincrement=False, nullable=True),
@@ -109,7 +133,7 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("fingerprint", _binary(16), nullable=True),
         sa.Column("batch_id", sa.BigInteger(), nullable=True),
         sa.Column("statement", sa.BigInteger(), nullable=True),
-        sa.Column("at", sa.BigInteger(), nullable=True),
+        sa.Column("committed_at", sa.BigInteger(), nullable=True),
         sa.Column("application", TEXT, nullable=True),
         sa.Column("user_name", TEXT, nullable=True),
         sa.Column("operation", TEXT, nullable=True),
@@ -133,6 +157,21 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_engine="InnoDB",
     )
     op.create_table(
+        "dataset_links",
+        sa.Column("id", _binary(16), nullable=False),
+        sa.Column("old", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("new", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("reason", TEXT, autoincrement=False, nullable=True),
+        sa.Column("first", sa.BigInteger(), nullable=False),
+        sa.Column("last", sa.BigInteger(), nullable=False),
+        sa.Column("deleted", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_index("ix_dataset_links_new", "dataset_links", ["new"], unique=False)
+    op.create_index("ix_dataset_links_old", "dataset_links", ["old"], unique=False)
+    op.create_table(
         "datasets",
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("namespace", TEXT, autoincrement=False, nullable=True),
@@ -146,7 +185,7 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("state", TEXT, nullable=False),
         sa.Column("reason", TEXT, nullable=False),
-        sa.Column("words", TEXT, nullable=False),
+        sa.Column("error", TEXT, nullable=False),
         sa.Column("source", TEXT, nullable=False),
         sa.Column("cluster", TEXT, nullable=False),
         sa.Column("topic", TEXT, nullable=False),
@@ -156,8 +195,8 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("producer", _binary(16), nullable=True),
         sa.Column("sequence", sa.BigInteger(), nullable=True),
         sa.Column("kind", TEXT, nullable=True),
-        sa.Column("appended", sa.BigInteger(), nullable=True),
-        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("append_time", sa.BigInteger(), nullable=True),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column(
             "record_key",
@@ -170,12 +209,12 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
             sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mariadb").with_variant(mysql.LONGBLOB(), "mysql"),
             nullable=False,
         ),
-        sa.Column("mirrored_at", sa.BigInteger(), nullable=True),
+        sa.Column("sent_at", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         mysql_charset="utf8mb4",
         mysql_engine="InnoDB",
     )
-    op.create_index("ix_dead_letters_mirrored_at", "dead_letters", ["mirrored_at", "at"], unique=False)
+    op.create_index("ix_dead_letters_sent_at", "dead_letters", ["sent_at", "created_at"], unique=False)
     op.create_table(
         "declared_options",
         sa.Column("id", _binary(16), nullable=False),
@@ -191,21 +230,31 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_engine="InnoDB",
     )
     op.create_table(
-        "edges",
+        "deletion_epochs",
+        sa.Column("id", sa.SmallInteger(), autoincrement=False, nullable=False),
+        sa.Column("epoch", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_table(
+        "event_parts",
         sa.Column("id", _binary(16), nullable=False),
-        sa.Column("barrier", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("write_id", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("read_id", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("producer", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("first_sequence", sa.BigInteger(), autoincrement=False, nullable=True),
+        sa.Column("part_number", sa.BigInteger(), autoincrement=False, nullable=True),
+        sa.Column("part_count", sa.BigInteger(), autoincrement=False, nullable=True),
+        sa.Column("kind", TEXT, autoincrement=False, nullable=True),
         sa.Column("first", sa.BigInteger(), nullable=False),
         sa.Column("last", sa.BigInteger(), nullable=False),
         sa.Column("deleted", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("id", "barrier"),
+        sa.PrimaryKeyConstraint("id"),
         mysql_charset="utf8mb4",
         mysql_engine="InnoDB",
-        postgresql_partition_by="RANGE (barrier)",
     )
-    op.create_index("ix_edges_read_id", "edges", ["read_id"], unique=False)
-    op.create_index("ix_edges_write_id", "edges", ["write_id"], unique=False)
+    op.create_index(
+        "ix_event_parts_producer_first_sequence", "event_parts", ["producer", "first_sequence"], unique=False
+    )
     op.create_table(
         "failed_statements",
         sa.Column("id", _binary(16), nullable=False),
@@ -250,7 +299,22 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
     op.create_index("ix_gaps_run", "gaps", ["run"], unique=False)
     op.create_index("ix_gaps_time", "gaps", ["time"], unique=False)
     op.create_table(
-        "ingests",
+        "generations",
+        sa.Column("id", _binary(16), nullable=False),
+        sa.Column("dataset", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("generation", TEXT, autoincrement=False, nullable=True),
+        sa.Column("first", sa.BigInteger(), nullable=False),
+        sa.Column("last", sa.BigInteger(), nullable=False),
+        sa.Column("deleted", sa.BigInteger(), nullable=False),
+        sa.Column("stored_stamp", _binary(33), nullable=False),
+        sa.Column("format", TEXT, nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_index("ix_generations_dataset", "generations", ["dataset"], unique=False)
+    op.create_table(
+        "ingest_progress",
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("source", TEXT, nullable=False),
         sa.Column("cluster", TEXT, nullable=False),
@@ -265,18 +329,57 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_engine="InnoDB",
     )
     op.create_table(
-        "instants",
-        sa.Column("writer", _binary(16), nullable=False),
-        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("state", TEXT, nullable=False),
-        sa.Column("requested_at", sa.BigInteger(), nullable=False),
-        sa.Column("inflight_at", sa.BigInteger(), nullable=True),
-        sa.Column("completed_at", sa.BigInteger(), nullable=True),
-        sa.Column("detail", TEXT, nullable=True),
-        sa.PrimaryKeyConstraint("writer", "number"),
+        "job_lineage",
+        sa.Column("id", _binary(16), nullable=False),
+        sa.Column("fingerprint", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("variant", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("first_stamp", _binary(33), nullable=False),
+        sa.Column("job_namespace", TEXT, nullable=True),
+        sa.Column("job", TEXT, nullable=True),
+        sa.Column("query", TEXT, nullable=True),
+        sa.PrimaryKeyConstraint("id"),
         mysql_charset="utf8mb4",
         mysql_engine="InnoDB",
     )
+    op.create_index("ix_job_lineage_fingerprint", "job_lineage", ["fingerprint"], unique=False)
+    op.create_table(
+        "job_lineage_columns",
+        sa.Column("id", _binary(16), nullable=False),
+        sa.Column("fingerprint", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("variant", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("output", sa.BigInteger(), autoincrement=False, nullable=True),
+        sa.Column("input", sa.BigInteger(), autoincrement=False, nullable=True),
+        sa.Column("source", TEXT, autoincrement=False, nullable=True),
+        sa.Column("target", TEXT, autoincrement=False, nullable=True),
+        sa.Column("derivation", TEXT, autoincrement=False, nullable=True),
+        sa.Column("expression", TEXT, autoincrement=False, nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_index("ix_job_lineage_columns_fingerprint", "job_lineage_columns", ["fingerprint"], unique=False)
+    op.create_table(
+        "job_lineage_tables",
+        sa.Column("id", _binary(16), nullable=False),
+        sa.Column("fingerprint", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("variant", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("part", sa.BigInteger(), autoincrement=False, nullable=True),
+        sa.Column("side", TEXT, autoincrement=False, nullable=True),
+        sa.Column("position", sa.BigInteger(), autoincrement=False, nullable=True),
+        sa.Column("dataset", _binary(16), autoincrement=False, nullable=True),
+        sa.Column("catalog", TEXT, autoincrement=False, nullable=True),
+        sa.Column("database_name", TEXT, autoincrement=False, nullable=True),
+        sa.Column("table_name", TEXT, autoincrement=False, nullable=True),
+        sa.Column("format", TEXT, autoincrement=False, nullable=True),
+        sa.Column("branch", TEXT, autoincrement=False, nullable=True),
+        sa.Column("opaque", TEXT, autoincrement=False, nullable=True),
+        sa.Column("detail", TEXT, autoincrement=False, nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_index("ix_job_lineage_tables_dataset", "job_lineage_tables", ["dataset"], unique=False)
+    op.create_index("ix_job_lineage_tables_fingerprint", "job_lineage_tables", ["fingerprint"], unique=False)
     op.create_table(
         "jobs",
         sa.Column("id", _binary(16), nullable=False),
@@ -294,36 +397,6 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_engine="InnoDB",
     )
     op.create_table(
-        "links",
-        sa.Column("id", _binary(16), nullable=False),
-        sa.Column("old", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("new", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("reason", TEXT, autoincrement=False, nullable=True),
-        sa.Column("first", sa.BigInteger(), nullable=False),
-        sa.Column("last", sa.BigInteger(), nullable=False),
-        sa.Column("deleted", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("id"),
-        mysql_charset="utf8mb4",
-        mysql_engine="InnoDB",
-    )
-    op.create_index("ix_links_new", "links", ["new"], unique=False)
-    op.create_index("ix_links_old", "links", ["old"], unique=False)
-    op.create_table(
-        "lives",
-        sa.Column("id", _binary(16), nullable=False),
-        sa.Column("dataset", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("life", TEXT, autoincrement=False, nullable=True),
-        sa.Column("first", sa.BigInteger(), nullable=False),
-        sa.Column("last", sa.BigInteger(), nullable=False),
-        sa.Column("deleted", sa.BigInteger(), nullable=False),
-        sa.Column("stored_stamp", _binary(33), nullable=False),
-        sa.Column("format", TEXT, nullable=True),
-        sa.PrimaryKeyConstraint("id"),
-        mysql_charset="utf8mb4",
-        mysql_engine="InnoDB",
-    )
-    op.create_index("ix_lives_dataset", "lives", ["dataset"], unique=False)
-    op.create_table(
         "modifications",
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("producer", _binary(16), autoincrement=False, nullable=True),
@@ -334,7 +407,7 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("time", sa.BigInteger(), autoincrement=False, nullable=True),
         sa.Column("dataset", _binary(16), autoincrement=False, nullable=True),
         sa.Column("catalog_id", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("life", TEXT, autoincrement=False, nullable=True),
+        sa.Column("generation", TEXT, autoincrement=False, nullable=True),
         sa.Column("catalog", TEXT, autoincrement=False, nullable=True),
         sa.Column("database_name", TEXT, autoincrement=False, nullable=True),
         sa.Column("table_name", TEXT, autoincrement=False, nullable=True),
@@ -350,21 +423,15 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
     op.create_index("ix_modifications_dataset_produced", "modifications", ["dataset", "produced"], unique=False)
     op.create_index("ix_modifications_dataset_time", "modifications", ["dataset", "time"], unique=False)
     op.create_table(
-        "parts",
-        sa.Column("id", _binary(16), nullable=False),
-        sa.Column("producer", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("first_sequence", sa.BigInteger(), autoincrement=False, nullable=True),
-        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=True),
-        sa.Column("of_parts", sa.BigInteger(), autoincrement=False, nullable=True),
-        sa.Column("kind", TEXT, autoincrement=False, nullable=True),
-        sa.Column("first", sa.BigInteger(), nullable=False),
-        sa.Column("last", sa.BigInteger(), nullable=False),
-        sa.Column("deleted", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("id"),
+        "pip5_databases",
+        sa.Column("name", sa.String(length=64), nullable=False),
+        sa.Column("catalog", sa.Text(), nullable=True),
+        sa.Column("definition", sa.String(length=32), nullable=True),
+        sa.PrimaryKeyConstraint("name"),
         mysql_charset="utf8mb4",
+        mysql_collate="utf8mb4_bin",
         mysql_engine="InnoDB",
     )
-    op.create_index("ix_parts_producer_first_sequence", "parts", ["producer", "first_sequence"], unique=False)
     op.create_table(
         "producers",
         sa.Column("id", _binary(16), nullable=False),
@@ -372,13 +439,13 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("first", sa.BigInteger(), nullable=False),
         sa.Column("last", sa.BigInteger(), nullable=False),
         sa.Column("deleted", sa.BigInteger(), nullable=False),
-        sa.Column("beat_stamp", _binary(33), nullable=False),
+        sa.Column("heartbeat_stamp", _binary(33), nullable=False),
         sa.Column("application", TEXT, nullable=True),
         sa.Column("job_namespace", TEXT, nullable=True),
         sa.Column("job", TEXT, nullable=True),
         sa.Column("run", _binary(16), nullable=True),
         sa.Column("sequence", sa.BigInteger(), nullable=True),
-        sa.Column("beat_seconds", sa.BigInteger(), nullable=True),
+        sa.Column("heartbeat_seconds", sa.BigInteger(), nullable=True),
         sa.Column("dropped", TEXT, nullable=True),
         sa.Column("closing_stamp", _binary(33), nullable=False),
         sa.Column("closed_at", sa.BigInteger(), nullable=True),
@@ -397,7 +464,7 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("catalog", TEXT, autoincrement=False, nullable=True),
         sa.Column("database_name", TEXT, autoincrement=False, nullable=True),
         sa.Column("table_name", TEXT, autoincrement=False, nullable=True),
-        sa.Column("life", TEXT, autoincrement=False, nullable=True),
+        sa.Column("generation", TEXT, autoincrement=False, nullable=True),
         sa.Column("branch", TEXT, autoincrement=False, nullable=True),
         sa.Column("mode", TEXT, autoincrement=False, nullable=True),
         sa.Column("snapshot", sa.BigInteger(), autoincrement=False, nullable=True),
@@ -425,22 +492,6 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         "ix_reads_dataset_snapshot_since_snapshot", "reads", ["dataset", "snapshot", "since_snapshot"], unique=False
     )
     op.create_table(
-        "received",
-        sa.Column("id", _binary(16), nullable=False),
-        sa.Column("producer", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("family", TEXT, autoincrement=False, nullable=True),
-        sa.Column("block", sa.BigInteger(), autoincrement=False, nullable=True),
-        sa.Column("first", sa.BigInteger(), nullable=False),
-        sa.Column("last", sa.BigInteger(), nullable=False),
-        sa.Column("deleted", sa.BigInteger(), nullable=False),
-        sa.Column("bits", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("id"),
-        mysql_charset="utf8mb4",
-        mysql_engine="InnoDB",
-    )
-    op.create_index("ix_received_last", "received", ["last"], unique=False)
-    op.create_index("ix_received_producer_block", "received", ["producer", "block"], unique=False)
-    op.create_table(
         "run_settings",
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("run", _binary(16), autoincrement=False, nullable=True),
@@ -461,7 +512,7 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("run", _binary(16), autoincrement=False, nullable=True),
         sa.Column("dataset", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("life", TEXT, autoincrement=False, nullable=True),
+        sa.Column("generation", TEXT, autoincrement=False, nullable=True),
         sa.Column("branch", TEXT, autoincrement=False, nullable=True),
         sa.Column("catalog", TEXT, autoincrement=False, nullable=True),
         sa.Column("database_name", TEXT, autoincrement=False, nullable=True),
@@ -505,11 +556,11 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("status_stamp", _binary(33), nullable=False),
         sa.Column("status", TEXT, nullable=True),
         sa.Column("inferred", sa.SmallInteger(), nullable=True),
-        sa.Column("at", sa.BigInteger(), nullable=True),
+        sa.Column("status_at", sa.BigInteger(), nullable=True),
         sa.Column("exit_code", sa.BigInteger(), nullable=True),
         sa.Column("signal", sa.BigInteger(), nullable=True),
         sa.Column("error", TEXT, nullable=True),
-        sa.Column("policy", TEXT, nullable=True),
+        sa.Column("on_job_end", TEXT, nullable=True),
         sa.PrimaryKeyConstraint("id"),
         mysql_charset="utf8mb4",
         mysql_engine="InnoDB",
@@ -534,68 +585,6 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mariadb_length={"parent_job": 128},
     )
     op.create_index("ix_runs_parent_run", "runs", ["parent_run"], unique=False)
-    op.create_table(
-        "seed_databases",
-        sa.Column("name", sa.String(length=64), nullable=False),
-        sa.Column("catalog", sa.Text(), nullable=True),
-        sa.Column("definition", sa.String(length=32), nullable=True),
-        sa.PrimaryKeyConstraint("name"),
-        mysql_charset="utf8mb4",
-        mysql_collate="utf8mb4_bin",
-        mysql_engine="InnoDB",
-    )
-    op.create_table(
-        "shape_columns",
-        sa.Column("id", _binary(16), nullable=False),
-        sa.Column("fingerprint", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("variant", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("output", sa.BigInteger(), autoincrement=False, nullable=True),
-        sa.Column("input", sa.BigInteger(), autoincrement=False, nullable=True),
-        sa.Column("source", TEXT, autoincrement=False, nullable=True),
-        sa.Column("target", TEXT, autoincrement=False, nullable=True),
-        sa.Column("derivation", TEXT, autoincrement=False, nullable=True),
-        sa.Column("expression", TEXT, autoincrement=False, nullable=True),
-        sa.PrimaryKeyConstraint("id"),
-        mysql_charset="utf8mb4",
-        mysql_engine="InnoDB",
-    )
-    op.create_index("ix_shape_columns_fingerprint", "shape_columns", ["fingerprint"], unique=False)
-    op.create_table(
-        "shape_sides",
-        sa.Column("id", _binary(16), nullable=False),
-        sa.Column("fingerprint", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("variant", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("part", sa.BigInteger(), autoincrement=False, nullable=True),
-        sa.Column("side", TEXT, autoincrement=False, nullable=True),
-        sa.Column("position", sa.BigInteger(), autoincrement=False, nullable=True),
-        sa.Column("dataset", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("catalog", TEXT, autoincrement=False, nullable=True),
-        sa.Column("database_name", TEXT, autoincrement=False, nullable=True),
-        sa.Column("table_name", TEXT, autoincrement=False, nullable=True),
-        sa.Column("format", TEXT, autoincrement=False, nullable=True),
-        sa.Column("branch", TEXT, autoincrement=False, nullable=True),
-        sa.Column("opaque", TEXT, autoincrement=False, nullable=True),
-        sa.Column("detail", TEXT, autoincrement=False, nullable=True),
-        sa.PrimaryKeyConstraint("id"),
-        mysql_charset="utf8mb4",
-        mysql_engine="InnoDB",
-    )
-    op.create_index("ix_shape_sides_dataset", "shape_sides", ["dataset"], unique=False)
-    op.create_index("ix_shape_sides_fingerprint", "shape_sides", ["fingerprint"], unique=False)
-    op.create_table(
-        "shapes",
-        sa.Column("id", _binary(16), nullable=False),
-        sa.Column("fingerprint", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("variant", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("first_stamp", _binary(33), nullable=False),
-        sa.Column("job_namespace", TEXT, nullable=True),
-        sa.Column("job", TEXT, nullable=True),
-        sa.Column("query", TEXT, nullable=True),
-        sa.PrimaryKeyConstraint("id"),
-        mysql_charset="utf8mb4",
-        mysql_engine="InnoDB",
-    )
-    op.create_index("ix_shapes_fingerprint", "shapes", ["fingerprint"], unique=False)
     op.create_table(
         "table_edges",
         sa.Column("id", _binary(16), nullable=False),
@@ -663,7 +652,7 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         "tags",
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("dataset", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("life", TEXT, autoincrement=False, nullable=True),
+        sa.Column("generation", TEXT, autoincrement=False, nullable=True),
         sa.Column("tag", TEXT, autoincrement=False, nullable=True),
         sa.Column("first", sa.BigInteger(), nullable=False),
         sa.Column("last", sa.BigInteger(), nullable=False),
@@ -681,10 +670,10 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("scope", TEXT, autoincrement=False, nullable=True),
         sa.Column("job_namespace", TEXT, autoincrement=False, nullable=True),
         sa.Column("job", TEXT, autoincrement=False, nullable=True),
-        sa.Column("steps", sa.SmallInteger(), autoincrement=False, nullable=True),
+        sa.Column("with_steps", sa.SmallInteger(), autoincrement=False, nullable=True),
         sa.Column("run", _binary(16), autoincrement=False, nullable=True),
         sa.Column("dataset", _binary(16), autoincrement=False, nullable=True),
-        sa.Column("life", TEXT, autoincrement=False, nullable=True),
+        sa.Column("generation", TEXT, autoincrement=False, nullable=True),
         sa.Column("up_to_snapshot", sa.BigInteger(), autoincrement=False, nullable=True),
         sa.Column("catalog_id", _binary(16), autoincrement=False, nullable=True),
         sa.Column("first", sa.BigInteger(), nullable=False),
@@ -718,6 +707,19 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
     op.create_index("ix_view_edges_source", "view_edges", ["source"], unique=False)
     op.create_index("ix_view_edges_view", "view_edges", ["view"], unique=False)
     op.create_table(
+        "writer_instants",
+        sa.Column("writer", _binary(16), nullable=False),
+        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("state", TEXT, nullable=False),
+        sa.Column("requested_at", sa.BigInteger(), nullable=False),
+        sa.Column("inflight_at", sa.BigInteger(), nullable=True),
+        sa.Column("completed_at", sa.BigInteger(), nullable=True),
+        sa.Column("detail", TEXT, nullable=True),
+        sa.PrimaryKeyConstraint("writer", "number"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_table(
         "writes",
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("barrier", sa.BigInteger(), autoincrement=False, nullable=False),
@@ -726,7 +728,7 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("catalog", TEXT, autoincrement=False, nullable=True),
         sa.Column("database_name", TEXT, autoincrement=False, nullable=True),
         sa.Column("table_name", TEXT, autoincrement=False, nullable=True),
-        sa.Column("life", TEXT, autoincrement=False, nullable=True),
+        sa.Column("generation", TEXT, autoincrement=False, nullable=True),
         sa.Column("branch", TEXT, autoincrement=False, nullable=True),
         sa.Column("snapshot", sa.BigInteger(), autoincrement=False, nullable=True),
         sa.Column("version", TEXT, autoincrement=False, nullable=True),
@@ -758,4 +760,4 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         op.execute("CREATE TABLE commits_rest PARTITION OF commits DEFAULT")
         op.execute("CREATE TABLE reads_rest PARTITION OF reads DEFAULT")
         op.execute("CREATE TABLE writes_rest PARTITION OF writes DEFAULT")
-        op.execute("CREATE TABLE edges_rest PARTITION OF edges DEFAULT")
+        op.execute("CREATE TABLE commit_edges_rest PARTITION OF commit_edges DEFAULT")

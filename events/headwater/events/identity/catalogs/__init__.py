@@ -10,14 +10,14 @@ from headwater.events.identity.catalogs.iceberg import iceberg_catalog, iceberg_
 from headwater.events.identity.catalogs.known import Catalog, Layout
 from headwater.events.identity.catalogs.others import generic_catalog, jdbc_catalog, unity_catalog
 from headwater.events.identity.catalogs.paimon import paimon_catalog
-from headwater.events.identity.results import Unknown
-from headwater.events.identity.site import Site
+from headwater.events.identity.environment import Environment
+from headwater.events.identity.errors import Unknown
 from headwater.events.identity.text import lower_keys
 from headwater.events.names import CatalogId
 
 __all__ = ["Catalog", "Layout", "catalog_id", "catalog_of", "glue_catalog"]
 
-_Reader: TypeAlias = Callable[[str, Mapping[str, str], Site], Catalog | Unknown]
+_Reader: TypeAlias = Callable[[str, Mapping[str, str], Environment], Catalog | Unknown]
 
 _READERS: Final[Mapping[str, _Reader]] = {
     "org.apache.iceberg.spark.SparkCatalog": iceberg_catalog,
@@ -34,19 +34,23 @@ _READERS: Final[Mapping[str, _Reader]] = {
 }
 
 
-def catalog_of(name: str, class_name: str | None, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+def catalog_of(
+    name: str, class_name: str | None, options: Mapping[str, str], environment: Environment
+) -> Catalog | Unknown:
     """What a catalog points at, and how its tables are named.
 
     `options` are those under `spark.sql.catalog.<name>.`; without a class it is Spark's own session catalog. The name
     counts only where it chooses between physical catalogs (Iceberg's jdbc catalog, Unity Catalog).
     """
-    told = lower_keys(options)
+    values = lower_keys(options)
     if not class_name:
-        return session_catalog(name, told, site)
+        return session_catalog(name, values, environment)
     reader = _READERS.get(class_name)
-    return reader(name, told, site) if reader else generic_catalog(class_name, told, site)
+    return reader(name, values, environment) if reader else generic_catalog(class_name, values, environment)
 
 
-def catalog_id(name: str, class_name: str | None, options: Mapping[str, str], site: Site) -> CatalogId | Unknown:
-    found = catalog_of(name, class_name, options, site)
+def catalog_id(
+    name: str, class_name: str | None, options: Mapping[str, str], environment: Environment
+) -> CatalogId | Unknown:
+    found = catalog_of(name, class_name, options, environment)
     return found if isinstance(found, Unknown) else found.id

@@ -6,46 +6,46 @@ from collections.abc import Mapping
 
 from headwater.events.identity.catalogs.known import Catalog, Naming, metastore_of, physical, warehouse_of
 from headwater.events.identity.catalogs.others import database_location
-from headwater.events.identity.results import Unknown
-from headwater.events.identity.site import Site
+from headwater.events.identity.environment import Environment
+from headwater.events.identity.errors import Unknown
 
 
-def hive_catalog(_name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+def hive_catalog(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
     """A metastore, whoever asks it: Iceberg, Paimon and Spark see the same databases in it."""
-    uris = options.get("uri") or options.get("hive.metastore.uris") or site.metastore
+    uris = options.get("uri") or options.get("hive.metastore.uris") or environment.metastore
     if uris:
-        return _hive(metastore_of(uris, site))
-    if site.metastore_database:
-        return _inside_the_driver(site.metastore_database, site)
+        return _hive(metastore_of(uris, environment))
+    if environment.metastore_database:
+        return _inside_the_driver(environment.metastore_database, environment)
     return Unknown(reason="the metastore isn't told: neither the catalog's uri nor hive.metastore.uris is set")
 
 
-def session_catalog(_name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+def session_catalog(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
     """`spark_catalog`, as it is or wrapped by Delta or Hudi: the metastore, or only this session over a warehouse."""
-    if site.session_catalog == "hive" or options.get("hive.metastore.uris"):
-        if site.metastore or site.metastore_database or options.get("hive.metastore.uris"):
-            return hive_catalog(_name, options, site)
-        if site.working_directory is None:
+    if environment.session_catalog == "hive" or options.get("hive.metastore.uris"):
+        if environment.metastore or environment.metastore_database or options.get("hive.metastore.uris"):
+            return hive_catalog(_name, options, environment)
+        if environment.working_directory is None:
             return Unknown(reason="the metastore isn't told: set hive.metastore.uris or javax.jdo.option.ConnectionURL")
-        return _inside_the_driver("jdbc:derby:;databaseName=metastore_db", site)
-    if site.warehouse is None:
+        return _inside_the_driver("jdbc:derby:;databaseName=metastore_db", environment)
+    if environment.warehouse is None:
         return Unknown(reason="neither a metastore nor spark.sql.warehouse.dir is told")
-    warehouse = warehouse_of(site.warehouse, site, "spark.sql.warehouse.dir")
+    warehouse = warehouse_of(environment.warehouse, environment, "spark.sql.warehouse.dir")
     return Catalog(id=physical("spark", warehouse), names=warehouse, folds=True, warehouse=warehouse)
 
 
-def glue_catalog(_name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+def glue_catalog(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
     """AWS Glue of an account in a region, neither of which the catalog itself need tell."""
-    region = options.get("glue.region") or options.get("client.region") or site.aws_region
-    account = options.get("glue.id") or site.aws_account
+    region = options.get("glue.region") or options.get("client.region") or environment.aws_region
+    account = options.get("glue.id") or environment.aws_account
     if not region or not account:
         return Unknown(reason="AWS Glue: set client.region and glue.id, so that it is known whose catalog it is")
     arn = f"arn:aws:glue:{region.lower()}:{account}"
     return Catalog(id=physical("glue", arn), names=arn, naming=Naming.GLUE, folds=True)
 
 
-def _inside_the_driver(url: str, site: Site) -> Catalog | Unknown:
-    location = database_location(url, {}, site, "the metastore's own jdbc url")
+def _inside_the_driver(url: str, environment: Environment) -> Catalog | Unknown:
+    location = database_location(url, {}, environment, "the metastore's own jdbc url")
     return location if isinstance(location, Unknown) else _hive(location)
 
 

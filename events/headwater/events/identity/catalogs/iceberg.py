@@ -9,11 +9,11 @@ from typing import Final, TypeAlias
 from headwater.events.identity.catalogs.hive import glue_catalog, hive_catalog, session_catalog
 from headwater.events.identity.catalogs.known import Catalog, Layout, physical, service_of, warehouse_of
 from headwater.events.identity.catalogs.others import database_location, generic_catalog
-from headwater.events.identity.results import Unknown
-from headwater.events.identity.site import Site
+from headwater.events.identity.environment import Environment
+from headwater.events.identity.errors import Unknown
 from headwater.events.identity.text import required
 
-_Reader: TypeAlias = Callable[[str, Mapping[str, str], Site], Catalog | Unknown]
+_Reader: TypeAlias = Callable[[str, Mapping[str, str], Environment], Catalog | Unknown]
 
 _NESSIE_API = re.compile(r"/api/v[0-9]+$")
 _TYPES: Final[Mapping[str, str]] = {
@@ -26,53 +26,57 @@ _TYPES: Final[Mapping[str, str]] = {
 }
 
 
-def iceberg_catalog(name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+def iceberg_catalog(name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
     """Without `type` and `catalog-impl` it is a metastore, as in Iceberg."""
     implementation = options.get("catalog-impl")
     kind = _TYPES.get(implementation) if implementation else options.get("type", "hive").lower()
     reader = _READERS.get(kind or "")
     return (
-        reader(name, options, site) if reader else generic_catalog(implementation or f"iceberg-{kind}", options, site)
+        reader(name, options, environment)
+        if reader
+        else generic_catalog(implementation or f"iceberg-{kind}", options, environment)
     )
 
 
-def iceberg_session_catalog(name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+def iceberg_session_catalog(name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
     """Iceberg in front of Spark's session catalog: the same metastore unless it is told another one."""
-    told = options.get("catalog-impl") or options.get("uri") or options.get("type", "hive").lower() != "hive"
-    return iceberg_catalog(name, options, site) if told else session_catalog(name, options, site)
+    is_own_catalog = options.get("catalog-impl") or options.get("uri") or options.get("type", "hive").lower() != "hive"
+    return (
+        iceberg_catalog(name, options, environment) if is_own_catalog else session_catalog(name, options, environment)
+    )
 
 
-def _hadoop(_name: str, options: Mapping[str, str], site: Site) -> Catalog:
-    warehouse = warehouse_of(options.get("warehouse"), site, "option warehouse of an Iceberg hadoop catalog")
+def _hadoop(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog:
+    warehouse = warehouse_of(options.get("warehouse"), environment, "option warehouse of an Iceberg hadoop catalog")
     identity = physical("iceberg", warehouse)
     return Catalog(id=identity, names=warehouse, layout=Layout.HADOOP, warehouse=warehouse)
 
 
-def _rest(_name: str, options: Mapping[str, str], site: Site) -> Catalog:
+def _rest(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog:
     """One server may serve several warehouses, by path, ARN or a name of its own."""
-    return rest_catalog("iceberg", options, site)
+    return rest_catalog("iceberg", options, environment)
 
 
-def _nessie(_name: str, options: Mapping[str, str], site: Site) -> Catalog:
+def _nessie(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog:
     """One version store; `ref` is a branch in it, `warehouse` only where new tables go, `/api/v2` how it is asked."""
-    uri = _NESSIE_API.sub("", service_of(options.get("uri"), site, "option uri of a Nessie catalog"))
+    uri = _NESSIE_API.sub("", service_of(options.get("uri"), environment, "option uri of a Nessie catalog"))
     return Catalog(id=physical("iceberg", uri), names=uri)
 
 
-def _jdbc(name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+def _jdbc(name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
     """Several catalogs share the tables of one database, told apart by the catalog's name."""
-    location = database_location(options.get("uri"), options, site, "option uri of an Iceberg jdbc catalog")
+    location = database_location(options.get("uri"), options, environment, "option uri of an Iceberg jdbc catalog")
     if isinstance(location, Unknown):
         return location
     location = f"{location};catalog={required(name, 'the name of an Iceberg jdbc catalog')}"
     return Catalog(id=physical("iceberg", location), names=location)
 
 
-def rest_catalog(kind: str, options: Mapping[str, str], site: Site) -> Catalog:
-    uri = service_of(options.get("uri"), site, f"option uri of an {kind} rest catalog")
+def rest_catalog(kind: str, options: Mapping[str, str], environment: Environment) -> Catalog:
+    uri = service_of(options.get("uri"), environment, f"option uri of an {kind} rest catalog")
     warehouse = options.get("warehouse")
     if warehouse and (warehouse.startswith("/") or ":/" in warehouse):
-        warehouse = warehouse_of(warehouse, site, "option warehouse")
+        warehouse = warehouse_of(warehouse, environment, "option warehouse")
     location = f"{uri};warehouse={required(warehouse, 'option warehouse')}" if warehouse else uri
     return Catalog(id=physical(kind, location), names=location)
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from headwater.events.identity.environment import Environment
 from headwater.events.identity.hosts import Endpoint, endpoint, port_number
 from headwater.events.identity.paths import dataset_of_path, location_of
-from headwater.events.identity.site import Site
 from headwater.events.identity.text import required
 from headwater.events.names import CatalogId
 
@@ -47,20 +47,20 @@ def physical(kind: str, location: str) -> CatalogId:
     return CatalogId(type=required(kind, "a catalog's type"), location=required(location, "a catalog's location"))
 
 
-def warehouse_of(text: str | None, site: Site, what: str) -> str:
+def warehouse_of(text: str | None, environment: Environment, what: str) -> str:
     """A warehouse in one spelling."""
-    return location_of(dataset_of_path(required(text, what), site))
+    return location_of(dataset_of_path(required(text, what), environment))
 
 
-def service_of(uri: str | None, site: Site, what: str) -> str:
+def service_of(uri: str | None, environment: Environment, what: str) -> str:
     """A service's URL in one spelling: no user, no query, no default port, no trailing slash."""
-    return location_of(dataset_of_path(required(uri, what), site)).rstrip("/")
+    return location_of(dataset_of_path(required(uri, what), environment)).rstrip("/")
 
 
-def metastore_of(uris: str, site: Site) -> str:
+def metastore_of(uris: str, environment: Environment) -> str:
     """`thrift://a:9083,thrift://b` → `hive://a:9083`."""
     places = [_thrift(uri) for uri in uris.split(",") if uri.strip()]
-    return f"hive://{site.authority(places)}"
+    return f"hive://{environment.authority(places)}"
 
 
 def _thrift(uri: str) -> Endpoint:

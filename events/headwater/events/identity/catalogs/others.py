@@ -6,63 +6,64 @@ from collections.abc import Mapping
 from typing import Final
 
 from headwater.events.identity.catalogs.known import Catalog, Naming, physical, service_of, warehouse_of
-from headwater.events.identity.errors import IdentityError
+from headwater.events.identity.environment import Environment
+from headwater.events.identity.errors import IdentityError, Unknown
 from headwater.events.identity.jdbc import jdbc_database
-from headwater.events.identity.results import Unknown
-from headwater.events.identity.site import Site
 from headwater.events.identity.text import required
 
 _POINTERS: Final = ("uri", "url", "warehouse", "path")
 
 
-def jdbc_catalog(_name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+def jdbc_catalog(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
     """A database seen through Spark's `JDBCTableCatalog`; its tables are the database's own."""
-    database = jdbc_database(required(options.get("url"), "option url of a jdbc catalog"), site, options)
+    database = jdbc_database(required(options.get("url"), "option url of a jdbc catalog"), environment, options)
     if isinstance(database, Unknown):
         return database
     identity = physical("jdbc", database.location)
     return Catalog(id=identity, names=database.namespace, jdbc=options)
 
 
-def unity_catalog(name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+def unity_catalog(name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
     """One catalog of a Unity Catalog server: there its name is its own, not an alias."""
-    uri = options.get("uri") or (f"https://{site.workspace}" if site.workspace else None)
+    uri = options.get("uri") or (f"https://{environment.workspace}" if environment.workspace else None)
     if uri is None:
         return Unknown(reason="Unity Catalog: neither option uri nor the workspace's URL is told")
-    server = "unitycatalog://" + service_of(uri, site, "option uri").partition("://")[2].partition("/")[0]
+    server = "unitycatalog://" + service_of(uri, environment, "option uri").partition("://")[2].partition("/")[0]
     catalog = required(name, "the name of a Unity Catalog").lower()
     identity = physical("unity", f"{server}/{catalog}")
     return Catalog(id=identity, names=server, naming=Naming.CATALOG_TABLE, folds=True)
 
 
-def generic_catalog(kind: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+def generic_catalog(kind: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
     """Of an unknown class: all that it is told to point at. Pointing nowhere, it can't be told from another one."""
-    told = [_pointer(key, options[key], site) for key in _POINTERS if options.get(key)]
-    if not told:
+    pointers = [_pointer(key, options[key], environment) for key in _POINTERS if options.get(key)]
+    if not pointers:
         return Unknown(reason=f"catalog class {kind} tells none of the options {', '.join(_POINTERS)}")
-    if None in told:
+    if None in pointers:
         return Unknown(reason=f"catalog class {kind} points at something that is neither a path nor a known URL")
-    location = ";".join(pointer for pointer in told if pointer)
+    location = ";".join(pointer for pointer in pointers if pointer)
     return Catalog(id=physical(kind, location), names=location)
 
 
-def database_location(url: str | None, options: Mapping[str, str], site: Site, what: str) -> str | Unknown:
+def database_location(
+    url: str | None, options: Mapping[str, str], environment: Environment, what: str
+) -> str | Unknown:
     """The database in which a catalog keeps its own tables; there even MySQL's database counts."""
     inner = {key.removeprefix("jdbc."): value for key, value in options.items()}
-    database = jdbc_database(required(url, what), site, {k: v for k, v in inner.items() if k == "user"})
+    database = jdbc_database(required(url, what), environment, {k: v for k, v in inner.items() if k == "user"})
     if isinstance(database, Unknown):
         return database
     return database.namespace if database.database is None else f"{database.namespace}/{database.database}"
 
 
-def _pointer(key: str, value: str, site: Site) -> str | None:
+def _pointer(key: str, value: str, environment: Environment) -> str | None:
     try:
         if value.lower().startswith("jdbc:"):
-            location = database_location(value, {}, site, f"option {key}")
+            location = database_location(value, {}, environment, f"option {key}")
             return None if isinstance(location, Unknown) else location
         if value.lower().startswith("thrift:"):
             value = "hive:" + value[len("thrift:") :]
         absolute = value.startswith("/") or ":/" in value
-        return warehouse_of(value, site, f"option {key}").rstrip("/") if absolute else None
+        return warehouse_of(value, environment, f"option {key}").rstrip("/") if absolute else None
     except IdentityError:
         return None

@@ -8,32 +8,32 @@ from headwater.events.identity.catalogs.hive import hive_catalog
 from headwater.events.identity.catalogs.iceberg import rest_catalog
 from headwater.events.identity.catalogs.known import Catalog, Layout, physical, warehouse_of
 from headwater.events.identity.catalogs.others import database_location, generic_catalog
-from headwater.events.identity.results import Unknown
-from headwater.events.identity.site import Site
+from headwater.events.identity.environment import Environment
+from headwater.events.identity.errors import Unknown
 
 
-def paimon_catalog(name: str, options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+def paimon_catalog(name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
     metastore = options.get("metastore", "filesystem").lower()
     if metastore == "filesystem":
-        return _filesystem(options, site)
+        return _filesystem(options, environment)
     if metastore == "hive":
-        return hive_catalog(name, options, site)
+        return hive_catalog(name, options, environment)
     if metastore == "jdbc":
-        return _jdbc(options, site)
+        return _jdbc(options, environment)
     if metastore == "rest":
-        return rest_catalog("paimon", options, site)
-    return generic_catalog(f"paimon-{metastore}", options, site)
+        return rest_catalog("paimon", options, environment)
+    return generic_catalog(f"paimon-{metastore}", options, environment)
 
 
-def _filesystem(options: Mapping[str, str], site: Site) -> Catalog:
-    warehouse = warehouse_of(options.get("warehouse"), site, "option warehouse of a Paimon catalog")
+def _filesystem(options: Mapping[str, str], environment: Environment) -> Catalog:
+    warehouse = warehouse_of(options.get("warehouse"), environment, "option warehouse of a Paimon catalog")
     identity = physical("paimon", warehouse)
     return Catalog(id=identity, names=warehouse, layout=Layout.PAIMON, warehouse=warehouse)
 
 
-def _jdbc(options: Mapping[str, str], site: Site) -> Catalog | Unknown:
+def _jdbc(options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
     """Several catalogs share the tables of one database, told apart by `catalog-key`."""
-    location = database_location(options.get("uri"), options, site, "option uri of a Paimon jdbc catalog")
+    location = database_location(options.get("uri"), options, environment, "option uri of a Paimon jdbc catalog")
     if isinstance(location, Unknown):
         return location
     location = f"{location};catalog-key={options.get('catalog-key') or 'jdbc'}"

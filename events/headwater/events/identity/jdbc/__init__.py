@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from headwater.events.identity.environment import Environment
+from headwater.events.identity.errors import Unknown
 from headwater.events.identity.jdbc.dialects import DIALECTS, Dialect, Fold, Level, dialect_of
 from headwater.events.identity.jdbc.embedded import embedded_address
 from headwater.events.identity.jdbc.mysql import mysql_address, srv_address
@@ -24,8 +26,6 @@ from headwater.events.identity.jdbc.sqlserver import sqlserver_address
 from headwater.events.identity.jdbc.tables import folded, parts_of, qualified, unquoted
 from headwater.events.identity.jdbc.urls import Address, server_address, subprotocol
 from headwater.events.identity.paths import dataset_of_path
-from headwater.events.identity.results import Unknown
-from headwater.events.identity.site import Site
 from headwater.events.identity.text import dataset, joined, lower_keys, quoted, required
 from headwater.events.names import DatasetId
 
@@ -60,27 +60,29 @@ class JdbcTable:
     assumed: tuple[str, ...] = ()
 
 
-def jdbc_database(url: str, site: Site, options: Mapping[str, str] = _NOTHING) -> JdbcDatabase | Unknown:
+def jdbc_database(url: str, environment: Environment, options: Mapping[str, str] = _NOTHING) -> JdbcDatabase | Unknown:
     """The database of a url. `options` are the reader's, of which user and database are looked at."""
-    told = lower_keys(options)
-    address = _address(url, told)
+    values = lower_keys(options)
+    address = _address(url, values)
     if isinstance(address, Unknown):
         return address
     dialect = address.dialect
     fold = address.fold or dialect.fold
     return JdbcDatabase(
-        namespace=_namespace(address, site),
+        namespace=_namespace(address, environment),
         dialect=dialect,
         fold=fold,
         database=unquoted(address.database or "", fold if dialect.folds_database else "keep") or None,
         schema=unquoted(address.schema or "", fold) or None,
-        user=told.get("user") or told.get("username"),
+        user=values.get("user") or values.get("username"),
     )
 
 
-def jdbc_table(url: str, dbtable: str, site: Site, options: Mapping[str, str] = _NOTHING) -> JdbcTable | Unknown:
+def jdbc_table(
+    url: str, dbtable: str, environment: Environment, options: Mapping[str, str] = _NOTHING
+) -> JdbcTable | Unknown:
     """The table that option `dbtable` names in the SQL of its database; `Unknown` for a query."""
-    database = jdbc_database(url, site, options)
+    database = jdbc_database(url, environment, options)
     if isinstance(database, Unknown):
         return database
     parts = parts_of(required(dbtable, "option dbtable"), database.dialect, database.fold)
@@ -88,10 +90,10 @@ def jdbc_table(url: str, dbtable: str, site: Site, options: Mapping[str, str] = 
 
 
 def jdbc_identifier(
-    url: str, parts: Sequence[str], site: Site, options: Mapping[str, str] = _NOTHING
+    url: str, parts: Sequence[str], environment: Environment, options: Mapping[str, str] = _NOTHING
 ) -> JdbcTable | Unknown:
     """The table of a V2 JDBC catalog, which quotes every part: nothing is folded."""
-    database = jdbc_database(url, site, options)
+    database = jdbc_database(url, environment, options)
     if isinstance(database, Unknown):
         return database
     exact = [required(part, "a part of the table's name") for part in parts]
@@ -109,33 +111,33 @@ def _table(database: JdbcDatabase, parts: Sequence[str]) -> JdbcTable | Unknown:
     return JdbcTable(dataset=dataset(database.namespace, name), assumed=assumed)
 
 
-def _namespace(address: Address, site: Site) -> str:
+def _namespace(address: Address, environment: Environment) -> str:
     scheme = address.dialect.name
     if address.file is not None:
-        file = dataset_of_path(address.file, replace(site, default_filesystem="file:///"))
+        file = dataset_of_path(address.file, replace(environment, default_filesystem="file:///"))
         return f"{scheme}{file.namespace.removeprefix('file')}{file.name}"
     if address.service is not None:
         return f"{scheme}://{address.service}" if address.service else scheme
-    return f"{scheme}://{site.authority(address.places)}{address.suffix}"
+    return f"{scheme}://{environment.authority(address.places)}{address.suffix}"
 
 
-def _address(url: str, told: Mapping[str, str]) -> Address | Unknown:
+def _address(url: str, values: Mapping[str, str]) -> Address | Unknown:
     name, rest = subprotocol(url)
     if name in _WITH_SETTINGS:
-        return _WITH_SETTINGS[name](rest, DIALECTS[name], told)
+        return _WITH_SETTINGS[name](rest, DIALECTS[name], values)
     if name in _READERS:
         return _READERS[name](rest, DIALECTS[name])
     if name == "mysql+srv":
         return srv_address(rest, DIALECTS["mysql"])
     if name in {"jtds", "microsoft"} and rest.lower().startswith("sqlserver:"):
-        return sqlserver_address(rest[len("sqlserver:") :], DIALECTS["sqlserver"], told)
-    return _by_the_general_rule(name, rest, told)
+        return sqlserver_address(rest[len("sqlserver:") :], DIALECTS["sqlserver"], values)
+    return _by_the_general_rule(name, rest, values)
 
 
-def _by_the_general_rule(name: str, rest: str, told: Mapping[str, str]) -> Address:
+def _by_the_general_rule(name: str, rest: str, values: Mapping[str, str]) -> Address:
     address, settings = server_address(rest, dialect_of(name))
     database = address.database or settings.get("databasename") or settings.get("database")
-    return replace(address, database=database or told.get("databasename"))
+    return replace(address, database=database or values.get("databasename"))
 
 
 _WITH_SETTINGS = {

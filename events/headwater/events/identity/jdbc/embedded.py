@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from headwater.events.identity.errors import IdentityError
+from headwater.events.identity.errors import IdentityError, Unknown
 from headwater.events.identity.jdbc.dialects import Dialect, Fold
 from headwater.events.identity.jdbc.urls import Address, divided, malformed, places
-from headwater.events.identity.results import Unknown
 
 _MEMORY = re.compile(r"(?:mem(?:ory)?:|:memory:|file::memory:|res:|jar:|classpath:|zip:).*", re.IGNORECASE | re.DOTALL)
 _SERVER = re.compile(r"(?:tcp:|ssl:|hsqls?:|https?:)?//(?P<authority>[^/]+)/(?P<path>.*)", re.IGNORECASE | re.DOTALL)

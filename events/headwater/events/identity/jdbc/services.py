@@ -45,10 +45,10 @@ def redshift_address(rest: str, dialect: Dialect) -> Address:
     return _short_cluster(replace(address, schema=settings.get("currentschema") or None))
 
 
-def snowflake_address(rest: str, dialect: Dialect, told: Mapping[str, str]) -> Address:
+def snowflake_address(rest: str, dialect: Dialect, values: Mapping[str, str]) -> Address:
     """The account is the place, as organisation-account or as locator; regions' private links lead to the same."""
     location, settings = divided(rest.removeprefix("//"), "?")
-    settings = {**told, **settings}
+    settings = {**values, **settings}
     host = location.rstrip("/").rpartition("@")[2]
     account = snowflake_account(host)
     database = first_of(settings, "db", "database", "sfdatabase")
@@ -64,8 +64,8 @@ def snowflake_account(url: str) -> str:
     return match["account"]
 
 
-def bigquery_address(rest: str, dialect: Dialect, told: Mapping[str, str]) -> Address:
-    settings = {**told, **settings_of(rest.partition(";")[2])}
+def bigquery_address(rest: str, dialect: Dialect, values: Mapping[str, str]) -> Address:
+    settings = {**values, **settings_of(rest.partition(";")[2])}
     project, dataset = first_of(settings, "projectid", "project"), first_of(settings, "defaultdataset", "dataset")
     return Address(dialect=dialect, service="", database=project, schema=dataset)
 

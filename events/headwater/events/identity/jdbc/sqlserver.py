@@ -17,11 +17,11 @@ _SETTING = re.compile(r";\s*([^=;]+?)\s*=\s*(?:\{((?:[^}]|\}\})*)\}|([^;]*))")
 _INSTANCE = re.compile(r"[\w$-]+")
 
 
-def sqlserver_address(rest: str, dialect: Dialect, told: Mapping[str, str]) -> Address:
+def sqlserver_address(rest: str, dialect: Dialect, values: Mapping[str, str]) -> Address:
     match = _URL.fullmatch(rest)
     if match is None:
         raise malformed(dialect, "//host:port;databaseName=…")
-    settings = {**told, **_settings(match["rest"] or "")}
+    settings = {**values, **_settings(match["rest"] or "")}
     server = match["server"] or first_of(settings, "servername", "server")
     if not server or "@" in server:
         raise malformed(dialect, "//host:port;databaseName=…")

@@ -9,40 +9,48 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from headwater.events import Event
-from headwater.listeners.capture.catalog import altered, databases, gone, ignored, made, partitions, views
-from headwater.listeners.capture.catalog.ignored import GAPS
-from headwater.listeners.capture.catalog.options import Declarations, Omitted, omits
-from headwater.listeners.capture.commands import Command, TellCatalog
-from headwater.listeners.capture.plan.tree import Node
-from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.catalog import (
+    alter_table,
+    create_table,
+    databases,
+    drop_table,
+    ignored_commands,
+    partitions,
+    views,
+)
+from headwater.listeners.capture.catalog.ignored_commands import GAPS
+from headwater.listeners.capture.catalog.lineage_options import CatalogDeclarations, LineageSwitches, switches_of
+from headwater.listeners.capture.commands import CatalogTranslator, CommandRule
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.statements import Statement
 
-__all__ = ["COMMANDS", "GAPS", "Declarations", "Omitted", "omits"]
+__all__ = ["COMMANDS", "GAPS", "CatalogDeclarations", "LineageSwitches", "switches_of"]
 
 
-def _either(of_table: TellCatalog, of_view: TellCatalog) -> Command:
+def _table_or_view(of_table: CatalogTranslator, of_view: CatalogTranslator) -> CommandRule:
     """A command that is a table's or, where it says so, a view's."""
 
-    def tell(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
-        yield from (of_view if node.args.get("isView") else of_table)(node, statement, scene)
+    def translate(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
+        yield from (of_view if node.args.get("isView") else of_table)(node, statement, context)
 
-    return Command(catalog=tell)
+    return CommandRule(catalog=translate)
 
 
-_TABLES: Final[Mapping[str, Command]] = {
-    **made.COMMANDS,
-    **altered.COMMANDS,
+_TABLES: Final[Mapping[str, CommandRule]] = {
+    **create_table.COMMANDS,
+    **alter_table.COMMANDS,
     **partitions.COMMANDS,
-    **gone.COMMANDS,
+    **drop_table.COMMANDS,
 }
-COMMANDS: Final[Mapping[str, Command]] = {
+COMMANDS: Final[Mapping[str, CommandRule]] = {
     **_TABLES,
     **{
-        name: _either(_TABLES[name].catalog or command.catalog, command.catalog)
-        for name, command in views.OF_VIEWS.items()
+        name: _table_or_view(_TABLES[name].catalog or command.catalog, command.catalog)
+        for name, command in views.VIEW_VARIANTS.items()
         if command.catalog is not None
     },
     **views.COMMANDS,
     **databases.COMMANDS,
-    **ignored.COMMANDS,
+    **ignored_commands.COMMANDS,
 }

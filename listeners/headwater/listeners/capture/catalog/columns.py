@@ -8,20 +8,20 @@ from typing import Any
 from headwater.events.tables import Column
 from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture.formats.relations import columns_of
-from headwater.listeners.capture.plan.tree import Node
+from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.statements import Statement
 
 
-def columns_asked(node: Node, statement: Statement) -> tuple[Column, ...]:
+def requested_columns(node: PlanNode, statement: Statement) -> tuple[Column, ...]:
     plan = statement.plan
     if "query" in node.args:
-        return of_query(node, statement)
+        return columns_of_query(node, statement)
     if "tableSchema" in node.args:
         return columns_from_schema_json(plan.types[node.args["tableSchema"]["schema"]])
-    return tuple(_defined(node, statement))
+    return tuple(_defined_columns(node, statement))
 
 
-def of_query(node: Node, statement: Statement) -> tuple[Column, ...]:
+def columns_of_query(node: PlanNode, statement: Statement) -> tuple[Column, ...]:
     """What a query's columns become: all of them may be null, whatever the query's are."""
     plan = statement.plan
     query = node.plan_of("query")
@@ -30,7 +30,7 @@ def of_query(node: Node, statement: Statement) -> tuple[Column, ...]:
     return tuple(c.model_copy(update={"name": n, "nullable": True}) for c, n in zip(columns, names, strict=True))
 
 
-def _defined(node: Node, statement: Statement) -> Iterator[Column]:
+def _defined_columns(node: PlanNode, statement: Statement) -> Iterator[Column]:
     """As Spark 4 has them: an expression each."""
     plan = statement.plan
     for reference in node.expressions_of("columns"):

@@ -6,193 +6,195 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
 
-from headwater.events import (
-    AddPartition,
-    DropPartition,
-    Effect,
-    Event,
-    Format,
-    Life,
-    OtherChange,
-    RenamePartition,
-    Table,
-    TableChange,
-    Truncate,
-)
-from headwater.events.base import Texts
+from headwater.events import Event, Format, Table, Truncate
+from headwater.events.base import StringMap
+from headwater.events.catalog import ModificationEffect
+from headwater.events.changes import AddPartition, DropPartition, OtherChange, RenamePartition, TableChange
+from headwater.events.names import Generation
 from headwater.events.tables import Column
-from headwater.listeners.capture.catalog.accounts import NOTHING
-from headwater.listeners.capture.catalog.described import Told, format_by, of_plan
-from headwater.listeners.capture.catalog.evidence import Occasion
-from headwater.listeners.capture.catalog.modified import altered, altered_since, table_after
-from headwater.listeners.capture.catalog.places import Named, dataset_of, first_kind, second_kind
-from headwater.listeners.capture.commands import Command
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.catalog.descriptions import TableDescription, describe_resolved_table, format_of_table
+from headwater.listeners.capture.catalog.named_tables import NamedTable, dataset_of_table, name_v1_table, name_v2_table
+from headwater.listeners.capture.catalog.occurrence import StatementContext
+from headwater.listeners.capture.catalog.table_evidence import NO_EVIDENCE
+from headwater.listeners.capture.catalog.table_modification import alter_events, alter_events_by_name, table_after
+from headwater.listeners.capture.commands import CommandRule
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import Statement
 
-_DEFAULT: Final = "__HIVE_DEFAULT_PARTITION__"
+_DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 """How catalogs write that a partition's value is null."""
 _DATE: Final = '"date"'
 _EPOCH: Final = date(1970, 1, 1)
 
-ReadChanges = Callable[[Node, Plan, tuple[Column, ...]], Iterator[TableChange]]
+ReadPartitionChanges = Callable[[PlanNode, Plan, tuple[Column, ...]], Iterator[TableChange]]
 
 
-def values_of(spec: Mapping[str, str | None]) -> Texts:
-    return Texts({key: _DEFAULT if text is None else text for key, text in spec.items()})
+def partition_values(spec: Mapping[str, str | None]) -> StringMap:
+    return StringMap({key: _DEFAULT_PARTITION if text is None else text for key, text in spec.items()})
 
 
-def _added(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
+def _add_partitions(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
     """With IF NOT EXISTS nobody knows which of them had been there: no catalog keeps reliably when each was made."""
-    named = first_kind(node.args["tableName"], scene)
-    effect = Effect.UNKNOWN if node.args.get("ifNotExists") else Effect.APPLIED
+    named = name_v1_table(node.args["tableName"], context)
+    effect = ModificationEffect.UNKNOWN if node.args.get("ifNotExists") else ModificationEffect.APPLIED
     changes = [
-        AddPartition(partition=values_of(each["_1"]), location=each.get("_2"))
+        AddPartition(partition=partition_values(each["_1"]), location=each.get("_2"))
         for each in node.args["partitionSpecsAndLocs"]
     ]
-    return _told(named, changes, Occasion(statement, scene), effect)
+    return _partition_event(named, changes, StatementContext(statement, context), effect)
 
 
-def _dropped(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
+def _drop_partitions(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
     """With IF EXISTS nobody knows which of them were there."""
-    named = first_kind(node.args["tableName"], scene)
-    effect = Effect.UNKNOWN if node.args.get("ifExists") else Effect.APPLIED
-    changes = [DropPartition(partition=values_of(spec)) for spec in node.args["specs"]]
-    return _told(named, changes, Occasion(statement, scene), effect)
+    named = name_v1_table(node.args["tableName"], context)
+    effect = ModificationEffect.UNKNOWN if node.args.get("ifExists") else ModificationEffect.APPLIED
+    changes = [DropPartition(partition=partition_values(spec)) for spec in node.args["specs"]]
+    return _partition_event(named, changes, StatementContext(statement, context), effect)
 
 
-def _renamed(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
-    named = first_kind(node.args["tableName"], scene)
-    old, new = values_of(node.args["oldPartition"]), values_of(node.args["newPartition"])
-    return _told(named, [RenamePartition(partition=old, new_partition=new)], Occasion(statement, scene))
+def _rename_partition(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
+    named = name_v1_table(node.args["tableName"], context)
+    old, new = partition_values(node.args["oldPartition"]), partition_values(node.args["newPartition"])
+    return _partition_event(
+        named, [RenamePartition(partition=old, new_partition=new)], StatementContext(statement, context)
+    )
 
 
-def _repaired(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
+def _repair_table(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
     """Which partitions were found isn't told: listing all of them could take long."""
     words = [("enableAddPartitions", "added"), ("enableDropPartitions", "dropped")]
     did = " and ".join(word for key, word in words if node.args.get(key))
     change = OtherChange(what=f"partitions {did or 'added'} as they are found in the table's directory")
-    return _told(first_kind(node.args["tableName"], scene), [change], Occasion(statement, scene))
+    return _partition_event(
+        name_v1_table(node.args["tableName"], context), [change], StatementContext(statement, context)
+    )
 
 
-def _told(
-    named: Named, changes: Sequence[TableChange], on: Occasion, effect: Effect = Effect.APPLIED
+def _partition_event(
+    named: NamedTable,
+    changes: Sequence[TableChange],
+    on: StatementContext,
+    effect: ModificationEffect = ModificationEffect.APPLIED,
 ) -> Iterator[Event]:
-    return altered_since(named, changes, table_after(named, on.statement), on, effect=effect)
+    return alter_events_by_name(named, changes, table_after(named, on.statement), on, effect=effect)
 
 
-def _of_the_second_kind(read: ReadChanges, condition: str) -> Callable[[Node, Statement, Scene], Iterator[Event]]:
+def _v2_partitions(
+    read: ReadPartitionChanges, condition: str
+) -> Callable[[PlanNode, Statement, CaptureContext], Iterator[Event]]:
     """Of a table that keeps its partitions itself. Under `condition` nobody knows what was there."""
 
-    def tell(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
-        found = _resolved(node, statement, scene)
+    def translate(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
+        found = _resolved_table(node, statement, context)
         if found is None:
             return
         named, old = found
-        effect = Effect.UNKNOWN if node.args.get(condition) else Effect.APPLIED
-        yield from altered(
+        effect = ModificationEffect.UNKNOWN if node.args.get(condition) else ModificationEffect.APPLIED
+        yield from alter_events(
             named,
             read(node, statement.plan, old.table.columns),
             old,
-            NOTHING,
-            Occasion(statement, scene),
+            NO_EVIDENCE,
+            StatementContext(statement, context),
             effect=effect,
         )
 
-    return tell
+    return translate
 
 
-def _resolved(node: Node, statement: Statement, scene: Scene) -> tuple[Named, Told] | None:
-    named = second_kind(node, statement.plan, scene)
+def _resolved_table(
+    node: PlanNode, statement: Statement, context: CaptureContext
+) -> tuple[NamedTable, TableDescription] | None:
+    named = name_v2_table(node, statement.plan, context)
     if named is None or named.resolved is None or "table" not in named.resolved.args:
         return None
-    return named, of_plan(named.resolved.args["table"], named.resolved.output, statement.plan)
+    return named, describe_resolved_table(named.resolved.args["table"], named.resolved.output, statement.plan)
 
 
-def _spec(told: Mapping[str, Any], columns: tuple[Column, ...]) -> Texts:
+def _spec(fields: Mapping[str, Any], columns: tuple[Column, ...]) -> StringMap:
     """Of a ResolvedPartitionSpec: the values as Spark has them inside, dates being days since 1970."""
     types = {column.name: column.type for column in columns}
-    pairs = zip(told.get("names", ()), told.get("ident", ()), strict=False)
-    return values_of({name: _text(value, types.get(name)) for name, value in pairs})
+    pairs = zip(fields.get("names", ()), fields.get("ident", ()), strict=False)
+    return partition_values({name: _text(value, types.get(name)) for name, value in pairs})
 
 
 def _text(value: str | None, type_: str | None) -> str | None:
     return str(_EPOCH + timedelta(days=int(value))) if value is not None and type_ == _DATE else value
 
 
-def _specs(node: Node, plan: Plan, argument: str) -> Iterator[Mapping[str, Any]]:
+def _specs(node: PlanNode, plan: Plan, argument: str) -> Iterator[Mapping[str, Any]]:
     """What resolved partitions are made of: they are expressions."""
     for reference in node.expressions_of(argument):
         yield plan.expressions[reference].details.get("args", {})
 
 
-def _parts_added(node: Node, plan: Plan, columns: tuple[Column, ...]) -> Iterator[TableChange]:
-    for told in _specs(node, plan, "parts"):
-        yield AddPartition(partition=_spec(told, columns), location=told.get("location"))
+def _added_specs(node: PlanNode, plan: Plan, columns: tuple[Column, ...]) -> Iterator[TableChange]:
+    for fields in _specs(node, plan, "parts"):
+        yield AddPartition(partition=_spec(fields, columns), location=fields.get("location"))
 
 
-def _parts_dropped(node: Node, plan: Plan, columns: tuple[Column, ...]) -> Iterator[TableChange]:
-    for told in _specs(node, plan, "parts"):
-        yield DropPartition(partition=_spec(told, columns))
+def _dropped_specs(node: PlanNode, plan: Plan, columns: tuple[Column, ...]) -> Iterator[TableChange]:
+    for fields in _specs(node, plan, "parts"):
+        yield DropPartition(partition=_spec(fields, columns))
 
 
-def _parts_renamed(node: Node, plan: Plan, columns: tuple[Column, ...]) -> Iterator[TableChange]:
+def _renamed_specs(node: PlanNode, plan: Plan, columns: tuple[Column, ...]) -> Iterator[TableChange]:
     (old,), (new,) = _specs(node, plan, "from"), _specs(node, plan, "to")
     yield RenamePartition(partition=_spec(old, columns), new_partition=_spec(new, columns))
 
 
-def _recovered(node: Node, plan: Plan, columns: tuple[Column, ...]) -> Iterator[TableChange]:
+def _recovered_specs(node: PlanNode, plan: Plan, columns: tuple[Column, ...]) -> Iterator[TableChange]:
     yield OtherChange(what="partitions added as they are found in the table's directory")
 
 
-def _truncated(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
+def _truncate_v1_table(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
     """TruncateTableCommand. The old table isn't in it."""
-    named = first_kind(node.args["tableName"], scene)
+    named = name_v1_table(node.args["tableName"], context)
     spec = node.args.get("partitionSpec")
-    known = scene.known(named.name)
+    known = context.known(named.name)
     table = known.table if known is not None and isinstance(known.table, Table) else None
-    dataset = dataset_of(named, table, scene) or (known.dataset if known else None)
+    dataset = dataset_of_table(named, table, context) or (known.dataset if known else None)
     yield Truncate(
         context=named.catalog.context,
         sql=statement.sql,
         identifier=named.name,
         dataset=dataset,
-        life=known.life if known else None,
-        format=format_by(table.provider) if table else Format.UNKNOWN,
-        partitions=(values_of(spec),) if spec else (),
+        generation=known.generation if known else None,
+        format=format_of_table(table.provider) if table else Format.UNKNOWN,
+        partitions=(partition_values(spec),) if spec else (),
     )
 
 
-def _truncated_second(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
-    found = _resolved(node, statement, scene)
+def _truncate_v2_table(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
+    found = _resolved_table(node, statement, context)
     if found is None:
         return
     named, old = found
     part = next(_specs(node, statement.plan, "partitionSpec"), None)
-    life: Life | None = old.life
+    generation: Generation | None = old.generation
     yield Truncate(
         context=named.catalog.context,
         sql=statement.sql,
         identifier=named.name,
-        dataset=dataset_of(named, old.table, scene),
-        life=life,
+        dataset=dataset_of_table(named, old.table, context),
+        generation=generation,
         format=old.format,
         partitions=(_spec(part, old.table.columns),) if part else (),
     )
 
 
-COMMANDS: Final[Mapping[str, Command]] = {
-    "AlterTableAddPartitionCommand": Command(catalog=_added),
-    "AlterTableDropPartitionCommand": Command(catalog=_dropped),
-    "AlterTableRenamePartitionCommand": Command(catalog=_renamed),
-    "RepairTableCommand": Command(catalog=_repaired),
-    "AddPartitions": Command(catalog=_of_the_second_kind(_parts_added, "ifNotExists")),
-    "DropPartitions": Command(catalog=_of_the_second_kind(_parts_dropped, "ifExists")),
-    "RenamePartitions": Command(catalog=_of_the_second_kind(_parts_renamed, "")),
-    "RecoverPartitions": Command(catalog=_of_the_second_kind(_recovered, "")),
-    "RepairTable": Command(catalog=_of_the_second_kind(_recovered, "")),
-    "TruncateTableCommand": Command(catalog=_truncated),
-    "TruncateTable": Command(catalog=_truncated_second),
-    "TruncatePartition": Command(catalog=_truncated_second),
+COMMANDS: Final[Mapping[str, CommandRule]] = {
+    "AlterTableAddPartitionCommand": CommandRule(catalog=_add_partitions),
+    "AlterTableDropPartitionCommand": CommandRule(catalog=_drop_partitions),
+    "AlterTableRenamePartitionCommand": CommandRule(catalog=_rename_partition),
+    "RepairTableCommand": CommandRule(catalog=_repair_table),
+    "AddPartitions": CommandRule(catalog=_v2_partitions(_added_specs, "ifNotExists")),
+    "DropPartitions": CommandRule(catalog=_v2_partitions(_dropped_specs, "ifExists")),
+    "RenamePartitions": CommandRule(catalog=_v2_partitions(_renamed_specs, "")),
+    "RecoverPartitions": CommandRule(catalog=_v2_partitions(_recovered_specs, "")),
+    "RepairTable": CommandRule(catalog=_v2_partitions(_recovered_specs, "")),
+    "TruncateTableCommand": CommandRule(catalog=_truncate_v1_table),
+    "TruncateTable": CommandRule(catalog=_truncate_v2_table),
+    "TruncatePartition": CommandRule(catalog=_truncate_v2_table),
 }

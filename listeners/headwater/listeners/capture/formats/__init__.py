@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from headwater.listeners.capture.commands import Command
+    from headwater.listeners.capture.commands import CommandRule
     from headwater.listeners.capture.formats.protocol import TableFormat
 
 _NAMES: Final = ("iceberg", "delta", "paimon", "hudi", "kafka", "jdbc", "files")
@@ -20,7 +20,7 @@ def all_formats() -> tuple[TableFormat, ...]:
     return tuple(module.FORMAT for module in _modules().values())
 
 
-def commands() -> dict[str, Mapping[str, Command]]:
+def commands() -> dict[str, Mapping[str, CommandRule]]:
     """What each format makes of its own commands."""
     return {name: getattr(module, "COMMANDS", {}) for name, module in _modules().items()}
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from headwater.events import TableName
 from headwater.events.identity.text import joined
 from headwater.events.tables import Column
 from headwater.events.types import columns_from_schema_json, from_field
-from headwater.listeners.capture.plan.tree import Attribute, Node, Plan, PlanError
-from headwater.listeners.capture.scene import SESSION_CATALOG
+from headwater.listeners.capture.context import SESSION_CATALOG
+from headwater.listeners.capture.plan.tree import Attribute, Plan, PlanError, PlanNode
 
+_SHORT: Final = 100
+"""Characters of a type and metadata up to which columns are kept."""
 STREAMS: Final = frozenset({"StreamingRelation", "StreamingRelationV2"})
-"""Leaves that are streams, of the first kind of sources and of the second."""
+"""Leaves that are streams, of v1 of sources and of the second."""
 
 __all__ = [
-    "KEPT_BESIDE",
+    "INTERNAL_COLUMNS",
     "STREAMS",
     "columns_from_schema_json",
     "columns_of",
@@ -27,7 +30,7 @@ __all__ = [
     "v2_name",
 ]
 
-KEPT_BESIDE: Final[Mapping[str, frozenset[str]]] = {
+INTERNAL_COLUMNS: Final[Mapping[str, frozenset[str]]] = {
     "hudi": frozenset(
         {
             "_hoodie_commit_time",
@@ -51,9 +54,18 @@ def _column(attribute: Attribute) -> Column:
     if attribute.type is None:
         raise PlanError(f"column {attribute.name} has no type: the plan isn't resolved")
     metadata = attribute.metadata or "{}"
-    nullable = "true" if attribute.nullable else "false"
-    name = json.dumps(attribute.name, ensure_ascii=False)
-    return from_field(f'{{"name":{name},"type":{attribute.type},"nullable":{nullable},"metadata":{metadata}}}')
+    make = _short_column if len(attribute.type) + len(metadata) < _SHORT else _make_column
+    return make(attribute.name, attribute.type, attribute.nullable, metadata)
+
+
+def _make_column(name: str, kind: str, nullable: bool, metadata: str) -> Column:
+    is_nullable = "true" if nullable else "false"
+    text = json.dumps(name, ensure_ascii=False)
+    return from_field(f'{{"name":{text},"type":{kind},"nullable":{is_nullable},"metadata":{metadata}}}')
+
+
+_short_column = lru_cache(maxsize=4_096)(_make_column)
+"""Tables have columns of the same name and type again and again; here they are one object."""
 
 
 def table_name(table: Mapping[str, Any] | None) -> TableName | None:
@@ -70,15 +82,15 @@ def v2_name(catalog: str, identifier: Mapping[str, Any]) -> TableName:
     return TableName(catalog=catalog, database=joined(identifier["namespace"]), table=identifier["name"])
 
 
-def stream_of(node: Node) -> Mapping[str, Any] | None:
-    """The source of the first kind that is read as a stream; None where the node is no such stream."""
+def stream_of(node: PlanNode) -> Mapping[str, Any] | None:
+    """The v1 source that is read as a stream; None where the node is no such stream."""
     return node.args.get("dataSource") if node.name == "StreamingRelation" else None
 
 
-def stream_options(node: Node) -> dict[str, str]:
+def stream_options(node: PlanNode) -> dict[str, str]:
     """What a query asked of the stream that it reads."""
-    told = (stream_of(node) or {}).get("options") or node.args.get("extraOptions") or {}
-    return {key.lower(): text for key, text in told.items() if isinstance(text, str)}
+    fields = (stream_of(node) or {}).get("options") or node.args.get("extraOptions") or {}
+    return {key.lower(): text for key, text in fields.items() if isinstance(text, str)}
 
 
 _SYSTEMS: Final = {
@@ -96,8 +108,8 @@ def system_of(provider: str | None) -> str | None:
     return _SYSTEMS.get((provider or "").lower())
 
 
-def options_elsewhere(node: Node, system: str) -> Mapping[str, str] | None:
-    """Of the table that a command of the first kind makes from a query, where its rows go into that system."""
+def external_options(node: PlanNode, system: str) -> Mapping[str, str] | None:
+    """Of the table that a v1 command makes from a query, where its rows go into that system."""
     table = node.args.get("table")
     if node.name != "CreateDataSourceTableAsSelectCommand" or not isinstance(table, Mapping):
         return None

@@ -23,10 +23,10 @@ import org.apache.spark.sql.catalyst.catalog.TableEvent;
  * of their statement; they count where only one statement was open.
  */
 public final class CatalogHook {
-    private static final String HEARD = "catalog.heard";
+    private static final String RECEIVED = "catalog.heard";
     private static final String UNCLEAR = "catalog.unclear";
     private static final ExternalCatalogEventListener LISTENER = new ExternalCatalogEventListener() {
-        public void onEvent(ExternalCatalogEvent event) { noted(event); }
+        public void onEvent(ExternalCatalogEvent event) { note(event); }
     };
     /** By thread: what it dropped last outside of any statement. */
     private static final ThreadLocal DROPPED = new ThreadLocal();
@@ -55,27 +55,27 @@ public final class CatalogHook {
 
     public static synchronized void attach() throws Exception {
         if (!wanted || catalog != null) return;
-        SparkSession session = (SparkSession) Options.get(SparkSession.getDefaultSession());
+        SparkSession session = (SparkSession) ScalaOptions.get(SparkSession.getDefaultSession());
         if (session == null || session.sparkContext().isStopped()) return;
-        Object shared = Lazily.value(session, "sharedState");
-        Object found = shared == null ? null : Lazily.value(shared, "externalCatalog");
+        Object shared = LazyFields.value(session, "sharedState");
+        Object found = shared == null ? null : LazyFields.value(shared, "externalCatalog");
         if (!(found instanceof ExternalCatalogWithListener)) return;
         catalog = (ExternalCatalogWithListener) found;
         catalog.addListener(LISTENER);
         since = System.currentTimeMillis();
     }
 
-    private static void noted(ExternalCatalogEvent event) {
+    private static void note(ExternalCatalogEvent event) {
         try {
-            if (!Facts.listening()) return;
+            if (!CommitRecorder.listening()) return;
             Json fact = fact(event);
             if (fact == null) return;
-            boolean within = Facts.execution() != null;
+            boolean within = CommitRecorder.execution() != null;
             before(event, within);
             if (!within && event instanceof DropTableEvent) DROPPED.set(new Object[] {event, fact});
-            else if (within || !(event instanceof AlterTableEvent)) Facts.note(fact);
+            else if (within || !(event instanceof AlterTableEvent)) CommitRecorder.note(fact);
         } catch (Throwable e) {
-            Facts.FAILED.incrementAndGet();
+            CommitRecorder.FAILED.incrementAndGet();
         }
     }
 
@@ -90,34 +90,34 @@ public final class CatalogHook {
         DropTableEvent dropped = (DropTableEvent) pending[0];
         boolean again = within && event instanceof CreateTableEvent && ((CreateTableEvent) event).name().equals(dropped.name())
             && ((CreateTableEvent) event).database().equals(dropped.database());
-        Facts.noteFor(again ? Facts.execution() : null, (Json) pending[1]);
+        CommitRecorder.noteFor(again ? CommitRecorder.execution() : null, (Json) pending[1]);
     }
 
     /** On the bus's thread: an event that came between the starts and the ends of these statements. */
-    public static void heard(ExternalCatalogEvent event, Set statements) {
+    public static void receive(ExternalCatalogEvent event, Set statements) {
         Json fact = fact(event);
         if (fact == null) return;
         for (Iterator i = statements.iterator(); i.hasNext();) {
             Statement statement = (Statement) i.next();
             if (statement == null) continue;
             if (statements.size() > 1) statement.kept.put(UNCLEAR, Boolean.TRUE);
-            else heardBy(statement).add(fact.toString());
+            else takeReceived(statement).add(fact.toString());
         }
     }
 
-    private static List heardBy(Statement statement) {
-        List known = (List) statement.kept.get(HEARD);
-        if (known == null) statement.kept.put(HEARD, known = new ArrayList());
+    private static List takeReceived(Statement statement) {
+        List known = (List) statement.kept.get(RECEIVED);
+        if (known == null) statement.kept.put(RECEIVED, known = new ArrayList());
         return known;
     }
 
     /** What the bus told of a statement, and whether there can be nothing else; written into an open object. */
-    public static void tell(Statement statement, Json json) {
-        boolean heard = !attached() && wanted && statement.kept.get(UNCLEAR) == null;
-        json.entry("certain", covers(statement.started) || heard);
-        List facts = heardBy(statement);
+    public static void writeFacts(Statement statement, Json json) {
+        boolean received = !attached() && wanted && statement.kept.get(UNCLEAR) == null;
+        json.entry("certain", covers(statement.started) || received);
+        List facts = takeReceived(statement);
         if (facts.isEmpty()) return;
-        json.key("heard").openList();
+        json.key("catalogEvents").openList();
         for (int i = 0; i < facts.size(); i++) json.raw((String) facts.get(i));
         json.closeList();
     }

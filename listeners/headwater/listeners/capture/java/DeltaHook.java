@@ -18,7 +18,7 @@ import org.apache.spark.sql.delta.stats.PrepareDeltaScanBase$;
  * Notes each version that a thread commits, and each that a scan is prepared at.
  *
  * Every transaction is observed. Most run post-commit hooks, which know the version. RESTORE and CLONE run none: of
- * those the transaction's id is noted, which stands in the commit file as well, and the eye looks for it there.
+ * those the transaction's id is noted, which stands in the commit file as well, and the extractor looks for it there.
  */
 public final class DeltaHook {
     private static final String NAME = "headwater";
@@ -26,18 +26,12 @@ public final class DeltaHook {
     private static ThreadLocal ours;
     private static scala.Function1 originalCallback;
     private static scala.Function1 callback;
-    /** By execution: transactions that committed a version nobody told. */
-    private static final Pending PENDING = new Pending(1000);
 
     private DeltaHook() { }
 
-    public static synchronized boolean isInstalled() { return ours != null; }
-
-    /** Takes, for these executions, what has to be looked up: the log, the version that was read, the transaction's id. */
-    static List pending(List executions) { return PENDING.take(executions); }
-
+    /** What has to be looked up of a transaction whose version nobody tells: the log, the version that was read, its id. */
     private static void later(OptimisticTransaction txn) {
-        PENDING.add(Facts.execution(), new Object[] {txn.deltaLog(), Long.valueOf(txn.readVersion()), txn.txnId()});
+        HookState.DELTA.later(CommitRecorder.execution(), new Object[] {txn.deltaLog(), Long.valueOf(txn.readVersion()), txn.txnId()});
     }
 
     public static synchronized void install() throws Exception {
@@ -53,6 +47,7 @@ public final class DeltaHook {
         original = before;
         ours = after;
         scans();
+        HookState.DELTA.isInstalled = true;
     }
 
     /** The original observers, unless somebody has replaced ours since. */
@@ -62,6 +57,7 @@ public final class DeltaHook {
         if (callback != null && field.get(PrepareDeltaScanBase$.MODULE$) == callback) field.set(PrepareDeltaScanBase$.MODULE$, originalCallback);
         ours = null;
         callback = null;
+        HookState.DELTA.uninstalled();
     }
 
     private static void observers(ThreadLocal observers) throws Exception {
@@ -80,7 +76,7 @@ public final class DeltaHook {
         final scala.Function1 before = (scala.Function1) field.get(PrepareDeltaScanBase$.MODULE$);
         scala.Function1 after = new scala.runtime.AbstractFunction1() {
             public Object apply(Object generator) {
-                scanned((DeltaScanGenerator) generator);
+                onScan((DeltaScanGenerator) generator);
                 return before == null ? scala.runtime.BoxedUnit.UNIT : before.apply(generator);
             }
         };
@@ -90,37 +86,38 @@ public final class DeltaHook {
     }
 
     private static Field scanCallback() throws Exception {
-        Field field = Lazily.field(
+        Field field = LazyFields.field(
             PrepareDeltaScanBase$.class, "org$apache$spark$sql$delta$stats$PrepareDeltaScanBase$$onGetDeltaScanGeneratorCallback");
         if (field == null) throw new NoSuchFieldException("onGetDeltaScanGeneratorCallback");
         return field;
     }
 
-    static void scanned(DeltaScanGenerator generator) {
+    static void onScan(DeltaScanGenerator generator) {
         try {
-            String execution = Facts.execution();
+            String execution = CommitRecorder.execution();
             if (execution == null) return;
             org.apache.spark.sql.delta.Snapshot snapshot = generator.snapshotToScan();
-            Json json = begun("scanned", snapshot.deltaLog()).entry("version", snapshot.version());
-            json.entry("nested", !execution.equals(Facts.property("spark.sql.execution.root.id")));
-            Facts.noteFor(execution, json.close());
+            Json json = startJson("scanned", snapshot.deltaLog()).entry("version", snapshot.version());
+            String root = CommitRecorder.property("spark.sql.execution.root.id");
+            json.entry("nested", !execution.equals(root) && CommitRecorder.isRunning(root));
+            CommitRecorder.noteFor(execution, json.close());
         } catch (Throwable e) {
-            Facts.FAILED.incrementAndGet();
+            CommitRecorder.FAILED.incrementAndGet();
         }
     }
 
-    private static Json begun(String what, org.apache.spark.sql.delta.DeltaLog log) {
-        return new Json().open().entry("hook", "delta").entry("did", what).entry("path", log.dataPath().toString());
+    private static Json startJson(String what, org.apache.spark.sql.delta.DeltaLog log) {
+        return new Json().open().entry("hook", "delta").entry("action", what).entry("path", log.dataPath().toString());
     }
 
-    private static Json committed(OptimisticTransaction txn) {
-        Json json = begun("committed", txn.deltaLog()).entry("readVersion", txn.readVersion()).entry("txnId", txn.txnId());
-        DeltaNotes.table((org.apache.spark.sql.catalyst.catalog.CatalogTable) Options.get(txn.catalogTable()), json);
-        json.entry("life", txn.metadata().id());
+    private static Json onCommit(OptimisticTransaction txn) {
+        Json json = startJson("committed", txn.deltaLog()).entry("readVersion", txn.readVersion()).entry("txnId", txn.txnId());
+        DeltaActionWriter.table((org.apache.spark.sql.catalyst.catalog.CatalogTable) ScalaOptions.get(txn.catalogTable()), json);
+        json.entry("generation", txn.metadata().id());
         if (txn.metadata().partitionColumns().nonEmpty()) json.entry("overwrites", txn.spark().conf().get("spark.sql.sources.partitionOverwriteMode"));
         if (txn.newMetadata().isEmpty()) return json;
-        DeltaNotes.metadata("metadata", txn.metadata(), json);
-        if (txn.readVersion() >= 0) DeltaNotes.metadata("before", txn.snapshot().metadata(), json);
+        DeltaActionWriter.metadata("metadata", txn.metadata(), json);
+        if (txn.readVersion() >= 0) DeltaActionWriter.metadata("before", txn.snapshot().metadata(), json);
         return json;
     }
 
@@ -128,7 +125,7 @@ public final class DeltaHook {
     private static final class Observer implements TransactionExecutionObserver {
         private final TransactionExecutionObserver inner;
         private OptimisticTransaction transaction;
-        private boolean told;
+        private boolean known;
 
         Observer(TransactionExecutionObserver inner) { this.inner = inner; }
 
@@ -138,7 +135,7 @@ public final class DeltaHook {
 
         public OptimisticTransaction startingTransaction(scala.Function0 start) {
             OptimisticTransaction txn = inner.startingTransaction(start);
-            if (Facts.listening()) watch(txn);
+            if (CommitRecorder.listening()) watch(txn);
             return txn;
         }
 
@@ -151,7 +148,7 @@ public final class DeltaHook {
                 txn.executionObserver_$eq(own);
                 txn.registerPostCommitHook(own.hook());
             } catch (Throwable e) {
-                Facts.FAILED.incrementAndGet();
+                CommitRecorder.FAILED.incrementAndGet();
             }
         }
 
@@ -159,44 +156,56 @@ public final class DeltaHook {
         private PostCommitHook hook() {
             return (PostCommitHook) Proxy.newProxyInstance(
                 Observer.class.getClassLoader(), new Class[] {PostCommitHook.class}, new InvocationHandler() {
-                    public Object invoke(Object proxy, Method method, Object[] arguments) {
+                    public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
                         String name = method.getName();
-                        if (name.equals("name")) return NAME;
-                        if (name.equals("run")) ran(arguments);
-                        if (name.equals("equals")) return Boolean.valueOf(proxy == arguments[0]);
-                        if (name.equals("hashCode")) return Integer.valueOf(System.identityHashCode(proxy));
-                        return name.equals("toString") ? NAME : null;
+                        if (name.equals("name") || name.equals("toString")) return NAME;
+                        if (!name.equals("run")) return ProxyDefaults.answer(proxy, method, arguments);
+                        ran(arguments);
+                        return null;
                     }
                 });
         }
 
+        /** What fails behind it, another hook say, is told to no observer: so this is where the commit is known. */
         private void ran(Object[] arguments) {
             Long version = null;
-            for (int i = 0; i < arguments.length; i++) if (arguments[i] instanceof Long) version = (Long) arguments[i];
-            if (version != null) tell(version);
+            for (int i = 0; version == null && arguments != null && i < arguments.length; i++) version = versionIn(arguments[i]);
+            if (version != null) noteCommit(version);
         }
 
-        /** Without a version, the eye finds it by the transaction's id. */
-        private void tell(Long version) {
-            OptimisticTransaction txn = transaction;
-            if (txn == null || told) return;
-            told = true;
+        /** The version itself, or that of Delta 4's CommittedTransaction. */
+        private Long versionIn(Object argument) {
+            if (argument == null || argument instanceof Long) return (Long) argument;
+            if (!argument.getClass().getSimpleName().equals("CommittedTransaction")) return null;
             try {
-                if (!Facts.listening()) return;
-                Json json = committed(txn);
+                return (Long) argument.getClass().getMethod("committedVersion", new Class[0]).invoke(argument, new Object[0]);
+            } catch (Exception e) {
+                CommitRecorder.FAILED.incrementAndGet();
+                return null;
+            }
+        }
+
+        /** Without a version, the extractor finds it by the transaction's id. */
+        private void noteCommit(Long version) {
+            OptimisticTransaction txn = transaction;
+            if (txn == null || known) return;
+            known = true;
+            try {
+                if (!CommitRecorder.listening()) return;
+                Json json = onCommit(txn);
                 if (version != null) json.entry("version", version);
                 else later(txn);
-                DeltaNotes.commitInfo(txn.commitInfo(), json);
-                if (version == null && Facts.execution() == null)
-                    Facts.noteLoose(new DeltaLoose(json.toString(), txn.deltaLog(), txn.readVersion(), txn.txnId()));
-                else Facts.note(json.close());
+                DeltaActionWriter.commitInfo(txn.commitInfo(), json);
+                if (version == null && CommitRecorder.execution() == null)
+                    CommitRecorder.noteOutsideExecution(new DeltaOutsideCommit(json.toString(), txn.deltaLog(), txn.readVersion(), txn.txnId()));
+                else CommitRecorder.note(json.close());
             } catch (Throwable e) {
-                Facts.FAILED.incrementAndGet();
+                CommitRecorder.FAILED.incrementAndGet();
             }
         }
 
         public void transactionCommitted() {
-            tell(null);
+            noteCommit(null);
             transaction = null;
             inner.transactionCommitted();
         }

@@ -20,14 +20,14 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 final class DeltaStreams {
     private DeltaStreams() { }
 
-    static boolean told(Object value, Json json) throws Exception {
+    static boolean describe(Object value, Json json) throws Exception {
         DeltaLog log = value instanceof DeltaSink ? written((DeltaSink) value) : null;
         if (value instanceof DataSource && ((DataSource) value).className().equalsIgnoreCase("delta")) log = read((DataSource) value);
         if (log == null) return false;
         Snapshot snapshot = log.unsafeVolatileSnapshot();
         if (snapshot != null && snapshot.version() >= 0) partitioning(PlanWriter.list(snapshot.metadata().partitionColumns()), json);
         json.key("delta").open().entry("path", log.dataPath().toString());
-        if (snapshot != null && snapshot.version() >= 0) json.entry("life", snapshot.metadata().id());
+        if (snapshot != null && snapshot.version() >= 0) json.entry("generation", snapshot.metadata().id());
         json.close();
         return true;
     }
@@ -39,9 +39,9 @@ final class DeltaStreams {
     static void repeated(Statement statement, Json json) throws Exception {
         if (statement.stream == null && !statement.isPart || isNoted(statement)) return;
         Json found = new Json().openList();
-        Object sink = statement.stream == null ? null : statement.stream.execution.sink();
+        Object sink = statement.stream == null ? null : statement.stream.sink();
         if (sink instanceof DeltaSink) {
-            DeltaCommits.byApplication(written((DeltaSink) sink), statement.stream.id, statement.batch, found);
+            DeltaCommitFiles.byApplication(written((DeltaSink) sink), statement.stream.id, statement.batch, found);
         } else if (statement.isPart) {
             idempotent(statement.plan, statement.query, found);
         }
@@ -62,7 +62,7 @@ final class DeltaStreams {
         scala.Product product = (scala.Product) plan;
         for (int i = 0; i < product.productArity(); i++) {
             Object argument = product.productElement(i);
-            if (argument instanceof scala.collection.Map) options.putAll(Values.javaMap((scala.collection.Map) argument));
+            if (argument instanceof scala.collection.Map) options.putAll(ValueWriter.javaMap((scala.collection.Map) argument));
             if (argument instanceof DataSourceV2Relation && ((DataSourceV2Relation) argument).table() instanceof DeltaTableV2)
                 log = ((DeltaTableV2) ((DataSourceV2Relation) argument).table()).deltaLog();
         }
@@ -71,19 +71,19 @@ final class DeltaStreams {
         if (application == null || version == null) return;
         if (log == null && plan instanceof SaveIntoDataSourceCommand && options.get("path") != null)
             log = DeltaLog.forTable(query.sparkSession(), options.get("path").toString());
-        if (log != null) DeltaCommits.byApplication(log, application.toString(), Long.parseLong(version.toString()), json);
+        if (log != null) DeltaCommitFiles.byApplication(log, application.toString(), Long.parseLong(version.toString()), json);
     }
 
     private static DeltaLog written(DeltaSink sink) throws Exception {
-        SQLContext context = (SQLContext) Lazily.field(DeltaSink.class, "sqlContext").get(sink);
-        return DeltaLog.forTable(context.sparkSession(), (Path) Lazily.field(DeltaSink.class, "path").get(sink));
+        SQLContext context = (SQLContext) LazyFields.field(DeltaSink.class, "sqlContext").get(sink);
+        return DeltaLog.forTable(context.sparkSession(), (Path) LazyFields.field(DeltaSink.class, "path").get(sink));
     }
 
     /** The log that the stream reads: it is in memory already. */
     private static DeltaLog read(DataSource source) {
-        CatalogTable table = (CatalogTable) Options.get(source.catalogTable());
+        CatalogTable table = (CatalogTable) ScalaOptions.get(source.catalogTable());
         if (table != null) return DeltaLog.forTable(source.sparkSession(), table);
-        Object path = Options.get(source.options().get("path"));
+        Object path = ScalaOptions.get(source.options().get("path"));
         return path == null ? null : DeltaLog.forTable(source.sparkSession(), path.toString());
     }
 

@@ -1,23 +1,18 @@
 package headwater.capture;
 
 import java.lang.reflect.Field;
-import java.util.Iterator;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
 import org.apache.hudi.callback.HoodieWriteCommitCallback;
 import org.apache.hudi.callback.common.HoodieWriteCommitCallbackMessage;
 import org.apache.hudi.common.config.ConfigProperty;
-import org.apache.hudi.common.config.DFSPropertiesConfiguration;
 import org.apache.hudi.common.config.HoodieConfig;
 import org.apache.hudi.common.model.HoodieWriteStat;
 import org.apache.hudi.common.util.Option;
 import org.apache.hudi.common.util.ReflectionUtils;
 import org.apache.hudi.config.HoodieWriteCommitCallbackConfig;
 import org.apache.hudi.config.HoodieWriteConfig;
-import org.apache.spark.sql.SparkSession;
 
 /**
  * Notes each instant in the thread that commits it.
@@ -30,10 +25,8 @@ import org.apache.spark.sql.SparkSession;
 public final class HudiHook {
     private static final String NAME = "HeadwaterCommitCallback";
     private static final String METADATA = "/.hoodie/metadata";
-    private static final String OPTIONS = "hoodie.write.commit.callback.";
     /** How we say true: users, and Hudi itself, write it otherwise. */
     private static final String OURS = "TRUE";
-    private static final int MOST_INSTANTS = 20000;
     private static final String SOURCE =
         "package org.apache.hudi.callback;\n"
         + "public final class " + NAME + " implements HoodieWriteCommitCallback {\n"
@@ -45,25 +38,18 @@ public final class HudiHook {
         + "        if (to != null) to.accept(config, message);\n"
         + "    }\n"
         + "}\n";
-    /** By execution: tables that were committed to. */
-    private static final Pending PENDING = new Pending(1000);
-    /** What this JVM committed, by table and instant: its time is by the clock that statements have. */
-    private static final Map OWN = new LinkedHashMap() {
-        protected boolean removeEldestEntry(Map.Entry eldest) { return size() > MOST_INSTANTS; }
-    };
     private static Object originalSwitch;
     private static Object originalName;
-    private static volatile boolean installed;
 
     private HudiHook() { }
 
     public static synchronized void install() throws Exception {
-        if (installed) return;
-        Class callback = Beside.define(HoodieWriteCommitCallback.class, NAME, SOURCE);
+        if (HookState.HUDI.isInstalled) return;
+        Class callback = ClassDefiner.define(HoodieWriteCommitCallback.class, NAME, SOURCE);
         final String name = callback.getName();
         if (ReflectionUtils.getClass(name) != callback) throw new IllegalStateException("Hudi finds another " + name);
         callback.getField("sink").set(null, new BiConsumer() {
-            public void accept(Object config, Object message) { committed((HoodieWriteConfig) config, (HoodieWriteCommitCallbackMessage) message); }
+            public void accept(Object config, Object message) { onCommit((HoodieWriteConfig) config, (HoodieWriteCommitCallbackMessage) message); }
         });
         Field inferred = inferred();
         originalSwitch = inferred.get(HoodieWriteCommitCallbackConfig.TURN_CALLBACK_ON);
@@ -76,16 +62,15 @@ public final class HudiHook {
         infer(HoodieWriteCommitCallbackConfig.TURN_CALLBACK_ON, name, new Function() {
             public Object apply(Object config) { return isFree((HoodieConfig) config, "class", name) ? Option.of(OURS) : Option.empty(); }
         });
-        installed = true;
+        HookState.HUDI.isInstalled = true;
     }
 
     public static synchronized void uninstall() throws Exception {
-        if (!installed) return;
+        if (!HookState.HUDI.isInstalled) return;
         inferred().set(HoodieWriteCommitCallbackConfig.TURN_CALLBACK_ON, originalSwitch);
         inferred().set(HoodieWriteCommitCallbackConfig.CALLBACK_CLASS_NAME, originalName);
-        Beside.define(HoodieWriteCommitCallback.class, NAME, SOURCE).getField("sink").set(null, null);
-        PENDING.clear();
-        installed = false;
+        ClassDefiner.define(HoodieWriteCommitCallback.class, NAME, SOURCE).getField("sink").set(null, null);
+        HookState.HUDI.uninstalled();
     }
 
     private static void infer(ConfigProperty option, String name, Function function) throws Exception {
@@ -93,7 +78,7 @@ public final class HudiHook {
     }
 
     private static Field inferred() throws Exception {
-        Field field = Lazily.field(ConfigProperty.class, "inferFunction");
+        Field field = LazyFields.field(ConfigProperty.class, "inferFunction");
         if (field == null) throw new NoSuchFieldException("inferFunction of Hudi's options");
         return field;
     }
@@ -101,52 +86,27 @@ public final class HudiHook {
     /** Whether nobody has set this option, or only we have. Asked while a write is configured: nothing may be thrown. */
     private static boolean isFree(HoodieConfig config, String option, String ours) {
         try {
-            String there = config.getProps().getProperty(OPTIONS + option);
+            String there = config.getProps().getProperty(HudiTargets.CALLBACK_OPTIONS + option);
             return there == null || there.equals(ours);
         } catch (Throwable e) {
             return false;
         }
     }
 
-    /** Whether all that this session's writes commit is noted here, unless a write's own options say otherwise. */
-    static boolean covers(SparkSession session, Map options) {
-        return installed && Facts.listening() && !hasOwn(DFSPropertiesConfiguration.getGlobalProps().keySet())
-            && !hasOwn(Values.javaMap(session.conf().getAll()).keySet()) && !hasOwn(options.keySet());
-    }
-
-    private static boolean hasOwn(java.util.Set keys) {
-        for (Iterator i = keys.iterator(); i.hasNext();) if (i.next().toString().contains(OPTIONS)) return true;
-        return false;
-    }
-
-    /** Takes the tables that these executions committed to. */
-    static List pending(List executions) { return PENDING.take(executions); }
-
-    static boolean isOwn(String path, String instant) {
-        synchronized (OWN) {
-            return OWN.containsKey(key(path, instant));
-        }
-    }
-
-    /** One path is written in several ways: with its scheme or without, with one slash or three. */
-    private static String key(String path, String instant) { return new org.apache.hadoop.fs.Path(path).toUri().getPath() + "\n" + instant; }
-
     /** On the committing thread, when the table services that come with the write have run too. */
-    private static void committed(HoodieWriteConfig config, HoodieWriteCommitCallbackMessage message) {
+    private static void onCommit(HoodieWriteConfig config, HoodieWriteCommitCallbackMessage message) {
         try {
             String path = message.getBasePath();
-            if (!Facts.listening() || path.endsWith(METADATA)) return;
-            synchronized (OWN) {
-                OWN.put(key(path, message.getCommitTime()), Boolean.TRUE);
-            }
-            PENDING.add(Facts.execution(), path);
+            if (!CommitRecorder.listening() || path.endsWith(METADATA)) return;
+            HookState.HUDI.markOwn(HudiTargets.key(path, message.getCommitTime()));
+            HookState.HUDI.later(CommitRecorder.execution(), path);
             Json json = new Json().open().entry("hook", "hudi").entry("path", path).entry("table", message.getTableName());
             json.entry("instant", message.getCommitTime()).entry("action", (String) message.getCommitActionType().orElse(null));
             if (config.inlineCompactionEnabled() || config.inlineLogCompactionEnabled() || config.inlineClusteringEnabled()) json.entry("services", true);
             counted(message.getHoodieWriteStat(), json);
-            Facts.note(json.close());
+            CommitRecorder.note(json.close());
         } catch (Throwable e) {
-            Facts.FAILED.incrementAndGet();
+            CommitRecorder.FAILED.incrementAndGet();
         }
     }
 

@@ -1,9 +1,11 @@
 package headwater.capture;
 
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.hudi.common.config.DFSPropertiesConfiguration;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -22,6 +24,7 @@ import org.apache.spark.sql.hudi.command.procedures.ProcedureParameter;
 /** Which tables a command of Hudi's is about: where they are. The one that is written comes first. */
 final class HudiTargets {
     private static final String COMMANDS = "org.apache.spark.sql.hudi.command.";
+    static final String CALLBACK_OPTIONS = "hoodie.write.commit.callback.";
     private static final String[] WRITING = {"Insert", "Update", "Delete", "MergeInto", "CreateHoodieTableAs"};
 
     private HudiTargets() { }
@@ -42,13 +45,27 @@ final class HudiTargets {
 
     static boolean isSink(Object sink) { return sink.getClass().getName().equals("org.apache.hudi.HoodieStreamingSink"); }
 
-    static String path(Object sink) throws Exception { return (String) Options.get(Lazily.field(sink.getClass(), "tablePath").get(sink)); }
+    static String path(Object sink) throws Exception { return (String) ScalaOptions.get(LazyFields.field(sink.getClass(), "tablePath").get(sink)); }
+
+    /** Whether the hook sees all that this session's writes commit, unless a write's own options say otherwise. */
+    static boolean isCovered(SparkSession session, Map options) {
+        return HookState.HUDI.isInstalled && CommitRecorder.listening() && !hasOwn(DFSPropertiesConfiguration.getGlobalProps().keySet())
+            && !hasOwn(ValueWriter.javaMap(session.conf().getAll()).keySet()) && !hasOwn(options.keySet());
+    }
+
+    private static boolean hasOwn(Set keys) {
+        for (Iterator i = keys.iterator(); i.hasNext();) if (i.next().toString().contains(CALLBACK_OPTIONS)) return true;
+        return false;
+    }
+
+    /** One path is written in several ways: with its scheme or without, with one slash or three. */
+    static String key(String path, String instant) { return new org.apache.hadoop.fs.Path(path).toUri().getPath() + "\n" + instant; }
 
     /** The tables that a query reads and writes: where they are. */
-    static void streamed(Stream stream, SparkSession session, Set found, Json json) throws Exception {
-        Object sink = stream.execution.sink();
+    static void streamed(StreamQuery stream, SparkSession session, Set found, Json json) throws Exception {
+        Object sink = stream.sink();
         if (isSink(sink)) {
-            boolean covered = HudiHook.covers(session, new HashMap());
+            boolean covered = isCovered(session, new HashMap());
             json.entry("covered", covered).entry("target", path(sink));
             if (!covered) found.add(path(sink));
         }
@@ -60,13 +77,13 @@ final class HudiTargets {
 
     private static void source(DataSource source, Set found) {
         if (!source.className().toLowerCase().contains("hudi")) return;
-        CatalogTable table = (CatalogTable) Options.get(source.catalogTable());
-        Object path = table == null ? Options.get(source.options().get("path")) : table.location();
+        CatalogTable table = (CatalogTable) ScalaOptions.get(source.catalogTable());
+        Object path = table == null ? ScalaOptions.get(source.options().get("path")) : table.location();
         if (path != null) found.add(path.toString());
     }
 
     static Map options(LogicalPlan plan) {
-        return isSaved(plan) ? Values.javaMap(((SaveIntoDataSourceCommand) plan).options()) : new HashMap();
+        return isSaved(plan) ? ValueWriter.javaMap(((SaveIntoDataSourceCommand) plan).options()) : new HashMap();
     }
 
     static void collect(LogicalPlan plan, SparkSession session, Set found) throws Exception {
@@ -77,7 +94,7 @@ final class HudiTargets {
             called((CallProcedureHoodieCommand) plan, session, found);
         } else {
             scala.Product command = (scala.Product) plan;
-            for (int i = 0; i < command.productArity(); i++) argument(Options.get(command.productElement(i)), session, found);
+            for (int i = 0; i < command.productArity(); i++) argument(ScalaOptions.get(command.productElement(i)), session, found);
         }
     }
 
@@ -90,9 +107,9 @@ final class HudiTargets {
 
     private static void relations(LogicalPlan plan, SparkSession session, Set found) throws Exception {
         if (plan instanceof LogicalRelation) {
-            Object table = Options.get(((LogicalRelation) plan).catalogTable());
-            if (HudiEye.client(((LogicalRelation) plan).relation()) != null)
-                found.add(HudiEye.client(((LogicalRelation) plan).relation()).getBasePath().toString());
+            Object table = ScalaOptions.get(((LogicalRelation) plan).catalogTable());
+            if (HudiExtractor.client(((LogicalRelation) plan).relation()) != null)
+                found.add(HudiExtractor.client(((LogicalRelation) plan).relation()).getBasePath().toString());
             else if (table != null) named(((CatalogTable) table).identifier(), session, found);
         }
         List children = PlanWriter.list(plan.children());
@@ -103,9 +120,9 @@ final class HudiTargets {
         try {
             SessionCatalog catalog = session.sessionState().catalog();
             if (!catalog.tableExists(name)) return;
-            Object location = Options.get(catalog.getTableMetadata(name).storage().locationUri());
+            Object location = ScalaOptions.get(catalog.getTableMetadata(name).storage().locationUri());
             if (location != null) found.add(location.toString());
-        } catch (Throwable gone) {
+        } catch (Throwable missing) {
             // dropped meanwhile
         }
     }

@@ -55,7 +55,7 @@ final class HudiTimeline {
         json.openList();
         for (int i = 0; i < instants.size(); i++) {
             HoodieInstant instant = (HoodieInstant) instants.get(i);
-            json.openList().value(instant.requestedTime()).value(millis(instant)).value(HudiHook.isOwn(path, instant.requestedTime())).closeList();
+            json.openList().value(instant.requestedTime()).value(millis(instant)).value(HookState.HUDI.isOwn(HudiTargets.key(path, instant.requestedTime()))).closeList();
         }
         json.closeList();
     }
@@ -86,7 +86,7 @@ final class HudiTimeline {
         try {
             return HoodieTableMetaClient.builder().setConf(HadoopFSUtils.getStorageConf(session.sessionState().newHadoopConf()))
                 .setBasePath(path).build();
-        } catch (Throwable gone) {
+        } catch (Throwable missing) {
             return null;
         }
     }
@@ -98,7 +98,7 @@ final class HudiTimeline {
             for (int i = commits.size() - 1; i > 0; i--) {
                 HoodieInstant instant = (HoodieInstant) commits.get(i);
                 if (millis(instant) < since) return;
-                if (!HudiHook.isOwn(path, instant.requestedTime())) continue;
+                if (!HookState.HUDI.isOwn(HudiTargets.key(path, instant.requestedTime()))) continue;
                 String before = schema(client, (HoodieInstant) commits.get(i - 1));
                 String after = schema(client, instant);
                 if (!before.equals(after)) json.open().entry("path", path).entry("before", before).entry("after", after).close();
@@ -137,8 +137,8 @@ final class HudiTimeline {
     }
 
     /** Instants that files of the scan were written by, in as far as files had been chosen when it ran. */
-    static void scanned(FileSourceScanExec scan, Json json) throws Exception {
-        Object chosen = Lazily.value(scan, "selectedPartitions");
+    static void onScan(FileSourceScanExec scan, Json json) throws Exception {
+        Object chosen = LazyFields.value(scan, "selectedPartitions");
         if (!(chosen instanceof PartitionDirectory[])) return;
         TreeSet instants = new TreeSet();
         PartitionDirectory[] directories = (PartitionDirectory[]) chosen;
@@ -156,7 +156,7 @@ final class HudiTimeline {
         try {
             instants.add(FSUtils.getCommitTime(name));
             if (!(directory.values() instanceof HoodiePartitionFileSliceMapping)) return;
-            Object slice = Options.get(((HoodiePartitionFileSliceMapping) directory.values()).getSlice(FSUtils.getFileId(name)));
+            Object slice = ScalaOptions.get(((HoodiePartitionFileSliceMapping) directory.values()).getSlice(FSUtils.getFileId(name)));
             if (slice == null) return;
             for (Iterator i = ((FileSlice) slice).getLogFiles().iterator(); i.hasNext();)
                 instants.add(((HoodieLogFile) i.next()).getDeltaCommitTime());

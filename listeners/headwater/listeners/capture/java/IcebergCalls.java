@@ -21,18 +21,18 @@ final class IcebergCalls {
     private IcebergCalls() { }
 
     /** On Spark 3.5: a statement of its own. */
-    static boolean told(Statement statement, SparkPlan physical, List committed, Json json) throws Exception {
-        Object procedure = Lazily.value(physical, "procedure");
-        InternalRow input = (InternalRow) Lazily.value(physical, "input");
+    static boolean describe(Statement statement, SparkPlan physical, List committed, Json json) throws Exception {
+        Object procedure = LazyFields.value(physical, "procedure");
+        InternalRow input = (InternalRow) LazyFields.value(physical, "input");
         if (procedure == null || input == null || !(catalog(procedure) instanceof CatalogPlugin)) return false;
-        Object result = Lazily.value(physical, "result");
+        Object result = LazyFields.value(physical, "result");
         List rows = result instanceof scala.collection.Iterable ? PlanWriter.list(result) : java.util.Collections.emptyList();
-        Called called = new Called(procedure, input, rows, physical.schema());
+        ProcedureCall called = new ProcedureCall(procedure, input, rows, physical.schema());
         called.target = target(called, statement.session);
-        return told(statement, called, committed, json);
+        return describe(statement, called, committed, json);
     }
 
-    static boolean told(Statement statement, Called called, List committed, Json json) throws Exception {
+    static boolean describe(Statement statement, ProcedureCall called, List committed, Json json) throws Exception {
         if (called.input.numFields() == 0) return false;
         json.key("call").open().entry("procedure", called.procedure.getClass().getSimpleName());
         place(statement, called, committed, json);
@@ -41,14 +41,14 @@ final class IcebergCalls {
     }
 
     /** Whom a procedure is called for, by the name in its arguments; null where there is none. */
-    static Object target(Called called, SparkSession session) throws Exception {
+    static Object target(ProcedureCall called, SparkSession session) throws Exception {
         String name = table(called);
         return name == null ? null : Spark3Util.catalogAndIdentifier(session, name, (CatalogPlugin) catalog(called.procedure));
     }
 
-    private static Object catalog(Object procedure) throws Exception { return Lazily.value(procedure, "tableCatalog"); }
+    private static Object catalog(Object procedure) throws Exception { return LazyFields.value(procedure, "tableCatalog"); }
 
-    private static void place(Statement statement, Called called, List committed, Json json) throws Exception {
+    private static void place(Statement statement, ProcedureCall called, List committed, Json json) throws Exception {
         Spark3Util.CatalogAndIdentifier found = (Spark3Util.CatalogAndIdentifier) called.target;
         if (found == null) return;
         arguments(called.input, json);
@@ -69,7 +69,7 @@ final class IcebergCalls {
     }
 
     /** Procedures take the name of the table first; the one that makes a table from another takes it second. */
-    private static String table(Called called) {
+    private static String table(ProcedureCall called) {
         return text(called.input, called.procedure.getClass().getSimpleName().equals("SnapshotTableProcedure") ? 1 : 0);
     }
 
@@ -85,7 +85,7 @@ final class IcebergCalls {
     }
 
     /** Whatever whole number the procedure answered: among them ids of snapshots. */
-    private static Set answered(Called called) {
+    private static Set answered(ProcedureCall called) {
         Set ids = new LinkedHashSet();
         if (called.schema == null) return ids;
         StructField[] fields = called.schema.fields();

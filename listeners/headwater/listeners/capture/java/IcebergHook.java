@@ -1,10 +1,5 @@
 package headwater.capture;
 
-import java.util.ArrayList;
-import java.util.Iterator;
-import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
 import org.apache.iceberg.events.CreateSnapshotEvent;
 import org.apache.iceberg.events.IncrementalScanEvent;
 import org.apache.iceberg.events.Listener;
@@ -17,15 +12,9 @@ import org.apache.iceberg.events.ScanEvent;
  * Iceberg's registry knows no removal: what is registered stays, once for the JVM, and does nothing while nobody listens.
  */
 public final class IcebergHook {
-    private static final int LONGEST = 200;
     private static boolean registered;
-    private static volatile boolean active;
-    /** By execution: snapshots that were committed, which the eye finds in the tables. */
-    private static final Pending PENDING = new Pending(10000);
 
     private IcebergHook() { }
-
-    public static boolean isActive() { return active; }
 
     public static synchronized void install() throws Exception {
         if (!registered) {
@@ -38,71 +27,52 @@ public final class IcebergHook {
             Listeners.register(listener, IncrementalScanEvent.class);
             registered = true;
         }
-        active = true;
-        IcebergProcedures.install();
+        HookState.ICEBERG.isInstalled = true;
     }
 
     public static synchronized void uninstall() throws Exception {
-        active = false;
-        PENDING.clear();
-        IcebergProcedures.uninstall();
+        HookState.ICEBERG.uninstalled();
     }
-
-    /** Takes the ids of what these executions committed. */
-    static List committed(List executions) { return PENDING.take(executions); }
 
     private static void probe(Class owner, String[] methods) throws Exception {
         for (int i = 0; i < methods.length; i++) owner.getMethod(methods[i], new Class[0]);
     }
 
     static void noticed(Object event) {
-        if (!active || !Facts.listening()) return;
+        if (!HookState.ICEBERG.isInstalled || !CommitRecorder.listening()) return;
         try {
-            String execution = Facts.execution();
-            if (event instanceof CreateSnapshotEvent) committed((CreateSnapshotEvent) event, execution);
+            String execution = CommitRecorder.execution();
+            if (event instanceof CreateSnapshotEvent) onCommit((CreateSnapshotEvent) event, execution);
             else if (execution == null) return;
-            else if (event instanceof ScanEvent) scanned((ScanEvent) event, execution);
+            else if (event instanceof ScanEvent) onScan((ScanEvent) event, execution);
             else ranged((IncrementalScanEvent) event, execution);
         } catch (Throwable e) {
-            Facts.FAILED.incrementAndGet();
+            CommitRecorder.FAILED.incrementAndGet();
         }
     }
 
-    private static void committed(CreateSnapshotEvent event, String execution) {
-        Json json = begun("committed", event.tableName()).entry("operation", event.operation());
+    private static void onCommit(CreateSnapshotEvent event, String execution) {
+        Json json = startJson("committed", event.tableName()).entry("operation", event.operation());
         json.entry("snapshot", event.snapshotId()).entry("sequence", event.sequenceNumber());
-        summary(event.summary(), json);
+        IcebergSnapshots.summary(event.summary(), json);
         if (execution == null) {
-            Facts.noteLoose(new IcebergLoose(json.toString(), event.tableName(), event.snapshotId()));
+            CommitRecorder.noteOutsideExecution(new IcebergOutsideCommit(json.toString(), event.tableName(), event.snapshotId()));
             return;
         }
-        Facts.noteFor(execution, json.close());
-        PENDING.add(execution, Long.valueOf(event.snapshotId()));
+        CommitRecorder.noteFor(execution, json.close());
+        HookState.ICEBERG.later(execution, Long.valueOf(event.snapshotId()));
     }
 
-    private static void scanned(ScanEvent event, String execution) {
-        Facts.noteFor(execution, begun("scanned", event.tableName()).entry("snapshot", event.snapshotId()).close());
+    private static void onScan(ScanEvent event, String execution) {
+        CommitRecorder.noteFor(execution, startJson("scanned", event.tableName()).entry("snapshot", event.snapshotId()).close());
     }
 
     private static void ranged(IncrementalScanEvent event, String execution) {
-        Json json = begun("ranged", event.tableName()).entry("from", event.fromSnapshotId()).entry("to", event.toSnapshotId());
-        Facts.noteFor(execution, json.entry("inclusive", event.isFromSnapshotInclusive()).close());
+        Json json = startJson("ranged", event.tableName()).entry("from", event.fromSnapshotId()).entry("to", event.toSnapshotId());
+        CommitRecorder.noteFor(execution, json.entry("inclusive", event.isFromSnapshotInclusive()).close());
     }
 
-    private static Json begun(String what, String table) {
-        return new Json().open().entry("hook", "iceberg").entry("did", what).entry("table", table);
-    }
-
-    /** Without what is told of single partitions, of which there may be many. */
-    static void summary(Map summary, Json json) {
-        if (summary == null) return;
-        json.key("summary").open();
-        for (Iterator i = new TreeMap(summary).entrySet().iterator(); i.hasNext();) {
-            Map.Entry entry = (Map.Entry) i.next();
-            String key = (String) entry.getKey();
-            String value = (String) entry.getValue();
-            if (!key.startsWith("partitions.") && value != null && value.length() < LONGEST) json.entry(key, value);
-        }
-        json.close();
+    private static Json startJson(String what, String table) {
+        return new Json().open().entry("hook", "iceberg").entry("action", what).entry("table", table);
     }
 }

@@ -19,15 +19,15 @@ final class IcebergScans {
 
     static boolean read(Object scan, Json json) throws Exception {
         if (!scan.getClass().getName().startsWith(PACKAGE)) return false;
-        Object table = Lazily.value(scan, "table");
+        Object table = LazyFields.value(scan, "table");
         if (!(table instanceof Table)) return false;
         json.entry("scan", scan.getClass().getSimpleName());
         place((Table) table, json);
         asked(scan, json);
-        Object snapshot = Lazily.value(scan, "snapshot");
+        Object snapshot = LazyFields.value(scan, "snapshot");
         if (snapshot instanceof Snapshot) json.entry("pinned", ((Snapshot) snapshot).snapshotId());
-        json.entry("planned", Lazily.value(scan, "tasks") != null || Lazily.value(scan, "taskGroups") != null);
-        Object supplier = Lazily.value(scan, "scanReportSupplier");
+        json.entry("planned", LazyFields.value(scan, "tasks") != null || LazyFields.value(scan, "taskGroups") != null);
+        Object supplier = LazyFields.value(scan, "scanReportSupplier");
         Object report = supplier instanceof Supplier ? ((Supplier) supplier).get() : null;
         if (report instanceof ScanReport) {
             json.entry("read", planned((Table) table, scan, ((ScanReport) report).snapshotId()));
@@ -39,12 +39,12 @@ final class IcebergScans {
      * Iceberg asks a table for its snapshot twice when it plans: to report it, and to read it. Where somebody committed
      * in between, files were planned that are younger than what was reported, and say of which snapshot they are.
      */
-    private static Long planned(Table table, Object scan, long reported) throws Exception {
-        Snapshot told = table.snapshot(reported);
+    private static Long planned(Table table, Object scan, long reportedId) throws Exception {
+        Snapshot reported = table.snapshot(reportedId);
         Snapshot current = table.currentSnapshot();
-        if (told == null || current == null || current.snapshotId() == reported) return Long.valueOf(reported);
-        long youngest = youngest(Lazily.value(scan, "tasks"));
-        if (youngest <= told.sequenceNumber()) return Long.valueOf(reported);
+        if (reported == null || current == null || current.snapshotId() == reportedId) return Long.valueOf(reportedId);
+        long youngest = youngest(LazyFields.value(scan, "tasks"));
+        if (youngest <= reported.sequenceNumber()) return Long.valueOf(reportedId);
         for (Iterator i = table.snapshots().iterator(); i.hasNext();) {
             Snapshot each = (Snapshot) i.next();
             if (each.sequenceNumber() == youngest) return Long.valueOf(each.snapshotId());
@@ -78,10 +78,10 @@ final class IcebergScans {
     }
 
     private static void asked(Object scan, Json json) throws Exception {
-        json.entry("branch", (String) Lazily.value(scan, "branch")).entry("tag", (String) Lazily.value(scan, "tag"));
-        json.entry("asked", (Long) Lazily.value(scan, "snapshotId"));
-        json.entry("asOf", (Long) Lazily.value(scan, "asOfTimestamp"));
-        json.entry("start", (Long) Lazily.value(scan, "startSnapshotId"));
-        json.entry("end", (Long) Lazily.value(scan, "endSnapshotId"));
+        json.entry("branch", (String) LazyFields.value(scan, "branch")).entry("tag", (String) LazyFields.value(scan, "tag"));
+        json.entry("asked", (Long) LazyFields.value(scan, "snapshotId"));
+        json.entry("asOf", (Long) LazyFields.value(scan, "asOfTimestamp"));
+        json.entry("start", (Long) LazyFields.value(scan, "startSnapshotId"));
+        json.entry("end", (Long) LazyFields.value(scan, "endSnapshotId"));
     }
 }

@@ -20,13 +20,15 @@ import org.apache.spark.sql.execution.SparkPlan;
 
 /** Finds the snapshots of a statement in its tables: their parents, schemas, and the branches they are on. */
 final class IcebergSnapshots {
+    /** Values of a summary that are longer are left out. */
+    private static final int LONGEST = 200;
     private static final int FURTHEST = 1000;
     private static final int MOST_CANDIDATES = 50;
     private static final String ANY_SCHEMA = "write.spark.accept-any-schema";
 
     private IcebergSnapshots() { }
 
-    static void told(Statement statement, List committed, Map tables, Map writes, Json json) throws Exception {
+    static void describe(Statement statement, List committed, Map tables, Map writes, Json json) throws Exception {
         json.entry("wapBranch", conf(statement, "spark.wap.branch")).entry("wapId", conf(statement, "spark.wap.id"));
         json.key("commits").openList();
         for (Iterator i = tables.values().iterator(); i.hasNext();) found((Table) i.next(), new HashSet(committed), json);
@@ -34,7 +36,7 @@ final class IcebergSnapshots {
         if (statement.started < 0) return;
         evolved(statement, committed, tables, json);
         json.key("candidates").openList();
-        if (!IcebergHook.isActive())
+        if (!HookState.ICEBERG.isInstalled)
             for (Iterator i = tables.values().iterator(); i.hasNext();) candidates(statement, (Table) i.next(), writes.keySet(), json);
         json.closeList();
     }
@@ -62,7 +64,7 @@ final class IcebergSnapshots {
         json.entry("location", table.location()).entry("uuid", table.uuid().toString());
         Integer schema = snapshot.schemaId();
         json.entry("schemaId", schema);
-        IcebergHook.summary(snapshot.summary(), json);
+        summary(snapshot.summary(), json);
         if (wasMade(table, snapshot)) json.entry("main", true);
         else branches(table, snapshot.snapshotId(), json);
     }
@@ -84,7 +86,7 @@ final class IcebergSnapshots {
 
     /** When planning began, in which a write's schema is merged: a statement counts as started when it is planned. */
     private static long planned(Statement statement) {
-        Object phase = Values.javaMap(statement.query.tracker().phases()).get("optimization");
+        Object phase = ValueWriter.javaMap(statement.query.tracker().phases()).get("optimization");
         if (!(phase instanceof QueryPlanningTracker.PhaseSummary)) return statement.started;
         return Math.min(statement.started, ((QueryPlanningTracker.PhaseSummary) phase).startTimeMs());
     }
@@ -162,7 +164,20 @@ final class IcebergSnapshots {
 
     /** The id of the write that a command's topmost operator does; null where it is no write of Iceberg's. */
     static String idOfWrite(Object physical) throws Exception {
-        Object write = physical instanceof SparkPlan ? Lazily.value(physical, "write") : null;
-        return write == null || !write.getClass().getName().startsWith("org.apache.iceberg.") ? null : (String) Lazily.value(write, "queryId");
+        Object write = physical instanceof SparkPlan ? LazyFields.value(physical, "write") : null;
+        return write == null || !write.getClass().getName().startsWith("org.apache.iceberg.") ? null : (String) LazyFields.value(write, "queryId");
+    }
+
+    /** Without what is told of single partitions, of which there may be many. */
+    static void summary(Map summary, Json json) {
+        if (summary == null) return;
+        json.key("summary").open();
+        for (Iterator i = new TreeMap(summary).entrySet().iterator(); i.hasNext();) {
+            Map.Entry entry = (Map.Entry) i.next();
+            String key = (String) entry.getKey();
+            String value = (String) entry.getValue();
+            if (!key.startsWith("partitions.") && value != null && value.length() < LONGEST) json.entry(key, value);
+        }
+        json.close();
     }
 }

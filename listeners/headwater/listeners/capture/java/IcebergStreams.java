@@ -17,17 +17,17 @@ final class IcebergStreams {
 
     private IcebergStreams() { }
 
-    static void told(Stream stream, Json json) throws Exception {
+    static void describe(StreamQuery stream, Json json) throws Exception {
         boolean open = false;
-        Set told = new TreeSet();
+        Set written = new TreeSet();
         for (int i = 0; i < stream.took.size(); i++) {
             Object[] took = (Object[]) stream.took.get(i);
-            java.lang.reflect.Field field = Lazily.field(took[0].getClass(), "table");
+            java.lang.reflect.Field field = LazyFields.field(took[0].getClass(), "table");
             Object table = field == null ? null : field.get(took[0]);
             if (!(table instanceof SparkTable)) continue;
             if (!open) json.key("streamed").open();
             open = true;
-            for (int side = 1; side < took.length; side++) snapshot(((SparkTable) table).table(), (String) took[side], told, json);
+            for (int side = 1; side < took.length; side++) snapshot(((SparkTable) table).table(), (String) took[side], written, json);
         }
         if (open) json.close();
     }
@@ -54,9 +54,9 @@ final class IcebergStreams {
         json.closeList();
     }
 
-    private static void snapshot(Table table, String offset, Set told, Json json) {
+    private static void snapshot(Table table, String offset, Set written, Json json) {
         Matcher found = SNAPSHOT.matcher(offset == null ? "" : offset);
-        if (!found.find() || !told.add(found.group(1))) return;
+        if (!found.find() || !written.add(found.group(1))) return;
         Snapshot snapshot = table.snapshot(Long.parseLong(found.group(1)));
         if (snapshot == null) return;
         Object added = snapshot.summary().get("added-data-files");

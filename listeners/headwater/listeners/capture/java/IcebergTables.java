@@ -100,7 +100,10 @@ final class IcebergTables {
      * Writes what a table was before and after what happened to it between two moments, and how many changes that were:
      * with more than one, nobody can tell whose is which.
      */
-    static void change(Table table, long from, long to, Json json) throws Exception {
+    static void change(Table table, long from, long to, Json json) throws Exception { change(table, null, from, to, json); }
+
+    /** `known` is what is in memory of the table's earlier metadata: it needn't be read. */
+    static void change(Table table, TableMetadata known, long from, long to, Json json) throws Exception {
         TableMetadata current = metadata(table);
         if (current == null) return;
         List log = current.previousFiles();
@@ -109,15 +112,17 @@ final class IcebergTables {
         int before = last;
         while (before >= 0 && timeOf(log, before, current) >= from) before--;
         json.entry("changes", last - before);
-        at("after", table, current, last, json);
-        at("before", table, current, before, json);
+        at("after", table, current, known, last, json);
+        at("before", table, current, known, before, json);
     }
 
-    private static void at(String key, Table table, TableMetadata current, int place, Json json) throws Exception {
+    private static void at(String key, Table table, TableMetadata current, TableMetadata known, int place, Json json) throws Exception {
         if (place < 0) return;
         List log = current.previousFiles();
+        TableMetadata found = place == log.size() ? current : earlier(((HasTableOperations) table).operations(), known, log, place);
+        if (found == null) return;
         json.key(key).open();
-        state(table.name(), place == log.size() ? current : read(((HasTableOperations) table).operations(), log, place), json);
+        state(table.name(), found, json);
         json.close();
     }
 
@@ -126,7 +131,10 @@ final class IcebergTables {
         return at == log.size() ? current.lastUpdatedMillis() : ((TableMetadata.MetadataLogEntry) log.get(at)).timestampMillis();
     }
 
-    private static TableMetadata read(TableOperations operations, List log, int at) throws Exception {
-        return TableMetadataParser.read(operations.io(), ((TableMetadata.MetadataLogEntry) log.get(at)).file());
+    /** Null where it is too large to be read. */
+    private static TableMetadata earlier(TableOperations operations, TableMetadata known, List log, int at) throws Exception {
+        String file = ((TableMetadata.MetadataLogEntry) log.get(at)).file();
+        if (known != null && file.equals(known.metadataFileLocation())) return known;
+        return IcebergMemory.isLarge(operations.io(), file) ? null : TableMetadataParser.read(operations.io(), file);
     }
 }

@@ -28,15 +28,15 @@ final class KafkaTopics {
     }
 
     static boolean isWrite(QueryPlan command) throws Exception {
-        Object target = Lazily.value(command, "dataSource");
-        if (target == null) target = Lazily.value(command, "table");
+        Object target = LazyFields.value(command, "dataSource");
+        if (target == null) target = LazyFields.value(command, "table");
         if (target instanceof DataSourceV2Relation) target = ((DataSourceV2Relation) target).table();
         return target != null && target.getClass().getName().startsWith(PROVIDER);
     }
 
     /** `{"topics": [{"topic": "t", "branches": [[node of the UNION, which of its children], …]}, …]}`; no topic: data says it. */
     static void written(QueryPlan command, PlanWriter plan, Json json) throws Exception {
-        Object query = Lazily.value(command, "query");
+        Object query = LazyFields.value(command, "query");
         if (!(query instanceof QueryPlan)) return;
         json.key("kafka").open().key("topics").openList();
         List output = PlanWriter.list(((QueryPlan) query).output());
@@ -54,7 +54,7 @@ final class KafkaTopics {
                 : at instanceof Aggregate ? named(((Aggregate) at).aggregateExpressions(), wanted) : null;
             Object value = named instanceof Alias ? ((Alias) named).child() : named;
             if (value instanceof Literal && ((Literal) value).value() instanceof org.apache.spark.unsafe.types.UTF8String) {
-                tell(((Literal) value).value().toString(), branches);
+                addTopic(((Literal) value).value().toString(), branches);
                 return;
             }
             if (value instanceof Attribute) wanted = id(value);
@@ -62,7 +62,7 @@ final class KafkaTopics {
             at = giving(at, wanted);
         }
         if (at instanceof Union) united((Union) at, wanted, branches);
-        else tell(null, branches);
+        else addTopic(null, branches);
     }
 
     private void united(Union union, long wanted, List branches) throws Exception {
@@ -76,10 +76,10 @@ final class KafkaTopics {
             deeper.add(new int[] {plan.node(union), i});
             of(child, id(PlanWriter.list(child.output()).get(place)), deeper);
         }
-        if (place < 0 || found >= MOST) tell(null, branches);
+        if (place < 0 || found >= MOST) addTopic(null, branches);
     }
 
-    private void tell(String topic, List branches) {
+    private void addTopic(String topic, List branches) {
         found++;
         json.open().entry("topic", topic).key("branches").openList();
         for (int i = 0; i < branches.size(); i++) {

@@ -30,8 +30,8 @@ public final class PaimonCommands {
 
     /** The command as it was run: the one in the analyzed plan may be another object. */
     public static Object executed(Statement statement) throws Exception {
-        Object physical = Lazily.value(statement.query, "executedPlan");
-        return physical == null ? null : Lazily.value(physical, "cmd");
+        Object physical = LazyFields.value(statement.query, "executedPlan");
+        return physical == null ? null : LazyFields.value(physical, "cmd");
     }
 
     /** Commands whose plan doesn't have the table that they write. */
@@ -110,7 +110,7 @@ public final class PaimonCommands {
             json.key("namespace").openList();
             for (int i = 0; i < identifier.namespace().length; i++) json.value(identifier.namespace()[i]);
             json.closeList().entry("name", identifier.name());
-            FileStoreTable table = loaded(Lazily.value(call.procedure(), "tableCatalog"), identifier);
+            FileStoreTable table = loaded(LazyFields.value(call.procedure(), "tableCatalog"), identifier);
             if (table != null) found(statement, name, call, hasWriter, table, json);
         }
         json.close();
@@ -118,13 +118,13 @@ public final class PaimonCommands {
 
     private static void found(Statement statement, String name, PaimonCallCommand call, boolean hasWriter, FileStoreTable table, Json json)
         throws Exception {
-        if (name.equals("CompactProcedure") || name.equals("ExpirePartitionsProcedure")) PaimonTables.made(table, json);
+        if (name.equals("CompactProcedure") || name.equals("ExpirePartitionsProcedure")) PaimonTables.create(table, json);
         else PaimonTables.described(table, json);
         if (name.equals("CreateTagProcedure") || name.equals("RollbackProcedure")) tag(table, argument(call, 1), json);
         else if (name.equals("CreateBranchProcedure")) tag(table, argument(call, 2), json);
         else if (name.equals("FastForwardProcedure")) heads(table, argument(call, 1), json);
         String kind = name.equals("CompactProcedure") ? "COMPACT" : name.equals("ExpirePartitionsProcedure") ? "OVERWRITE" : null;
-        boolean noted = name.equals("CompactProcedure") && (hasWriter || PaimonHook.covers(table));
+        boolean noted = name.equals("CompactProcedure") && (hasWriter || PaimonWriter.isCovered(table));
         if (kind != null && !noted) within(statement, table, kind, json);
     }
 
@@ -159,7 +159,7 @@ public final class PaimonCommands {
         try {
             Object table = ((TableCatalog) catalog).loadTable(identifier);
             return table instanceof SparkTable ? PaimonTables.data(((SparkTable) table).getTable()) : null;
-        } catch (Throwable gone) {
+        } catch (Throwable missing) {
             return null;
         }
     }

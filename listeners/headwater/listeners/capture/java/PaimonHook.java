@@ -1,15 +1,12 @@
 package headwater.capture;
 
 import java.lang.reflect.Field;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.BiConsumer;
 import org.apache.paimon.CoreOptions;
 import org.apache.paimon.Snapshot;
 import org.apache.paimon.manifest.FileKind;
 import org.apache.paimon.manifest.ManifestEntry;
-import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.sink.CommitCallback;
 
 /**
@@ -21,7 +18,6 @@ import org.apache.paimon.table.sink.CommitCallback;
  */
 public final class PaimonHook {
     private static final String NAME = "HeadwaterCommitCallback";
-    private static final int MOST_USERS = 20000;
     private static final String SOURCE =
         "package org.apache.paimon.table.sink;\n"
         + "public final class " + NAME + " implements CommitCallback {\n"
@@ -34,19 +30,15 @@ public final class PaimonHook {
         + "    public void retry(org.apache.paimon.manifest.ManifestCommittable committable) { }\n"
         + "    public void close() { }\n"
         + "}\n";
-    private static final Map USERS = new LinkedHashMap() {
-        protected boolean removeEldestEntry(Map.Entry eldest) { return size() > MOST_USERS; }
-    };
     private static Object original;
-    private static volatile boolean installed;
 
     private PaimonHook() { }
 
     public static synchronized void install() throws Exception {
-        if (installed) return;
+        if (HookState.PAIMON.isInstalled) return;
         Class callback = callback();
         callback.getField("sink").set(null, new BiConsumer() {
-            public void accept(Object entries, Object snapshot) { committed((List) entries, (Snapshot) snapshot); }
+            public void accept(Object entries, Object snapshot) { onCommit((List) entries, (Snapshot) snapshot); }
         });
         Field standard = standard();
         Object before = standard.get(CoreOptions.COMMIT_CALLBACKS);
@@ -54,42 +46,27 @@ public final class PaimonHook {
             throw new IllegalStateException("commit.callbacks has a default of its own: " + before);
         standard.set(CoreOptions.COMMIT_CALLBACKS, callback.getName());
         original = before == null || before.equals(callback.getName()) ? "" : before;
-        installed = true;
+        HookState.PAIMON.isInstalled = true;
     }
 
     public static synchronized void uninstall() throws Exception {
-        if (!installed) return;
+        if (!HookState.PAIMON.isInstalled) return;
         standard().set(CoreOptions.COMMIT_CALLBACKS, original);
         callback().getField("sink").set(null, null);
-        installed = false;
-    }
-
-    /** Whether all that is committed to this table by writes is noted here. */
-    public static boolean covers(FileStoreTable table) {
-        return installed && Facts.listening() && !table.options().containsKey(CoreOptions.COMMIT_CALLBACKS.key())
-            && !table.options().containsKey(CoreOptions.PARTITION_EXPIRATION_TIME.key());
-    }
-
-    /** Whether this user committed anything while this was listening. */
-    public static boolean saw(String user) {
-        synchronized (USERS) {
-            return USERS.containsKey(user);
-        }
+        HookState.PAIMON.uninstalled();
     }
 
     /** On the committing thread. */
-    private static void committed(List entries, Snapshot snapshot) {
+    private static void onCommit(List entries, Snapshot snapshot) {
         try {
-            if (!Facts.listening()) return;
-            synchronized (USERS) {
-                USERS.put(snapshot.commitUser(), Boolean.TRUE);
-            }
+            if (!CommitRecorder.listening()) return;
+            HookState.PAIMON.markOwn(snapshot.commitUser());
             Json json = new Json().open().entry("hook", "paimon");
             PaimonSnapshots.entries(snapshot, json);
             added(entries, json);
-            Facts.note(json.close());
+            CommitRecorder.note(json.close());
         } catch (Throwable e) {
-            Facts.FAILED.incrementAndGet();
+            CommitRecorder.FAILED.incrementAndGet();
         }
     }
 
@@ -106,11 +83,11 @@ public final class PaimonHook {
     }
 
     private static Field standard() throws Exception {
-        Field field = Lazily.field(CoreOptions.COMMIT_CALLBACKS.getClass(), "defaultValue");
+        Field field = LazyFields.field(CoreOptions.COMMIT_CALLBACKS.getClass(), "defaultValue");
         if (field == null) throw new NoSuchFieldException("defaultValue of Paimon's options");
         return field;
     }
 
     /** Our callback in Paimon's package and loader. */
-    private static Class callback() throws Exception { return Beside.define(CommitCallback.class, NAME, SOURCE); }
+    private static Class callback() throws Exception { return ClassDefiner.define(CommitCallback.class, NAME, SOURCE); }
 }

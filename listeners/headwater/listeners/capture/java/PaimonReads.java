@@ -38,7 +38,7 @@ public final class PaimonReads {
     public static boolean read(Object leaf, Json json) throws Exception {
         if (!(leaf instanceof BatchScanExec)) return false;
         BatchScanExec exec = (BatchScanExec) leaf;
-        Object table = exec.scan() == null ? null : Lazily.value(exec.scan(), "table");
+        Object table = exec.scan() == null ? null : LazyFields.value(exec.scan(), "table");
         FileStoreTable data = table instanceof Table ? PaimonTables.data(table) : null;
         Object partitions = partitions(exec);
         if (data == null || partitions == null) return false;
@@ -66,8 +66,8 @@ public final class PaimonReads {
 
     /** What was run: where runtime filters made a scan plan once more, that is in the filtered ones. */
     private static Object partitions(BatchScanExec exec) throws Exception {
-        Field filtered = Lazily.field(exec.getClass(), "filteredPartitions");
-        return Lazily.value(exec, filtered == null ? "inputPartitions" : "filteredPartitions");
+        Field filtered = LazyFields.field(exec.getClass(), "filteredPartitions");
+        return LazyFields.value(exec, filtered == null ? "inputPartitions" : "filteredPartitions");
     }
 
     private static void collect(List partitions, TreeSet snapshots) {
@@ -85,7 +85,7 @@ public final class PaimonReads {
 
     /** Scans that ran and are gone from the final plan, because they gave no rows: as elements of a list. */
     public static void replaced(QueryExecution query, StringBuilder found) throws Exception {
-        Object physical = Lazily.value(query, "executedPlan");
+        Object physical = LazyFields.value(query, "executedPlan");
         if (physical == null) return;
         Map known = new IdentityHashMap();
         walk((QueryPlan) physical, known, null);
@@ -104,7 +104,7 @@ public final class PaimonReads {
         if (known.put(plan, plan) != null) return;
         if (plan instanceof AdaptiveSparkPlanExec) walk(((AdaptiveSparkPlanExec) plan).executedPlan(), known, found);
         else if (plan instanceof QueryStageExec) walk(((QueryStageExec) plan).plan(), known, found);
-        else if (found != null && plan instanceof BatchScanExec) tell(plan, found);
+        else if (found != null && plan instanceof BatchScanExec) writeScan(plan, found);
         each(PlanWriter.list(plan.children()), known, found);
         each(PlanWriter.list(plan.subqueries()), known, found);
     }
@@ -113,7 +113,7 @@ public final class PaimonReads {
         for (int i = 0; i < plans.size(); i++) walk((QueryPlan) plans.get(i), known, found);
     }
 
-    private static void tell(QueryPlan leaf, StringBuilder found) throws Exception {
+    private static void writeScan(QueryPlan leaf, StringBuilder found) throws Exception {
         Json json = new Json().open();
         if (!read(leaf, json)) return;
         found.append(found.length() == 0 ? "" : ",").append(json.close().toString());
@@ -140,19 +140,19 @@ public final class PaimonReads {
         while (!left.isEmpty() && seen.size() < MOST_RDDS) {
             RDD each = (RDD) left.poll();
             if (seen.put(each, each) != null) continue;
-            if (each instanceof DataSourceRDD) scanned((DataSourceRDD) each, found);
+            if (each instanceof DataSourceRDD) onScan((DataSourceRDD) each, found);
             List parents = PlanWriter.list(each.dependencies());
             for (int i = 0; i < parents.size(); i++) left.add(((Dependency) parents.get(i)).rdd());
         }
     }
 
-    private static void scanned(DataSourceRDD rdd, StringBuilder found) throws Exception {
-        Object factory = Lazily.value(rdd, FACTORY);
+    private static void onScan(DataSourceRDD rdd, StringBuilder found) throws Exception {
+        Object factory = LazyFields.value(rdd, FACTORY);
         if (!(factory instanceof PaimonPartitionReaderFactory)) return;
-        Object table = Lazily.value(((PaimonPartitionReaderFactory) factory).readBuilder(), "table");
+        Object table = LazyFields.value(((PaimonPartitionReaderFactory) factory).readBuilder(), "table");
         FileStoreTable data = table instanceof Table ? PaimonTables.data(table) : null;
         TreeSet snapshots = new TreeSet();
-        collect(PlanWriter.list(Lazily.value(rdd, "inputPartitions")), snapshots);
+        collect(PlanWriter.list(LazyFields.value(rdd, "inputPartitions")), snapshots);
         if (data == null || snapshots.isEmpty()) return;
         Json json = new Json().open();
         write(data, snapshots, json);

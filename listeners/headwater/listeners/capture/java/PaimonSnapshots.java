@@ -57,11 +57,11 @@ public final class PaimonSnapshots {
             for (long id = latest == null ? 0 : latest.longValue(), n = 0; id > 0 && n < NEWEST; id--, n++) {
                 Snapshot snapshot = manager.snapshot(id);
                 newest.open().entry("snapshot", id).entry("time", snapshot.timeMillis());
-                newest.entry("own", PaimonHook.saw(snapshot.commitUser())).close();
+                newest.entry("own", HookState.PAIMON.isOwn(snapshot.commitUser())).close();
                 if (snapshot.timeMillis() < System.currentTimeMillis() - LONG_AGO) break;
             }
             if (!isStillThere(table)) return;
-        } catch (Throwable gone) {
+        } catch (Throwable missing) {
             return;
         }
         json.key("newest").raw(newest.closeList().toString()).entry("changed", changed);
@@ -93,7 +93,7 @@ public final class PaimonSnapshots {
             } else {
                 old = 0;
                 if (user == null && snapshot.timeMillis() <= until && snapshot.commitKind().name().equals(kind)
-                    && !PaimonHook.saw(snapshot.commitUser())) found.add(snapshot);
+                    && !HookState.PAIMON.isOwn(snapshot.commitUser())) found.add(snapshot);
             }
         }
         complete = last == 1;
@@ -103,7 +103,7 @@ public final class PaimonSnapshots {
         try {
             SchemaManager schemas = new SchemaManager(table.fileIO(), table.location(), PaimonTables.branch(table));
             return schemas.schema(table.schema().id()).timeMillis() == table.schema().timeMillis();
-        } catch (Throwable gone) {
+        } catch (Throwable missing) {
             return false;
         }
     }

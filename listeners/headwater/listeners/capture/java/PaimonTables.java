@@ -9,16 +9,16 @@ import org.apache.paimon.spark.SparkTypeUtils;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.Table;
 
-/** What a Paimon table says of itself, and which life it is in. */
+/** What a Paimon table says of itself, and which generation it is in. */
 public final class PaimonTables {
     private static final String MAIN = "main";
-    private static final int MOST_LIVES = 2000;
+    private static final int MOST_GENERATIONS = 2000;
     /** Which versions were asked for: by the table's options, into which Paimon puts those of a query. */
     private static final String[] ASKED = {
         "scan.snapshot-id", "scan.tag-name", "scan.version", "scan.timestamp", "scan.timestamp-millis", "scan.watermark",
         "scan.file-creation-time-millis", "incremental-between", "incremental-between-timestamp"};
-    private static final Map LIVES = new LinkedHashMap(16, 0.75f, true) {
-        protected boolean removeEldestEntry(Map.Entry eldest) { return size() > MOST_LIVES; }
+    private static final Map GENERATIONS = new LinkedHashMap(16, 0.75f, true) {
+        protected boolean removeEldestEntry(Map.Entry eldest) { return size() > MOST_GENERATIONS; }
     };
 
     private PaimonTables() { }
@@ -28,7 +28,7 @@ public final class PaimonTables {
         if (table instanceof FileStoreTable) return (FileStoreTable) table;
         String name = table.getClass().getSimpleName();
         if (!name.equals("AuditLogTable") && !name.equals("ReadOptimizedTable")) return null;
-        Object wrapped = Lazily.value(table, "wrapped");
+        Object wrapped = LazyFields.value(table, "wrapped");
         return wrapped instanceof FileStoreTable ? (FileStoreTable) wrapped : null;
     }
 
@@ -64,12 +64,12 @@ public final class PaimonTables {
         place(data, json);
         asked(data, json);
         json.entry("schema", data.schema().id());
-        json.entry("life", life(data));
+        json.entry("generation", generation(data));
         names("primaryKey", data.primaryKeys(), json);
     }
 
     /** A table that the statement made or found by itself, of which the plan says nothing. */
-    public static void made(FileStoreTable table, Json json) throws Exception {
+    public static void create(FileStoreTable table, Json json) throws Exception {
         described(table, json);
         names("partitionKeys", table.partitionKeys(), json);
         json.entry("columns", SparkTypeUtils.fromPaimonRowType(table.rowType()).json());
@@ -78,14 +78,14 @@ public final class PaimonTables {
     private static void about(Object table, Json json) throws Exception {
         Object store = null;
         String[] fields = {"wrapped", "storeTable", "dataTable"};
-        for (int i = 0; i < fields.length && store == null; i++) store = Lazily.value(table, fields[i]);
+        for (int i = 0; i < fields.length && store == null; i++) store = LazyFields.value(table, fields[i]);
         if (store instanceof FileStoreTable) {
             place((FileStoreTable) store, json);
-            json.entry("life", life((FileStoreTable) store));
+            json.entry("generation", generation((FileStoreTable) store));
             return;
         }
-        Object location = Lazily.value(table, "location");
-        Object branch = Lazily.value(table, "branch");
+        Object location = LazyFields.value(table, "location");
+        Object branch = LazyFields.value(table, "branch");
         if (location != null) json.entry("location", location.toString());
         if (branch != null && !branch.equals(MAIN)) json.entry("branch", branch.toString());
     }
@@ -103,19 +103,19 @@ public final class PaimonTables {
      * In memory of a table that was never altered. Of another it is read once for each of its schemas: files that never
      * change, unless the table is dropped and made again, and then its schema has another time as well.
      */
-    public static Long life(FileStoreTable table) {
+    public static Long generation(FileStoreTable table) {
         TableSchema schema = table.schema();
         if (schema.timeMillis() == 0) return null;
         if (schema.id() == 0) return Long.valueOf(schema.timeMillis());
         String key = table.location() + "\n" + branch(table) + "\n" + schema.id() + "\n" + schema.timeMillis();
-        synchronized (LIVES) {
-            Long known = (Long) LIVES.get(key);
+        synchronized (GENERATIONS) {
+            Long known = (Long) GENERATIONS.get(key);
             if (known != null) return known;
         }
         Long found = read(table, schema);
         if (found != null) {
-            synchronized (LIVES) {
-                LIVES.put(key, found);
+            synchronized (GENERATIONS) {
+                GENERATIONS.put(key, found);
             }
         }
         return found;
@@ -129,7 +129,7 @@ public final class PaimonTables {
             long first = new SchemaManager(table.fileIO(), table.location()).schema(0).timeMillis();
             boolean same = own.schema(schema.id()).timeMillis() == schema.timeMillis();
             return same && first > 0 ? Long.valueOf(first) : null;
-        } catch (Throwable gone) {
+        } catch (Throwable missing) {
             return null;
         }
     }

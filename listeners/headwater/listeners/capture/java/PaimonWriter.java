@@ -2,6 +2,7 @@ package headwater.capture;
 
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
+import org.apache.paimon.CoreOptions;
 import org.apache.paimon.schema.SchemaManager;
 import org.apache.paimon.schema.TableSchema;
 import org.apache.paimon.spark.SparkTypeUtils;
@@ -25,29 +26,35 @@ public final class PaimonWriter {
         for (int i = 0; i < fields.length; i++) {
             if (Modifier.isStatic(fields[i].getModifiers()) || fields[i].getType() != PaimonSparkWriter.class) continue;
             fields[i].setAccessible(true);
-            return made((PaimonSparkWriter) fields[i].get(function));
+            return create((PaimonSparkWriter) fields[i].get(function));
         }
         return null;
     }
 
     /** The writer of a command that has one and used it; null otherwise. */
     public static PaimonWriter of(Object command) throws Exception {
-        Object writer = command == null ? null : Lazily.value(command, "writer");
-        return writer instanceof PaimonSparkWriter ? made((PaimonSparkWriter) writer) : null;
+        Object writer = command == null ? null : LazyFields.value(command, "writer");
+        return writer instanceof PaimonSparkWriter ? create((PaimonSparkWriter) writer) : null;
     }
 
-    private static PaimonWriter made(PaimonSparkWriter writer) throws Exception {
-        Object user = writer == null ? null : Lazily.value(writer.writeBuilder(), "commitUser");
+    private static PaimonWriter create(PaimonSparkWriter writer) throws Exception {
+        Object user = writer == null ? null : LazyFields.value(writer.writeBuilder(), "commitUser");
         return user == null ? null : new PaimonWriter((String) user, writer.table());
     }
 
+    /** Whether the hook sees all that is committed to this table by writes. */
+    static boolean isCovered(FileStoreTable table) {
+        return HookState.PAIMON.isInstalled && CommitRecorder.listening() && !table.options().containsKey(CoreOptions.COMMIT_CALLBACKS.key())
+            && !table.options().containsKey(CoreOptions.PARTITION_EXPIRATION_TIME.key());
+    }
+
     /** What it committed: the hook's business where there is one, else looked for. */
-    public void committed(Statement statement, Json json) throws Exception {
+    public void onCommit(Statement statement, Json json) throws Exception {
         json.open().entry("user", user);
-        if (PaimonCommands.makesTable(statement.plan)) PaimonTables.made(table, json);
+        if (PaimonCommands.makesTable(statement.plan)) PaimonTables.create(table, json);
         else PaimonTables.place(table, json);
-        if (PaimonHook.covers(table)) {
-            json.entry("seen", PaimonHook.saw(user));
+        if (isCovered(table)) {
+            json.entry("seen", HookState.PAIMON.isOwn(user));
         } else {
             long since = statement.started < 0 ? 0 : statement.started;
             boolean thorough = table.options().containsKey("partition.expiration-time");

@@ -26,9 +26,11 @@ import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.AlterTableCommand;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * Writes a plan as flat lists: types, attributes, expressions, nodes, each referring to what stands before it.
@@ -36,12 +38,18 @@ import org.apache.spark.sql.types.DataType;
  * Flat, because neither side may recurse over what a user's query nests. Ids of attributes are counted anew in the
  * order they are met, so that a statement told twice is the same text twice. No literal's value is in it, but for true,
  * false and the arguments of procedures and partitions (`literal` true), unless the application captures SQL.
+ *
+ * A plan of more parts than anybody would follow is written without its columns: commands as they are, below them
+ * operators that have no arguments, and leaves with one column in the place of all.
  */
 public final class PlanWriter {
-    private static final int MOST = 400000;
+    /** So many columns, expressions and operators: what is above is written without columns. A test has fewer. */
+    public static volatile int most = 150000;
+    private static final int MOST_OF_ALL = 400000;
+    private static final String NO_FIELDS = "{\"type\":\"struct\",\"fields\":[]}";
     private static final Map FIELDS = new java.util.concurrent.ConcurrentHashMap();
 
-    private final Values values;
+    private final ValueWriter values;
     private final boolean literals;
     private final Json types = new Json().openList();
     private final Json attributes = new Json().openList();
@@ -50,18 +58,43 @@ public final class PlanWriter {
     private final Map typeIds = new HashMap();
     private final Map attributeIds = new HashMap();
     private final Map cteIds = new HashMap();
+    /** By Spark's id of an expression that others name: its reference. */
+    private final Map common = new HashMap();
     private final IdentityHashMap expressionIds = new IdentityHashMap();
     private final IdentityHashMap nodeIds = new IdentityHashMap();
     private final IdentityHashMap outputs = new IdentityHashMap();
     private final List rdds = new ArrayList();
-    private final MadeUp madeUp = new MadeUp();
+    private final GeneratedNames madeUp = new GeneratedNames();
+    /** Whether columns are left out, and whether that is so where we are. */
+    private final boolean isBrief;
+    private boolean inBrief;
+    private int attributeCount;
     private boolean showLiterals;
 
-    public PlanWriter(Values values, boolean literals) {
+    public PlanWriter(ValueWriter values, boolean literals) { this(values, literals, false); }
+
+    private PlanWriter(ValueWriter values, boolean literals, boolean isBrief) {
         this.values = values;
+        this.isBrief = isBrief;
         this.literals = literals;
         this.showLiterals = literals;
     }
+
+    /** The writer of a plan that was written, without columns if they are too many; `finish` with its root gives the text. */
+    public static PlanWriter of(LogicalPlan plan, ValueWriter values, boolean literals) throws Exception {
+        PlanWriter writer = new PlanWriter(values, literals);
+        try {
+            writer.node(plan);
+            return writer;
+        } catch (TooLarge e) {
+            writer = new PlanWriter(values, literals, true);
+            writer.node(plan);
+            return writer;
+        }
+    }
+
+    /** Whether expressions are left out, where we are. */
+    boolean skipsExpressions() { return inBrief; }
 
     /** The number that an attribute of the plan has in the text, or -1 where it isn't in it. */
     public int known(long exprId) {
@@ -74,7 +107,8 @@ public final class PlanWriter {
 
     /** The whole as one object. */
     public String finish(int root) {
-        Json whole = new Json().open().entry("root", root);
+        Json whole = new Json().open().entry("root", root).entry("sessionCatalog", values.sessionCatalog());
+        if (isBrief) whole.entry("brief", most);
         whole.key("types").raw(types.closeList().toString());
         whole.key("attributes").raw(attributes.closeList().toString());
         whole.key("expressions").raw(expressions.closeList().toString());
@@ -93,7 +127,7 @@ public final class PlanWriter {
             Json json = new Json().open().entry("node", (Number) nodeIds.get(rdd)).key("ids").openList();
             List output = list(rdd.output());
             for (int a = 0; a < output.size(); a++) json.value(((Attribute) output.get(a)).exprId().id());
-            facts.add(json.closeList().close().toString());
+            facts.add(json.closeList().entry("rdd", rdd.rdd().id()).close().toString());
         }
         return facts;
     }
@@ -102,29 +136,34 @@ public final class PlanWriter {
         Integer known = (Integer) nodeIds.get(plan);
         if (known != null) return known.intValue();
         boolean before = showLiterals;
-        showLiterals = literals || values.tellsLiterals(plan);
+        boolean wasBrief = inBrief;
+        inBrief = isBrief && !isWrite(plan);
+        showLiterals = literals || values.showsLiterals(plan);
+        List children = list(plan.children());
+        if (inBrief) children = withSubqueries(plan, children, !wasBrief);
         Json json = new Json().open().entry("c", plan.getClass().getSimpleName());
         if (!plan.getClass().getName().startsWith("org.apache.spark.sql.")) json.entry("class", plan.getClass().getName());
-        List children = list(plan.children());
         json.key("in").openList();
         int[] inputs = new int[children.size()];
         for (int i = 0; i < inputs.length; i++) inputs[i] = node((QueryPlan) children.get(i));
         for (int i = 0; i < inputs.length; i++) json.value(inputs[i]);
         json.closeList();
-        output(plan, children, json);
+        if (inBrief) briefOutput(plan, !wasBrief, json);
+        else output(plan, children, json);
         json.key("args").open();
-        arguments((scala.Product) plan, json);
+        if (!inBrief || plan.children().isEmpty()) arguments((scala.Product) plan, json);
         json.close().close();
         showLiterals = before;
+        inBrief = wasBrief;
         int id = nodeIds.size();
-        if (id + expressionIds.size() > MOST) throw new TooLarge();
+        if (id + expressionIds.size() + attributeCount > (isBrief ? MOST_OF_ALL : most)) throw new TooLarge();
         nodeIds.put(plan, Integer.valueOf(id));
         nodes.raw(json.toString());
         return id;
     }
 
     /** A call of a procedure as the one node that it is in a plan. */
-    public int call(Called called) throws Exception {
+    public int call(ProcedureCall called) throws Exception {
         Object[] arguments = called.arguments;
         Json references = new Json().openList();
         for (int i = 0; i < arguments.length; i++) references.value(i);
@@ -162,6 +201,42 @@ public final class PlanWriter {
         json.closeList();
     }
 
+    /** Plans in the expressions of an operator, which aren't written, beside its children. The columns of a topmost one count. */
+    private List withSubqueries(QueryPlan plan, List children, boolean isTop) throws Exception {
+        if (isTop) {
+            List own = list(plan.output());
+            for (int i = 0; i < own.size(); i++) attribute((Attribute) own.get(i));
+        }
+        List found = new ArrayList(children);
+        IdentityHashMap seen = new IdentityHashMap();
+        List waiting = list(plan.expressions());
+        while (!waiting.isEmpty()) {
+            Expression next = (Expression) waiting.remove(waiting.size() - 1);
+            if (seen.put(next, next) != null) continue;
+            if (next instanceof PlanExpression) found.add(((PlanExpression) next).plan());
+            if (!next.children().isEmpty()) waiting.addAll(list(next.children()));
+        }
+        return found;
+    }
+
+    /** A leaf has one column in the place of all that nothing else names; only a topmost operator has its own. */
+    private void briefOutput(QueryPlan plan, boolean isTop, Json json) throws Exception {
+        json.key("out").openList();
+        java.util.LinkedHashSet ids = new java.util.LinkedHashSet();
+        List own = isTop || plan.children().isEmpty() ? list(plan.output()) : new ArrayList();
+        Integer first = null;
+        for (int i = 0; i < own.size(); i++) {
+            Attribute column = (Attribute) own.get(i);
+            Long exprId = Long.valueOf(column.exprId().id());
+            Integer known = (Integer) attributeIds.get(exprId);
+            if (known == null && first != null) attributeIds.put(exprId, known = first);
+            else if (known == null) known = first = Integer.valueOf(attribute(column));
+            ids.add(known);
+        }
+        for (java.util.Iterator each = ids.iterator(); each.hasNext();) json.value(((Integer) each.next()).longValue());
+        json.closeList();
+    }
+
     private boolean same(long[] ids, List children) {
         int at = 0;
         for (int c = 0; c < children.size(); c++) {
@@ -186,7 +261,7 @@ public final class PlanWriter {
         for (int i = 0; i < names.length; i++) {
             Object value = product.productElement(i);
             if (value == null || value instanceof QueryPlanningTracker || values.isNoise(names[i], value)) continue;
-            if (MadeUp.is(product, names[i], value)) continue;
+            if (GeneratedNames.is(product, names[i], value)) continue;
             json.key(names[i]);
             if (isOfCte(product, names[i])) json.value(cte((Long) value));
             else values.write(value, this, json, 0);
@@ -200,8 +275,8 @@ public final class PlanWriter {
     }
 
     private void command(QueryPlan command, Json json) throws Exception {
-        Eye[] eyes = values.eyes();
-        for (int i = 0; i < eyes.length; i++) if (eyes[i] instanceof CommandEye) ((CommandEye) eyes[i]).command(command, this, json);
+        FormatExtractor[] extractors = values.extractors();
+        for (int i = 0; i < extractors.length; i++) if (extractors[i] instanceof CommandExtractor) ((CommandExtractor) extractors[i]).command(command, this, json);
     }
 
     private static boolean isOfCte(Object product, String name) {
@@ -263,10 +338,14 @@ public final class PlanWriter {
         if (expression instanceof Attribute) return -1 - attribute((Attribute) expression);
         Integer known = (Integer) expressionIds.get(expression);
         if (known != null) return known.intValue();
+        String kind = expression.getClass().getSimpleName();
+        if (kind.equals("With")) return inlined(expression);
+        if (kind.equals("CommonExpressionRef") && common.containsKey(LazyFields.value(expression, "id")))
+            return ((Integer) common.get(LazyFields.value(expression, "id"))).intValue();
         List children = list(expression.children());
         int[] inputs = new int[children.size()];
         for (int i = 0; i < inputs.length; i++) inputs[i] = expression((Expression) children.get(i));
-        Json json = new Json().openList().value(expression.getClass().getSimpleName()).openList();
+        Json json = new Json().openList().value(kind).openList();
         for (int i = 0; i < inputs.length; i++) json.value(inputs[i]);
         json.closeList();
         Json more = new Json().open();
@@ -275,10 +354,20 @@ public final class PlanWriter {
         if (more.length() > 2) json.raw(more.toString());
         json.closeList();
         int id = expressionIds.size();
-        if (id + nodeIds.size() > MOST) throw new TooLarge();
+        if (id + nodeIds.size() + attributeCount > (isBrief ? MOST_OF_ALL : most)) throw new TooLarge();
         expressionIds.put(expression, Integer.valueOf(id));
         expressions.raw(json.toString());
         return id;
+    }
+
+    /** Spark 4 names what an expression uses several times, as `nullif` does: the name stands for what it names. */
+    private int inlined(Expression with) throws Exception {
+        List definitions = list(LazyFields.value(with, "defs"));
+        for (int i = 0; i < definitions.size(); i++) {
+            Object definition = definitions.get(i);
+            common.put(LazyFields.value(definition, "id"), Integer.valueOf(expression((Expression) LazyFields.value(definition, "child"))));
+        }
+        return expression((Expression) LazyFields.value(with, "child"));
     }
 
     private void details(Expression expression, Json json) throws Exception {
@@ -349,7 +438,7 @@ public final class PlanWriter {
         try {
             return get.childSchema().apply(get.ordinal()).name();
         } catch (Throwable unresolved) {
-            return String.valueOf(Options.get(get.name()));
+            return String.valueOf(ScalaOptions.get(get.name()));
         }
     }
 
@@ -365,10 +454,10 @@ public final class PlanWriter {
         }
         Integer known = (Integer) attributeIds.get(exprId);
         if (known != null) return known.intValue();
-        int id = attributeIds.size();
+        int id = attributeCount++;
         attributeIds.put(exprId, Integer.valueOf(id));
         String name = madeUp.stable(attribute.name(), attributeIds);
-        madeUp.met(exprId, attribute.name());
+        madeUp.number(exprId, attribute.name());
         Json json = new Json().openList().value(name);
         try {
             json.value(type(attribute.dataType())).value(attribute.nullable());
@@ -386,14 +475,14 @@ public final class PlanWriter {
         Long key = Long.valueOf(exprId);
         Integer known = (Integer) attributeIds.get(key);
         if (known != null) return known.intValue();
-        int id = attributeIds.size();
+        int id = attributeCount++;
         attributeIds.put(key, Integer.valueOf(id));
         attributes.nothing();
         return id;
     }
 
     public int type(DataType type) {
-        String text = type.json();
+        String text = inBrief && type instanceof StructType ? NO_FIELDS : type.json();
         Integer known = (Integer) typeIds.get(text);
         if (known != null) return known.intValue();
         int id = typeIds.size();
@@ -410,6 +499,6 @@ public final class PlanWriter {
         return found;
     }
 
-    /** More than anybody would read: the statement is told as a gap. */
+    /** More than anybody would read: it is written without columns, and told as a gap if that is too large too. */
     public static final class TooLarge extends Exception { }
 }

@@ -23,20 +23,22 @@ public final class Statement {
     public final List executions = new ArrayList();
     /** JSON objects: versions that leaves of nested plans read. */
     public final List reads = new ArrayList();
-    /** JSON objects: what eyes saw in nested plans. */
+    /** JSON objects: what extractors saw in nested plans. */
     public final List hints = new ArrayList();
-    /** Anything an eye keeps between a nested plan and the end of the statement, by its own name. */
+    /** Anything an extractor keeps between a nested plan and the end of the statement, by its own name. */
     public final Map kept = new HashMap();
-    /** By which an eye refers to a catalog. */
-    public Catalogs catalogs;
-    public Eye[] eyes;
+    /** By which an extractor refers to a catalog. */
+    public CatalogWriter catalogs;
+    public FormatExtractor[] extractors;
     public SparkSession session;
     public QueryExecution query;
     public LogicalPlan plan;
     /** Of a micro-batch: the query that it is of. */
-    public Stream stream;
+    public StreamQuery stream;
     /** Which of its micro-batches. */
     public long batch = -1;
+    /** By digest, the plans that its text refers to: its own, and its parts'. */
+    public final Map shapes = new HashMap();
     /** Within a micro-batch that a user's function was given. */
     public boolean isPart;
     /** JSON objects: what hooks noted, once the statement has ended. */

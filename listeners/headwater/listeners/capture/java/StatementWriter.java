@@ -2,7 +2,6 @@ package headwater.capture;
 
 import java.security.MessageDigest;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -19,34 +18,29 @@ import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
-import org.apache.spark.sql.execution.streaming.IncrementalExecution;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 
 /**
- * Writes a statement that has ended: its shape (the plan, told once and then by its digest) and its facts.
+ * Writes a statement that has ended: its facts, and its shape (the plan) by its digest. The plan itself goes to the
+ * statement: whether it is told along is up to the queue.
  *
  * One at a time, on the reader's thread.
  */
 public final class StatementWriter {
     private static final String CALL = "Call";
-    private final Catalogs catalogs = new Catalogs();
-    private final Values values;
-    private final StreamWriter streams;
-    private final Eye[] eyes;
+    private final CatalogWriter catalogs = new CatalogWriter();
+    private final ValueWriter values;
+    private final StreamCapture streams;
+    private final FormatExtractor[] extractors;
     private final boolean sql;
-    private final Map told;
 
-    public StatementWriter(Eye[] eyes, boolean sql, final int shapes) {
-        this.eyes = eyes;
+    public StatementWriter(FormatExtractor[] extractors, StreamCapture streams, boolean sql) {
+        this.extractors = extractors;
         this.sql = sql;
-        this.values = new Values(catalogs, eyes);
-        this.streams = new StreamWriter(catalogs, values, sql);
-        this.told = new LinkedHashMap() {
-            protected boolean removeEldestEntry(Map.Entry eldest) { return size() > shapes; }
-        };
+        this.values = new ValueWriter(catalogs, extractors);
+        this.streams = streams;
+        streams.use(catalogs, values, sql);
     }
-
-    StreamWriter streams() { return streams; }
 
     /** Whether this execution does something, or only looks. Never makes Spark compute anything. */
     public static boolean isCommand(QueryExecution query) {
@@ -62,13 +56,13 @@ public final class StatementWriter {
     }
 
     static LogicalPlan planOf(QueryExecution query) throws Exception {
-        Object analyzed = Lazily.value(query, "analyzed");
+        Object analyzed = LazyFields.value(query, "analyzed");
         return analyzed == null ? query.logical() : (LogicalPlan) analyzed;
     }
 
     /** What this plan makes is a table of results that were there already: the command ran in another execution. */
     private static boolean isRepeated(QueryExecution query) throws Exception {
-        Object executed = Lazily.value(query, "commandExecuted");
+        Object executed = LazyFields.value(query, "commandExecuted");
         return executed != null && executed.getClass().getSimpleName().equals("CommandResult");
     }
 
@@ -78,43 +72,40 @@ public final class StatementWriter {
     }
 
     /** Whose call a hook has seen, that is told already. */
-    private String called(Statement statement, SparkListenerSQLExecutionEnd end) throws Exception {
-        List name = PlanWriter.list(Lazily.value(end.qe().logical().children().head(), "nameParts"));
+    private String procedureCall(Statement statement, SparkListenerSQLExecutionEnd end) throws Exception {
+        List name = PlanWriter.list(LazyFields.value(end.qe().logical().children().head(), "nameParts"));
         CatalogManager catalogs = end.qe().sparkSession().sessionState().catalogManager();
         CatalogPlugin catalog = name.size() > 1 && catalogs.isCatalogRegistered((String) name.get(0))
             ? catalogs.catalog((String) name.get(0)) : catalogs.currentCatalog();
-        for (int i = 0; i < eyes.length; i++) if (eyes[i] instanceof CallEye && ((CallEye) eyes[i]).watches(catalog)) return null;
-        Json json = begun("called", statement, "call").entry("procedure", String.join(".", (String[]) name.toArray(new String[0])));
+        for (int i = 0; i < extractors.length; i++) if (extractors[i] instanceof ProcedureCallExtractor && ((ProcedureCallExtractor) extractors[i]).watches(catalog)) return null;
+        Json json = startJson("procedureCall", statement).entry("procedure", String.join(".", (String[]) name.toArray(new String[0])));
         return json.close().toString();
     }
 
-    private String refused(Statement statement, SparkListenerSQLExecutionEnd end, LogicalPlan write) throws Exception {
+    private String analysisFailure(Statement statement, SparkListenerSQLExecutionEnd end, LogicalPlan write) throws Exception {
         catalogs.session(end.qe().sparkSession());
-        Json json = begun("refused", statement, (String) Options.get(end.executionName())).entry("shape", "");
-        failure((Throwable) Options.get(end.executionFailure()), json);
+        Json json = startJson("analysisFailure", statement);
+        failure((Throwable) ScalaOptions.get(end.executionFailure()), json);
         PlanWriter shape = new PlanWriter(values, sql);
-        Refused.told(write, end, shape, json);
+        AnalysisFailure.describe(write, end, shape, json);
         json.key("plan").raw(shape.finish(0));
-        if (sql && write.origin() != null) json.entry("sql", (String) Options.get(write.origin().sqlText()));
-        String news = catalogs.news();
-        if (news.length() > 0) json.key("catalogs").raw("[" + news + "]");
+        if (sql && write.origin() != null) json.entry("sql", (String) ScalaOptions.get(write.origin().sqlText()));
+        String newCatalogs = catalogs.takeNew();
+        if (newCatalogs.length() > 0) json.key("catalogs").raw("[" + newCatalogs + "]");
         return json.close().toString();
     }
 
-    /** The text that was written last didn't arrive: what it told once is told again. */
-    public void forget() {
-        told.clear();
-        catalogs.forget();
-    }
+    /** A text that was written didn't arrive: the catalogs that it told are told again. */
+    public void forget() { catalogs.forget(); }
 
-    /** A nested execution ended: only what its leaves read, and what eyes look for. */
+    /** A nested execution ended: only what its leaves read, and what extractors look for. */
     public void nested(Statement statement, SparkListenerSQLExecutionEnd end) {
         try {
             leaves(end.qe(), null, statement.reads);
             command(statement, end.qe());
-            for (int i = 0; i < eyes.length; i++) {
+            for (int i = 0; i < extractors.length; i++) {
                 Json json = new Json().open();
-                if (eyes[i] instanceof NestedEye) ((NestedEye) eyes[i]).nested(statement, end.qe(), json);
+                if (extractors[i] instanceof NestedPlanExtractor) ((NestedPlanExtractor) extractors[i]).nested(statement, end.qe(), json);
                 String text = json.close().toString();
                 if (text.length() > 2) statement.hints.add(text);
             }
@@ -136,10 +127,10 @@ public final class StatementWriter {
 
     /** What the topmost operator counted. */
     private static void metrics(QueryExecution query, Json json) throws Exception {
-        Object physical = Lazily.value(query, "executedPlan");
-        Object metrics = physical == null ? null : Lazily.value(physical, "metrics");
+        Object physical = LazyFields.value(query, "executedPlan");
+        Object metrics = physical == null ? null : LazyFields.value(physical, "metrics");
         if (!(metrics instanceof scala.collection.Map)) return;
-        Map found = new java.util.TreeMap(Values.javaMap((scala.collection.Map) metrics));
+        Map found = new java.util.TreeMap(ValueWriter.javaMap((scala.collection.Map) metrics));
         if (found.isEmpty()) return;
         json.key("metrics").open();
         java.util.Iterator each = found.entrySet().iterator();
@@ -158,10 +149,10 @@ public final class StatementWriter {
         try {
             QueryExecution query = end.qe();
             if (isCalled(query)) return !end.executionFailure().isDefined();
-            if (Refused.write(end) != null) return true;
-            if (query instanceof IncrementalExecution)
-                return StreamWriter.isBatch(planOf(query)) && (reads || statement.stream == null || !StreamWriter.isForLooking(statement.stream));
-            if (Streams.describes(statement.description) && !isCommand(query)) return false;
+            if (AnalysisFailure.write(end) != null) return true;
+            if (StreamQuery.isExecution(query))
+                return StreamQuery.isBatch(planOf(query)) && (reads || statement.stream == null || !statement.stream.isForLooking());
+            if (StreamQuery.describes(statement.description) && !isCommand(query)) return false;
             int executions = statement.executions.size();
             if (!reads && !isCommand(query) && !keepsRows(end)) return false;
             return (executions > 1 || !isRepeated(query)) && !ignored.contains(planOf(query).getClass().getSimpleName());
@@ -174,85 +165,85 @@ public final class StatementWriter {
     public String write(Statement statement, SparkListenerSQLExecutionEnd end, boolean reads, Set ignored) throws Exception {
         QueryExecution query = end.qe();
         if (query == null || !matters(end, statement, reads, ignored)) return null;
-        if (query instanceof IncrementalExecution && statement.stream == null) return StreamWriter.unseen(statement, end);
+        if (StreamQuery.isExecution(query) && statement.stream == null) return unreadable(statement, end, streams.unknown());
         boolean keeps = keepsRows(end);
         LogicalPlan plan = statement.stream == null ? planOf(query) : streams.whole(statement.stream, planOf(query));
         statement.ended = end.time();
-        if (isCalled(query)) return called(statement, end);
-        LogicalPlan refused = Refused.write(end);
-        if (refused != null) return refused(statement, end, refused);
+        if (isCalled(query)) return procedureCall(statement, end);
+        LogicalPlan failedWrite = AnalysisFailure.write(end);
+        if (failedWrite != null) return analysisFailure(statement, end, failedWrite);
         statement.query = query;
         statement.session = query.sparkSession();
         statement.plan = plan;
         statement.catalogs = catalogs;
-        statement.eyes = eyes;
+        statement.extractors = extractors;
         catalogs.session(statement.session);
-        Json json = begun("statement", statement, (String) Options.get(end.executionName()));
-        Throwable failure = (Throwable) Options.get(end.executionFailure());
-        String message = (String) Options.get(end.errorMessage());
+        Json json = startJson("statement", statement);
+        Throwable failure = (Throwable) ScalaOptions.get(end.executionFailure());
+        String message = (String) ScalaOptions.get(end.errorMessage());
         if (failure != null) failure(failure, json);
         else if (message != null && message.length() > 0) json.key("failure").open().entry("message", message).close();
-        PlanWriter shape = statement.stream == null ? new PlanWriter(values, sql) : streams.shape(statement.stream, plan);
+        PlanWriter shape = statement.stream == null ? PlanWriter.of(plan, values, sql) : streams.shape(statement.stream, plan);
         String text = statement.stream == null ? shape.finish(shape.node(plan)) : statement.stream.text;
-        boolean looks = statement.stream == null ? !isCommand(query) : StreamWriter.isForLooking(statement.stream);
-        if (looks) json.entry("reading", true);
+        boolean looks = statement.stream == null ? !isCommand(query) : statement.stream.isForLooking();
+        if (looks) json.entry("readsOnly", true);
         if (statement.stream != null) streams.batch(statement, planOf(query), json);
-        if (keeps) kept(plan, json);
+        if (keeps) checkpointColumns(plan, json);
         list("parts", statement.parts, json);
         list("rdds", shape.rdds(), json);
         facts(statement, shape, json);
-        shape(text, json);
-        if (sql && plan.origin() != null) json.entry("sql", (String) Options.get(plan.origin().sqlText()));
-        String news = catalogs.news();
-        if (news.length() > 0) json.key("catalogs").raw("[" + news + "]");
+        shape(text, statement, json);
+        if (sql && plan.origin() != null) json.entry("sql", (String) ScalaOptions.get(plan.origin().sqlText()));
+        String newCatalogs = catalogs.takeNew();
+        if (newCatalogs.length() > 0) json.key("catalogs").raw("[" + newCatalogs + "]");
         return json.close().toString();
     }
 
     /** The text of a call that no execution is around: what a procedure tells where it is a statement of its own. */
-    public String write(Statement statement, Called called) throws Exception {
+    public String write(Statement statement, ProcedureCall called) throws Exception {
         statement.catalogs = catalogs;
-        statement.eyes = eyes;
+        statement.extractors = extractors;
         catalogs.session(statement.session);
-        Json json = begun("statement", statement, "call");
+        Json json = startJson("statement", statement);
         if (called.failure != null) failure(called.failure, json);
-        noted(statement, json);
+        writeNotes(statement, json);
         rows(called.rows, called.schema, json);
         json.key("formats").open();
-        for (int i = 0; i < eyes.length; i++) {
-            if (!(eyes[i] instanceof CallEye)) continue;
-            Json told = new Json().open();
+        for (int i = 0; i < extractors.length; i++) {
+            if (!(extractors[i] instanceof ProcedureCallExtractor)) continue;
+            Json facts = new Json().open();
             try {
-                ((CallEye) eyes[i]).called(statement, called, told);
+                ((ProcedureCallExtractor) extractors[i]).called(statement, called, facts);
             } catch (Throwable e) {
-                told.entry("unreadable", e.toString());
+                facts.entry("unreadable", e.toString());
             }
-            json.key(eyes[i].format()).raw(told.close().toString());
+            json.key(extractors[i].format()).raw(facts.close().toString());
         }
         json.close();
         PlanWriter shape = new PlanWriter(values, sql);
-        shape(shape.finish(shape.call(called)), json);
-        String news = catalogs.news();
-        if (news.length() > 0) json.key("catalogs").raw("[" + news + "]");
+        shape(shape.finish(shape.call(called)), statement, json);
+        String newCatalogs = catalogs.takeNew();
+        if (newCatalogs.length() > 0) json.key("catalogs").raw("[" + newCatalogs + "]");
         return json.close().toString();
     }
 
     /** Spark's own ids of the columns that a checkpoint keeps. */
-    private static void kept(LogicalPlan plan, Json json) {
-        json.key("keeps").openList();
+    private static void checkpointColumns(LogicalPlan plan, Json json) {
+        json.key("checkpointColumns").openList();
         List output = PlanWriter.list(plan.output());
         for (int i = 0; i < output.size(); i++) json.value(((Attribute) output.get(i)).exprId().id());
         json.closeList();
     }
 
     public static boolean keepsRows(SparkListenerSQLExecutionEnd end) {
-        Object name = Options.get(end.executionName());
+        Object name = ScalaOptions.get(end.executionName());
         return "localCheckpoint".equals(name) || "checkpoint".equals(name);
     }
 
-    private static Json begun(String kind, Statement statement, String name) {
+    private static Json startJson(String kind, Statement statement) {
         Json json = new Json().open().entry("kind", kind);
         if (statement.id >= 0) json.entry("id", statement.id);
-        json.entry("started", statement.started).entry("ended", statement.ended).entry("name", name);
+        json.entry("started", statement.started).entry("ended", statement.ended);
         if (statement.client != null) json.key("client").raw(statement.client);
         context(statement, json);
         return json;
@@ -287,28 +278,28 @@ public final class StatementWriter {
         leaves(statement.query, shape, reads);
         list("reads", reads, json);
         list("nestedReads", statement.reads, json);
-        list("hints", statement.hints, json);
-        noted(statement, json);
+        list("nestedFacts", statement.hints, json);
+        writeNotes(statement, json);
         rows(statement.query, json);
         metrics(statement.query, json);
         json.key("formats").open();
-        for (int i = 0; i < eyes.length; i++) {
+        for (int i = 0; i < extractors.length; i++) {
             Json ended = new Json().open();
             try {
-                eyes[i].ended(statement, ended);
+                extractors[i].ended(statement, ended);
             } catch (Throwable e) {
                 ended.entry("unreadable", e.toString());
             }
             String text = ended.close().toString();
-            if (text.length() > 2) json.key(eyes[i].format()).raw(text);
+            if (text.length() > 2) json.key(extractors[i].format()).raw(text);
         }
         json.close();
     }
 
-    private static void noted(Statement statement, Json json) {
+    private static void writeNotes(Statement statement, Json json) {
         List noted = new ArrayList();
-        for (int i = 0; i < statement.executions.size(); i++) noted.addAll(Facts.take(statement.executions.get(i).toString()));
-        list("noted", noted, json);
+        for (int i = 0; i < statement.executions.size(); i++) noted.addAll(CommitRecorder.take(statement.executions.get(i).toString()));
+        list("hookFacts", noted, json);
         statement.noted = noted;
     }
 
@@ -319,19 +310,19 @@ public final class StatementWriter {
         json.closeList();
     }
 
-    private void shape(String text, Json json) throws Exception {
+    private static void shape(String text, Statement statement, Json json) throws Exception {
         StringBuilder digest = new StringBuilder();
         byte[] bytes = MessageDigest.getInstance("SHA-256").digest(text.getBytes("UTF-8"));
         for (int i = 0; i < 16; i++) digest.append(Integer.toHexString(bytes[i] & 255 | 256).substring(1));
-        json.entry("shape", digest.toString());
-        if (told.put(digest.toString(), Boolean.TRUE) == null) json.key("plan").raw(text);
+        json.entry("planDigest", digest.toString());
+        statement.shapes.put(digest.toString(), text);
     }
 
     /** What a command answered, where Spark keeps it: the ids that procedures return. */
     private static void rows(QueryExecution query, Json json) throws Exception {
-        Object physical = Lazily.value(query, "executedPlan");
+        Object physical = LazyFields.value(query, "executedPlan");
         if (physical == null) return;
-        Object result = Lazily.value(physical, physical.getClass().getSimpleName().equals("ExecutedCommandExec") ? "sideEffectResult" : "result");
+        Object result = LazyFields.value(physical, physical.getClass().getSimpleName().equals("ExecutedCommandExec") ? "sideEffectResult" : "result");
         if (!(result instanceof scala.collection.Iterable)) return;
         rows(PlanWriter.list(result), ((SparkPlan) physical).schema(), json);
     }
@@ -358,9 +349,9 @@ public final class StatementWriter {
 
     /** Facts of all leaves of what was really executed: the optimized plan's, and the physical one's. */
     private void leaves(QueryExecution query, PlanWriter shape, List found) throws Exception {
-        Object optimized = Lazily.value(query, "optimizedPlan");
+        Object optimized = LazyFields.value(query, "optimizedPlan");
         if (optimized != null) walk((QueryPlan) optimized, shape, found, new java.util.IdentityHashMap(), "optimized");
-        Object physical = Lazily.value(query, "executedPlan");
+        Object physical = LazyFields.value(query, "executedPlan");
         if (physical != null) walk((QueryPlan) physical, shape, found, new java.util.IdentityHashMap(), "physical");
     }
 
@@ -381,14 +372,16 @@ public final class StatementWriter {
     }
 
     private void leaf(QueryPlan leaf, PlanWriter shape, List found, String where) throws Exception {
-        for (int i = 0; i < eyes.length; i++) {
-            Json json = new Json().open().entry("format", eyes[i].format()).entry("in", where);
-            if (!eyes[i].read(leaf, json)) continue;
+        for (int i = 0; i < extractors.length; i++) {
+            Json json = new Json().open().entry("format", extractors[i].format()).entry("in", where);
+            if (!extractors[i].read(leaf, json)) continue;
             if (shape != null) {
                 json.key("attributes").openList();
                 List output = PlanWriter.list(leaf.output());
-                for (int a = 0; a < output.size(); a++) {
-                    int known = shape.known(((Attribute) output.get(a)).exprId().id());
+                java.util.LinkedHashSet numbers = new java.util.LinkedHashSet();
+                for (int a = 0; a < output.size(); a++) numbers.add(Integer.valueOf(shape.known(((Attribute) output.get(a)).exprId().id())));
+                for (java.util.Iterator each = numbers.iterator(); each.hasNext();) {
+                    int known = ((Integer) each.next()).intValue();
                     if (known >= 0) json.value(known);
                 }
                 json.closeList();
@@ -403,12 +396,7 @@ public final class StatementWriter {
         Json json = new Json().open().entry("kind", "unreadable");
         if (statement.id >= 0) json.entry("id", statement.id);
         json.entry("started", statement.started);
-        if (event instanceof SparkListenerSQLExecutionEnd) {
-            SparkListenerSQLExecutionEnd end = (SparkListenerSQLExecutionEnd) event;
-            json.entry("ended", end.time()).entry("name", (String) Options.get(end.executionName()));
-        } else {
-            json.entry("ended", statement.ended);
-        }
+        json.entry("ended", event instanceof SparkListenerSQLExecutionEnd ? ((SparkListenerSQLExecutionEnd) event).time() : statement.ended);
         if (statement.client != null) json.key("client").raw(statement.client);
         return json.entry("why", why).close().toString();
     }

@@ -3,6 +3,9 @@
 A reference to an expression is its place in `Plan.expressions`; one to an attribute is negative, `-1 - id`. Ids of
 attributes are places in `Plan.attributes`. A node's `args` is what the case class was made of, by name; plans stand in
 it as `{"p": node}`, expressions as `{"x": reference}` or `{"x": [references]}`.
+
+A plan of too many parts is written briefly: operators below the command have no arguments and no columns, a leaf has
+one column in the place of all, and plans in expressions are among the inputs.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PlanNode:
     """An operator or command."""
 
     index: int
@@ -77,7 +80,11 @@ class Plan:
     types: tuple[str, ...]
     attributes: tuple[Attribute | None, ...]
     expressions: tuple[Expression, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[PlanNode, ...]
+    brief: int | None = None
+    """Of a plan that is written briefly: more than so many parts it has."""
+    session_catalog: int | None = None
+    """The catalog that its session calls `spark_catalog`."""
 
     @classmethod
     def parse(cls, content: Mapping[str, Any]) -> Plan:
@@ -85,13 +92,37 @@ class Plan:
             types = tuple(content["types"])
             attributes = tuple(_attribute(n, each, types) for n, each in enumerate(content["attributes"]))
             expressions = tuple(_expression(each) for each in content["expressions"])
-            return cls(content["root"], types, attributes, expressions, _nodes(content["nodes"]))
+            nodes = _nodes(content["nodes"])
+            return cls(
+                content["root"],
+                types,
+                attributes,
+                expressions,
+                nodes,
+                content.get("brief"),
+                content.get("sessionCatalog"),
+            )
         except (KeyError, IndexError, TypeError, ValueError) as e:
             raise PlanError(f"this plan can't be read: {type(e).__name__}: {e}") from e
 
     @cached_property
-    def top(self) -> Node:
+    def top(self) -> PlanNode:
         return self.nodes[self.root]
+
+    @cached_property
+    def catalogs(self) -> tuple[int, ...]:
+        """The catalogs that it refers to: what their names mean is its session's business."""
+        found = {} if self.session_catalog is None else {self.session_catalog: None}
+        waiting: list[Any] = [node.args for node in self.nodes]
+        while waiting:
+            given = waiting.pop()
+            if isinstance(given, dict):
+                if isinstance(number := given.get("catalog"), int):
+                    found[number] = None
+                waiting.extend(each for each in given.values() if isinstance(each, (dict, list)))
+            elif isinstance(given, list):
+                waiting.extend(each for each in given if isinstance(each, (dict, list)))
+        return tuple(found)
 
     def attribute(self, number: int) -> Attribute:
         found = self.attributes[number]
@@ -99,7 +130,7 @@ class Plan:
             raise PlanError(f"attribute {number} is only referred to")
         return found
 
-    def below(self, index: int) -> list[Node]:
+    def below(self, index: int) -> list[PlanNode]:
         """A node and all that is under it through `inputs`, children first, each once."""
         wanted, order = {index}, range(index, -1, -1)
         for place in order:
@@ -136,19 +167,30 @@ def _expression(entry: Sequence[Any]) -> Expression:
     return Expression(entry[0], tuple(entry[1]), entry[2] if len(entry) > 2 else _EMPTY)
 
 
-def _nodes(entries: Sequence[Mapping[str, Any]]) -> tuple[Node, ...]:
-    nodes: list[Node] = []
+def _nodes(entries: Sequence[Mapping[str, Any]]) -> tuple[PlanNode, ...]:
+    nodes: list[PlanNode] = []
     for index, entry in enumerate(entries):
         inputs = tuple(entry["in"])
-        nodes.append(Node(index, entry["c"], entry.get("class"), inputs, _output(entry, inputs, nodes), entry["args"]))
+        name, args = _canonical(entry["c"], entry["args"])
+        nodes.append(PlanNode(index, name, entry.get("class"), inputs, _output(entry, inputs, nodes), args))
     return tuple(nodes)
 
 
-def _output(entry: Mapping[str, Any], inputs: tuple[int, ...], nodes: Sequence[Node]) -> tuple[int, ...]:
+def _canonical(name: str, args: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Spark 4.1 does saveAsTable by a command of its own, that runs the one that all earlier versions ran."""
+    if name != "SaveAsV1TableCommand":
+        return name, args
+    table = args.get("tableDesc") or {}
+    if str(table.get("provider")).lower() == "hive":
+        return "CreateHiveTableAsSelectCommand", args
+    return "CreateDataSourceTableAsSelectCommand", {**args, "table": table}
+
+
+def _output(entry: Mapping[str, Any], inputs: tuple[int, ...], nodes: Sequence[PlanNode]) -> tuple[int, ...]:
     """Written only where it is something else than the first child's; `*` is all children's."""
-    told = entry.get("out")
-    if told == "*":
+    fields = entry.get("out")
+    if fields == "*":
         return tuple(each for child in inputs for each in nodes[child].output)
-    if told is None:
+    if fields is None:
         return nodes[inputs[0]].output if inputs else ()
-    return tuple(told)
+    return tuple(fields)

@@ -4,152 +4,103 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta, timezone
-from typing import Any, Final, Protocol
-from uuid import UUID
+from collections.abc import Iterator
+from typing import Final
 
-from headwater.events import (
-    ErrorDetails,
-    Event,
-    Gap,
-    GapReason,
-    JobName,
-    JobStatus,
-    StartReason,
-    StartsAt,
-    StreamDetails,
-)
-from headwater.listeners.capture.batch.shapes import Leaf, shape_of_reading
-from headwater.listeners.capture.clients import Sessions
-from headwater.listeners.capture.formats.protocol import Begins, streams_of
+from headwater.events import Gap
+from headwater.events.health import GapReason
+from headwater.events.jobs import ErrorDetails, JobStatus, StartPosition, StartReason, StreamDetails
+from headwater.listeners.capture.batch.write_lineage import SourceLeaf, lineage_of_read
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.drafts import OwnedDrafts, Owner, QueryBegin, QueryEnd, Translated
+from headwater.listeners.capture.formats.protocol import StreamStart, as_stream_format, ref_fields
 from headwater.listeners.capture.formats.relations import STREAMS
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, MicroBatch, Took, micro_batch
-from headwater.listeners.clients import Client
-from headwater.listeners.jobs.endings import FINISHED, Ending
-from headwater.listeners.jobs.queries import QueryStart
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.record_gaps import time_of
+from headwater.listeners.capture.records import QueryEndedRecord, QueryStartedRecord
+from headwater.listeners.capture.statements import MicroBatch, OffsetRange, StatementFacts
+from headwater.listeners.jobs.query_runs import QueryStart
+from headwater.listeners.jobs.run_end import FINISHED, RunEnd
 
 _LOG = logging.getLogger(__name__)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _CAUSE: Final = re.compile(r"^(?:[\w.$]+\.)?(\w+(?:\.\w+)*(?:Exception|Error)): ")
 _CAUSED: Final = re.compile(r"^Caused by: (.+?)(?=\n\t(?:at |\.\.\. )|\Z)", re.MULTILINE | re.DOTALL)
 _FRAMES: Final = "\n\tat "
-_PLACE: Final = ("dataset", "table", "life", "format", "branch", "main", "opaque")
+_CONTINUOUS: Final = "continuous processing has no micro-batches: nothing is recorded of what it reads and writes"
 
 
-class Attributed(Protocol):
-    @property
-    def job(self) -> JobName: ...
-    @property
-    def run(self) -> Any: ...
-    @property
-    def parent_job(self) -> JobName: ...
+def query_started(record: QueryStartedRecord, context: CaptureContext) -> Iterator[Translated]:
+    """That it runs, and what can't be told of it."""
+    fault = record.fault
+    try:
+        starts = tuple(_starts(record, context))
+    except Exception as e:  # noqa: BLE001 - that it runs is told in any case
+        _LOG.debug("where a query starts can't be told", exc_info=True)
+        starts, fault = (), f"{type(e).__name__}: {e}"
+    start = QueryStart(stream=_details(record), session=record.confs, tags=record.tags, starts_at=starts)
+    yield QueryBegin(record.run, start)
+    gaps: list[Gap] = []
+    if fault:
+        gaps.append(Gap(reason=GapReason.CAPTURE_FAILED, detail=f"where this query starts can't be told: {fault}"))
+    if record.is_continuous:
+        gaps.append(Gap(reason=GapReason.NOT_SUPPORTED, detail=_CONTINUOUS))
+    yield OwnedDrafts(Owner(record, query_run=record.run), gaps)
 
 
-class Attributes(Sessions, Protocol):
-    """Which job a statement is of."""
-
-    def attribution(
-        self, started: Mapping[str, str], tags: Iterable[str], sink: str | None, client: Client | None = None
-    ) -> Attributed: ...
-
-    def begin_query(self, run: UUID, start: QueryStart) -> None: ...
-
-    def of_query(self, run: UUID) -> Attributed | None: ...
-
-    def end_query(self, run: UUID, ending: Ending) -> None: ...
-
-
-class Queries:
-    """For one thread."""
-
-    def __init__(self, scene: Scene, jobs: Attributes) -> None:
-        self._scene = scene
-        self._jobs = jobs
-
-    def events(self, record: Mapping[str, Any]) -> Iterator[Event]:
-        """What is told beside the run's own course, which is the jobs' business."""
-        run = UUID(record["run"])
-        if record["did"] == "ended":
-            self._jobs.end_query(run, _ending(record))
-            return
-        fault = record.get("unreadable")
-        try:
-            starts = tuple(self._starts(record))
-        except Exception as e:  # noqa: BLE001 - that it runs is told in any case
-            _LOG.debug("where a query starts can't be told", exc_info=True)
-            starts, fault = (), f"{type(e).__name__}: {e}"
-        details = _details(record)
-        self._jobs.begin_query(
-            run,
-            QueryStart(stream=details, session=record.get("confs", {}), tags=record.get("tags", ()), starts_at=starts),
-        )
-        if fault:
-            yield self._gap(run, GapReason.CAPTURE_FAILED, f"where this query starts can't be told: {fault}")
-        if record.get("continuous"):
-            detail = "continuous processing has no micro-batches: nothing is told of what it reads and writes"
-            yield self._gap(run, GapReason.NOT_SUPPORTED, detail)
-
-    def _starts(self, record: Mapping[str, Any]) -> Iterator[StartsAt]:
-        if "plan" not in record:
-            return
-        plan, batch = Plan.parse(record["plan"]), micro_batch(record)
-        shape = shape_of_reading(plan, self._scene)
-        for leaf in shape.leaves:
-            node = plan.nodes[leaf.described.node]
-            if node.name in STREAMS:
-                source = shape.sources[leaf.source]
-                begins = _begins(leaf, node, batch)
-                yield StartsAt(
-                    **{name: getattr(source, name) for name in _PLACE},
-                    tag=source.tag,
-                    snapshot=begins.snapshot,
-                    version=begins.version,
-                    reason=begins.reason,
-                )
-
-    def _gap(self, run: UUID, reason: GapReason, detail: str) -> Gap:
-        found = self._jobs.of_query(run)
-        return Gap(reason=reason, detail=detail, job=found.job if found else None, run=found.run if found else None)
-
-
-def _begins(leaf: Leaf, node: Node, batch: MicroBatch) -> Begins:
-    took = next(iter((batch.took or {}).get(node.index, ())), None)
-    known = streams_of(leaf.format)
-    if took is None or known is None:
-        return Begins(reason=StartReason.CHECKPOINT if batch.batch > 0 else StartReason.UNKNOWN)
-    if batch.batch == 0:
-        return known.begins(leaf.described, node, took)
-    if took.start is None:
-        return Begins(reason=StartReason.CHECKPOINT)
-    reached = known.took(leaf.described, node, Took(None, took.start), Facts())
-    at = reached[0] if reached else None
-    return Begins(at.snapshot if at else None, at.version if at else None, StartReason.CHECKPOINT)
-
-
-def _details(record: Mapping[str, Any]) -> StreamDetails:
-    began = record.get("began")
-    return StreamDetails(
-        query=UUID(record["query"]),
-        query_run=UUID(record["run"]),
-        query_name=record.get("name"),
-        checkpoint=record.get("checkpoint"),
-        began=None if began is None else _EPOCH + timedelta(milliseconds=began),
-        trigger=record.get("trigger"),
-    )
-
-
-def _ending(record: Mapping[str, Any]) -> Ending:
+def query_ended(record: QueryEndedRecord) -> QueryEnd:
     """A query that somebody stops, or that has read what was there, ended well."""
-    error = record.get("error")
+    error = record.error
     if error is None:
-        return FINISHED
+        return QueryEnd(record.run, FINISHED)
     cause = _CAUSE.search(error)
     kind = cause[0].removesuffix(": ") if cause else "org.apache.spark.sql.streaming.StreamingQueryException"
-    details = ErrorDetails(type=kind, message=_without_frames(error), condition=record.get("condition"))
-    return Ending(status=JobStatus.FAILED, told=details)
+    details = ErrorDetails(type=kind, message=_without_frames(error), condition=record.condition)
+    return QueryEnd(record.run, RunEnd(status=JobStatus.FAILED, details_without_error=details))
+
+
+def _starts(record: QueryStartedRecord, context: CaptureContext) -> Iterator[StartPosition]:
+    if record.plan is None or record.first is None:
+        return
+    plan = Plan.parse(record.plan)
+    context.enter_session(plan)
+    lineage = lineage_of_read(plan, context)
+    for leaf in lineage.leaves:
+        node = plan.nodes[leaf.relation.node]
+        if node.name in STREAMS:
+            source = lineage.sources[leaf.source]
+            begins = _start_position(leaf, node, record.first)
+            yield StartPosition(
+                **ref_fields(source),
+                tag=source.tag,
+                snapshot=begins.snapshot,
+                version=begins.version,
+                reason=begins.reason,
+            )
+
+
+def _start_position(leaf: SourceLeaf, node: PlanNode, batch: MicroBatch) -> StreamStart:
+    offsets = next(iter((batch.offsets or {}).get(node.index, ())), None)
+    known = as_stream_format(leaf.format)
+    if offsets is None or known is None:
+        return StreamStart(reason=StartReason.CHECKPOINT if batch.batch > 0 else StartReason.UNKNOWN)
+    if batch.batch == 0:
+        return known.start_of_stream(leaf.relation, node, offsets)
+    if offsets.start is None:
+        return StreamStart(reason=StartReason.CHECKPOINT)
+    reached = known.versions_of_batch(leaf.relation, node, OffsetRange(None, offsets.start), StatementFacts())
+    at = reached[0] if reached else None
+    return StreamStart(at.snapshot if at else None, at.version if at else None, StartReason.CHECKPOINT)
+
+
+def _details(record: QueryStartedRecord) -> StreamDetails:
+    return StreamDetails(
+        query=record.query,
+        query_run=record.run,
+        query_name=record.name,
+        checkpoint=record.checkpoint,
+        started_at=None if record.began is None else time_of(record.began),
+        trigger=record.trigger,
+    )
 
 
 def _without_frames(trace: str) -> str:

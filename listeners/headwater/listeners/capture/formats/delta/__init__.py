@@ -5,23 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headwater.events import AlterTable, Format, ShapedSource
+from headwater.events import AlterTable, Format
+from headwater.events.jobs import SourceSchema
+from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.delta import streams
 from headwater.listeners.capture.formats.delta.commands import COMMANDS
-from headwater.listeners.capture.formats.delta.evolution import evolved
-from headwater.listeners.capture.formats.delta.loose import loose_commit
-from headwater.listeners.capture.formats.delta.places import place_of
-from headwater.listeners.capture.formats.delta.reads import versions_of
+from headwater.listeners.capture.formats.delta.outside_commits import outside_commit
+from headwater.listeners.capture.formats.delta.read_versions import versions_of
+from headwater.listeners.capture.formats.delta.schema_changes import schema_changes
 from headwater.listeners.capture.formats.delta.sinks import sink_of
-from headwater.listeners.capture.formats.delta.written import outcome_of
-from headwater.listeners.capture.formats.protocol import Begins, Described, Loose, Outcome, Target, Version
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, Statement, Took
+from headwater.listeners.capture.formats.delta.table_refs import find_table_ref
+from headwater.listeners.capture.formats.delta.write_results import write_result
+from headwater.listeners.capture.formats.protocol import (
+    OutsideCommit,
+    ReadVersion,
+    SourceRelation,
+    StreamStart,
+    WriteResult,
+    WriteTarget,
+)
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
 
-__all__ = ["COMMANDS", "FORMAT", "Delta"]
+__all__ = ["COMMANDS", "FORMAT", "DeltaFormat"]
 
-_MADE_FROM: Final = frozenset({"RestoreTableCommand", "CloneTableCommand"})
+_COPYING_COMMANDS: Final = frozenset({"RestoreTableCommand", "CloneTableCommand"})
 _WRITES: Final[Mapping[str, str]] = {
     "MergeIntoCommand": "target",
     "UpdateCommand": "target",
@@ -30,57 +38,61 @@ _WRITES: Final[Mapping[str, str]] = {
 """Commands that read what they write, and the argument that it is."""
 
 
-class Delta:
+class DeltaFormat:
     @property
     def format(self) -> Format:
         return Format.DELTA
 
-    def source(self, node: Node, plan: Plan, scene: Scene) -> Described | None:
-        place = place_of(node, plan)
-        if place is None:
+    def source(self, node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
+        ref = find_table_ref(node, plan)
+        if ref is None:
             return None
-        source = ShapedSource(
-            dataset=place.dataset(scene),
-            table=place.table,
-            life=place.life,
+        source = SourceSchema(
+            dataset=ref.dataset(context),
+            table=ref.table,
+            generation=ref.generation,
             format=Format.DELTA,
-            columns=place.columns,
-            partitioning=place.partitioning,
+            columns=ref.columns,
+            partitioning=ref.partitioning,
         )
         hints = {
-            "path": place.path,
-            "changes": place.changes,
-            "command": node.name if node.name in _MADE_FROM else None,
+            "path": ref.path,
+            "changes": ref.changes,
+            "command": node.name if node.name in _COPYING_COMMANDS else None,
             "target": _is_target(node, plan),
         }
-        return Described(node.index, source, versioned=True, hints=hints)
+        return SourceRelation(node.index, source, versioned=True, hints=hints)
 
-    def sink(self, node: Node, plan: Plan, scene: Scene) -> Target | None:
-        return sink_of(node, plan, scene)
+    def sink(self, node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
+        return sink_of(node, plan, context)
 
-    def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
+    def versions_read(self, source: SourceRelation, plan: Plan, facts: StatementFacts) -> tuple[ReadVersion, ...]:
         return versions_of(source, plan, facts)
 
-    def took(self, source: Described, node: Node, took: Took, facts: Facts) -> tuple[Version, ...]:
-        return streams.versions_of(node, took)
+    def versions_of_batch(
+        self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts
+    ) -> tuple[ReadVersion, ...]:
+        return streams.versions_of(node, offsets)
 
-    def begins(self, source: Described, node: Node, took: Took) -> Begins:
-        return streams.beginning_of(node, took)
+    def start_of_stream(self, source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
+        return streams.start_of(node, offsets)
 
-    def written(self, target: Target, statement: Statement) -> Outcome:
-        return outcome_of(target, statement)
+    def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
+        return write_result(target, statement)
 
-    def loose(self, fact: Mapping[str, Any], scene: Scene) -> Loose | None:
-        return loose_commit(fact, scene)
+    def outside_commit(self, fact: Mapping[str, Any], context: CaptureContext) -> OutsideCommit | None:
+        return outside_commit(fact, context)
 
-    def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
-        return evolved(target, statement, scene)
+    def schema_changes(
+        self, target: WriteTarget, statement: Statement, context: CaptureContext
+    ) -> tuple[AlterTable, ...]:
+        return schema_changes(target, statement, context)
 
 
-FORMAT: Final = Delta()
+FORMAT: Final = DeltaFormat()
 
 
-def _is_target(node: Node, plan: Plan) -> bool:
+def _is_target(node: PlanNode, plan: Plan) -> bool:
     """Whether a command writes this relation; a table that is only looked up (ResolvedTable) is one that it writes."""
     if node.name == "ResolvedTable":
         return True

@@ -6,120 +6,127 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from headwater.events import CommitKind, Extent
-from headwater.listeners.capture.commands import Command, Part, Write
-from headwater.listeners.capture.formats.delta.ddl import altered_by, converted_by, created_by
-from headwater.listeners.capture.formats.delta.places import Place, place_of, relation_below
-from headwater.listeners.capture.formats.delta.sinks import converted_target, made_target, sink_of, target_at
-from headwater.listeners.capture.formats.protocol import Target
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
+from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.listeners.capture.commands import CommandRule
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.delta.ddl import alter_events, convert_events, create_events
+from headwater.listeners.capture.formats.delta.sinks import (
+    converted_table_target,
+    created_table_target,
+    sink_of,
+    target_of_ref,
+)
+from headwater.listeners.capture.formats.delta.table_refs import DeltaTableRef, find_table_ref, relation_below
+from headwater.listeners.capture.formats.protocol import SinkWrite, StatementWrites, WriteTarget
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 _NO_TABLE: Final = frozenset({"LocalRelation", "OneRowRelation", "Range", "CommandResult", "CTERelationRef"})
 
 
-def _row_level(node: Node, plan: Plan, scene: Scene) -> Write | None:
+def _row_level_write(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
     """MERGE, UPDATE and DELETE read what they write."""
     relation = relation_below(plan, node.plan_of("target"))
-    target = None if relation is None else sink_of(relation, plan, scene)
+    target = None if relation is None else sink_of(relation, plan, context)
     if relation is None or target is None:
         return None
     source = node.plan_of("source")
     read = [] if source is None else [each.index for each in plan.below(source) if _is_table(each)]
-    return Write((Part(target, row_level=True),), (*read, relation.index))
+    return StatementWrites((SinkWrite(target, row_level=True),), (*read, relation.index))
 
 
-def _is_table(node: Node) -> bool:
+def _is_table(node: PlanNode) -> bool:
     return not node.inputs and node.name not in _NO_TABLE
 
 
-def _of_table(*, reads: bool) -> Callable[[Node, Plan, Scene], Write | None]:
+def _table_write(*, reads: bool) -> Callable[[PlanNode, Plan, CaptureContext], StatementWrites | None]:
     """Commands about a table as a whole, which is their child or an argument."""
 
-    def read(node: Node, plan: Plan, scene: Scene) -> Write | None:
+    def read(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
         found = table_of_command(node, plan)
         if found is None:
             return None
-        relation, place = found
-        return Write((Part(target_at(place, relation, scene)),), (relation.index,) if reads else ())
+        relation, ref = found
+        return StatementWrites((SinkWrite(target_of_ref(ref, relation, context)),), (relation.index,) if reads else ())
 
     return read
 
 
-def table_of_command(node: Node, plan: Plan) -> tuple[Node, Place] | None:
+def table_of_command(node: PlanNode, plan: Plan) -> tuple[PlanNode, DeltaTableRef] | None:
     for argument in ("child", "table", "target"):
         relation = relation_below(plan, node.plan_of(argument))
-        place = None if relation is None else place_of(relation, plan)
-        if relation is not None and place is not None:
-            return relation, place
-    place = place_of(node, plan)
-    return None if place is None else (node, place)
+        ref = None if relation is None else find_table_ref(relation, plan)
+        if relation is not None and ref is not None:
+            return relation, ref
+    ref = find_table_ref(node, plan)
+    return None if ref is None else (node, ref)
 
 
-def _dynamic(node: Node, plan: Plan, scene: Scene) -> Write | None:
+def _dynamic_overwrite(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
     """INSERT OVERWRITE where the session overwrites dynamically: the rows say which partitions are replaced."""
     relation, query = relation_below(plan, node.plan_of("table")), node.plan_of("query")
-    target = None if relation is None else sink_of(relation, plan, scene)
+    target = None if relation is None else sink_of(relation, plan, context)
     if relation is None or target is None or query is None:
         return None
     more = plan.nodes[query].output[len(relation.output) :]
     names = tuple((plan.attribute(number).name,) for number in (*relation.output, *more))
-    return Write((Part(replace(target, kind=CommitKind.OVERWRITE, replaced=Extent.PART), query, names),))
+    return StatementWrites(
+        (SinkWrite(replace(target, kind=CommitKind.OVERWRITE, replaced=OverwriteScope.PART), query, names),)
+    )
 
 
-def _created(node: Node, plan: Plan, scene: Scene) -> Write | None:
+def _create_write(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
     """CREATE TABLE … CLONE, … LIKE, and what the older way of writing a table makes."""
     query = node.plan_of("query")
     clone = None if query is None else plan.nodes[query]
     path = None if clone is None else clone.args.get("targetPath")
-    target = made_target(node.args["table"], path, plan, scene, has_rows=query is not None)
+    target = created_table_target(node.args["table"], path, plan, context, has_rows=query is not None)
     if clone is None or query is None:
-        return Write((Part(target),))
+        return StatementWrites((SinkWrite(target),))
     if clone.name == "CloneTableCommand":
-        return Write((Part(target),), (query,))
+        return StatementWrites((SinkWrite(target),), (query,))
     names = tuple((plan.attribute(number).name,) for number in clone.output)
-    return Write((Part(target, query, names),))
+    return StatementWrites((SinkWrite(target, query, names),))
 
 
-def _cloned(node: Node, plan: Plan, scene: Scene) -> Write | None:
+def _clone_write(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
     """A clone into a path."""
-    return Write((Part(converted_target(node.args["targetPath"], None, scene)),), (node.index,))
+    return StatementWrites((SinkWrite(converted_table_target(node.args["targetPath"], None, context)),), (node.index,))
 
 
-def _converted(node: Node, plan: Plan, scene: Scene) -> Write | None:
+def _convert_write(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
     identifier = node.args["tableIdentifier"]
     is_path = "/" in identifier["table"]
     path = node.args.get("deltaPath") or (identifier["table"] if is_path else None)
-    target: Target = converted_target(path, None if is_path else identifier, scene)
-    return Write((Part(target),))
+    target: WriteTarget = converted_table_target(path, None if is_path else identifier, context)
+    return StatementWrites((SinkWrite(target),))
 
 
-def _restored(node: Node, plan: Plan, scene: Scene) -> Write | None:
+def _restore_write(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
     """What a table is restored to is read, and nothing else of it."""
-    place = place_of(node, plan)
-    return None if place is None else Write((Part(target_at(place, node, scene)),), (node.index,))
+    ref = find_table_ref(node, plan)
+    return None if ref is None else StatementWrites((SinkWrite(target_of_ref(ref, node, context)),), (node.index,))
 
 
-_ROW_LEVEL: Final = Command(_row_level)
-_REWRITES: Final = Command(_of_table(reads=True))
-_KEEPS: Final = Command(_of_table(reads=False))
-_ALTERS: Final = Command(catalog=altered_by, proven=True)
-_LOOKS: Final = Command(ignored="it only looks")
-_REPLACED: Final = Command(ignored="analysis puts another command in its place")
-_INSIDE: Final = Command(ignored="it runs within another command, which is told")
+_ROW_LEVEL: Final = CommandRule(_row_level_write)
+_REWRITES: Final = CommandRule(_table_write(reads=True))
+_KEEPS_ROWS: Final = CommandRule(_table_write(reads=False))
+_ALTERS: Final = CommandRule(catalog=alter_events, proven=True)
+_ONLY_READS: Final = CommandRule(ignored="it only looks")
+_REPLACED_BY_ANALYSIS: Final = CommandRule(ignored="analysis puts another command in its place")
+_RUNS_INSIDE: Final = CommandRule(ignored="it runs within another command, which is recorded")
 
-COMMANDS: Final[Mapping[str, Command]] = {
+COMMANDS: Final[Mapping[str, CommandRule]] = {
     "MergeIntoCommand": _ROW_LEVEL,
     "UpdateCommand": _ROW_LEVEL,
     "DeleteCommand": _ROW_LEVEL,
-    "DeltaDynamicPartitionOverwriteCommand": Command(_dynamic),
+    "DeltaDynamicPartitionOverwriteCommand": CommandRule(_dynamic_overwrite),
     "OptimizeTableCommand": _REWRITES,
     "DeltaReorgTableCommand": _REWRITES,
-    "VacuumTableCommand": _KEEPS,
-    "RestoreTableCommand": Command(_restored),
-    "CloneTableCommand": Command(_cloned),
-    "CreateDeltaTableCommand": Command(_created, created_by),
-    "ConvertToDeltaCommand": Command(_converted, converted_by),
+    "VacuumTableCommand": _KEEPS_ROWS,
+    "RestoreTableCommand": CommandRule(_restore_write),
+    "CloneTableCommand": CommandRule(_clone_write),
+    "CreateDeltaTableCommand": CommandRule(_create_write, create_events),
+    "ConvertToDeltaCommand": CommandRule(_convert_write, convert_events),
     "AlterTableAddConstraint": _ALTERS,
     "AlterTableDropConstraint": _ALTERS,
     "AlterTableDropFeature": _ALTERS,
@@ -136,19 +143,21 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "AlterTableSetLocationDeltaCommand": _ALTERS,
     "AlterTableSetPropertiesDeltaCommand": _ALTERS,
     "AlterTableUnsetPropertiesDeltaCommand": _ALTERS,
-    "DeltaGenerateCommand": Command(ignored="the manifest it writes beside the table is nobody's version"),
-    "DescribeDeltaDetailCommand": _LOOKS,
-    "DescribeDeltaHistory": _LOOKS,
-    "DescribeDeltaHistoryCommand": _LOOKS,
-    "ShowDeltaTableColumnsCommand": _LOOKS,
-    "ShowTableColumnsCommand": _LOOKS,
-    "CloneTableStatement": _REPLACED,
-    "RestoreTableStatement": _REPLACED,
-    "DeltaReorgTable": _REPLACED,
-    "DeltaMergeInto": _REPLACED,
-    "DeltaUpdateTable": _REPLACED,
-    "DeltaDelete": _REPLACED,
-    "WriteIntoDelta": _INSIDE,
-    "RowTrackingBackfillCommand": _INSIDE,
-    "RemoveColumnMappingCommand": _INSIDE,
+    "DeltaGenerateCommand": CommandRule(ignored="the manifest it writes beside the table is nobody's version"),
+    "DescribeDeltaDetailCommand": _ONLY_READS,
+    "DescribeDeltaHistory": _ONLY_READS,
+    "DescribeDeltaHistoryCommand": _ONLY_READS,
+    "ShowDeltaTableColumnsCommand": _ONLY_READS,
+    "ShowTableColumnsCommand": _ONLY_READS,
+    "CloneTableStatement": _REPLACED_BY_ANALYSIS,
+    "RestoreTableStatement": _REPLACED_BY_ANALYSIS,
+    "DeltaReorgTable": _REPLACED_BY_ANALYSIS,
+    "DeltaMergeInto": _REPLACED_BY_ANALYSIS,
+    "DeltaUpdateTable": _REPLACED_BY_ANALYSIS,
+    "DeltaDelete": _REPLACED_BY_ANALYSIS,
+    "WriteIntoDelta": _RUNS_INSIDE,
+    "RowTrackingBackfillCommand": _RUNS_INSIDE,
+    "RowTrackingUnBackfillCommand": _RUNS_INSIDE,
+    "ShowDeltaPartitionsCommand": _ONLY_READS,
+    "RemoveColumnMappingCommand": _RUNS_INSIDE,
 }

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from headwater.events.identity import IdentityError, dataset_of_path
-from headwater.events.identity.site import Site
+from headwater.events.identity.environment import Environment
 from headwater.events.names import DatasetId
-from headwater.listeners.capture.statements import Facts
+from headwater.listeners.capture.statements import StatementFacts
 
 HOOK: Final = "delta"
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class DeltaCommit:
     """One version of one table."""
 
     path: str
@@ -24,7 +24,7 @@ class Commit:
     """None where the hook saw that there is one and the log didn't tell which."""
     read_version: int
     """What the transaction read; others may have committed since, so it isn't the version before."""
-    life: str | None
+    generation: str | None
     transaction: str | None = None
     """Its id, which stands in the log too: the same version can be found by it."""
     operation: str = ""
@@ -42,77 +42,79 @@ class Commit:
         """The log is one line: each version is made on the one before."""
         return self.version - 1 if self.version else None
 
-    def dataset(self, site: Site) -> DatasetId | None:
-        return placed(self.path, site)
+    def dataset(self, environment: Environment) -> DatasetId | None:
+        return place_path(self.path, environment)
 
 
-def placed(path: str, site: Site) -> DatasetId | None:
+def place_path(path: str, environment: Environment) -> DatasetId | None:
     try:
-        return dataset_of_path(path, site)
+        return dataset_of_path(path, environment)
     except IdentityError:
         return None
 
 
-def commits_of(facts: Facts) -> list[Commit]:
+def commits_of(facts: StatementFacts) -> list[DeltaCommit]:
     """In the order of their versions: a compaction that a write caused is noted before the write itself."""
-    told = facts.looked_up.get(HOOK, {})
-    found = {each["txnId"]: each for each in told.get("committed", ())}
-    noted = [note for note in facts.noted if note.get("hook") == HOOK and note.get("did") == "committed"]
-    commits = [_commit(note, found.get(note.get("txnId"))) for note in noted]
+    fields = facts.looked_up.get(HOOK, {})
+    found = {each["txnId"]: each for each in fields.get("committed", ())}
+    noted = [note for note in facts.hook_facts if note.get("hook") == HOOK and note.get("action") == "committed"]
+    commits = [_make_commit(note, found.get(note.get("txnId"))) for note in noted]
     if not commits:  # a micro-batch that is run again finds what it committed before
-        before = told.get("repeated", ())
-        commits = [_commit({"path": each["path"], "readVersion": each["version"] - 1}, each) for each in before]
+        before = fields.get("repeated", ())
+        commits = [_make_commit({"path": each["path"], "readVersion": each["version"] - 1}, each) for each in before]
     return sorted(commits, key=lambda commit: (commit.path, commit.version is None, commit.version or 0))
 
 
-def commit_of(note: Mapping[str, Any]) -> Commit:
-    return _commit(note, note.get("found"))
+def parse_commit(note: Mapping[str, Any]) -> DeltaCommit:
+    return _make_commit(note, note.get("found"))
 
 
-def scanned(facts: Facts, path: str) -> list[Mapping[str, Any]]:
+def scanned_versions(facts: StatementFacts, path: str) -> list[Mapping[str, Any]]:
     """What scans of a table were prepared at, in executions that ran."""
-    told = [n for n in facts.noted if n.get("hook") == HOOK and n.get("did") == "scanned" and n.get("path") == path]
-    return [note for note in told if note.get("nested")] or told
+    fields = [
+        n for n in facts.hook_facts if n.get("hook") == HOOK and n.get("action") == "scanned" and n.get("path") == path
+    ]
+    return [note for note in fields if note.get("nested")] or fields
 
 
-def is_watched(facts: Facts) -> bool:
+def is_watched(facts: StatementFacts) -> bool:
     """Whether a hook saw what this statement committed; if not, the log was looked through."""
     return "candidates" not in facts.looked_up.get(HOOK, {})
 
 
-def candidates(facts: Facts, dataset: DatasetId | None, site: Site) -> list[int] | None:
+def candidates(facts: StatementFacts, dataset: DatasetId | None, environment: Environment) -> list[int] | None:
     """Versions that somebody committed while the statement ran; None where its table's log wasn't looked through."""
-    told = facts.looked_up.get(HOOK, {}).get("candidates", {})
-    for path, found in told.items():
-        if dataset is not None and placed(path, site) == dataset:
+    fields = facts.looked_up.get(HOOK, {}).get("candidates", {})
+    for path, found in fields.items():
+        if dataset is not None and place_path(path, environment) == dataset:
             return sorted(each["version"] for each in found)
     return None
 
 
-def bounds(facts: Facts, path: str) -> tuple[int, int] | None:
+def version_bounds(facts: StatementFacts, path: str) -> tuple[int, int] | None:
     """The versions that the table had when the statement was analysed and when it had ended."""
-    told = facts.looked_up.get(HOOK, {}).get("tables", {}).get(path)
-    if told is None or told["lowest"] < 0:
+    fields = facts.looked_up.get(HOOK, {}).get("tables", {}).get(path)
+    if fields is None or fields["lowest"] < 0:
         return None
-    return told["lowest"], max(told["lowest"], before_own_commits(told["highest"], path, facts))
+    return fields["lowest"], max(fields["lowest"], before_own_commits(fields["highest"], path, facts))
 
 
-def before_own_commits(highest: int, path: str, facts: Facts) -> int:
+def before_own_commits(highest: int, path: str, facts: StatementFacts) -> int:
     """A statement reads before it commits."""
     own = [commit.version for commit in commits_of(facts) if commit.path == path and commit.version is not None]
     return min([highest, *(version - 1 for version in own)])
 
 
-def _commit(note: Mapping[str, Any], found: Mapping[str, Any] | None) -> Commit:
+def _make_commit(note: Mapping[str, Any], found: Mapping[str, Any] | None) -> DeltaCommit:
     info = {} if found is None else found.get("info", {}).get("commitInfo", {})
-    return Commit(
+    return DeltaCommit(
         path=note["path"],
         version=note.get("version", found and found.get("version")),
         read_version=note["readVersion"],
-        life=note.get("life"),
+        generation=note.get("generation"),
         transaction=note.get("txnId"),
         operation=note.get("operation") or info.get("operation", ""),
-        parameters=info.get("operationParameters") or _decoded(note.get("parameters", {})),
+        parameters=info.get("operationParameters") or _decode_parameters(note.get("parameters", {})),
         metrics=_counts(note.get("metrics") or info.get("operationMetrics") or {}),
         overwrites=note.get("overwrites"),
         table=note.get("table"),
@@ -121,7 +123,7 @@ def _commit(note: Mapping[str, Any], found: Mapping[str, Any] | None) -> Commit:
     )
 
 
-def _decoded(parameters: Mapping[str, str]) -> dict[str, Any]:
+def _decode_parameters(parameters: Mapping[str, str]) -> dict[str, Any]:
     """In memory each is JSON by itself; in the file it isn't text any more."""
     return {key: _json(text) for key, text in parameters.items()}
 

@@ -6,18 +6,20 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headwater.events import Constraint, ConstraintKind, FieldPath, TableKind, Transform
-from headwater.events.base import Texts
-from headwater.events.tables import Column, Table
+from headwater.events.base import StringMap
+from headwater.events.scalars import FieldPath
+from headwater.events.tables import Column, Constraint, ConstraintKind, Table, TableKind, Transform
 from headwater.events.types import columns_from_schema_json
 
 _CHECK: Final = "delta.constraints."
 _GENERATION: Final = "delta.generationExpression"
 _GENERATED: Final = "GENERATION_EXPRESSION"
-_MOVING: Final = frozenset({"delta.identity.highWaterMark"})
+_VOLATILE_PROPERTIES: Final = frozenset({"delta.identity.highWaterMark"})
 """What each commit changes, and nobody calls a change of the table."""
 _MAPPING: Final = ("delta.columnMapping.", "parquet.field.")
-_KEPT_BY_DELTA: Final = frozenset({"delta.columnMapping.maxColumnId", "delta.rowTracking.materializedRowIdColumnName"})
+_INTERNAL_PROPERTIES: Final = frozenset(
+    {"delta.columnMapping.maxColumnId", "delta.rowTracking.materializedRowIdColumnName"}
+)
 PHYSICAL_NAME: Final = "delta.columnMapping.physicalName"
 
 
@@ -26,9 +28,9 @@ def table_of(metadata: Mapping[str, Any], path: str, kind: str | None = None, cl
     return Table(
         columns=columns_from_metadata(metadata),
         partitioning=tuple(Transform(columns=((name,),)) for name in metadata.get("partitions", ())),
-        clustering=clustered_by(clustering),
+        clustering=parse_clustering(clustering),
         constraints=constraints_of(configuration),
-        properties=Texts(properties_of(configuration)),
+        properties=StringMap(properties_of(configuration)),
         comment=metadata.get("description"),
         location=path,
         provider="delta",
@@ -39,7 +41,7 @@ def table_of(metadata: Mapping[str, Any], path: str, kind: str | None = None, cl
 def columns_from_metadata(metadata: Mapping[str, Any]) -> tuple[Column, ...]:
     """Without what column mapping keeps for itself."""
     schema = json.loads(metadata["schema"])
-    return columns_from_schema_json(json.dumps(_cleaned(schema), ensure_ascii=False))
+    return columns_from_schema_json(json.dumps(_clean_type(schema), ensure_ascii=False))
 
 
 def constraints_of(configuration: Mapping[str, str]) -> tuple[Constraint, ...]:
@@ -52,14 +54,14 @@ def constraints_of(configuration: Mapping[str, str]) -> tuple[Constraint, ...]:
 
 def properties_of(configuration: Mapping[str, str]) -> dict[str, str]:
     kept = {key: text for key, text in configuration.items() if not key.startswith(_CHECK)}
-    return {key: text for key, text in kept.items() if key not in _KEPT_BY_DELTA}
+    return {key: text for key, text in kept.items() if key not in _INTERNAL_PROPERTIES}
 
 
-def clustered_by(told: object) -> tuple[FieldPath, ...]:
+def parse_clustering(fields: object) -> tuple[FieldPath, ...]:
     """As the operation's parameters say it: names in a list, in JSON or with commas; nothing of another kind counts."""
-    if isinstance(told, str):
-        told = _names(told)
-    return tuple(tuple(name.split(".")) for name in told) if isinstance(told, list) else ()
+    if isinstance(fields, str):
+        fields = _names(fields)
+    return tuple(tuple(name.split(".")) for name in fields) if isinstance(fields, list) else ()
 
 
 def _names(text: str) -> list[str]:
@@ -69,18 +71,20 @@ def _names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
-def _cleaned(type_: Any) -> Any:
+def _clean_type(type_: Any) -> Any:
     if not isinstance(type_, dict):
         return type_
-    cleaned = {key: _cleaned(each) for key, each in type_.items() if key != "fields"}
+    cleaned = {key: _clean_type(each) for key, each in type_.items() if key != "fields"}
     if "fields" in type_:
         cleaned["fields"] = [_field(field) for field in type_["fields"]]
     return cleaned
 
 
 def _field(field: Mapping[str, Any]) -> dict[str, Any]:
-    told: Mapping[str, Any] = field.get("metadata", {})
-    metadata = {key: each for key, each in told.items() if key not in _MOVING and not key.startswith(_MAPPING)}
+    fields: Mapping[str, Any] = field.get("metadata", {})
+    metadata = {
+        key: each for key, each in fields.items() if key not in _VOLATILE_PROPERTIES and not key.startswith(_MAPPING)
+    }
     if _GENERATION in metadata:
         metadata[_GENERATED] = metadata.pop(_GENERATION)
-    return {**field, "type": _cleaned(field["type"]), "metadata": metadata}
+    return {**field, "type": _clean_type(field["type"]), "metadata": metadata}

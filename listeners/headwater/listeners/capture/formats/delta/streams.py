@@ -11,20 +11,20 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from headwater.events import Since, StartReason
-from headwater.listeners.capture.formats.protocol import Begins, Version
+from headwater.events.jobs import RangeStart, StartReason
+from headwater.listeners.capture.formats.protocol import ReadVersion, StreamStart
 from headwater.listeners.capture.formats.relations import stream_options
-from headwater.listeners.capture.plan.tree import Node
-from headwater.listeners.capture.statements import Took
+from headwater.listeners.capture.plan.tree import PlanNode
+from headwater.listeners.capture.statements import OffsetRange
 
-_BEFORE: Final = frozenset({-1, -100})
+_BEFORE_FIRST: Final = frozenset({-1, -100})
 """The index in front of a version's first file, as older and newer sources write it."""
-_BEHIND: Final = 1 << 62
+_AFTER_LAST: Final = 1 << 62
 """Larger ones stand behind a version's last file."""
 
 
 @dataclass(frozen=True)
-class _Point:
+class _StreamPosition:
     """How far was read: all of this version, or of its files those below an index."""
 
     version: int
@@ -37,49 +37,49 @@ class _Point:
         return None if self.index is None else f"{self.version}:{self.index}"
 
 
-def versions_of(node: Node, took: Took) -> tuple[Version, ...]:
-    end = _point(took.end)
+def versions_of(node: PlanNode, offsets: OffsetRange) -> tuple[ReadVersion, ...]:
+    end = _parse_position(offsets.end)
     if end is None:
-        return (Version(why="the offset of this stream can't be read"),)
-    start = _point(took.start)
+        return (ReadVersion(why="the offset of this stream can't be read"),)
+    start = _parse_position(offsets.start)
     if start is None:
-        return (_first(node, end),)
-    since = Since(snapshot=start.version, version=start.text)
-    return (Version(end.version, end.text, since, changes=not end.is_state),)
+        return (_first_position(node, end),)
+    since = RangeStart(snapshot=start.version, version=start.text)
+    return (ReadVersion(end.version, end.text, since, changes=not end.is_state),)
 
 
-def beginning_of(node: Node, took: Took) -> Begins:
+def start_of(node: PlanNode, offsets: OffsetRange) -> StreamStart:
     options = stream_options(node)
     asked = options.get("startingversion", "")
     if asked.isdecimal():
-        return Begins(snapshot=int(asked), reason=StartReason.REQUESTED)
+        return StreamStart(snapshot=int(asked), reason=StartReason.REQUESTED)
     if asked == "latest":
-        return Begins(reason=StartReason.LATEST)
+        return StreamStart(reason=StartReason.LATEST)
     if "startingtimestamp" in options:
-        return Begins(reason=StartReason.REQUESTED)
-    end = _point(took.end)
-    return Begins(snapshot=end.version if end and end.is_state else None, reason=StartReason.EARLIEST)
+        return StreamStart(reason=StartReason.REQUESTED)
+    end = _parse_position(offsets.end)
+    return StreamStart(snapshot=end.version if end and end.is_state else None, reason=StartReason.EARLIEST)
 
 
-def _first(node: Node, end: _Point) -> Version:
+def _first_position(node: PlanNode, end: _StreamPosition) -> ReadVersion:
     """What is read first, with nothing before it: a state, or changes from a version on that was asked for."""
     options = stream_options(node)
     asked = options.get("startingversion")
     if asked is None and "startingtimestamp" not in options:
-        return Version(end.version, end.text)
-    since = Since(snapshot=int(asked) - 1) if asked and asked.isdecimal() and asked != "0" else None
-    return Version(end.version, end.text, since, changes=True)
+        return ReadVersion(end.version, end.text)
+    since = RangeStart(snapshot=int(asked) - 1) if asked and asked.isdecimal() and asked != "0" else None
+    return ReadVersion(end.version, end.text, since, changes=True)
 
 
-def _point(offset: str | None) -> _Point | None:
+def _parse_position(offset: str | None) -> _StreamPosition | None:
     if offset is None:
         return None
     try:
-        told = json.loads(offset)
-        version, index = int(told["reservoirVersion"]), int(told["index"])
-        is_state = bool(told.get("isStartingVersion", False))
+        fields = json.loads(offset)
+        version, index = int(fields["reservoirVersion"]), int(fields["index"])
+        is_state = bool(fields.get("isStartingVersion", False))
     except (ValueError, KeyError, TypeError):
         return None
-    if index in _BEFORE:
-        return _Point(version - 1) if not is_state else _Point(version, -1, is_state=True)
-    return _Point(version, None if index > _BEHIND else index, is_state)
+    if index in _BEFORE_FIRST:
+        return _StreamPosition(version - 1) if not is_state else _StreamPosition(version, -1, is_state=True)
+    return _StreamPosition(version, None if index > _AFTER_LAST else index, is_state)

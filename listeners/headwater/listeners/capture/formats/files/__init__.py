@@ -7,70 +7,88 @@ from __future__ import annotations
 
 from typing import Final
 
-from headwater.events import AlterTable, Format, StartReason
-from headwater.listeners.capture.formats.files.loads import COMMANDS, LOAD, loaded_files
-from headwater.listeners.capture.formats.files.places import format_of
-from headwater.listeners.capture.formats.files.sinks import files_target, hive_target, made_target, stream_target
-from headwater.listeners.capture.formats.files.sources import described, streamed
-from headwater.listeners.capture.formats.files.written import outcome_of
-from headwater.listeners.capture.formats.protocol import Begins, Described, Outcome, Target, Version
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, Statement, Took
+from headwater.events import AlterTable, Format
+from headwater.events.jobs import StartReason
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.files.loads import COMMANDS, LOAD_COMMAND, loaded_files
+from headwater.listeners.capture.formats.files.locations import format_of
+from headwater.listeners.capture.formats.files.sinks import (
+    created_table_target,
+    files_target,
+    hive_target,
+    stream_target,
+)
+from headwater.listeners.capture.formats.files.sources import describe_relation, describe_stream, paths_of_batch
+from headwater.listeners.capture.formats.files.write_results import write_result
+from headwater.listeners.capture.formats.protocol import (
+    ReadVersion,
+    SourceRelation,
+    StreamStart,
+    WriteResult,
+    WriteTarget,
+)
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
 
-__all__ = ["COMMANDS", "FORMAT", "Files", "format_of"]
+__all__ = ["COMMANDS", "FORMAT", "FileFormat", "format_of"]
 
 
-class Files:
+class FileFormat:
     """Tables of the session catalog and paths, as sources and sinks."""
 
     @property
     def format(self) -> Format:
         return Format.PARQUET
 
-    def source(self, node: Node, plan: Plan, scene: Scene) -> Described | None:
-        if node.name == LOAD:
-            return loaded_files(node, scene)
+    def source(self, node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
+        if node.name == LOAD_COMMAND:
+            return loaded_files(node, context)
         if node.name == "HiveTableRelation":
-            return described(node, plan, scene, node.args.get("tableMeta"), None)
+            return describe_relation(node, plan, context, node.args.get("tableMeta"), None)
         if node.name == "StreamingRelation":
-            return streamed(node, plan, scene)
+            return describe_stream(node, plan, context)
         if node.name != "LogicalRelation":
             return None
         relation = node.args.get("relation", {})
         if "fileFormat" not in relation:
             return None
-        return described(node, plan, scene, node.args.get("catalogTable"), relation)
+        return describe_relation(node, plan, context, node.args.get("catalogTable"), relation)
 
-    def sink(self, node: Node, plan: Plan, scene: Scene) -> Target | None:
+    def sink(self, node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
         if node.name == "InsertIntoHadoopFsRelationCommand":
-            return files_target(node, plan, scene)
+            return files_target(node, plan, context)
         if node.name in {"CreateDataSourceTableAsSelectCommand", "CreateHiveTableAsSelectCommand"}:
             table = node.args.get("table") or node.args.get("tableDesc")
-            return None if table is None else made_target(table, node.args.get("mode"), plan, scene)
+            return None if table is None else created_table_target(table, node.args.get("mode"), plan, context)
         if node.name == "InsertIntoHiveTable":
-            return hive_target(node, plan, scene)
+            return hive_target(node, plan, context)
         if node.name == "WriteToMicroBatchDataSourceV1":
-            return stream_target(node, plan, scene)
+            return stream_target(node, plan, context)
         return None
 
-    def took(self, source: Described, node: Node, took: Took, facts: Facts) -> tuple[Version, ...]:
+    def versions_of_batch(
+        self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts
+    ) -> tuple[ReadVersion, ...]:
         """How far a stream has come is counted in its checkpoint: it is nobody else's version of the files."""
-        return (Version(changes=True),)
+        pattern = source.hints.get("pattern") if source.source.dataset is None else None
+        return (ReadVersion(changes=True, why=pattern and f"which directories {pattern} meant isn't known"),)
 
-    def begins(self, source: Described, node: Node, took: Took) -> Begins:
-        return Begins(reason=StartReason.EARLIEST)
+    def read_relations(self, source: SourceRelation, statement: Statement) -> tuple[SourceRelation, ...]:
+        return paths_of_batch(source, statement)
 
-    def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
-        return (Version(),)
+    def start_of_stream(self, source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
+        return StreamStart(reason=StartReason.EARLIEST)
 
-    def written(self, target: Target, statement: Statement) -> Outcome:
-        written = target.hints.get("written", outcome_of)
-        outcome: Outcome = written(target, statement)
-        return outcome
+    def versions_read(self, source: SourceRelation, plan: Plan, facts: StatementFacts) -> tuple[ReadVersion, ...]:
+        return (ReadVersion(),)
 
-    def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
+    def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
+        return write_result(target, statement)
+
+    def schema_changes(
+        self, target: WriteTarget, statement: Statement, context: CaptureContext
+    ) -> tuple[AlterTable, ...]:
         return ()
 
 
-FORMAT: Final = Files()
+FORMAT: Final = FileFormat()

@@ -5,83 +5,97 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.events import CommitKind, Extent, Format, ShapedSink, Transform
-from headwater.events.base import Texts
-from headwater.listeners.capture.formats.files.places import columns_of_table, dataset_of, format_of, location_of_table
-from headwater.listeners.capture.formats.protocol import Target
+from headwater.events import Format
+from headwater.events.base import StringMap
+from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
+from headwater.events.tables import Transform
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.files.locations import (
+    columns_of_table,
+    dataset_of,
+    format_of,
+    location_of_table,
+)
+from headwater.listeners.capture.formats.protocol import WriteTarget
 from headwater.listeners.capture.formats.relations import columns_of, table_name
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 
-def stream_target(node: Node, plan: Plan, scene: Scene) -> Target | None:
-    told = node.args.get("sink") or {}
-    if "fileFormat" not in told:
+def stream_target(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
+    fields = node.args.get("sink") or {}
+    if "fileFormat" not in fields:
         return None
     name = table_name(node.args.get("catalogTable"))
-    sink = ShapedSink(
-        dataset=dataset_of(scene, name, told["path"]),
+    sink = SinkSchema(
+        dataset=dataset_of(context, name, fields["path"]),
         table=name,
-        format=format_of(told["fileFormat"]),
-        partitioning=tuple(Transform(columns=((each,),)) for each in told.get("partitions", ())),
+        format=format_of(fields["fileFormat"]),
+        partitioning=tuple(Transform(columns=((each,),)) for each in fields.get("partitions", ())),
     )
-    return Target(
+    return WriteTarget(
         sink,
-        scene.session_catalog() if name else None,
+        context.session_catalog() if name else None,
         CommitKind.APPEND,
-        Extent.NOTHING,
+        OverwriteScope.NOTHING,
         hints={"stream": True},
     )
 
 
-def files_target(node: Node, plan: Plan, scene: Scene) -> Target:
+def files_target(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget:
     table = node.args.get("catalogTable")
     name = table_name(table)
     partitions = [plan.attribute(-1 - ref).name for ref in node.expressions_of("partitionColumns") if ref < 0]
-    word = table.get("provider") if table else node.args.get("fileFormat", {}).get("class")
+    word = table.get("provider") if table else _class_of(node.args.get("fileFormat"))
     location = location_of_table(table) or node.args["outputPath"]
     columns = columns_of_table(plan, table) or columns_of(plan, plan.nodes[node.inputs[0]].output)
-    sink = ShapedSink(
-        dataset=dataset_of(scene, name, location),
+    sink = SinkSchema(
+        dataset=dataset_of(context, name, location),
         table=name,
         format=format_of(word),
         columns=columns,
         partitioning=tuple(Transform(columns=((each,),)) for each in partitions),
-        options=Texts({} if table else node.args.get("options", {})),
+        options=StringMap({} if table else node.args.get("options", {})),
     )
     overwrite = node.args.get("mode") == "Overwrite"
-    return Target(
+    return WriteTarget(
         sink,
-        scene.session_catalog() if name else None,
+        context.session_catalog() if name else None,
         CommitKind.OVERWRITE if overwrite else CommitKind.APPEND,
         _extent(node, overwrite),
     )
 
 
-def _extent(node: Node, overwrite: bool) -> Extent:
+def _class_of(file_format: Any) -> str | None:
+    """The class of a file format: Spark 4.1 made case classes of some, which are written by their names alone."""
+    return file_format.get("class") or file_format.get("c") if isinstance(file_format, Mapping) else file_format
+
+
+def _extent(node: PlanNode, overwrite: bool) -> OverwriteScope:
     if not overwrite:
-        return Extent.NOTHING
-    return Extent.PART if node.args.get("staticPartitions") else Extent.ALL
+        return OverwriteScope.NOTHING
+    return OverwriteScope.PART if node.args.get("staticPartitions") else OverwriteScope.ALL
 
 
-def made_target(table: Mapping[str, Any], mode: str | None, plan: Plan, scene: Scene) -> Target:
+def created_table_target(
+    table: Mapping[str, Any], mode: str | None, plan: Plan, context: CaptureContext
+) -> WriteTarget:
     name = table_name(table)
-    sink = ShapedSink(
-        dataset=dataset_of(scene, name, location_of_table(table)),
+    sink = SinkSchema(
+        dataset=dataset_of(context, name, location_of_table(table)),
         table=name,
         format=format_of(table.get("provider")),
         columns=columns_of_table(plan, table),
         partitioning=tuple(Transform(columns=((each,),)) for each in table.get("partitions", [])),
     )
-    hints = {"scene": scene, "mode": mode}
-    return Target(sink, scene.session_catalog(), CommitKind.CREATE, Extent.ALL, hints=hints)
+    hints = {"scene": context, "mode": mode}
+    return WriteTarget(sink, context.session_catalog(), CommitKind.CREATE, OverwriteScope.ALL, hints=hints)
 
 
-def hive_target(node: Node, plan: Plan, scene: Scene) -> Target:
+def hive_target(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget:
     table = node.args["table"]
     name = table_name(table)
-    sink = ShapedSink(
-        dataset=dataset_of(scene, name, location_of_table(table)),
+    sink = SinkSchema(
+        dataset=dataset_of(context, name, location_of_table(table)),
         table=name,
         format=Format.HIVE,
         columns=columns_of_table(plan, table),
@@ -89,5 +103,11 @@ def hive_target(node: Node, plan: Plan, scene: Scene) -> Target:
     )
     overwrite = bool(node.args.get("overwrite"))
     kind = CommitKind.OVERWRITE if overwrite else CommitKind.APPEND
-    extent = Extent.NOTHING if not overwrite else Extent.PART if node.args.get("partition") else Extent.ALL
-    return Target(sink, scene.session_catalog(), kind, extent)
+    extent = (
+        OverwriteScope.NOTHING
+        if not overwrite
+        else OverwriteScope.PART
+        if node.args.get("partition")
+        else OverwriteScope.ALL
+    )
+    return WriteTarget(sink, context.session_catalog(), kind, extent)

@@ -3,56 +3,106 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from headwater.events import Format, ShapedSource, Transform
-from headwater.events.base import Texts
-from headwater.listeners.capture.formats.files.places import FORMATS, dataset_of, format_of, location_of_table
-from headwater.listeners.capture.formats.protocol import Described
+from headwater.events import DatasetId, Format
+from headwater.events.base import StringMap
+from headwater.events.identity import Environment, IdentityError, dataset_of_path, glob_root, under_root
+from headwater.events.identity.text import lower_keys
+from headwater.events.jobs import SourceSchema
+from headwater.events.tables import Transform
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.files.locations import FORMATS, dataset_of, format_of, location_of_table
+from headwater.listeners.capture.formats.protocol import SourceRelation
 from headwater.listeners.capture.formats.relations import columns_of, stream_options, table_name
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.statements import FilePaths, Statement
 
-_STREAMED: Final = frozenset(FORMATS.values()) - {Format.HIVE}
+_STREAM_FORMATS: Final = frozenset(FORMATS.values()) - {Format.HIVE}
 
 
-def described(
-    node: Node, plan: Plan, scene: Scene, table: Mapping[str, Any] | None, relation: Mapping[str, Any] | None
-) -> Described:
-    paths = [] if relation is None else relation.get("paths", [])
-    location = location_of_table(table) or (paths[0] if paths else None)
-    name = table_name(table)
+def describe_relation(
+    node: PlanNode,
+    plan: Plan,
+    context: CaptureContext,
+    table: Mapping[str, Any] | None,
+    relation: Mapping[str, Any] | None,
+) -> SourceRelation:
+    paths, name = FilePaths.parse(relation or {}), table_name(table)
+    location = location_of_table(table) or next(iter(paths.directories if name else ()), None)
     partitions = table.get("partitions", []) if table else _field_names(plan, relation)
     word = (table or {}).get("provider") or (relation or {}).get("fileFormat")
-    source = ShapedSource(
-        dataset=dataset_of(scene, name, location),
+    source = SourceSchema(
+        dataset=dataset_of(context, name, location),
         table=name,
         format=format_of(word),
         columns=columns_of(plan, node.output),
         partitioning=tuple(Transform(columns=((each,),)) for each in partitions),
-        options=Texts(relation.get("options", {}) if relation and table is None else {}),
+        options=StringMap(relation.get("options", {}) if relation and table is None else {}),
     )
-    return Described(node.index, source)
+    described = SourceRelation(node.index, source)
+    first, *others = (with_paths(described, paths, context.environment) if location is None else ()) or (described,)
+    return replace(first, also=tuple(others))
 
 
-def streamed(node: Node, plan: Plan, scene: Scene) -> Described | None:
-    """Files that are read as they come."""
-    told = node.args.get("dataSource") or {}
-    word, table = str(told.get("className", "")), told.get("catalogTable")
-    if format_of(word) not in _STREAMED:
+def with_paths(described: SourceRelation, paths: FilePaths, environment: Environment) -> tuple[SourceRelation, ...]:
+    """The same relation, once for each dataset that these directories are."""
+    options = described.source.options
+    datasets = tuple(dict.fromkeys(_dataset_at(each, options, environment) for each in paths.directories))
+    update: dict[str, Any] = {"opaque": None}
+    if paths.summary is not None and "path" not in options:
+        update["options"] = StringMap({**options, "paths": paths.summary})
+    return tuple(
+        replace(described, source=described.source.model_copy(update={**update, "dataset": dataset}))
+        for dataset in datasets
+    )
+
+
+def _dataset_at(path: str, options: Mapping[str, str], environment: Environment) -> DatasetId | None:
+    """A directory below the option `basePath` is a partition of the table there."""
+    base = lower_keys(options).get("basepath")
+    try:
+        found = dataset_of_path(path, environment)
+        table = dataset_of_path(base, environment) if base else None
+    except IdentityError:
+        return None
+    return table if table is not None and under_root(found, table) else found
+
+
+def describe_stream(node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
+    """Files that are read as they come. What a pattern means shows in each micro-batch."""
+    fields = node.args.get("dataSource") or {}
+    word, table = str(fields.get("className", "")), fields.get("catalogTable")
+    if format_of(word) not in _STREAM_FORMATS:
         return None
     options = stream_options(node)
-    location = location_of_table(table) or options.pop("path", None) or next(iter(told.get("paths", ())), None)
-    name = table_name(table)
-    source = ShapedSource(
-        dataset=dataset_of(scene, name, location),
+    location, name = location_of_table(table), table_name(table)
+    path = options.pop("path", None) or next(iter(fields.get("paths", ())), None)
+    if location is None and path is not None:
+        dataset = _dataset_at(path, options, context.environment)
+    else:
+        dataset = dataset_of(context, name, location)
+    pattern = path if location is None and dataset is not None and glob_root(dataset.name)[1] else None
+    source = SourceSchema(
+        dataset=None if pattern else dataset,
         table=name,
         format=format_of(word),
         columns=columns_of(plan, node.output),
-        partitioning=tuple(Transform(columns=((each,),)) for each in told.get("partitionColumns") or ()),
-        options=Texts({} if table else options),
+        partitioning=tuple(Transform(columns=((each,),)) for each in fields.get("partitionColumns") or ()),
+        options=StringMap({} if table else {**options, "path": pattern} if pattern else options),
+        opaque=f"files: {pattern}" if pattern else None,
     )
-    return Described(node.index, source)
+    return SourceRelation(node.index, source, hints={"pattern": pattern, "environment": context.environment})
+
+
+def paths_of_batch(source: SourceRelation, statement: Statement) -> tuple[SourceRelation, ...]:
+    """What the pattern of a stream meant in this micro-batch; none where it has no pattern, or where nothing tells."""
+    if statement.stream is None or source.hints.get("pattern") is None:
+        return ()
+    given = (statement.stream.offsets or {}).get(source.node, ())
+    found = (with_paths(source, each.paths, source.hints["environment"]) for each in given if each.paths is not None)
+    return tuple({each.source: each for relations in found for each in relations}.values())
 
 
 def _field_names(plan: Plan, relation: Mapping[str, Any] | None) -> list[str]:

@@ -5,74 +5,84 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headwater.events import AlterTable, Format, ShapedSource, StartReason
-from headwater.listeners.capture.formats.hudi import procedures, streams
+from headwater.events import AlterTable, Format
+from headwater.events.jobs import SourceSchema, StartReason
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.hudi import streams
 from headwater.listeners.capture.formats.hudi.commands import COMMANDS
-from headwater.listeners.capture.formats.hudi.ddl import evolved
-from headwater.listeners.capture.formats.hudi.places import OF_HUDI, place_of, placed
-from headwater.listeners.capture.formats.hudi.reads import versions_of
+from headwater.listeners.capture.formats.hudi.ddl import schema_changes
+from headwater.listeners.capture.formats.hudi.read_versions import versions_of
 from headwater.listeners.capture.formats.hudi.sinks import sink_of
+from headwater.listeners.capture.formats.hudi.table_refs import HUDI_COLUMNS, find_table_ref, place_path
 from headwater.listeners.capture.formats.hudi.timelines import timeline
-from headwater.listeners.capture.formats.hudi.written import loose_commit, outcome_of
-from headwater.listeners.capture.formats.protocol import Begins, Described, Loose, Outcome, Target, Version
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, Statement, Took
+from headwater.listeners.capture.formats.hudi.write_results import outside_commit, write_result
+from headwater.listeners.capture.formats.protocol import (
+    OutsideCommit,
+    ReadVersion,
+    SourceRelation,
+    StreamStart,
+    WriteResult,
+    WriteTarget,
+)
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
 
-__all__ = ["COMMANDS", "FORMAT", "Hudi"]
+__all__ = ["COMMANDS", "FORMAT", "HudiFormat"]
 
 _AS_OF: Final = "as.of.instant"
 
 
-class Hudi:
+class HudiFormat:
     @property
     def format(self) -> Format:
         return Format.HUDI
 
-    def source(self, node: Node, plan: Plan, scene: Scene) -> Described | None:
-        place = place_of(node, plan)
-        if place is None:
+    def source(self, node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
+        ref = find_table_ref(node, plan)
+        if ref is None:
             return None
-        source = ShapedSource(
-            dataset=placed(place.path, scene.site),
-            table=place.table,
+        source = SourceSchema(
+            dataset=place_path(ref.path, context.environment),
+            table=ref.table,
             format=Format.HUDI,
-            columns=place.columns,
-            partitioning=place.partitioning,
+            columns=ref.columns,
+            partitioning=ref.partitioning,
         )
         hints = {
-            "path": place.path,
-            "changes": place.changes,
-            "empty": place.empty,
+            "path": ref.path,
+            "changes": ref.changes,
+            "empty": ref.empty,
             "asked": node.args.get("relation", {}).get("options", {}).get(_AS_OF),
-            "site": scene.site,
+            "environment": context.environment,
         }
-        return Described(node.index, source, versioned=True, hints=hints, hidden=OF_HUDI)
+        return SourceRelation(node.index, source, versioned=True, hints=hints, hidden=HUDI_COLUMNS)
 
-    def sink(self, node: Node, plan: Plan, scene: Scene) -> Target | None:
-        return sink_of(node, plan, scene)
+    def sink(self, node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
+        return sink_of(node, plan, context)
 
-    def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
+    def versions_read(self, source: SourceRelation, plan: Plan, facts: StatementFacts) -> tuple[ReadVersion, ...]:
         return versions_of(source, plan, facts)
 
-    def took(self, source: Described, node: Node, took: Took, facts: Facts) -> tuple[Version, ...]:
+    def versions_of_batch(
+        self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts
+    ) -> tuple[ReadVersion, ...]:
         line = timeline(facts, source.hints["path"]) or ()
-        found = None if took.end is None else streams.range_of(took.start, took.end, line)
+        found = None if offsets.end is None else streams.range_of(offsets.start, offsets.end, line)
         return () if found is None else (found,)
 
-    def begins(self, source: Described, node: Node, took: Took) -> Begins:
-        return Begins(reason=StartReason.EARLIEST)
+    def start_of_stream(self, source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
+        return StreamStart(reason=StartReason.EARLIEST)
 
-    def written(self, target: Target, statement: Statement) -> Outcome:
-        if "procedure" in target.hints:
-            return procedures.outcome_of(target, statement)
-        return outcome_of(target, statement)
+    def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
+        return write_result(target, statement)
 
-    def loose(self, fact: Mapping[str, Any], scene: Scene) -> Loose | None:
-        return loose_commit(fact, scene)
+    def outside_commit(self, fact: Mapping[str, Any], context: CaptureContext) -> OutsideCommit | None:
+        return outside_commit(fact, context)
 
-    def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
-        return evolved(target, statement, scene)
+    def schema_changes(
+        self, target: WriteTarget, statement: Statement, context: CaptureContext
+    ) -> tuple[AlterTable, ...]:
+        return schema_changes(target, statement, context)
 
 
-FORMAT: Final = Hudi()
+FORMAT: Final = HudiFormat()

@@ -9,39 +9,45 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from headwater.events import AlterTable, Cause, CreateTable, Event, TableChange, TableName
-from headwater.events.catalog import TableModification
+from headwater.events import AlterTable, CreateTable, Event, TableName
+from headwater.events.catalog import ModificationCause, TableModification
+from headwater.events.changes import TableChange
 from headwater.events.tables import Table
 from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture import catalog
-from headwater.listeners.capture.catalog.changes import changes_of
-from headwater.listeners.capture.catalog.evidence import Occasion
-from headwater.listeners.capture.catalog.modified import altered_since, table_after
-from headwater.listeners.capture.catalog.places import first_kind
-from headwater.listeners.capture.commands import TellCatalog
-from headwater.listeners.capture.formats.hudi.places import placed, without_hudis
-from headwater.listeners.capture.formats.hudi.timelines import before, looked_up, noted, timeline
-from headwater.listeners.capture.formats.hudi.written import commits_to
-from headwater.listeners.capture.formats.protocol import Target
-from headwater.listeners.capture.formats.schemas import Differences, fields_of
-from headwater.listeners.capture.plan.tree import Node
-from headwater.listeners.capture.scene import SESSION_CATALOG, Scene
+from headwater.listeners.capture.catalog.named_tables import name_v1_table
+from headwater.listeners.capture.catalog.occurrence import StatementContext
+from headwater.listeners.capture.catalog.table_changes import parse_changes
+from headwater.listeners.capture.catalog.table_modification import alter_events_by_name, table_after
+from headwater.listeners.capture.commands import CatalogTranslator
+from headwater.listeners.capture.context import SESSION_CATALOG, CaptureContext
+from headwater.listeners.capture.formats.hudi.table_refs import place_path, without_internal_columns
+from headwater.listeners.capture.formats.hudi.timelines import (
+    instant_before,
+    recorded_commits,
+    timeline,
+    timeline_facts,
+)
+from headwater.listeners.capture.formats.hudi.write_results import commits_to
+from headwater.listeners.capture.formats.protocol import WriteTarget
+from headwater.listeners.capture.formats.schema_diff import SchemaDiff, fields_of
+from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.statements import Statement
 
-_DISAGREES: Final = "tableIdentifier"
+_RENAMED_ARGUMENT: Final = "tableIdentifier"
 
 
-def _as(sparks: str, **arguments: str) -> TellCatalog:
+def _as_spark_command(sparks: str, **arguments: str) -> CatalogTranslator:
     """Told as Spark's own command is, whose arguments have these names here."""
 
-    def tell(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
+    def translate(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
         read = catalog.COMMANDS[sparks].catalog
         assert read is not None  # noqa: S101 - it is one that modifies a catalog
         own = {name: node.args[here] for name, here in arguments.items() if here in node.args}
-        for event in read(replace(node, args={**node.args, **own}), statement, scene):
+        for event in read(replace(node, args={**node.args, **own}), statement, context):
             yield _with_instant(event, statement)
 
-    return tell
+    return translate
 
 
 def _with_instant(event: Event, statement: Statement) -> Event:
@@ -49,68 +55,72 @@ def _with_instant(event: Event, statement: Statement) -> Event:
     if not isinstance(event, TableModification):
         return event
     update: dict[str, Any] = {}
-    commits = noted(statement.facts)
+    commits = recorded_commits(statement.facts)
     if commits and not isinstance(event, CreateTable):
         update["produced"] = commits[-1].number
-        update["parent"] = before(commits[-1].number, timeline(statement.facts, commits[-1].path) or [])
+        update["parent"] = instant_before(commits[-1].number, timeline(statement.facts, commits[-1].path) or [])
     for name in ("table", "new_table"):
         table = getattr(event, name, None)
         if isinstance(table, Table):
-            update[name] = table.model_copy(update={"columns": without_hudis(table.columns)})
+            update[name] = table.model_copy(update={"columns": without_internal_columns(table.columns)})
     return event.model_copy(update=update) if update else event
 
 
-created: Final = _as("CreateDataSourceTableCommand")
-created_like: Final = _as("CreateTableLikeCommand", ifNotExists="ignoreIfExists")
-columns_added: Final = _as("AlterTableAddColumnsCommand", tableName="tableId")
-column_changed: Final = _as("AlterTableChangeColumnCommand", tableName=_DISAGREES)
-renamed: Final = _as("AlterTableRenameCommand")
-partitions_added: Final = _as("AlterTableAddPartitionCommand", tableName=_DISAGREES)
-partitions_dropped: Final = _as("AlterTableDropPartitionCommand", tableName=_DISAGREES, specs="partitionSpecs")
-dropped: Final = _as("DropTableCommand", tableName=_DISAGREES)
-truncated: Final = _as("TruncateTableCommand", tableName=_DISAGREES)
-repaired: Final = _as("RepairTableCommand")
+create_table: Final = _as_spark_command("CreateDataSourceTableCommand")
+create_table_like: Final = _as_spark_command("CreateTableLikeCommand", ifNotExists="ignoreIfExists")
+add_columns: Final = _as_spark_command("AlterTableAddColumnsCommand", tableName="tableId")
+change_column: Final = _as_spark_command("AlterTableChangeColumnCommand", tableName=_RENAMED_ARGUMENT)
+rename_table: Final = _as_spark_command("AlterTableRenameCommand")
+add_partitions: Final = _as_spark_command("AlterTableAddPartitionCommand", tableName=_RENAMED_ARGUMENT)
+drop_partitions: Final = _as_spark_command(
+    "AlterTableDropPartitionCommand", tableName=_RENAMED_ARGUMENT, specs="partitionSpecs"
+)
+drop_table: Final = _as_spark_command("DropTableCommand", tableName=_RENAMED_ARGUMENT)
+truncate_table: Final = _as_spark_command("TruncateTableCommand", tableName=_RENAMED_ARGUMENT)
+repair_table: Final = _as_spark_command("RepairTableCommand")
 
 
-def altered(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
+def alter_table(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
     """ALTER TABLE where Hudi evolves schemas on read: the changes that Spark asks a catalog for."""
-    named = first_kind(node.args["table"], scene)
-    asked: list[TableChange] = list(changes_of(node.args.get("changes", ()), statement.plan))
+    named = name_v1_table(node.args["table"], context)
+    asked: list[TableChange] = list(parse_changes(node.args.get("changes", ()), statement.plan))
     new = table_after(named, statement)
-    for event in altered_since(named, asked, new, Occasion(statement, scene)):
+    for event in alter_events_by_name(named, asked, new, StatementContext(statement, context)):
         yield _with_instant(event, statement)
 
 
-def evolved(target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
+def schema_changes(target: WriteTarget, statement: Statement, context: CaptureContext) -> tuple[AlterTable, ...]:
     """How a write changed the schema: that of its commit beside that of the commit before it."""
-    told = [each for each in looked_up(statement.facts).get("evolved", ()) if _is_of(each, target)]
-    return tuple(_evolved(each, target, statement, scene) for each in told)
+    fields = [each for each in timeline_facts(statement.facts).get("evolved", ()) if _is_of(each, target)]
+    return tuple(_schema_changes_of(each, target, statement, context) for each in fields)
 
 
-def _is_of(told: Mapping[str, Any], target: Target) -> bool:
-    return target.sink.dataset is None or placed(told["path"], target.hints["site"]) == target.sink.dataset
+def _is_of(fields: Mapping[str, Any], target: WriteTarget) -> bool:
+    return target.sink.dataset is None or place_path(fields["path"], target.hints["environment"]) == target.sink.dataset
 
 
-def _evolved(told: Mapping[str, Any], target: Target, statement: Statement, scene: Scene) -> AlterTable:
-    columns, new = columns_from_schema_json(told["before"]), columns_from_schema_json(told["after"])
+def _schema_changes_of(
+    fields: Mapping[str, Any], target: WriteTarget, statement: Statement, context: CaptureContext
+) -> AlterTable:
+    columns, new = columns_from_schema_json(fields["before"]), columns_from_schema_json(fields["after"])
     table = Table(
         columns=columns,
         partitioning=target.sink.partitioning,
         primary_key=target.sink.primary_key,
-        location=told["path"],
+        location=fields["path"],
         provider="hudi",
     )
     commits = commits_to(target, statement.facts)
-    line = timeline(statement.facts, told["path"]) or []
+    line = timeline(statement.facts, fields["path"]) or []
     return AlterTable(
-        context=(target.catalog or scene.session_catalog()).context,
-        cause=Cause.WRITE,
-        identifier=target.sink.table or TableName(catalog=SESSION_CATALOG, database="hudi", table=told["path"]),
-        dataset=placed(told["path"], scene.site),
+        context=(target.catalog or context.session_catalog()).context,
+        cause=ModificationCause.WRITE,
+        identifier=target.sink.table or TableName(catalog=SESSION_CATALOG, database="hudi", table=fields["path"]),
+        dataset=place_path(fields["path"], context.environment),
         format=target.sink.format,
         produced=commits[-1].number if commits else None,
-        parent=before(commits[-1].number, line) if commits else None,
-        changes=tuple(Differences().of(fields_of(columns), fields_of(new))),
+        parent=instant_before(commits[-1].number, line) if commits else None,
+        changes=tuple(SchemaDiff().of(fields_of(columns), fields_of(new))),
         table=table,
         new_table=table.model_copy(update={"columns": new}),
     )

@@ -4,52 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Any, Final
 
-from headwater.events import Cause, CommitKind, CreateTag, DropTag, Event, Extent, Format, Output, ShapedSink, TableName
+from headwater.events import CreateTag, DropTag, Event, Format, TableName
 from headwater.events import Truncate as Truncated
+from headwater.events.catalog import ModificationCause
 from headwater.events.identity.text import split
-from headwater.listeners.capture.commands import Command, Part, Write
-from headwater.listeners.capture.formats.hudi.places import placed
-from headwater.listeners.capture.formats.hudi.sinks import hints
-from headwater.listeners.capture.formats.hudi.timelines import COMMITS, Instant, looked_up, noted, timeline
-from headwater.listeners.capture.formats.hudi.written import compacted, during, place
-from headwater.listeners.capture.formats.hudi.written import outcome_of as written
-from headwater.listeners.capture.formats.protocol import Outcome, Target
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import SESSION_CATALOG, Scene
+from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
+from headwater.listeners.capture.commands import CommandRule
+from headwater.listeners.capture.context import SESSION_CATALOG, CaptureContext
+from headwater.listeners.capture.formats.hudi.sinks import session_hints
+from headwater.listeners.capture.formats.hudi.table_refs import place_path
+from headwater.listeners.capture.formats.hudi.timelines import (
+    COMMITS,
+    HudiInstant,
+    recorded_commits,
+    timeline,
+    timeline_facts,
+)
+from headwater.listeners.capture.formats.hudi.write_results import commits_during, compaction_output
+from headwater.listeners.capture.formats.hudi.write_results import write_result as written
+from headwater.listeners.capture.formats.protocol import (
+    ProcedureArguments,
+    SinkWrite,
+    StatementWrites,
+    WriteResult,
+    WriteTarget,
+)
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import Statement
 
-Arguments: TypeAlias = Mapping[str, str | None]
 _UNSEEN: Final = "which instant this procedure made can't be seen: others committed meanwhile"
-_GONE: Final = "the table's timeline couldn't be read when the procedure had ended"
+_UNREADABLE: Final = "the table's timeline couldn't be read when the procedure had ended"
 
 
 @dataclass(frozen=True)
-class Procedure:
+class HudiProcedure:
     parameters: tuple[str, ...]
     kind: CommitKind | None = None
     operations: frozenset[str] = frozenset()
     """Hudi's words for what it commits."""
     undoes: str | None = None
     """The action that it leaves on the timeline, where it takes commits back."""
-    tell: Callable[[Arguments, Mapping[str, Any]], Iterator[Event]] | None = None
+    translate: Callable[[ProcedureArguments, Mapping[str, Any]], Iterator[Event]] | None = None
 
 
-def _create_tag(arguments: Arguments, modified: Mapping[str, Any]) -> Iterator[Event]:
+def _create_tag(arguments: ProcedureArguments, modified: Mapping[str, Any]) -> Iterator[Event]:
     """A savepoint has no other name than its instant."""
     instant = arguments.get("commit_time")
     if instant:
         yield CreateTag(**modified, tag=instant, snapshot=int(instant))
 
 
-def _drop_tags(arguments: Arguments, modified: Mapping[str, Any]) -> Iterator[Event]:
+def _drop_tags(arguments: ProcedureArguments, modified: Mapping[str, Any]) -> Iterator[Event]:
     for instant in (arguments.get("instant_time") or "").split(","):
         if instant.strip():
             yield DropTag(**modified, tag=instant.strip())
 
 
-def _truncated(arguments: Arguments, modified: Mapping[str, Any]) -> Iterator[Event]:
+def _truncate_changes(arguments: ProcedureArguments, modified: Mapping[str, Any]) -> Iterator[Event]:
     """Of partitions it can't be told which: the argument may be a pattern."""
     if not arguments.get("partitions"):
         yield Truncated(**modified)
@@ -57,19 +71,19 @@ def _truncated(arguments: Arguments, modified: Mapping[str, Any]) -> Iterator[Ev
 
 _CLUSTER: Final = frozenset({"CLUSTER"})
 _COMPACT: Final = frozenset({"COMPACT", "LOG_COMPACT"})
-PROCEDURES: Final[Mapping[str, Procedure]] = {
-    "RunCompaction": Procedure(("op", "table", "path", "timestamp"), CommitKind.COMPACT, _COMPACT),
-    "RunClustering": Procedure(("table", "path"), CommitKind.COMPACT, _CLUSTER),
-    "RollbackToInstantTime": Procedure(("table", "instant_time"), CommitKind.ROLLBACK, undoes="rollback"),
-    "RollbackToSavepoint": Procedure(("table", "instant_time", "path"), CommitKind.RESTORE, undoes="restore"),
-    "CreateSavepoint": Procedure(("table", "commit_time", "user", "comments", "path"), tell=_create_tag),
-    "DeleteSavepoint": Procedure(("table", "instant_time", "path"), tell=_drop_tags),
-    "TruncateTable": Procedure(("table", "partitions"), CommitKind.TRUNCATE, tell=_truncated),
-    "DropPartition": Procedure(("table", "partition"), CommitKind.DELETE),
-    "RunTTL": Procedure(("table", "ttl_policy"), CommitKind.DELETE),
+PROCEDURES: Final[Mapping[str, HudiProcedure]] = {
+    "RunCompaction": HudiProcedure(("op", "table", "path", "timestamp"), CommitKind.COMPACT, _COMPACT),
+    "RunClustering": HudiProcedure(("table", "path"), CommitKind.COMPACT, _CLUSTER),
+    "RollbackToInstantTime": HudiProcedure(("table", "instant_time"), CommitKind.ROLLBACK, undoes="rollback"),
+    "RollbackToSavepoint": HudiProcedure(("table", "instant_time", "path"), CommitKind.RESTORE, undoes="restore"),
+    "CreateSavepoint": HudiProcedure(("table", "commit_time", "user", "comments", "path"), translate=_create_tag),
+    "DeleteSavepoint": HudiProcedure(("table", "instant_time", "path"), translate=_drop_tags),
+    "TruncateTable": HudiProcedure(("table", "partitions"), CommitKind.TRUNCATE, translate=_truncate_changes),
+    "DropPartition": HudiProcedure(("table", "partition"), CommitKind.DELETE),
+    "RunTTL": HudiProcedure(("table", "ttl_policy"), CommitKind.DELETE),
 }
-"""By the class's name without `Procedure`."""
-_LOOKING: Final = ("Show", "Help", "Stats", "Validate", "CommitsCompare", "CopyToTempView", "ExportInstants")
+"""By the class's name without `HudiProcedure`."""
+_READ_ONLY_PREFIXES: Final = ("Show", "Help", "Stats", "Validate", "CommitsCompare", "CopyToTempView", "ExportInstants")
 IGNORED: Final[Mapping[str, str]] = {
     "ArchiveCommits": "no table has other rows after it",
     "RunClean": "it removes files that only older instants have",
@@ -89,39 +103,33 @@ IGNORED: Final[Mapping[str, str]] = {
     "UpgradeOrDowngrade": "no table has other rows after it",
     "SetAuditLock": "it says who looks at locks",
 }
-UNTOLD: Final[Mapping[str, str]] = {
-    "CopyToTable": "what it makes of which instant isn't told yet",
-    "HdfsParquetImport": "the files that it makes a table of aren't followed yet",
-    "RunBootstrap": "the files that it makes a table of aren't followed yet",
-    "RepairDeduplicate": "it writes files beside the timeline",
-}
-"""Each that is called is told as a Gap."""
+"""What isn't named here is told as a Gap when it is called: `CopyToTable`, `HdfsParquetImport`, `RunBootstrap` and
+`RepairDeduplicate`, whose rows come from instants and files that aren't followed yet."""
 
 
-def outcome_of(target: Target, statement: Statement) -> Outcome:
+def _write_result(procedure: HudiProcedure, target: WriteTarget, statement: Statement) -> WriteResult:
     """What a procedure committed."""
-    procedure: Procedure = target.hints["procedure"]
-    told = looked_up(statement.facts).get("target")
-    target = replace(target, sink=_placed(target.sink, told, target))
-    if noted(statement.facts) or not (procedure.undoes or procedure.operations):
-        return written(replace(target, hints={"site": target.hints["site"]}), statement)
+    fields = timeline_facts(statement.facts).get("target")
+    target = replace(target, sink=_sink_at(target.sink, fields, target))
+    if recorded_commits(statement.facts) or not (procedure.undoes or procedure.operations):
+        return written(replace(target, hints={"environment": target.hints["environment"]}), statement)
     if statement.failure is not None:
-        return Outcome()  # what others did meanwhile would be taken for it
-    line = timeline(statement.facts, told)
+        return WriteResult()  # what others did meanwhile would be taken for it
+    line = timeline(statement.facts, fields)
     if line is None:
-        return Outcome((Output(**place(target.sink), commit_kind=target.kind),), _GONE, target.sink)
+        return WriteResult((target.output(replaced=OverwriteScope.UNKNOWN),), _UNREADABLE, target.sink)
     if procedure.undoes:
-        return _undone(procedure.undoes, target, line, statement)
-    return _serviced(procedure.operations, target, line, statement)
+        return _result_of_undo(procedure.undoes, target, line, statement)
+    return _result_of_service(procedure.operations, target, line, statement)
 
 
-def _placed(sink: ShapedSink, path: str | None, target: Target) -> ShapedSink:
+def _sink_at(sink: SinkSchema, path: str | None, target: WriteTarget) -> SinkSchema:
     if path is None:
         return sink
-    return sink.model_copy(update={"dataset": placed(path, target.hints["site"])})
+    return sink.model_copy(update={"dataset": place_path(path, target.hints["environment"])})
 
 
-def _undone(action: str, target: Target, line: Sequence[Instant], statement: Statement) -> Outcome:
+def _result_of_undo(action: str, target: WriteTarget, line: Sequence[HudiInstant], statement: Statement) -> WriteResult:
     """What was the newest before what was taken back is the newest again. Where it took nothing back, there is none."""
     since = statement.started or 0
     ran = [n for n, each in enumerate(line) if each.action == action and since <= each.completed <= statement.ended]
@@ -129,110 +137,122 @@ def _undone(action: str, target: Target, line: Sequence[Instant], statement: Sta
     if action == "rollback" and wanted:
         ran = [n for n in ran if int(wanted) in line[n].undone]
     if not ran:
-        return Outcome()
+        return WriteResult()
     if len(ran) > 1:
-        return Outcome((Output(**place(target.sink), commit_kind=target.kind),), _UNSEEN, target.sink)
+        return WriteResult((target.output(replaced=OverwriteScope.UNKNOWN),), _UNSEEN, target.sink)
     left = [each.number for each in line[: ran[0]] if each.action in COMMITS]
     snapshot = int(wanted) if action == "restore" and wanted else (left[-1] if left else None)
     if snapshot is None:
-        return Outcome((Output(**place(target.sink), commit_kind=target.kind, replaced=Extent.ALL, made_from=()),))
-    return Outcome((Output(**place(target.sink), snapshot=snapshot, commit_kind=target.kind, made_from=()),))
+        return WriteResult((target.output(replaced=OverwriteScope.ALL, made_from=()),))
+    return WriteResult((target.output(replaced=OverwriteScope.UNKNOWN, snapshot=snapshot, made_from=()),))
 
 
-def _serviced(operations: frozenset[str], target: Target, line: Sequence[Instant], statement: Statement) -> Outcome:
+def _result_of_service(
+    operations: frozenset[str], target: WriteTarget, line: Sequence[HudiInstant], statement: Statement
+) -> WriteResult:
     """The answer names what it ran; without one, those that ran meanwhile may be somebody else's."""
-    ran = [each for each in during(line, statement) if each.operation in operations]
+    ran = [each for each in commits_during(line, statement) if each.operation in operations]
     rows = statement.facts.rows
     answered = {int(row["timestamp"]) for row in rows if str(row.get("timestamp", "")).isdecimal()}
     if answered:
         ran = [each for each in ran if each.number in answered]
     elif len(ran) > 1:
         numbers = tuple(sorted(each.number for each in ran))
-        unknown = Output(
-            **place(target.sink), commit_kind=target.kind, replaced=Extent.NOTHING, made_from=(), candidates=numbers
-        )
-        return Outcome((unknown,), _UNSEEN, target.sink)
-    return Outcome(tuple(compacted(each, target.sink, line) for each in ran), sink=target.sink)
+        unknown = target.output(replaced=OverwriteScope.NOTHING, made_from=(), candidates=numbers)
+        return WriteResult((unknown,), _UNSEEN, target.sink)
+    return WriteResult(tuple(compaction_output(each, target.sink, line) for each in ran), sink=target.sink)
 
 
-def _name(node: Node) -> str:
+def _name_of(node: PlanNode) -> str:
     name: str = node.args.get("procedure", {}).get("class", "").rpartition(".")[2]
     return name.removesuffix("Procedure")
 
 
-def _arguments(node: Node, procedure: Procedure) -> Arguments:
-    told: Mapping[str, Any] = node.args.get("args", {})
-    values: Sequence[Any] = told.get("internalRow") or ()
-    places: Mapping[str, int] = told.get("map") or {}
+def _arguments(node: PlanNode, procedure: HudiProcedure) -> ProcedureArguments:
+    fields: Mapping[str, Any] = node.args.get("args", {})
+    values: Sequence[Any] = fields.get("internalRow") or ()
+    places: Mapping[str, int] = fields.get("map") or {}
     given = {key: values[n] for key, n in places.items() if n < len(values)}
-    if told.get("isNamedArgs"):
+    if fields.get("isNamedArgs"):
         return {key.lower(): None if text is None else str(text) for key, text in given.items()}
     by_place = {int(key): text for key, text in given.items() if key.isdecimal()}
     return {name: by_place.get(n) for n, name in enumerate(procedure.parameters)}
 
 
-def _table(text: str | None) -> TableName | None:
+def _parse_table_name(text: str | None) -> TableName | None:
     """As far as the argument tells it: the session's own database isn't in it."""
     parts = split(text) if text else []
     parts = parts[1:] if len(parts) == 3 and parts[0] == SESSION_CATALOG else parts
     return TableName(catalog=SESSION_CATALOG, database=parts[0], table=parts[1]) if len(parts) == 2 else None
 
 
-def _write(node: Node, plan: Plan, scene: Scene) -> Write | None:
-    name = _name(node)
-    if name in IGNORED or name.startswith(_LOOKING):
-        return Write(())
+def _procedure_write(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
+    name = _name_of(node)
+    if name in IGNORED or name.startswith(_READ_ONLY_PREFIXES):
+        return StatementWrites(())
     procedure = PROCEDURES.get(name)
     if procedure is None:
         return None
     arguments = _arguments(node, procedure)
     if procedure.kind is None or (procedure.kind is CommitKind.TRUNCATE and not arguments.get("partitions")):
-        return Write(())
-    dataset = placed(arguments.get("path"), scene.site)
-    sink = ShapedSink(dataset=dataset, table=_table(arguments.get("table")), format=Format.HUDI)
-    extent = Extent.NOTHING if procedure.kind is CommitKind.COMPACT else Extent.PART
-    own = {**hints(scene), "procedure": procedure, "arguments": arguments}
-    catalog = None if sink.table is None else scene.session_catalog()
-    return Write((Part(Target(sink, catalog, procedure.kind, extent, versioned=True, hints=own)),))
+        return StatementWrites(())
+    dataset = place_path(arguments.get("path"), context.environment)
+    sink = SinkSchema(dataset=dataset, table=_parse_table_name(arguments.get("table")), format=Format.HUDI)
+    return _writes(procedure, sink, arguments, context)
 
 
-def _tell(node: Node, statement: Statement, scene: Scene) -> Iterable[Event]:
-    procedure = PROCEDURES.get(_name(node))
-    if procedure is None or procedure.tell is None:
+def _writes(
+    procedure: HudiProcedure, sink: SinkSchema, arguments: ProcedureArguments, context: CaptureContext
+) -> StatementWrites:
+    catalog, kind = None if sink.table is None else context.session_catalog(), procedure.kind or CommitKind.UNKNOWN
+    extent = OverwriteScope.NOTHING if kind is CommitKind.COMPACT else OverwriteScope.PART
+    hints, result = {**session_hints(context), "arguments": arguments}, partial(_write_result, procedure)
+    return StatementWrites(
+        (SinkWrite(WriteTarget(sink, catalog, kind, extent, versioned=True, hints=hints, result=result)),)
+    )
+
+
+def _catalog_events(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterable[Event]:
+    procedure = PROCEDURES.get(_name_of(node))
+    if procedure is None or procedure.translate is None:
         return ()
     arguments = _arguments(node, procedure)
-    found = looked_up(statement.facts)
+    found = timeline_facts(statement.facts)
     path = found.get("target") or arguments.get("path")
-    told = found.get("table")
-    name = None if told is None else TableName(catalog=SESSION_CATALOG, database=told["database"], table=told["name"])
+    fields = found.get("table")
     name = (
-        name or _table(arguments.get("table")) or TableName(catalog=SESSION_CATALOG, database="hudi", table=path or "")
+        None
+        if fields is None
+        else TableName(catalog=SESSION_CATALOG, database=fields["database"], table=fields["name"])
+    )
+    name = (
+        name
+        or _parse_table_name(arguments.get("table"))
+        or TableName(catalog=SESSION_CATALOG, database="hudi", table=path or "")
     )
     modified = {
-        "context": scene.session_catalog().context,
-        "cause": Cause.PROCEDURE,
+        "context": context.session_catalog().context,
+        "cause": ModificationCause.PROCEDURE,
         "identifier": name,
-        "dataset": placed(path, scene.site),
+        "dataset": place_path(path, context.environment),
         "format": Format.HUDI,
     }
-    return procedure.tell(arguments, modified)
+    return procedure.translate(arguments, modified)
 
 
-def _compacted_by_command(node: Node, plan: Plan, scene: Scene) -> Write | None:
+def _compaction_write(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
     """RUN COMPACTION ON …; SCHEDULE makes a plan that nobody reads."""
     if str(node.args.get("operation", "")).upper() != "RUN":
-        return Write(())
+        return StatementWrites(())
     table = node.args.get("table")
-    told = (
+    fields = (
         None
         if not isinstance(table, Mapping)
         else TableName(catalog=SESSION_CATALOG, database=table.get("database") or "", table=table["name"])
     )
-    sink = ShapedSink(dataset=placed(node.args.get("path"), scene.site), table=told, format=Format.HUDI)
-    own = {**hints(scene), "procedure": PROCEDURES["RunCompaction"], "arguments": {}}
-    catalog = None if told is None else scene.session_catalog()
-    return Write((Part(Target(sink, catalog, CommitKind.COMPACT, Extent.NOTHING, versioned=True, hints=own)),))
+    sink = SinkSchema(dataset=place_path(node.args.get("path"), context.environment), table=fields, format=Format.HUDI)
+    return _writes(PROCEDURES["RunCompaction"], sink, {}, context)
 
 
-COMMAND: Final = Command(_write, _tell)
-COMPACTION: Final = Command(_compacted_by_command)
+COMMAND: Final = CommandRule(_procedure_write, _catalog_events)
+COMPACTION: Final = CommandRule(_compaction_write)

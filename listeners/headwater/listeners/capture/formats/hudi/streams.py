@@ -1,4 +1,4 @@
-"""Hudi in structured streaming: what a source's offsets say was read, and which tables sources and sinks are.
+"""Hudi in structured streaming: what a source's offsets say was read.
 
 An offset is the time at which the newest instant that was read had been completed, so that an instant which was asked
 for earlier and completed later is read in the next batch.
@@ -10,18 +10,13 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from headwater.events import Since
-from headwater.events.identity import Site
-from headwater.events.names import DatasetId
-from headwater.listeners.capture.formats.hudi.places import placed
-from headwater.listeners.capture.formats.hudi.timelines import COMMITS, Instant
-from headwater.listeners.capture.formats.protocol import Version
+from headwater.events.jobs import RangeStart
+from headwater.listeners.capture.formats.hudi.timelines import COMMITS, HudiInstant
+from headwater.listeners.capture.formats.protocol import ReadVersion
 
 _OFFSET: Final = "offsetCommitTime"
 _START: Final = "000"
 """What Hudi calls the time before the first instant."""
-_SOURCES: Final = ("HoodieStreamSourceV1[", "HoodieStreamSourceV2[", "HoodieStreamSource[")
-_SINK: Final = "HoodieStreamingSink["
 
 
 def offset_of(text: str | None) -> int | None:
@@ -32,27 +27,19 @@ def offset_of(text: str | None) -> int | None:
     return None if found == _START or not found.isdecimal() or int(found) == 0 else int(found)
 
 
-def range_of(start: str | None, end: str, line: Sequence[Instant]) -> Version | None:
+def range_of(start: str | None, end: str, line: Sequence[HudiInstant]) -> ReadVersion | None:
     """What a batch between two offsets read, by the table's timeline; None where they are the same: nothing was."""
     first, last = offset_of(start), offset_of(end)
     if last is None or first == last:
         return None
     commits = [each for each in line if each.action in COMMITS]
     newest, oldest = _instant(last, commits), None if first is None else _instant(first, commits)
-    since = None if first is None else Since(snapshot=oldest, version=str(first))
+    since = None if first is None else RangeStart(snapshot=oldest, version=str(first))
     why = "the timeline doesn't have the instant that this stream read last" if newest is None else None
-    return Version(newest, str(last), since, changes=True, why=why)
+    return ReadVersion(newest, str(last), since, changes=True, why=why)
 
 
-def _instant(offset: int, commits: Sequence[Instant]) -> int | None:
+def _instant(offset: int, commits: Sequence[HudiInstant]) -> int | None:
     """The instant that was completed then; older tables count by the time at which instants were asked for."""
     found = [each.number for each in commits if each.at == offset]
     return found[-1] if found else next((each.number for each in commits if each.number == offset), None)
-
-
-def dataset_in(description: str, site: Site) -> DatasetId | None:
-    """The table of a source or sink that is described as `HoodieStreamingSink[path]`; None where it isn't Hudi's."""
-    for word in (*_SOURCES, _SINK):
-        if description.startswith(word) and description.endswith("]"):
-            return placed(description[len(word) : -1], site)
-    return None

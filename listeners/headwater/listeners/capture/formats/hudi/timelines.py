@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headwater.listeners.capture.statements import Facts
+from headwater.listeners.capture.statements import StatementFacts
 
 FORMAT: Final = "hudi"
 COMMITS: Final = frozenset({"commit", "deltacommit", "replacecommit"})
@@ -18,7 +18,7 @@ COMMITS: Final = frozenset({"commit", "deltacommit", "replacecommit"})
 
 
 @dataclass(frozen=True, slots=True)
-class Instant:
+class HudiInstant:
     """A completed one."""
 
     number: int
@@ -35,7 +35,7 @@ class Instant:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class HudiCommit:
     """A commit as the hook saw it."""
 
     path: str
@@ -47,16 +47,16 @@ class Noted:
     """Whether table services ran with it, which ask for no callbacks."""
 
 
-def looked_up(facts: Facts) -> Mapping[str, Any]:
+def timeline_facts(facts: StatementFacts) -> Mapping[str, Any]:
     return facts.looked_up.get(FORMAT, {})
 
 
-def noted(facts: Facts) -> list[Noted]:
-    return [read_note(note) for note in facts.noted if note.get("hook") == FORMAT]
+def recorded_commits(facts: StatementFacts) -> list[HudiCommit]:
+    return [parse_commit(note) for note in facts.hook_facts if note.get("hook") == FORMAT]
 
 
-def read_note(note: Mapping[str, Any]) -> Noted:
-    return Noted(
+def parse_commit(note: Mapping[str, Any]) -> HudiCommit:
+    return HudiCommit(
         path=note["path"],
         number=int(note["instant"]),
         inserted=note["inserted"],
@@ -66,30 +66,30 @@ def read_note(note: Mapping[str, Any]) -> Noted:
     )
 
 
-def timeline(facts: Facts, path: str | None) -> list[Instant] | None:
+def timeline(facts: StatementFacts, path: str | None) -> list[HudiInstant] | None:
     """None where it wasn't looked at, or couldn't be."""
-    told = looked_up(facts).get("timelines", {}).get(path)
-    return None if told is None else [_instant(each) for each in told]
+    fields = timeline_facts(facts).get("timelines", {}).get(path)
+    return None if fields is None else [_parse_instant(each) for each in fields]
 
 
-def instants(told: Sequence[Sequence[Any]]) -> list[Instant]:
+def parse_instants(fields: Sequence[Sequence[Any]]) -> list[HudiInstant]:
     """As relations have them."""
-    return [Instant(int(number), completed, bool(own)) for number, completed, own in told]
+    return [HudiInstant(int(number), completed, bool(own)) for number, completed, own in fields]
 
 
-def before(number: int, line: Sequence[Instant]) -> int | None:
+def instant_before(number: int, line: Sequence[HudiInstant]) -> int | None:
     """The commit that was completed right before this one."""
     commits = [each.number for each in line if each.action in COMMITS]
-    place = commits.index(number) if number in commits else 0
-    return commits[place - 1] if place else None
+    ref = commits.index(number) if number in commits else 0
+    return commits[ref - 1] if ref else None
 
 
-def _instant(told: Mapping[str, Any]) -> Instant:
-    return Instant(
-        number=int(told["instant"]),
-        completed=told["completed"],
-        action=told["action"],
-        operation=told.get("operation"),
-        undone=tuple(int(each) for each in told.get("undone", ())),
-        at=int(told["at"]),
+def _parse_instant(fields: Mapping[str, Any]) -> HudiInstant:
+    return HudiInstant(
+        number=int(fields["instant"]),
+        completed=fields["completed"],
+        action=fields["action"],
+        operation=fields.get("operation"),
+        undone=tuple(int(each) for each in fields.get("undone", ())),
+        at=int(fields["at"]),
     )

@@ -5,83 +5,92 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headwater.events import AlterTable, Format, ShapedSource
-from headwater.listeners.capture.commands import Command
+from headwater.events import AlterTable, Format
+from headwater.events.jobs import SourceSchema
+from headwater.listeners.capture.commands import CommandRule
+from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.iceberg import streams
-from headwater.listeners.capture.formats.iceberg.evolution import evolved
 from headwater.listeners.capture.formats.iceberg.layout import COMMANDS as LAYOUT
-from headwater.listeners.capture.formats.iceberg.loose import loose_commit
-from headwater.listeners.capture.formats.iceberg.places import place_of
+from headwater.listeners.capture.formats.iceberg.outside_commits import outside_commit
 from headwater.listeners.capture.formats.iceberg.procedures import COMMANDS as PROCEDURES
-from headwater.listeners.capture.formats.iceberg.reads import versions_of
+from headwater.listeners.capture.formats.iceberg.read_versions import versions_of
 from headwater.listeners.capture.formats.iceberg.refs import COMMANDS as REFS
-from headwater.listeners.capture.formats.iceberg.sinks import sink_of, truncates
+from headwater.listeners.capture.formats.iceberg.sinks import sink_of, truncate_write
+from headwater.listeners.capture.formats.iceberg.table_refs import find_table_ref
 from headwater.listeners.capture.formats.iceberg.tables import partitioning_of, primary_key_of
 from headwater.listeners.capture.formats.iceberg.views import COMMANDS as VIEWS
-from headwater.listeners.capture.formats.iceberg.written import outcome_of
-from headwater.listeners.capture.formats.protocol import Begins, Described, Loose, Outcome, Target, Version
+from headwater.listeners.capture.formats.iceberg.write_results import schema_changes, write_result
+from headwater.listeners.capture.formats.protocol import (
+    OutsideCommit,
+    ReadVersion,
+    SourceRelation,
+    StreamStart,
+    WriteResult,
+    WriteTarget,
+)
 from headwater.listeners.capture.formats.relations import columns_of
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, Statement, Took
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
 
-__all__ = ["COMMANDS", "FORMAT", "Iceberg"]
+__all__ = ["COMMANDS", "FORMAT", "IcebergFormat"]
 
 
-class Iceberg:
+class IcebergFormat:
     @property
     def format(self) -> Format:
         return Format.ICEBERG
 
-    def source(self, node: Node, plan: Plan, scene: Scene) -> Described | None:
+    def source(self, node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
         """A table about a table (`t.snapshots`) isn't the table's data: it is known by its name only."""
-        place = place_of(node, scene)
-        if place is None:
+        ref = find_table_ref(node, context)
+        if ref is None:
             return None
-        data = not place.metadata
-        source = ShapedSource(
-            dataset=place.dataset if data else None,
-            table=place.table,
-            life=place.life,
+        data = not ref.metadata
+        source = SourceSchema(
+            dataset=ref.dataset if data else None,
+            table=ref.table,
+            generation=ref.generation,
             format=Format.ICEBERG,
-            branch=place.branch,
-            main=place.branch is None,
-            tag=place.asked.tag,
+            branch=ref.branch,
+            main=ref.branch is None,
+            tag=ref.asked.tag,
             columns=columns_of(plan, node.output),
-            partitioning=partitioning_of(place.told),
-            primary_key=primary_key_of(place.told),
+            partitioning=partitioning_of(ref.told),
+            primary_key=primary_key_of(ref.told),
         )
         hints = {
-            "location": place.told["location"],
-            "name": place.told["name"],
-            "asked": place.asked,
-            "metadata": place.metadata,
+            "location": ref.told["location"],
+            "name": ref.told["name"],
+            "asked": ref.asked,
+            "metadata": ref.metadata,
         }
-        return Described(node.index, source, versioned=data, asked=place.asked.snapshot, hints=hints)
+        return SourceRelation(node.index, source, versioned=data, asked=ref.asked.snapshot, hints=hints)
 
-    def sink(self, node: Node, plan: Plan, scene: Scene) -> Target | None:
-        return sink_of(node, plan, scene)
+    def sink(self, node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
+        return sink_of(node, plan, context)
 
-    def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
+    def versions_read(self, source: SourceRelation, plan: Plan, facts: StatementFacts) -> tuple[ReadVersion, ...]:
         return versions_of(source, plan, facts)
 
-    def took(self, source: Described, node: Node, took: Took, facts: Facts) -> tuple[Version, ...]:
-        return streams.versions_of(took, facts)
+    def versions_of_batch(
+        self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts
+    ) -> tuple[ReadVersion, ...]:
+        return streams.versions_of(offsets, facts)
 
-    def begins(self, source: Described, node: Node, took: Took) -> Begins:
-        return streams.beginning_of(node, took)
+    def start_of_stream(self, source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
+        return streams.start_of(node, offsets)
 
-    def written(self, target: Target, statement: Statement) -> Outcome:
-        written = target.hints.get("written", outcome_of)
-        outcome: Outcome = written(target, statement)
-        return outcome
+    def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
+        return write_result(target, statement)
 
-    def loose(self, fact: Mapping[str, Any], scene: Scene) -> Loose | None:
-        return loose_commit(fact, scene)
+    def outside_commit(self, fact: Mapping[str, Any], context: CaptureContext) -> OutsideCommit | None:
+        return outside_commit(fact, context)
 
-    def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
-        return evolved(target, statement, scene)
+    def schema_changes(
+        self, target: WriteTarget, statement: Statement, context: CaptureContext
+    ) -> tuple[AlterTable, ...]:
+        return schema_changes(target, statement, context)
 
 
-FORMAT: Final = Iceberg()
-COMMANDS: Final = {**LAYOUT, **REFS, **PROCEDURES, **VIEWS, "TruncateTable": Command(write=truncates)}
+FORMAT: Final = IcebergFormat()
+COMMANDS: Final = {**LAYOUT, **REFS, **PROCEDURES, **VIEWS, "TruncateTable": CommandRule(write=truncate_write)}

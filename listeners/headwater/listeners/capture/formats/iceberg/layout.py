@@ -5,58 +5,63 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from headwater.events import (
+from headwater.events import Event
+from headwater.events.changes import (
     AddPartitionField,
     DropPartitionField,
-    Event,
     OtherChange,
     ReplacePartitionField,
     SetOrdering,
     SetPrimaryKey,
     SetProperty,
     TableChange,
-    Transform,
 )
+from headwater.events.tables import Transform
 from headwater.events.types import columns_from_schema_json
-from headwater.listeners.capture.commands import Command
-from headwater.listeners.capture.formats.iceberg.modified import Modified, altered, modified, unknown
+from headwater.listeners.capture.commands import CommandRule
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.iceberg.table_changes import (
+    ModifiedTable,
+    alter_event,
+    find_modified_table,
+    unknown_change,
+)
 from headwater.listeners.capture.formats.iceberg.tables import path_of, primary_key_of, table_of, transform_of
-from headwater.listeners.capture.plan.tree import Node
-from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.statements import Statement
 
 _DISTRIBUTION: Final = "write.distribution-mode"
 
-Changes = Callable[[Node, Modified], Iterable[TableChange]]
+Changes = Callable[[PlanNode, ModifiedTable], Iterable[TableChange]]
 
 
-def _telling(changes: Changes) -> Command:
-    def tell(node: Node, statement: Statement, scene: Scene) -> Iterable[Event]:
-        found = modified(statement, scene)
+def _layout_command(changes: Changes) -> CommandRule:
+    def translate(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterable[Event]:
+        found = find_modified_table(statement, context)
         if found is None or found.any is None:
-            return [unknown(f"{node.name} isn't told")]
-        told = tuple(changes(node, found))
-        return [altered(found, told, scene)] if told else []
+            return [unknown_change(f"{node.name} isn't told")]
+        fields = tuple(changes(node, found))
+        return [alter_event(found, fields, context)] if fields else []
 
-    return Command(catalog=tell)
+    return CommandRule(catalog=translate)
 
 
-def _added(node: Node, found: Modified) -> Iterable[TableChange]:
+def _field_added(node: PlanNode, found: ModifiedTable) -> Iterable[TableChange]:
     return [AddPartitionField(transform=transform_of(node.args["transform"], node.args.get("name")))]
 
 
-def _dropped(node: Node, found: Modified) -> Iterable[TableChange]:
-    return [DropPartitionField(transform=_meant(node.args["transform"], found))]
+def _field_dropped(node: PlanNode, found: ModifiedTable) -> Iterable[TableChange]:
+    return [DropPartitionField(transform=_resolve_field(node.args["transform"], found))]
 
 
-def _replaced(node: Node, found: Modified) -> Iterable[TableChange]:
+def _field_replaced(node: PlanNode, found: ModifiedTable) -> Iterable[TableChange]:
     new = transform_of(node.args["transformTo"], node.args.get("name"))
-    return [ReplacePartitionField(transform=_meant(node.args["transformFrom"], found), new_transform=new)]
+    return [ReplacePartitionField(transform=_resolve_field(node.args["transformFrom"], found), new_transform=new)]
 
 
-def _meant(told: Mapping[str, Any], found: Modified) -> Transform:
+def _resolve_field(fields: Mapping[str, Any], found: ModifiedTable) -> Transform:
     """What looks like a column may be a field's own name."""
-    transform = transform_of(told)
+    transform = transform_of(fields)
     state = found.before or found.any
     if not transform.is_identity or state is None:
         return transform
@@ -67,7 +72,7 @@ def _meant(told: Mapping[str, Any], found: Modified) -> Transform:
     return next((t for t in table_of(state).partitioning if t.field_name == name), Transform(field_name=name))
 
 
-def _ordered(node: Node, found: Modified) -> Iterable[TableChange]:
+def _order_set(node: PlanNode, found: ModifiedTable) -> Iterable[TableChange]:
     if found.after is None or not found.alone:
         return [OtherChange(what="the write order or distribution")]
     after = table_of(found.after)
@@ -81,23 +86,23 @@ def _ordered(node: Node, found: Modified) -> Iterable[TableChange]:
     return changes
 
 
-def _identified(node: Node, found: Modified) -> Iterable[TableChange]:
+def _identifier_set(node: PlanNode, found: ModifiedTable) -> Iterable[TableChange]:
     return [SetPrimaryKey(columns=tuple(path_of(name) for name in node.args["fields"]))]
 
 
-def _unidentified(node: Node, found: Modified) -> Iterable[TableChange]:
+def _identifier_dropped(node: PlanNode, found: ModifiedTable) -> Iterable[TableChange]:
     gone = {path_of(name) for name in node.args["fields"]}
     if found.before is None:
         return [OtherChange(what="identifier fields")]
     return [SetPrimaryKey(columns=tuple(path for path in primary_key_of(found.before) if path not in gone))]
 
 
-COMMANDS: Final[Mapping[str, Command]] = {
-    "AddPartitionField": _telling(_added),
-    "DropPartitionField": _telling(_dropped),
-    "ReplacePartitionField": _telling(_replaced),
-    "SetWriteDistributionAndOrdering": _telling(_ordered),
-    "SetIdentifierFields": _telling(_identified),
-    "DropIdentifierFields": _telling(_unidentified),
-    "OrderAwareCoalesce": Command(ignored="an operator of a compaction's own plan, never a statement"),
+COMMANDS: Final[Mapping[str, CommandRule]] = {
+    "AddPartitionField": _layout_command(_field_added),
+    "DropPartitionField": _layout_command(_field_dropped),
+    "ReplacePartitionField": _layout_command(_field_replaced),
+    "SetWriteDistributionAndOrdering": _layout_command(_order_set),
+    "SetIdentifierFields": _layout_command(_identifier_set),
+    "DropIdentifierFields": _layout_command(_identifier_dropped),
+    "OrderAwareCoalesce": CommandRule(ignored="an operator of a compaction's own plan, never a statement"),
 }

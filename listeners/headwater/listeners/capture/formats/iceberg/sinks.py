@@ -1,95 +1,99 @@
-"""What a command writes, as its shape tells it: a table that is there, or one that it makes."""
+"""What a command writes, as its plan tells it: a table that is there, or one that it makes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Final
 
-from headwater.events import CommitKind, Extent, Format, ShapedSink, TableName
+from headwater.events import Format, TableName
 from headwater.events.identity.text import joined
-from headwater.listeners.capture.commands import Part, Write
-from headwater.listeners.capture.formats.iceberg.places import Place, dataset_at, place_of
+from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
+from headwater.listeners.capture.context import CaptureContext, SessionNamedCatalog
+from headwater.listeners.capture.formats.iceberg.table_refs import IcebergTableRef, dataset_at, find_table_ref
 from headwater.listeners.capture.formats.iceberg.tables import partitioning_of, primary_key_of, transform_of
-from headwater.listeners.capture.formats.protocol import Outcome, Target
+from headwater.listeners.capture.formats.protocol import SinkWrite, StatementWrites, WriteResult, WriteTarget
 from headwater.listeners.capture.formats.relations import columns_of
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import NamedCatalog, Scene
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
-_MAKERS: Final = frozenset({"CreateTableAsSelect", "ReplaceTableAsSelect"})
+_CREATE_AS_SELECT: Final = frozenset({"CreateTableAsSelect", "ReplaceTableAsSelect"})
 _ANY_SCHEMA: Final = "write.spark.accept-any-schema"
 """Analysis leaves a query as it is then, and Iceberg finds the columns by their names."""
 _PACKAGE: Final = "org.apache.iceberg.spark."
 _SESSION: Final = f"{_PACKAGE}SparkSessionCatalog"
 
 
-def sink_of(node: Node, plan: Plan, scene: Scene) -> Target | None:
-    return _made(node, plan, scene) if node.name in _MAKERS else _there(node, plan, scene)
+def sink_of(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
+    return (
+        _created_table_target(node, plan, context)
+        if node.name in _CREATE_AS_SELECT
+        else _existing_target(node, plan, context)
+    )
 
 
-def _there(node: Node, plan: Plan, scene: Scene) -> Target | None:
-    place = place_of(node, scene)
-    if place is None:
+def _existing_target(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
+    ref = find_table_ref(node, context)
+    if ref is None:
         return None
-    if place.metadata:
-        return _about_a_table(place)
-    sink = ShapedSink(
-        dataset=place.dataset,
-        table=place.table,
-        life=place.life,
+    if ref.metadata:
+        return _is_plain_table(ref)
+    sink = SinkSchema(
+        dataset=ref.dataset,
+        table=ref.table,
+        generation=ref.generation,
         format=Format.ICEBERG,
-        branch=place.branch,
-        main=place.branch is None,
+        branch=ref.branch,
+        main=ref.branch is None,
         columns=columns_of(plan, node.output),
-        partitioning=partitioning_of(place.told),
-        primary_key=primary_key_of(place.told),
+        partitioning=partitioning_of(ref.told),
+        primary_key=primary_key_of(ref.told),
     )
     properties = node.args["table"].get("properties", {})
     hints = {
-        "location": place.told["location"],
-        "name": place.told["name"],
-        "branch": place.branch,
+        "location": ref.told["location"],
+        "name": ref.told["name"],
+        "branch": ref.branch,
         "by_name": properties.get(_ANY_SCHEMA) == "true",
     }
-    return Target(sink, place.catalog, versioned=True, node=node.index, hints=hints)
+    return WriteTarget(sink, ref.catalog, versioned=True, node=node.index, hints=hints)
 
 
-def _made(node: Node, plan: Plan, scene: Scene) -> Target | None:
+def _created_table_target(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
     reference = node.plan_of("name")
     name = None if reference is None else plan.nodes[reference]
     if name is None or "identifier" not in name.args or not name.args.get("catalog"):
         return None
-    catalog = scene.catalog(name.args["catalog"])
+    catalog = context.catalog(name.args["catalog"])
     specification = node.args.get("tableSpec", {})
-    if not makes(catalog, specification.get("provider")):
+    if not is_iceberg(catalog, specification.get("provider")):
         return None
     spaces, last = name.args["identifier"]["namespace"], name.args["identifier"]["name"]
     path = f"{'/'.join(spaces)}/{last}" if "/" in "".join(spaces) else None
-    table = None if path else TableName(catalog=catalog.name, database=joined(spaces) if spaces else "", table=last)
-    sink = ShapedSink(
-        dataset=dataset_at(path or specification.get("location"), catalog, table, scene),
+    table = None if path else TableName(catalog=catalog.name, database=joined(spaces), table=last)
+    sink = SinkSchema(
+        dataset=dataset_at(path or specification.get("location"), catalog, table, context),
         table=table,
         format=Format.ICEBERG,
         partitioning=tuple(transform_of(each) for each in node.args.get("partitioning", ())),
     )
-    return Target(sink, catalog, CommitKind.CREATE, Extent.ALL, versioned=True, hints={"scene": scene})
+    return WriteTarget(sink, catalog, CommitKind.CREATE, OverwriteScope.ALL, versioned=True, hints={"scene": context})
 
 
-def _about_a_table(place: Place) -> Target:
+def _is_plain_table(ref: IcebergTableRef) -> WriteTarget:
     """Compaction of delete files writes through `t.position_deletes`: it commits by itself, not by this write."""
-    sink = ShapedSink(dataset=None, table=place.table, format=Format.ICEBERG, opaque=place.told["metadata"])
-    return Target(sink, place.catalog, hints={"written": lambda *_: Outcome(), "by_name": True})
+    sink = SinkSchema(dataset=None, table=ref.table, format=Format.ICEBERG, opaque=ref.told["metadata"])
+    return WriteTarget(sink, ref.catalog, hints={"by_name": True}, result=lambda *_: WriteResult())
 
 
-def truncates(node: Node, plan: Plan, scene: Scene) -> Write | None:
+def truncate_write(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
     """TRUNCATE TABLE; of another format it is no write that is known here."""
     index = node.plan_of("table")
-    found = None if index is None else _there(plan.nodes[index], plan, scene)
+    found = None if index is None else _existing_target(plan.nodes[index], plan, context)
     if found is None:
-        return Write(())
-    return Write((Part(replace(found, kind=CommitKind.TRUNCATE, replaced=Extent.ALL)),))
+        return StatementWrites(())
+    return StatementWrites((SinkWrite(replace(found, kind=CommitKind.TRUNCATE, replaced=OverwriteScope.ALL)),))
 
 
-def makes(catalog: NamedCatalog, provider: str | None) -> bool:
+def is_iceberg(catalog: SessionNamedCatalog, provider: str | None) -> bool:
     """Whether a table made in this catalog is Iceberg's. Its session catalog takes others too."""
     if catalog.class_name == _SESSION:
         return provider is None or provider.lower() == "iceberg"

@@ -1,4 +1,4 @@
-"""Descriptions of tables, from what the eye wrote of their metadata."""
+"""Descriptions of tables, from what the extractor wrote of their metadata."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from headwater.events import SortField, Table, TableKind, Transform
-from headwater.events.base import Texts
+from headwater.events import Table
+from headwater.events.base import StringMap
 from headwater.events.scalars import FieldPath
+from headwater.events.tables import SortField, TableKind, Transform
 from headwater.events.types import columns_from_schema_json
 
 _WITH_ARGUMENT: Final = re.compile(r"(\w+)\[(\d+)\]")
@@ -25,7 +26,7 @@ def table_of(state: Mapping[str, Any]) -> Table:
         partitioning=partitioning_of(state),
         ordering=tuple(_sort_field(each) for each in state["order"]),
         primary_key=primary_key_of(state),
-        properties=Texts(properties),
+        properties=StringMap(properties),
         comment=comment,
         location=state["location"],
         provider="iceberg",
@@ -34,45 +35,47 @@ def table_of(state: Mapping[str, Any]) -> Table:
     )
 
 
-def primary_key_of(told: Mapping[str, Any]) -> tuple[FieldPath, ...]:
+def primary_key_of(fields: Mapping[str, Any]) -> tuple[FieldPath, ...]:
     """Its identifier fields, which nothing enforces."""
-    return tuple(path_of(name) for name in told.get("key", ()))
+    return tuple(path_of(name) for name in fields.get("key", ()))
 
 
-def partitioning_of(told: Mapping[str, Any]) -> tuple[Transform, ...]:
-    return tuple(_field(each) for each in told.get("fields", ()))
+def partitioning_of(fields: Mapping[str, Any]) -> tuple[Transform, ...]:
+    return tuple(_field(each) for each in fields.get("fields", ()))
 
 
 def path_of(name: str) -> FieldPath:
     return tuple(name.split("."))
 
 
-def _field(told: Mapping[str, Any]) -> Transform:
-    transform = _transform(told)
-    own = told.get("name")
+def _field(fields: Mapping[str, Any]) -> Transform:
+    transform = _transform(fields)
+    own = fields.get("name")
     return transform.model_copy(update={"field_name": own}) if own not in _default_names(transform) else transform
 
 
-def _transform(told: Mapping[str, Any]) -> Transform:
+def _transform(fields: Mapping[str, Any]) -> Transform:
     """Iceberg's word for it, with the column: `bucket[16]` of id is bucket(16, id)."""
-    word, column = str(told["transform"]), told.get("column")
+    word, column = str(fields["transform"]), fields.get("column")
     columns: tuple[FieldPath, ...] = () if column is None else (path_of(column),)
     parsed = _WITH_ARGUMENT.fullmatch(word)
     if parsed is None:
-        return Transform(name=_WORDS.get(word, word), columns=columns)
+        return Transform(name=_SPARK_TRANSFORMS.get(word, word), columns=columns)
     return Transform(name=parsed[1], columns=columns, arguments=(parsed[2],))
 
 
-_WORDS: Final[Mapping[str, str]] = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
+_SPARK_TRANSFORMS: Final[Mapping[str, str]] = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 """Spark's words, which are the same for all formats."""
 
 
-def transform_of(told: Mapping[str, Any], name: str | None = None) -> Transform:
+def transform_of(fields: Mapping[str, Any], name: str | None = None) -> Transform:
     """A transform as Spark's parser has it: what isn't a column is an argument, the width of `truncate` among them."""
-    columns: list[FieldPath] = [tuple(each["column"]) for each in told["arguments"] if "column" in each]
-    arguments: list[str] = [each["text"] for each in told["arguments"] if "column" not in each]
-    word: str = told["transform"]
-    return Transform(name=_WORDS.get(word, word), columns=tuple(columns), arguments=tuple(arguments), field_name=name)
+    columns: list[FieldPath] = [tuple(each["column"]) for each in fields["arguments"] if "column" in each]
+    arguments: list[str] = [each["text"] for each in fields["arguments"] if "column" not in each]
+    word: str = fields["transform"]
+    return Transform(
+        name=_SPARK_TRANSFORMS.get(word, word), columns=tuple(columns), arguments=tuple(arguments), field_name=name
+    )
 
 
 def _default_names(transform: Transform) -> Iterable[str | None]:
@@ -84,5 +87,5 @@ def _default_names(transform: Transform) -> Iterable[str | None]:
     return (f"{column}_{word}", f"{column}_{word}_{''.join(transform.arguments)}")
 
 
-def _sort_field(told: Mapping[str, Any]) -> SortField:
-    return SortField(by=_transform(told), descending=told["descending"], nulls_first=told["nullsFirst"])
+def _sort_field(fields: Mapping[str, Any]) -> SortField:
+    return SortField(by=_transform(fields), descending=fields["descending"], nulls_first=fields["nullsFirst"])

@@ -6,29 +6,31 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from headwater.events import CreateView, DropView, Effect, Event, Format, View
-from headwater.listeners.capture.commands import Command
-from headwater.listeners.capture.plan.tree import Node
-from headwater.listeners.capture.scene import KnownTable, Scene
+from headwater.events import CreateView, DropView, Event, Format
+from headwater.events.catalog import ModificationEffect
+from headwater.events.tables import View
+from headwater.listeners.capture.commands import CommandRule
+from headwater.listeners.capture.context import CaptureContext, KnownTable
+from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.statements import Statement
 
 
-def _created(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
+def _create_view(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
     # these ask the formats what a query reads
-    from headwater.listeners.capture.catalog.places import second_kind  # noqa: PLC0415
+    from headwater.listeners.capture.catalog.named_tables import name_v2_table  # noqa: PLC0415
     from headwater.listeners.capture.catalog.views import view_of  # noqa: PLC0415
 
-    named, query = second_kind(node, statement.plan, scene), node.plan_of("query")
+    named, query = name_v2_table(node, statement.plan, context), node.plan_of("query")
     if named is None or query is None:
         return
     lenient = bool(node.args.get("allowExisting"))
-    known = scene.known(named.name)
+    known = context.known(named.name)
     if lenient and known is not None:
         return
-    view = view_of(named, _as_sparks(node), query, statement, scene)
+    view = view_of(named, _as_spark_command(node), query, statement, context)
     yield CreateView(
         context=named.catalog.context,
-        effect=Effect.UNKNOWN if lenient else Effect.APPLIED,
+        effect=ModificationEffect.UNKNOWN if lenient else ModificationEffect.APPLIED,
         sql=statement.sql,
         identifier=named.name,
         format=Format.VIEW,
@@ -36,28 +38,28 @@ def _created(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
         ignore_if_exists=lenient,
         replaced=bool(node.args.get("replace")) and known is not None,
     )
-    scene.remember(named.name, KnownTable(view))
+    context.remember(named.name, KnownTable(view))
 
 
-def _as_sparks(node: Node) -> Node:
+def _as_spark_command(node: PlanNode) -> PlanNode:
     """With the arguments called as Spark's own command calls them."""
     aliases, comments = node.args.get("columnAliases") or [], node.args.get("columnComments") or []
     names = [{"_1": name, "_2": comment} for name, comment in zip(aliases, comments, strict=False)]
-    told = {"originalText": node.args.get("queryText"), "userSpecifiedColumns": names}
-    return replace(node, args={**node.args, **told})
+    fields = {"originalText": node.args.get("queryText"), "userSpecifiedColumns": names}
+    return replace(node, args={**node.args, **fields})
 
 
-def _dropped(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
-    from headwater.listeners.capture.catalog.places import second_kind  # noqa: PLC0415 - as above
+def _drop_view(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
+    from headwater.listeners.capture.catalog.named_tables import name_v2_table  # noqa: PLC0415 - as above
 
-    named = second_kind(node, statement.plan, scene)
+    named = name_v2_table(node, statement.plan, context)
     if named is None:
         return
     lenient = bool(node.args.get("ifExists"))
-    known = scene.forget(named.name)
+    known = context.forget(named.name)
     yield DropView(
         context=named.catalog.context,
-        effect=Effect.UNKNOWN if lenient and known is None else Effect.APPLIED,
+        effect=ModificationEffect.UNKNOWN if lenient and known is None else ModificationEffect.APPLIED,
         sql=statement.sql,
         identifier=named.name,
         format=Format.VIEW,
@@ -66,8 +68,8 @@ def _dropped(node: Node, statement: Statement, scene: Scene) -> Iterator[Event]:
     )
 
 
-COMMANDS: Final[Mapping[str, Command]] = {
-    "CreateIcebergView": Command(catalog=_created),
-    "DropIcebergView": Command(catalog=_dropped),
-    "ShowIcebergViews": Command(ignored="it only lists views"),
+COMMANDS: Final[Mapping[str, CommandRule]] = {
+    "CreateIcebergView": CommandRule(catalog=_create_view),
+    "DropIcebergView": CommandRule(catalog=_drop_view),
+    "ShowIcebergViews": CommandRule(ignored="it only lists views"),
 }

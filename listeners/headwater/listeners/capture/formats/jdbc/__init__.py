@@ -8,32 +8,34 @@ from __future__ import annotations
 from typing import Final
 
 from headwater.events import AlterTable, Format
+from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.jdbc import sinks, sources
-from headwater.listeners.capture.formats.protocol import Described, Outcome, Target, Version
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, Statement
+from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation, WriteResult, WriteTarget
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.statements import Statement, StatementFacts
 
 
-class Jdbc:
+class JdbcFormat:
     @property
     def format(self) -> Format:
         return Format.JDBC
 
-    def source(self, node: Node, plan: Plan, scene: Scene) -> Described | None:
-        return sources.source(node, plan, scene)
+    def source(self, node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
+        return sources.source(node, plan, context)
 
-    def sink(self, node: Node, plan: Plan, scene: Scene) -> Target | None:
-        return sinks.sink(node, plan, scene)
+    def sink(self, node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
+        return sinks.sink(node, plan, context)
 
-    def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
-        return (Version(),)
+    def versions_read(self, source: SourceRelation, plan: Plan, facts: StatementFacts) -> tuple[ReadVersion, ...]:
+        return (ReadVersion(),)
 
-    def written(self, target: Target, statement: Statement) -> Outcome:
-        return sinks.written(target, statement)
+    def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
+        return sinks.write_result(target, statement)
 
-    def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
+    def schema_changes(
+        self, target: WriteTarget, statement: Statement, context: CaptureContext
+    ) -> tuple[AlterTable, ...]:
         return ()
 
 
-FORMAT: Final = Jdbc()
+FORMAT: Final = JdbcFormat()

@@ -4,44 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headwater.events import Format, ShapedSource
-from headwater.events.base import Texts
-from headwater.listeners.capture.formats.jdbc.places import place_of
-from headwater.listeners.capture.formats.protocol import Described
+from headwater.events import Format
+from headwater.events.base import StringMap
+from headwater.events.jobs import SourceSchema
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.jdbc.table_refs import find_table_ref
+from headwater.listeners.capture.formats.protocol import SourceRelation
 from headwater.listeners.capture.formats.relations import columns_of, table_name, v2_name
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 
-def source(node: Node, plan: Plan, scene: Scene) -> Described | None:
+def source(node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
     if is_in_catalog(node):
-        catalog = scene.catalog(node.args["catalog"])
+        catalog = context.catalog(node.args["catalog"])
         name = v2_name(catalog.name, node.args["identifier"])
-        dataset = scene.dataset(catalog, name, None)
-        shaped = ShapedSource(dataset=dataset, table=name, format=Format.JDBC, columns=columns_of(plan, node.output))
-        return Described(node.index, shaped)
+        dataset = context.dataset(catalog, name, None)
+        shaped = SourceSchema(dataset=dataset, table=name, format=Format.JDBC, columns=columns_of(plan, node.output))
+        return SourceRelation(node.index, shaped)
     options = options_of(node)
     if options is None:
         return None
-    place, table = place_of(options, scene.site), table_name(node.args.get("catalogTable"))
-    shaped = ShapedSource(
-        dataset=place.dataset,
-        opaque=place.opaque if table is None else None,
+    ref, table = find_table_ref(options, context.environment), table_name(node.args.get("catalogTable"))
+    shaped = SourceSchema(
+        dataset=ref.dataset,
+        opaque=ref.opaque if table is None else None,
         table=table,
         format=Format.JDBC,
         columns=columns_of(plan, node.output),
-        options=Texts(place.options),
+        options=StringMap(ref.options),
     )
-    return Described(node.index, shaped)
+    return SourceRelation(node.index, shaped)
 
 
-def is_in_catalog(node: Node) -> bool:
+def is_in_catalog(node: PlanNode) -> bool:
     table = node.args.get("table")
     return bool(node.args.get("catalog")) and isinstance(table, Mapping) and "jdbc" in table
 
 
-def options_of(node: Node) -> Mapping[str, str] | None:
-    """Of a relation of the first kind; None where it is none of a database."""
+def options_of(node: PlanNode) -> Mapping[str, str] | None:
+    """Of a v1 relation; None where it is none of a database."""
     relation = node.args.get("relation")
     if node.name != "LogicalRelation" or not isinstance(relation, Mapping):
         return None

@@ -5,46 +5,56 @@ from __future__ import annotations
 from typing import Final
 
 from headwater.events import AlterTable, Format
-from headwater.listeners.capture.commands import Part
-from headwater.listeners.capture.formats.kafka import reads, sinks, sources, streams
-from headwater.listeners.capture.formats.protocol import Begins, Described, Outcome, Target, Version
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, Statement, Took
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.kafka import read_versions, sinks, sources, streams
+from headwater.listeners.capture.formats.protocol import (
+    ReadVersion,
+    SinkWrite,
+    SourceRelation,
+    StreamStart,
+    WriteResult,
+    WriteTarget,
+)
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
 
 
-class Kafka:
+class KafkaFormat:
     @property
     def format(self) -> Format:
         return Format.KAFKA
 
-    def source(self, node: Node, plan: Plan, scene: Scene) -> Described | None:
-        return sources.source(node, plan, scene)
+    def source(self, node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
+        return sources.source(node, plan, context)
 
-    def sink(self, node: Node, plan: Plan, scene: Scene) -> Target | None:
-        found = sinks.parts(node, plan, scene)
+    def sink(self, node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
+        found = sinks.find_sinks(node, plan, context)
         return found[0].target if len(found) == 1 else None
 
-    def parts(self, node: Node, plan: Plan, scene: Scene) -> tuple[Part, ...]:
-        return sinks.parts(node, plan, scene)
+    def sinks(self, node: PlanNode, plan: Plan, context: CaptureContext) -> tuple[SinkWrite, ...]:
+        return sinks.find_sinks(node, plan, context)
 
-    def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
-        return reads.versions_of(source, facts)
+    def versions_read(self, source: SourceRelation, plan: Plan, facts: StatementFacts) -> tuple[ReadVersion, ...]:
+        return read_versions.versions_of(source, facts)
 
-    def later(self, source: Described, statement: Statement) -> tuple[Described, ...]:
-        return reads.topics_of(source, statement)
+    def read_relations(self, source: SourceRelation, statement: Statement) -> tuple[SourceRelation, ...]:
+        return read_versions.topics_read(source, statement)
 
-    def took(self, source: Described, node: Node, took: Took, facts: Facts) -> tuple[Version, ...]:
-        return streams.versions_of(source, took)
+    def versions_of_batch(
+        self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts
+    ) -> tuple[ReadVersion, ...]:
+        return streams.versions_of(source, offsets)
 
-    def begins(self, source: Described, node: Node, took: Took) -> Begins:
-        return streams.beginning_of(source, node, took)
+    def start_of_stream(self, source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
+        return streams.start_of(source, node, offsets)
 
-    def written(self, target: Target, statement: Statement) -> Outcome:
-        return sinks.outcome(target)
+    def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
+        return sinks.write_result(target)
 
-    def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
+    def schema_changes(
+        self, target: WriteTarget, statement: Statement, context: CaptureContext
+    ) -> tuple[AlterTable, ...]:
         return ()
 
 
-FORMAT: Final = Kafka()
+FORMAT: Final = KafkaFormat()

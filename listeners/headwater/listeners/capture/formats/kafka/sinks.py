@@ -5,39 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from headwater.events import CommitKind, DatasetId, Extent, FieldPath, Format, Output, ShapedSink
-from headwater.events.base import Texts
+from headwater.events import DatasetId, Format
+from headwater.events.base import StringMap
 from headwater.events.identity import IdentityError, kafka_namespace, kafka_topic
 from headwater.events.identity.text import lower_keys
+from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
+from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column
-from headwater.listeners.capture.commands import Part
-from headwater.listeners.capture.formats.kafka.sources import SERVERS, options_of, told
-from headwater.listeners.capture.formats.protocol import Outcome, Target
-from headwater.listeners.capture.formats.relations import columns_of, options_elsewhere
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.kafka.sources import SERVERS, options_of, reported_options
+from headwater.listeners.capture.formats.protocol import SinkWrite, WriteResult, WriteTarget
+from headwater.listeners.capture.formats.relations import columns_of, external_options
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 _SOURCE: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 _TOPIC: Final = "topic"
 _FIELDS: Final = ("key", "value", "headers", "partition", _TOPIC)
 """Columns that mean something to Spark's writer; it leaves the others."""
-_UNNAMED: Final = "which topics were written isn't known: the rows' column topic is computed"
+_COMPUTED_TOPIC: Final = "which topics were written isn't known: the rows' column topic is computed"
 
 Branches = dict[int, dict[int, None]]
 
 
-def parts(node: Node, plan: Plan, scene: Scene) -> tuple[Part, ...]:
+def find_sinks(node: PlanNode, plan: Plan, context: CaptureContext) -> tuple[SinkWrite, ...]:
     """A topic each, of what a command or a stream's micro-batch writes; none where it isn't Kafka's."""
     options, query = _options(node, plan), node.plan_of("query")
     if options is None or query is None:
         return ()
     chosen = options.get(_TOPIC)
-    named: Mapping[str | None, Branches] = {chosen: {}} if chosen else _by_rows(node)
+    named: Mapping[str | None, Branches] = {chosen: {}} if chosen else _topics_of_rows(node)
     columns = _columns(plan, query, by_rows=not chosen and None in named)
     written = [n for n, column in zip(plan.nodes[query].output, columns, strict=True) if column is not None]
     return tuple(
-        Part(
-            _target(topic, options, columns_of(plan, written), scene),
+        SinkWrite(
+            _target(topic, options, columns_of(plan, written), context),
             query,
             columns,
             only={union: tuple(sorted(inputs)) for union, inputs in branches.items()} if len(named) > 1 else {},
@@ -46,11 +47,11 @@ def parts(node: Node, plan: Plan, scene: Scene) -> tuple[Part, ...]:
     )
 
 
-def _options(node: Node, plan: Plan) -> dict[str, str] | None:
+def _options(node: PlanNode, plan: Plan) -> dict[str, str] | None:
     """Those of the write, over those of the relation that it writes."""
     if (node.args.get("dataSource") or {}).get("class") == _SOURCE:
         return lower_keys(node.args.get("options", {}))
-    in_catalog = options_elsewhere(node, "kafka")
+    in_catalog = external_options(node, "kafka")
     if in_catalog is not None:
         return lower_keys(in_catalog)
     table = node.plan_of("table")
@@ -60,7 +61,7 @@ def _options(node: Node, plan: Plan) -> dict[str, str] | None:
     return None if options is None else {**options, **lower_keys(node.args.get("writeOptions", {}))}
 
 
-def _by_rows(node: Node) -> dict[str | None, Branches]:
+def _topics_of_rows(node: PlanNode) -> dict[str | None, Branches]:
     """By topic: of which inputs of which UNIONs its rows are. None: the rows of a topic that is computed."""
     found: dict[str | None, Branches] = {}
     for each in node.args.get("kafka", {}).get("topics", ()):
@@ -76,31 +77,30 @@ def _columns(plan: Plan, query: int, *, by_rows: bool) -> tuple[FieldPath | None
     return tuple((name,) if name in meant else None for name in names)
 
 
-def _target(topic: str | None, options: Mapping[str, str], columns: tuple[Column, ...], scene: Scene) -> Target:
-    dataset, opaque = _place(topic, options.get(SERVERS, ""), scene)
-    shaped = ShapedSink(
-        dataset=dataset, opaque=opaque, format=Format.KAFKA, columns=columns, options=Texts(told(options))
+def _target(
+    topic: str | None, options: Mapping[str, str], columns: tuple[Column, ...], context: CaptureContext
+) -> WriteTarget:
+    dataset, opaque = _topic_ref(topic, options.get(SERVERS, ""), context)
+    shaped = SinkSchema(
+        dataset=dataset,
+        opaque=opaque,
+        format=Format.KAFKA,
+        columns=columns,
+        options=StringMap(reported_options(options)),
     )
-    return Target(shaped, kind=CommitKind.APPEND, replaced=Extent.NOTHING)
+    return WriteTarget(shaped, kind=CommitKind.APPEND, replaced=OverwriteScope.NOTHING)
 
 
-def _place(topic: str | None, servers: str, scene: Scene) -> tuple[DatasetId | None, str | None]:
+def _topic_ref(topic: str | None, servers: str, context: CaptureContext) -> tuple[DatasetId | None, str | None]:
     try:
         if topic is not None:
-            return kafka_topic(servers, topic, scene.site), None
-        return None, f"topics at {kafka_namespace(servers, scene.site)} that the rows name"
+            return kafka_topic(servers, topic, context.environment), None
+        return None, f"topics at {kafka_namespace(servers, context.environment)} that the rows name"
     except IdentityError:
         return None, "a topic of Kafka"
 
 
-def outcome(target: Target) -> Outcome:
+def write_result(target: WriteTarget) -> WriteResult:
     """How many rows went there, Spark doesn't count."""
-    sink = target.sink
-    output = Output(
-        dataset=sink.dataset,
-        opaque=sink.opaque,
-        format=Format.KAFKA,
-        commit_kind=CommitKind.APPEND,
-        replaced=Extent.NOTHING,
-    )
-    return Outcome((output,), gap=_UNNAMED if sink.dataset is None else None)
+    output = target.output(commit_kind=CommitKind.APPEND, replaced=OverwriteScope.NOTHING)
+    return WriteResult((output,), gap=_COMPUTED_TOPIC if target.sink.dataset is None else None)

@@ -6,18 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from headwater.events import DatasetId, Format, ShapedSource
-from headwater.events.base import Texts
+from headwater.events import DatasetId, Format
+from headwater.events.base import StringMap
 from headwater.events.identity import IdentityError, kafka_read
 from headwater.events.identity.text import lower_keys
-from headwater.listeners.capture.formats.protocol import Described
+from headwater.events.jobs import SourceSchema
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.protocol import SourceRelation
 from headwater.listeners.capture.formats.relations import STREAMS, columns_of, stream_options, table_name
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 SERVERS: Final = "kafka.bootstrap.servers"
 STRATEGIES: Final = ("subscribe", "subscribepattern", "assign")
-_TOLD: Final = frozenset(
+_REPORTED_OPTIONS: Final = frozenset(
     {
         *STRATEGIES,
         "startingoffsets",
@@ -55,17 +56,17 @@ class Subscription:
         return None if strategy is None else cls(options.get(SERVERS, ""), strategy, options[strategy])
 
 
-def told(options: Mapping[str, str]) -> dict[str, str]:
+def reported_options(options: Mapping[str, str]) -> dict[str, str]:
     """Of options in any case, those that may be told."""
-    return {key: text for key, text in lower_keys(options).items() if key in _TOLD}
+    return {key: text for key, text in lower_keys(options).items() if key in _REPORTED_OPTIONS}
 
 
-def told_of_table(options: Mapping[str, str]) -> dict[str, str]:
+def reported_table_options(options: Mapping[str, str]) -> dict[str, str]:
     """Those of a table that was made USING kafka: also where its rows are."""
-    return {key: text for key, text in lower_keys(options).items() if key in _TOLD or key == SERVERS}
+    return {key: text for key, text in lower_keys(options).items() if key in _REPORTED_OPTIONS or key == SERVERS}
 
 
-def options_of(node: Node) -> dict[str, str] | None:
+def options_of(node: PlanNode) -> dict[str, str] | None:
     """The options of a relation of Kafka's; None where it is none."""
     if node.name == "LogicalRelation":
         return _options(node.args.get("relation"))
@@ -80,17 +81,20 @@ def _options(holder: Any) -> dict[str, str] | None:
     return lower_keys(holder["kafka"]) if isinstance(holder, Mapping) and "kafka" in holder else None
 
 
-def source(node: Node, plan: Plan, scene: Scene) -> Described | None:
+def source(node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
     options = options_of(node)
     if options is None:
         return None
-    shaped = ShapedSource(
-        dataset=None, format=Format.KAFKA, columns=columns_of(plan, node.output), options=Texts(told(options))
+    shaped = SourceSchema(
+        dataset=None,
+        format=Format.KAFKA,
+        columns=columns_of(plan, node.output),
+        options=StringMap(reported_options(options)),
     )
-    hints = {"subscription": Subscription.of(options), "attributes": node.output, "site": scene.site}
-    described = Described(node.index, shaped, versioned=True, hints=hints)
+    hints = {"subscription": Subscription.of(options), "attributes": node.output, "environment": context.environment}
+    described = SourceRelation(node.index, shaped, versioned=True, hints=hints)
     name = table_name(node.args.get("catalogTable"))
-    topics = topics_as(described, _datasets(options, scene))
+    topics = with_topics(described, _datasets(options, context))
     if not topics:
         opaque = None if name is not None else f"topics of Kafka: {options.get('subscribepattern', '')}".rstrip(": ")
         return replace(described, source=shaped.model_copy(update={"table": name, "opaque": opaque}))
@@ -100,7 +104,7 @@ def source(node: Node, plan: Plan, scene: Scene) -> Described | None:
     return replace(topics[0], also=topics[1:])
 
 
-def topics_as(described: Described, datasets: Iterable[DatasetId]) -> tuple[Described, ...]:
+def with_topics(described: SourceRelation, datasets: Iterable[DatasetId]) -> tuple[SourceRelation, ...]:
     """The same relation, once for each of these topics."""
     shaped = described.source
     return tuple(
@@ -113,9 +117,9 @@ def topics_as(described: Described, datasets: Iterable[DatasetId]) -> tuple[Desc
     )
 
 
-def _datasets(options: Mapping[str, str], scene: Scene) -> tuple[DatasetId, ...]:
+def _datasets(options: Mapping[str, str], context: CaptureContext) -> tuple[DatasetId, ...]:
     """Of a pattern none: which topics it means shows when it is read."""
     try:
-        return kafka_read(options, scene.site).datasets
+        return kafka_read(options, context.environment).datasets
     except IdentityError:
         return ()

@@ -6,58 +6,66 @@ from collections.abc import Mapping
 from typing import Final
 
 from headwater.events import AlterTable, Format
-from headwater.listeners.capture.commands import Command
+from headwater.listeners.capture.commands import CommandRule
+from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.paimon import (
-    evolved,
     procedures,
+    read_versions,
     row_level,
+    schema_changes,
     streams,
     tables,
-    unheard,
-    versions,
-    written,
+    unattributed_commits,
+    write_results,
 )
-from headwater.listeners.capture.formats.protocol import Begins, Described, Outcome, Target, Version
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
-from headwater.listeners.capture.statements import Facts, Statement, Took
+from headwater.listeners.capture.formats.protocol import (
+    ReadVersion,
+    SourceRelation,
+    StreamStart,
+    WriteResult,
+    WriteTarget,
+)
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
 
 
-class Paimon:
+class PaimonFormat:
     @property
     def format(self) -> Format:
         return Format.PAIMON
 
-    def source(self, node: Node, plan: Plan, scene: Scene) -> Described | None:
-        return tables.source(node, plan, scene)
+    def source(self, node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
+        return tables.source(node, plan, context)
 
-    def sink(self, node: Node, plan: Plan, scene: Scene) -> Target | None:
-        return tables.sink(node, plan, scene)
+    def sink(self, node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
+        return tables.sink(node, plan, context)
 
-    def reads(self, source: Described, plan: Plan, facts: Facts) -> tuple[Version, ...]:
-        return versions.reads(source, plan, facts)
+    def versions_read(self, source: SourceRelation, plan: Plan, facts: StatementFacts) -> tuple[ReadVersion, ...]:
+        return read_versions.versions_of(source, plan, facts)
 
-    def took(self, source: Described, node: Node, took: Took, facts: Facts) -> tuple[Version, ...]:
-        return streams.versions_of(node, took)
+    def versions_of_batch(
+        self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts
+    ) -> tuple[ReadVersion, ...]:
+        return streams.versions_of(node, offsets)
 
-    def begins(self, source: Described, node: Node, took: Took) -> Begins:
-        return streams.beginning_of(node, took)
+    def start_of_stream(self, source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
+        return streams.start_of(node, offsets)
 
-    def written(self, target: Target, statement: Statement) -> Outcome:
-        if "procedure" in target.hints:
-            return procedures.written(target, statement)
-        return written.written(target, statement)
+    def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
+        return write_results.write_result(target, statement)
 
-    def evolved(self, target: Target, statement: Statement, scene: Scene) -> tuple[AlterTable, ...]:
-        return evolved.evolved(target, statement)
+    def schema_changes(
+        self, target: WriteTarget, statement: Statement, context: CaptureContext
+    ) -> tuple[AlterTable, ...]:
+        return schema_changes.schema_changes(target, statement)
 
 
-FORMAT: Final = Paimon()
+FORMAT: Final = PaimonFormat()
 
-COMMANDS: Final[Mapping[str, Command]] = {
+COMMANDS: Final[Mapping[str, CommandRule]] = {
     **row_level.COMMANDS,
-    **unheard.COMMANDS,
+    **unattributed_commits.COMMANDS,
     **procedures.COMMANDS,
-    "PaimonShowColumnsCommand": Command(ignored="it only looks"),
-    "WriteIntoPaimonTable": Command(ignored="it runs within the command that is told"),
+    "PaimonShowColumnsCommand": CommandRule(ignored="it only looks"),
+    "WriteIntoPaimonTable": CommandRule(ignored="it runs within the command that is recorded"),
 }

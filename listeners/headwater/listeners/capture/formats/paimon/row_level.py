@@ -6,25 +6,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from headwater.events import CommitKind, Extent
-from headwater.listeners.capture.commands import Command, Part, Write
+from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.listeners.capture.commands import CommandRule
+from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.paimon import tables
-from headwater.listeners.capture.formats.protocol import Target
-from headwater.listeners.capture.plan.tree import Node, Plan
-from headwater.listeners.capture.scene import Scene
+from headwater.listeners.capture.formats.protocol import SinkWrite, StatementWrites, WriteTarget
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 _NO_TABLES: Final = frozenset({"LocalRelation", "OneRowRelation", "Range", "CTERelationRef", "CommandResult"})
 
 
-def _relation(node: Node, plan: Plan, argument: str, scene: Scene) -> Target | None:
+def _find_relation(node: PlanNode, plan: Plan, argument: str, context: CaptureContext) -> WriteTarget | None:
     """The table that an argument is, below the aliases around it."""
     index = node.plan_of(argument)
     while index is not None and plan.nodes[index].name == "SubqueryAlias":
         index = plan.nodes[index].inputs[0]
-    return None if index is None else tables.relation(plan.nodes[index], plan, scene)
+    return None if index is None else tables.relation(plan.nodes[index], plan, context)
 
 
-def _read(node: Node, plan: Plan) -> tuple[int, ...]:
+def _tables_read(node: PlanNode, plan: Plan) -> tuple[int, ...]:
     """Whatever table stands in the command: its target, its source, and those that conditions ask."""
     return tuple(
         each.index
@@ -33,27 +33,27 @@ def _read(node: Node, plan: Plan) -> tuple[int, ...]:
     )
 
 
-def _merge(node: Node, plan: Plan, scene: Scene) -> Write | None:
-    return _changed(_relation(node, plan, "targetTable", scene), CommitKind.MERGE, node, plan)
+def _merge(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
+    return _row_level_write(_find_relation(node, plan, "targetTable", context), CommitKind.MERGE, node, plan)
 
 
-def _update(node: Node, plan: Plan, scene: Scene) -> Write | None:
-    return _changed(_relation(node, plan, "relation", scene), CommitKind.UPDATE, node, plan)
+def _update(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
+    return _row_level_write(_find_relation(node, plan, "relation", context), CommitKind.UPDATE, node, plan)
 
 
-def _delete(node: Node, plan: Plan, scene: Scene) -> Write | None:
+def _delete(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
     """Without a condition all is truncated, and nothing read. Whole partitions are dropped unread as well, but that
     shows only when it is done."""
-    target = _relation(node, plan, "relation", scene)
+    target = _find_relation(node, plan, "relation", context)
     if target is None:
         return None
     surely = replace(target, hints={**target.hints, "certain": True})
-    if not _takes_all(node, plan):
-        return _changed(surely, CommitKind.DELETE, node, plan)
-    return Write((Part(replace(surely, kind=CommitKind.DELETE, replaced=Extent.ALL)),))
+    if not _deletes_all(node, plan):
+        return _row_level_write(surely, CommitKind.DELETE, node, plan)
+    return StatementWrites((SinkWrite(replace(surely, kind=CommitKind.DELETE, replaced=OverwriteScope.ALL)),))
 
 
-def _takes_all(node: Node, plan: Plan) -> bool:
+def _deletes_all(node: PlanNode, plan: Plan) -> bool:
     references = node.expressions_of("condition")
     if not references:
         return True
@@ -63,27 +63,31 @@ def _takes_all(node: Node, plan: Plan) -> bool:
     return condition.name == "Literal" and condition.details.get("value") is True
 
 
-def _changed(target: Target | None, kind: CommitKind, node: Node, plan: Plan) -> Write | None:
+def _row_level_write(
+    target: WriteTarget | None, kind: CommitKind, node: PlanNode, plan: Plan
+) -> StatementWrites | None:
     if target is None:
         return None
-    changed = replace(target, kind=kind, replaced=Extent.PART)
-    return Write((Part(changed, row_level=True),), _read(node, plan))
+    changed = replace(target, kind=kind, replaced=OverwriteScope.PART)
+    return StatementWrites((SinkWrite(changed, row_level=True),), _tables_read(node, plan))
 
 
-def _partitions_of_rows(node: Node, plan: Plan, scene: Scene) -> Write | None:
+def _dynamic_overwrite(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
     """INSERT OVERWRITE in Spark's dynamic mode. A table without partitions is replaced as a whole."""
     index = node.plan_of("table")
-    target = None if index is None else tables.relation(plan.nodes[index], plan, scene)
+    target = None if index is None else tables.relation(plan.nodes[index], plan, context)
     if target is None or index is None:
         return None
-    extent = Extent.PART if target.sink.partitioning else Extent.ALL
+    extent = OverwriteScope.PART if target.sink.partitioning else OverwriteScope.ALL
     names = tuple((plan.attribute(number).name,) for number in plan.nodes[index].output)
-    return Write((Part(replace(target, kind=CommitKind.OVERWRITE, replaced=extent), node.plan_of("query"), names),))
+    return StatementWrites(
+        (SinkWrite(replace(target, kind=CommitKind.OVERWRITE, replaced=extent), node.plan_of("query"), names),)
+    )
 
 
-COMMANDS: Final[Mapping[str, Command]] = {
-    "MergeIntoPaimonTable": Command(_merge),
-    "UpdatePaimonTableCommand": Command(_update),
-    "DeleteFromPaimonTableCommand": Command(_delete),
-    "PaimonDynamicPartitionOverwriteCommand": Command(_partitions_of_rows),
+COMMANDS: Final[Mapping[str, CommandRule]] = {
+    "MergeIntoPaimonTable": CommandRule(_merge),
+    "UpdatePaimonTableCommand": CommandRule(_update),
+    "DeleteFromPaimonTableCommand": CommandRule(_delete),
+    "PaimonDynamicPartitionOverwriteCommand": CommandRule(_dynamic_overwrite),
 }

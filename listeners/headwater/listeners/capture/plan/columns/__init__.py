@@ -18,15 +18,21 @@ What is decided here:
 
 from __future__ import annotations
 
-from headwater.listeners.capture.plan.columns.analysis import Analysis
+from headwater.listeners.capture.plan.columns.analysis import Analysis, lineage_of_brief_plan
 from headwater.listeners.capture.plan.columns.commands import merge_lineage
-from headwater.listeners.capture.plan.columns.model import Lineage, Origin
-from headwater.listeners.capture.plan.columns.targets import by_name, by_position
+from headwater.listeners.capture.plan.columns.query_lineage import (
+    ColumnOrigin,
+    QueryLineage,
+    match_by_name,
+    match_by_position,
+)
 from headwater.listeners.capture.plan.tree import Plan
 
-__all__ = ["Lineage", "Origin", "by_name", "by_position", "lineage_of", "merge_lineage"]
+__all__ = ["ColumnOrigin", "QueryLineage", "lineage_of", "match_by_name", "match_by_position", "merge_lineage"]
 
 
-def lineage_of(plan: Plan, query: int) -> Lineage:
+def lineage_of(plan: Plan, query: int) -> QueryLineage:
     """Of the columns that this node gives. Never raises for a plan that was parsed, however odd."""
+    if plan.brief is not None:
+        return lineage_of_brief_plan(plan, query)
     return Analysis(plan).lineage(query)

@@ -6,23 +6,23 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-from headwater.listeners.capture.plan.columns.expressions import Outcome
+from headwater.listeners.capture.plan.columns.expressions import OperatorOutput
 from headwater.listeners.capture.plan.columns.functions import FUNCTIONS
-from headwater.listeners.capture.plan.columns.model import Lineage, Origin
 from headwater.listeners.capture.plan.columns.operators import (
-    MADE_HERE,
+    GENERATED_LEAVES,
     OPERATORS,
-    PASSING,
+    PASS_THROUGH,
     Operator,
-    Work,
+    OperatorContext,
+    inputs_of,
     is_leaf,
-    leaf,
-    needed_by,
+    read_leaf,
 )
 from headwater.listeners.capture.plan.columns.origins import Members
+from headwater.listeners.capture.plan.columns.query_lineage import ColumnOrigin, QueryLineage
 from headwater.listeners.capture.plan.columns.row_changes import merge_rows
-from headwater.listeners.capture.plan.columns.values import NOTHING, Value
-from headwater.listeners.capture.plan.tree import Node, Plan
+from headwater.listeners.capture.plan.columns.values import NO_VALUE, ColumnValue
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 _RULES: dict[str, Operator] = {**OPERATORS, **FUNCTIONS, "MergeRows": merge_rows}
 
@@ -32,9 +32,9 @@ class Analysis:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.work = Work(plan)
+        self.work = OperatorContext(plan)
         self.leaves: dict[int, None] = {}
-        self._told: dict[int, tuple[Value, tuple[Origin, ...]]] = {}
+        self._origins_by_value: dict[int, tuple[ColumnValue, tuple[ColumnOrigin, ...]]] = {}
 
     def look_at(self, nodes: Iterable[int], expressions: Iterable[int] = ()) -> None:
         """Find what these nodes give, and the subqueries in these expressions."""
@@ -49,28 +49,28 @@ class Analysis:
         for index in sorted(needed.difference(self.work.outcomes)):
             self.work.outcomes[index] = self._outcome(self.plan.nodes[index])
 
-    def lineage(self, query: int) -> Lineage:
+    def lineage(self, query: int) -> QueryLineage:
         node = self.plan.nodes[query]
         self.look_at([query])
         scope, rows = self.work.outcomes[query]
-        columns = {each: self.told(scope.get(each, NOTHING)) for each in node.output}
-        return Lineage(columns, self.told_rows(rows), self.all_leaves(), self.unknown())
+        columns = {each: self.origins_of(scope.get(each, NO_VALUE)) for each in node.output}
+        return QueryLineage(columns, self.origins_of_rows(rows), self.all_leaves(), self.unknown())
 
-    def told(self, value: Value) -> tuple[Origin, ...]:
+    def origins_of(self, value: ColumnValue) -> tuple[ColumnOrigin, ...]:
         """In order, each once; the same object for the same value."""
-        known = self._told.get(id(value))
+        known = self._origins_by_value.get(id(value))
         if known is not None:
             return known[1]
-        found: dict[Origin, None] = {}
+        found: dict[ColumnOrigin, None] = {}
         for part in value.parts:
-            found.update(dict.fromkeys(self.work.origins.told(self._ordered(part.members), part.text)))
-        told = tuple(found)
-        self._told[id(value)] = (value, told)  # holds the value, so that its id stays its own
-        return told
+            found.update(dict.fromkeys(self.work.origins.column_origins(self._ordered(part.members), part.text)))
+        fields = tuple(found)
+        self._origins_by_value[id(value)] = (value, fields)  # holds the value, so that its id stays its own
+        return fields
 
-    def told_rows(self, rows: Members) -> tuple[Origin, ...]:
-        """What decides about rows is told without a text: it would be as many edges as conditions."""
-        return tuple(self.work.origins.told(self._ordered(rows), None))
+    def origins_of_rows(self, rows: Members) -> tuple[ColumnOrigin, ...]:
+        """What decides about rows is given without a text: it would be as many edges as conditions."""
+        return tuple(self.work.origins.column_origins(self._ordered(rows), None))
 
     def all_leaves(self) -> tuple[int, ...]:
         return tuple(sorted(self.leaves))
@@ -86,24 +86,24 @@ class Analysis:
             self.work.expressions.missing[self.work.origins.place(each)[1][0]] = None
         return self.work.origins.in_order(members.difference(outer))
 
-    def _outcome(self, node: Node) -> Outcome:
+    def _outcome(self, node: PlanNode) -> OperatorOutput:
         rule = _RULES.get(node.name)
         try:
             if rule is not None:
                 return rule(self.work, node)
-            if node.name in PASSING:
+            if node.name in PASS_THROUGH:
                 return self.work.below(node)
             if is_leaf(node):
                 self.leaves[node.index] = None
-                return leaf(self.work, node)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+                return read_leaf(self.work, node)
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
             pass  # it isn't written as we know it
-        if node.name not in MADE_HERE:
+        if node.name not in GENERATED_LEAVES:
             self.work.unknown[node.class_name or node.name] = None
-        return Outcome(dict.fromkeys(node.output, NOTHING))
+        return OperatorOutput(dict.fromkeys(node.output, NO_VALUE))
 
-    def _below(self, node: Node) -> Iterator[int]:
-        yield from needed_by(self.work, node)
+    def _below(self, node: PlanNode) -> Iterator[int]:
+        yield from inputs_of(self.work, node)
         if self._has_subqueries:
             yield from self._subqueries(_references(node.args))
 
@@ -124,6 +124,12 @@ class Analysis:
             if "plan" in expression.details:
                 yield expression.details["plan"]
             waiting.extend(each for each in expression.inputs if each >= 0)
+
+
+def lineage_of_brief_plan(plan: Plan, query: int) -> QueryLineage:
+    """What is read, of a plan that is written without its columns."""
+    leaves = tuple(node.index for node in plan.below(query) if is_leaf(node))
+    return QueryLineage(leaves=leaves, unknown=(f"a plan of more than {plan.brief:,} columns and expressions",))
 
 
 def _references(arguments: Any) -> Iterator[int]:

@@ -6,63 +6,67 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from headwater.events.lineage import Derivation
-from headwater.listeners.capture.plan.columns.analysis import Analysis
-from headwater.listeners.capture.plan.columns.model import Lineage, Origin
-from headwater.listeners.capture.plan.columns.origins import NONE, How, Members
+from headwater.events.column_lineage import Derivation
+from headwater.listeners.capture.plan.columns.analysis import Analysis, lineage_of_brief_plan
+from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, DerivationRank, Members
+from headwater.listeners.capture.plan.columns.query_lineage import ColumnOrigin, QueryLineage
 from headwater.listeners.capture.plan.columns.row_changes import (
     ACTIONS,
     CLAUSES,
     Assignment,
     argument,
-    merge_ways,
-    spelled_out,
+    merge_alternatives,
+    read_clauses,
 )
-from headwater.listeners.capture.plan.columns.values import Scope, Value, either
-from headwater.listeners.capture.plan.tree import Expression, Node, Plan
+from headwater.listeners.capture.plan.columns.values import ColumnValue, Scope, merge_values
+from headwater.listeners.capture.plan.tree import Expression, Plan, PlanNode
 
 
 @dataclass(frozen=True)
-class Changes:
+class RowChanges:
     """What a command does to its target."""
 
     target: tuple[int, ...]
     """Ids of the target's columns."""
     assignments: tuple[Assignment, ...] = ()
-    rows: Members = NONE
+    rows: Members = NO_MEMBERS
     """What decides about which rows are changed, and how."""
 
 
-def merge_lineage(plan: Plan, command: int) -> Lineage:
+def merge_lineage(plan: Plan, command: int) -> QueryLineage:
     """The lineage of an UPDATE, DELETE or MERGE, in whatever form: `fields` has what is assigned.
 
     Conditions are indirect: what rows are matched by is JOIN, all else FILTER. What isn't assigned has no edges, and
     neither has a column that is set to itself. A command that isn't known is told in `unknown`.
     """
     node = plan.nodes[command]
+    if plan.brief is not None:
+        return lineage_of_brief_plan(plan, command)
     reader = _READERS.get(node.name)
     if reader is None:
-        return Lineage(unknown=(node.class_name or node.name,))
+        return QueryLineage(unknown=(node.class_name or node.name,))
     analysis = Analysis(plan)
     changes = reader(analysis, node)
-    return Lineage(
-        indirect=analysis.told_rows(changes.rows),
+    return QueryLineage(
+        indirect=analysis.origins_of_rows(changes.rows),
         leaves=analysis.all_leaves(),
         unknown=analysis.unknown(),
         fields=_fields(analysis, changes),
     )
 
 
-def _fields(analysis: Analysis, changes: Changes) -> dict[tuple[str, ...], tuple[Origin, ...]]:
+def _fields(analysis: Analysis, changes: RowChanges) -> dict[tuple[str, ...], tuple[ColumnOrigin, ...]]:
     """By the target's columns in their order."""
-    assigned: dict[tuple[str, ...], list[Value]] = {}
+    assigned: dict[tuple[str, ...], list[ColumnValue]] = {}
     for path, reference, scope in _unfolded(analysis, changes.assignments):
         assigned.setdefault(path, []).append(analysis.work.expressions.value(reference, scope))
     places = {analysis.plan.attribute(each).name: n for n, each in enumerate(changes.target)}
     own = _leaves_of(analysis, changes.target)
-    found: dict[tuple[str, ...], tuple[Origin, ...]] = {}
+    found: dict[tuple[str, ...], tuple[ColumnOrigin, ...]] = {}
     for path in sorted(assigned, key=lambda each: (places.get(each[0], len(places)), each)):
-        origins = tuple(each for each in analysis.told(either(assigned[path])) if not _is_itself(each, path, own))
+        origins = tuple(
+            each for each in analysis.origins_of(merge_values(assigned[path])) if not _is_itself(each, path, own)
+        )
         if origins:
             found[path] = origins
     return found
@@ -80,7 +84,7 @@ def _unfolded(analysis: Analysis, assignments: Iterable[Assignment]) -> Iterator
             waiting.extend(Assignment((*target, name), each, place) for name, each, place in reversed(fields))
 
 
-def _is_itself(origin: Origin, path: tuple[str, ...], own: frozenset[int]) -> bool:
+def _is_itself(origin: ColumnOrigin, path: tuple[str, ...], own: frozenset[int]) -> bool:
     return origin.derivation is Derivation.IDENTITY and origin.path == path and origin.leaf in own
 
 
@@ -89,21 +93,23 @@ def _leaves_of(analysis: Analysis, attributes: tuple[int, ...]) -> frozenset[int
     return frozenset(n for n in analysis.leaves if not {*attributes}.isdisjoint(analysis.plan.nodes[n].output))
 
 
-def _merged(actions: tuple[str, ...], target: str, source: str, condition: str) -> _Reader:
+def _merge_changes(actions: tuple[str, ...], target: str, source: str, condition: str) -> _Reader:
     """A MERGE that names its target, its source and what it does."""
 
-    def read(analysis: Analysis, node: Node) -> Changes:
+    def read(analysis: Analysis, node: PlanNode) -> RowChanges:
         plan, work = analysis.plan, analysis.work
         sides = [each for each in (node.plan_of(target), node.plan_of(source)) if each is not None]
-        done = [*spelled_out(plan, node, actions)]
+        done = [*read_clauses(plan, node, actions)]
         matching = node.expressions_of(condition)
         conditions = [ref for each in done for ref in argument(each, "condition")]
         analysis.look_at(sides, [*matching, *conditions, *(ref for each in done for ref in each.inputs)])
         scope = _scope_of(analysis, sides)
-        rows = NONE.union(*(work.outcomes[each].rows for each in sides))
-        rows |= work.deciding(matching, scope, How.JOIN) | work.deciding(conditions, scope, How.FILTER)
+        rows = NO_MEMBERS.union(*(work.outcomes[each].rows for each in sides))
+        rows |= work.deciding(matching, scope, DerivationRank.JOIN) | work.deciding(
+            conditions, scope, DerivationRank.FILTER
+        )
         assignments = (each for action in done for each in _assignments(plan, action, scope))
-        return Changes(plan.nodes[sides[0]].output, tuple(assignments), rows)
+        return RowChanges(plan.nodes[sides[0]].output, tuple(assignments), rows)
 
     return read
 
@@ -139,13 +145,13 @@ def _scope_of(analysis: Analysis, nodes: Iterable[int]) -> Scope:
     return scope
 
 
-def _changed(table: str) -> _Reader:
+def _update_changes(table: str) -> _Reader:
     """An UPDATE or DELETE that names its table, its condition and, perhaps, its assignments."""
 
-    def read(analysis: Analysis, node: Node) -> Changes:
+    def read(analysis: Analysis, node: PlanNode) -> RowChanges:
         plan, index = analysis.plan, node.plan_of(table)
         if index is None:
-            return Changes(())
+            return RowChanges(())
         condition, keyed = node.expressions_of("condition"), node.expressions_of("assignments")
         positional = node.expressions_of("updateExpressions")
         analysis.look_at([index], [*condition, *keyed, *positional])
@@ -154,17 +160,19 @@ def _changed(table: str) -> _Reader:
         assignments = [_assignment(plan, plan.expressions[each], scope) for each in keyed]
         for attribute, reference in zip(target, positional, strict=False):
             assignments.append(Assignment((plan.attribute(attribute).name,), reference, scope))
-        return Changes(target, tuple(assignments), rows | analysis.work.deciding(condition, scope, How.FILTER))
+        return RowChanges(
+            target, tuple(assignments), rows | analysis.work.deciding(condition, scope, DerivationRank.FILTER)
+        )
 
     return read
 
 
-def _rewritten(analysis: Analysis, node: Node) -> Changes:
+def _rewrite_changes(analysis: Analysis, node: PlanNode) -> RowChanges:
     """ReplaceData and WriteDelta: the query gives rows as they shall be, under the names of the target's columns."""
     plan, query = analysis.plan, node.plan_of("query")
     relation = node.plan_of("originalTable")
     if query is None or relation is None:
-        return Changes(())
+        return RowChanges(())
     is_merge = any(each.name == "MergeRows" for each in plan.below(query))
     condition = () if is_merge else node.expressions_of("condition")
     analysis.work.expressions.assumed = frozenset(condition)
@@ -173,13 +181,13 @@ def _rewritten(analysis: Analysis, node: Node) -> Changes:
     if not _leaves_of(analysis, target):
         analysis.look_at([relation])
     scope = _scope_of(analysis, analysis.leaves)
-    rows = analysis.work.outcomes[query].rows | analysis.work.deciding(condition, scope, How.FILTER)
+    rows = analysis.work.outcomes[query].rows | analysis.work.deciding(condition, scope, DerivationRank.FILTER)
     names = {plan.attribute(each).name for each in target}
-    assignments = (each for each in _given(analysis, query) if each.target[0] in names)
-    return Changes(target, tuple(assignments), rows)
+    assignments = (each for each in _column_alternatives(analysis, query) if each.target[0] in names)
+    return RowChanges(target, tuple(assignments), rows)
 
 
-def _given(analysis: Analysis, query: int) -> Iterator[Assignment]:
+def _column_alternatives(analysis: Analysis, query: int) -> Iterator[Assignment]:
     """What each of a query's columns may be, one by one: whatever is put together from several ways is taken apart."""
     plan, waiting = analysis.plan, [query]
     while waiting:
@@ -187,64 +195,68 @@ def _given(analysis: Analysis, query: int) -> Iterator[Assignment]:
         if node.name == "Union":
             waiting.extend(reversed(node.inputs))
             continue
-        ways = _WAYS[node.name](plan, node) if node.name in _WAYS else [tuple(-1 - each for each in node.output)]
-        scope = analysis.work.outcomes[node.inputs[0] if node.name in _WAYS else node.index].scope
+        ways = (
+            _ALTERNATIVES[node.name](plan, node)
+            if node.name in _ALTERNATIVES
+            else [tuple(-1 - each for each in node.output)]
+        )
+        scope = analysis.work.outcomes[node.inputs[0] if node.name in _ALTERNATIVES else node.index].scope
         for way in ways:
             for attribute, reference in zip(node.output, way, strict=True):
                 yield Assignment((plan.attribute(attribute).name,), reference, scope)
 
 
-def _projections(plan: Plan, node: Node) -> list[tuple[int, ...]]:
+def _projections(plan: Plan, node: PlanNode) -> list[tuple[int, ...]]:
     return [tuple(each["x"]) for each in node.args["projections"]]
 
 
-def _projected(plan: Plan, node: Node) -> list[tuple[int, ...]]:
+def _single_projection(plan: Plan, node: PlanNode) -> list[tuple[int, ...]]:
     return [node.expressions_of("projectList")]
 
 
-def _within(argument: str) -> _Reader:
+def _wrapped_changes(argument: str) -> _Reader:
     """Hudi's commands hold the plan of the one that they take the place of."""
 
-    def read(analysis: Analysis, node: Node) -> Changes:
+    def read(analysis: Analysis, node: PlanNode) -> RowChanges:
         index = node.plan_of(argument)
         inner = None if index is None else analysis.plan.nodes[index]
-        return Changes(()) if inner is None else _READERS[inner.name](analysis, inner)
+        return RowChanges(()) if inner is None else _READERS[inner.name](analysis, inner)
 
     return read
 
 
-def _found_by(query: str) -> _Reader:
+def _delete_by_query(query: str) -> _Reader:
     """A DELETE that holds a query for the rows that go."""
 
-    def read(analysis: Analysis, node: Node) -> Changes:
+    def read(analysis: Analysis, node: PlanNode) -> RowChanges:
         index = node.plan_of(query)
         if index is None:
-            return Changes(())
+            return RowChanges(())
         analysis.look_at([index])
-        return Changes(analysis.plan.nodes[index].output, (), analysis.work.outcomes[index].rows)
+        return RowChanges(analysis.plan.nodes[index].output, (), analysis.work.outcomes[index].rows)
 
     return read
 
 
-_Reader = Callable[[Analysis, Node], Changes]
-_WAYS: Final[Mapping[str, Callable[[Plan, Node], list[tuple[int, ...]]]]] = {
+_Reader = Callable[[Analysis, PlanNode], RowChanges]
+_ALTERNATIVES: Final[Mapping[str, Callable[[Plan, PlanNode], list[tuple[int, ...]]]]] = {
     "Expand": _projections,
-    "MergeRows": merge_ways,
-    "Project": _projected,
+    "MergeRows": merge_alternatives,
+    "Project": _single_projection,
 }
 _READERS: Final[Mapping[str, _Reader]] = {
-    "DeleteCommand": _changed("target"),
-    "DeleteFromPaimonTableCommand": _changed("relation"),
-    "DeleteFromTable": _changed("table"),
-    "DeleteHoodieTableCommand": _found_by("query"),
-    "MergeIntoCommand": _merged(CLAUSES, "target", "source", "condition"),
-    "MergeIntoHoodieTableCommand": _within("mergeInto"),
-    "MergeIntoPaimonTable": _merged(ACTIONS, "targetTable", "sourceTable", "mergeCondition"),
-    "MergeIntoTable": _merged(ACTIONS, "targetTable", "sourceTable", "mergeCondition"),
-    "ReplaceData": _rewritten,
-    "UpdateCommand": _changed("target"),
-    "UpdateHoodieTableCommand": _within("ut"),
-    "UpdatePaimonTableCommand": _changed("relation"),
-    "UpdateTable": _changed("table"),
-    "WriteDelta": _rewritten,
+    "DeleteCommand": _update_changes("target"),
+    "DeleteFromPaimonTableCommand": _update_changes("relation"),
+    "DeleteFromTable": _update_changes("table"),
+    "DeleteHoodieTableCommand": _delete_by_query("query"),
+    "MergeIntoCommand": _merge_changes(CLAUSES, "target", "source", "condition"),
+    "MergeIntoHoodieTableCommand": _wrapped_changes("mergeInto"),
+    "MergeIntoPaimonTable": _merge_changes(ACTIONS, "targetTable", "sourceTable", "mergeCondition"),
+    "MergeIntoTable": _merge_changes(ACTIONS, "targetTable", "sourceTable", "mergeCondition"),
+    "ReplaceData": _rewrite_changes,
+    "UpdateCommand": _update_changes("target"),
+    "UpdateHoodieTableCommand": _wrapped_changes("ut"),
+    "UpdatePaimonTableCommand": _update_changes("relation"),
+    "UpdateTable": _update_changes("table"),
+    "WriteDelta": _rewrite_changes,
 }

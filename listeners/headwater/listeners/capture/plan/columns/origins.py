@@ -9,17 +9,17 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final, TypeAlias
 
-from headwater.events.lineage import Derivation
-from headwater.listeners.capture.plan.columns.model import Origin
+from headwater.events.column_lineage import Derivation
+from headwater.listeners.capture.plan.columns.query_lineage import ColumnOrigin
 from headwater.listeners.capture.plan.tree import Plan
 
 Members: TypeAlias = frozenset[int]
-NONE: Final[Members] = frozenset()
+NO_MEMBERS: Final[Members] = frozenset()
 _BITS: Final = 4
 _MASK: Final = 15
 
 
-class How(IntEnum):
+class DerivationRank(IntEnum):
     """Derivations in the order in which they win: of two on one way the later one holds, among the first three."""
 
     IDENTITY = 0
@@ -32,23 +32,23 @@ class How(IntEnum):
     WINDOW = 7
     CONDITIONAL = 8
 
-    def of(self, inner: How) -> How:
+    def of(self, inner: DerivationRank) -> DerivationRank:
         """What this makes of something that is derived already. What only decides never comes to carry values."""
-        return self if self >= How.JOIN else max(self, inner)
+        return self if self >= DerivationRank.JOIN else max(self, inner)
 
 
-_WORDS: Final = tuple(Derivation[how.name] for how in How)
-_COMPOSED: Final = tuple(tuple(int(outer.of(inner)) for inner in How) for outer in How)
+_WORDS: Final = tuple(Derivation[how.name] for how in DerivationRank)
+_COMPOSED: Final = tuple(tuple(int(outer.of(inner)) for inner in DerivationRank) for outer in DerivationRank)
 
 
-class Origins:
+class OriginSets:
     """The columns of a plan's leaves that were met, and the sets of them that were made."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._numbers: dict[tuple[int, tuple[str, ...]], int] = {}
         self._columns: list[tuple[int, tuple[str, ...]]] = []
-        self._lifted: dict[tuple[int, How], tuple[Members, Members]] = {}
+        self._lifted: dict[tuple[int, DerivationRank], tuple[Members, Members]] = {}
         self._positions: dict[int, dict[str, int]] = {}
         self._has_outer = False
 
@@ -63,9 +63,9 @@ class Origins:
     def place(self, member: int) -> tuple[int, tuple[str, ...]]:
         return self._columns[member >> _BITS]
 
-    def lift(self, members: Members, how: How) -> Members:
+    def lift(self, members: Members, how: DerivationRank) -> Members:
         """What comes of them one step further on; the same set for the same question."""
-        if how is How.IDENTITY or not members:
+        if how is DerivationRank.IDENTITY or not members:
             return members
         known = self._lifted.get((id(members), how))
         if known is not None:
@@ -78,7 +78,7 @@ class Origins:
     def deeper(self, member: int, fields: tuple[str, ...]) -> int:
         """The field of a struct: of a column as it is that field, of anything else what it was made from."""
         if member & _MASK:
-            return (member & ~_MASK) | _COMPOSED[How.TRANSFORMATION][member & _MASK]
+            return (member & ~_MASK) | _COMPOSED[DerivationRank.TRANSFORMATION][member & _MASK]
         leaf, path = self.place(member)
         return self.column(leaf, path + fields)
 
@@ -86,12 +86,12 @@ class Origins:
         """Those that stand for attributes of an outer query."""
         return [each for each in members if self._columns[each >> _BITS][0] < 0] if self._has_outer else []
 
-    def told(self, members: Iterable[int], text: str | None) -> list[Origin]:
-        found: list[Origin] = []
+    def column_origins(self, members: Iterable[int], text: str | None) -> list[ColumnOrigin]:
+        found: list[ColumnOrigin] = []
         for member in members:
             leaf, path = self.place(member)
             how = member & _MASK
-            found.append(Origin(leaf, path, _WORDS[how], text if how else None))
+            found.append(ColumnOrigin(leaf, path, _WORDS[how], text if how else None))
         return found
 
     def in_order(self, members: Iterable[int]) -> list[int]:
@@ -110,5 +110,5 @@ class Origins:
         return known[column]
 
 
-def how_of(member: int) -> How:
-    return How(member & _MASK)
+def rank_of(member: int) -> DerivationRank:
+    return DerivationRank(member & _MASK)

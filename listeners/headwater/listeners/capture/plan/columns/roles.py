@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from headwater.listeners.capture.plan.columns.origins import How
+from headwater.listeners.capture.plan.columns.origins import DerivationRank
 from headwater.listeners.capture.plan.tree import Expression
 
-Role: TypeAlias = tuple[int, How]
-_VALUE, _CHOICE = How.TRANSFORMATION, How.CONDITIONAL
+Role: TypeAlias = tuple[int, DerivationRank]
+_VALUE, _CHOICE = DerivationRank.TRANSFORMATION, DerivationRank.CONDITIONAL
 
 TRANSPARENT: Final = frozenset(
     [
@@ -69,7 +69,7 @@ def _coalesce(expression: Expression) -> Iterator[Role]:
 def _aggregate(expression: Expression) -> Iterator[Role]:
     """The function, and its FILTER."""
     function, *condition = expression.inputs
-    yield function, How.AGGREGATION
+    yield function, DerivationRank.AGGREGATION
     yield from ((each, _CHOICE) for each in condition)
 
 
@@ -77,7 +77,7 @@ def _window(expression: Expression) -> Iterator[Role]:
     """The function, and the window: partitions, order, frame."""
     function, *window = expression.inputs
     yield function, _VALUE
-    yield from ((each, How.WINDOW) for each in window)
+    yield from ((each, DerivationRank.WINDOW) for each in window)
 
 
 def _fields(expression: Expression) -> Iterator[Role]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from headwater.listeners.capture.plan.columns.expressions import Outcome
-from headwater.listeners.capture.plan.columns.operators import Work
-from headwater.listeners.capture.plan.columns.origins import How
-from headwater.listeners.capture.plan.columns.values import Scope, either
-from headwater.listeners.capture.plan.tree import Expression, Node, Plan
+from headwater.listeners.capture.plan.columns.expressions import OperatorOutput
+from headwater.listeners.capture.plan.columns.operators import OperatorContext
+from headwater.listeners.capture.plan.columns.origins import DerivationRank
+from headwater.listeners.capture.plan.columns.values import Scope, merge_values
+from headwater.listeners.capture.plan.tree import Expression, Plan, PlanNode
 
 INSTRUCTIONS = ("matchedInstructions", "notMatchedInstructions", "notMatchedBySourceInstructions")
 ACTIONS = ("matchedActions", "notMatchedActions", "notMatchedBySourceActions")
@@ -28,24 +28,26 @@ class Assignment(NamedTuple):
     scope: Scope
 
 
-def merge_rows(work: Work, node: Node) -> Outcome:
+def merge_rows(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """What a MERGE became: for each row one of some instructions, each of which gives all columns anew."""
     scope, rows = work.below(node)
-    ways = merge_ways(work.plan, node)
-    values = (either(work.expressions.value(way[n], scope) for way in ways) for n in range(len(node.output)))
+    ways = merge_alternatives(work.plan, node)
+    values = (merge_values(work.expressions.value(way[n], scope) for way in ways) for n in range(len(node.output)))
     outputs = dict(zip(node.output, values, strict=True))
-    return Outcome(outputs, rows | work.deciding(instruction_conditions(work.plan, node), scope, How.FILTER))
+    return OperatorOutput(
+        outputs, rows | work.deciding(instruction_conditions(work.plan, node), scope, DerivationRank.FILTER)
+    )
 
 
-def merge_ways(plan: Plan, node: Node) -> list[tuple[int, ...]]:
+def merge_alternatives(plan: Plan, node: PlanNode) -> list[tuple[int, ...]]:
     """The rows that its instructions give; of one that is split in two, both."""
-    done = spelled_out(plan, node, INSTRUCTIONS)
+    done = read_clauses(plan, node, INSTRUCTIONS)
     ways = (argument(each, name) for each in done for name in ("output", "otherOutput"))
     return [way for way in ways if way]
 
 
-def instruction_conditions(plan: Plan, node: Node) -> list[int]:
-    return [ref for each in spelled_out(plan, node, INSTRUCTIONS) for ref in argument(each, "condition")]
+def instruction_conditions(plan: Plan, node: PlanNode) -> list[int]:
+    return [ref for each in read_clauses(plan, node, INSTRUCTIONS) for ref in argument(each, "condition")]
 
 
 def argument(expression: Expression, name: str) -> tuple[int, ...]:
@@ -55,5 +57,5 @@ def argument(expression: Expression, name: str) -> tuple[int, ...]:
     return (found,) if isinstance(found, int) else tuple(found)
 
 
-def spelled_out(plan: Plan, node: Node, names: Iterable[str]) -> Iterator[Expression]:
+def read_clauses(plan: Plan, node: PlanNode, names: Iterable[str]) -> Iterator[Expression]:
     return (plan.expressions[ref] for name in names for ref in node.expressions_of(name) if ref >= 0)

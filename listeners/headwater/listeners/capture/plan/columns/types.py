@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-_NEEDS: Final = {"byte": 3, "short": 5, "integer": 10, "long": 19}
-_HOLDS: Final = {"byte": 2, "short": 4, "integer": 9, "long": 18}
+_DIGITS_NEEDED: Final = {"byte": 3, "short": 5, "integer": 10, "long": 19}
+_DIGITS_HELD: Final = {"byte": 2, "short": 4, "integer": 9, "long": 18}
 """Digits: how many the largest number has, and how many of them may be any."""
 _EXACT_IN_DOUBLE: Final = {"byte", "short", "integer", "float", "double"}
 _EXACT_IN_FLOAT: Final = {"byte", "short", "float"}
@@ -30,7 +30,7 @@ def _widens(given: str, wanted: str) -> bool:
         return given in (_EXACT_IN_DOUBLE if wanted == "double" else _EXACT_IN_FLOAT)
     if _TEXT.match(wanted):
         return bool(_TEXT.match(given)) and wanted == "string"
-    room, needed = _integral_and_fraction(wanted, _HOLDS), _integral_and_fraction(given, _NEEDS)
+    room, needed = _integral_and_fraction(wanted, _DIGITS_HELD), _integral_and_fraction(given, _DIGITS_NEEDED)
     return room is not None and needed is not None and needed[0] <= room[0] and needed[1] <= room[1]
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from headwater.listeners.capture.plan.columns.origins import NONE, Members, Origins
+from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, Members, OriginSets
 
 
-class Part(NamedTuple):
+class ValuePart(NamedTuple):
     """One way in which values come: a UNION gives a column several."""
 
     members: Members
@@ -20,50 +20,73 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Value:
-    parts: tuple[Part, ...] = ()
-    members: Members = NONE
+class ColumnValue:
+    parts: tuple[ValuePart, ...] = ()
+    members: Members = NO_MEMBERS
     """Of all parts."""
-    struct: Struct | None = None
+    struct: StructValue | StructChoice | None = None
     """Where the column is a struct that the query made: what its fields are is asked there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Struct:
+class StructValue:
     reference: int
-    """A CreateNamedStruct."""
+    """A CreateNamedStruct, or an aggregate that chooses one."""
     scope: Scope
 
 
-Scope: TypeAlias = dict[int, Value]
+@dataclass(frozen=True, slots=True, eq=False)
+class StructChoice:
+    """Sometimes one of these, sometimes another."""
+
+    choices: tuple[ColumnValue, ...]
+    depth: int
+    """How many choices there are within each other."""
+
+
+Scope: TypeAlias = dict[int, ColumnValue]
 """By the ids of attributes: what an operator sees of those below it."""
-NOTHING: Final = Value()
+NO_VALUE: Final = ColumnValue()
 """Of literals and the like, and of what isn't known."""
 
 
-def value(part: Part, struct: Struct | None = None) -> Value:
-    return Value((part,), part.members, struct)
+def make_value(part: ValuePart, struct: StructValue | StructChoice | None = None) -> ColumnValue:
+    return ColumnValue((part,), part.members, struct)
 
 
-def either(values: Iterable[Value]) -> Value:
+_DEEPEST_CHOICE: Final = 30
+"""Beyond this a field is made from all fields of the struct, so that following it never goes deep."""
+
+
+def choose_struct(values: Iterable[ColumnValue]) -> StructChoice | None:
+    """The struct that is one of these; None where the query made none of them."""
+    choices = tuple(values)
+    if not any(each.struct is not None for each in choices):
+        return None
+    depth = 1 + max(each.struct.depth if isinstance(each.struct, StructChoice) else 0 for each in choices)
+    return StructChoice(choices, depth) if depth <= _DEEPEST_CHOICE else None
+
+
+def merge_values(values: Iterable[ColumnValue]) -> ColumnValue:
     """A column that is sometimes one of these, sometimes another."""
     several = list({id(each): each for each in values if each.parts}.values())
     if len(several) < 2:
-        return several[0] if several else NOTHING
-    merged: dict[str | None, Part] = {}
+        return several[0] if several else NO_VALUE
+    merged: dict[str | None, ValuePart] = {}
     for part in (part for each in several for part in each.parts):
         known = merged.get(part.text)
         merged[part.text] = part if known is None else part._replace(members=known.members | part.members)
-    return Value(tuple(merged.values()), NONE.union(*(each.members for each in several)))
+    members = NO_MEMBERS.union(*(each.members for each in several))
+    return ColumnValue(tuple(merged.values()), members, choose_struct(several))
 
 
-def field_of(whole: Value, fields: tuple[str, ...], origins: Origins) -> Value:
+def field_of(whole: ColumnValue, fields: tuple[str, ...], origins: OriginSets) -> ColumnValue:
     """A field of a struct, however deep."""
     if not fields or not whole.parts:
         return whole
-    parts: list[Part] = []
+    parts: list[ValuePart] = []
     for members, text, is_compound in whole.parts:
         deeper = frozenset(origins.deeper(each, fields) for each in members)
         base = f"({text})" if is_compound else text
-        parts.append(Part(deeper, None if base is None else ".".join((base, *fields))))
-    return Value(tuple(parts), NONE.union(*(each.members for each in parts)))
+        parts.append(ValuePart(deeper, None if base is None else ".".join((base, *fields))))
+    return ColumnValue(tuple(parts), NO_MEMBERS.union(*(each.members for each in parts)))

@@ -1,0 +1,73 @@
+"""What commands that ask a store have in common: the store they ask, and how they give an answer."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater.cli.flags import Flags
+from headwater.cli.output import CommandOutput
+from headwater.cli.store import opened
+from headwater.events.names import JobName
+
+if TYPE_CHECKING:  # SQLAlchemy is imported where a store is opened
+    from sqlalchemy import Connection
+
+    from headwater.lineage.questions import Answer
+
+A_TABLE: Final = "catalog.database.table, database.table, a path or a URI"
+
+
+@contextmanager
+def connected(given: Namespace) -> Generator[Connection, None, None]:
+    """Open the store for reading."""
+    with opened(given) as store, store.engine.connect() as connection:
+        yield connection
+
+
+def give(
+    given: Namespace,
+    output: CommandOutput,
+    name: str,
+    answer: Answer[Any],
+    *,
+    columns: Sequence[str],
+    row: Callable[[Any], Sequence[object]],
+    title: str = "",
+) -> None:
+    """Give the rows, as many as `--limit` lets, and how far they can be believed."""
+    output.table(name, columns, [row(each) for each in answer.rows[: given.limit]], title)
+    limits = list(_limits(answer))
+    if len(answer.rows) > given.limit:
+        limits.append(f"CUT of {len(answer.rows)} rows: these are the first {given.limit}; --limit shows more")
+    fields: dict[str, object] = {"complete until": answer.complete_until, "partial because": limits}
+    if not limits:
+        del fields["partial because"]
+    output.record("reliability", fields, "How far this goes")
+
+
+def _limits(answer: Answer[Any]) -> Iterator[str]:
+    for limit in answer.limits:
+        yield f"{limit.why.value} of {limit.about}" + (f": {limit.detail}" if limit.detail else "")
+
+
+def add_table(parser: Flags) -> None:
+    """Add the word that names a table."""
+    parser.word("table", str, A_TABLE, "TABLE")
+
+
+def add_namespace(parser: Flags) -> None:
+    """Add the flag for jobs of another namespace than the default one."""
+    parser.flag("job-namespace", str, None, "the job's namespace, where it isn't the default one", "NAMESPACE")
+
+
+def job_of(given: Namespace, name: str | None) -> JobName | None:
+    """Return the job of this name."""
+    return None if name is None else JobName(namespace=given.job_namespace, name=name)
+
+
+def snapshot_text(snapshot: int | str | None) -> str | None:
+    """Return a snapshot's number as text: programs that count in floating point would round it."""
+    return None if snapshot is None else str(snapshot)

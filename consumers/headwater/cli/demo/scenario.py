@@ -1,0 +1,86 @@
+"""What happens in the demo: a streaming warehouse, with a change of tables and a job that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Final, Protocol
+
+from headwater.cli.demo.workspace import Workspace, expect
+
+ORDERS: Final = "lake.ods.orders"
+PRODUCTS: Final = "lake.ods.products"
+DETAILS: Final = "lake.dwd.order_details"
+REVENUE: Final = "lake.dws.revenue_today"
+TOP10: Final = "lake.dws.top10"
+TABLES: Final = (ORDERS, PRODUCTS, DETAILS, REVENUE, TOP10)
+REPORT: Final = "daily_report"
+
+
+@dataclass(frozen=True)
+class Step:
+    script: str
+    what: str
+    why: str
+    fails: bool = False
+
+
+STEPS: Final = (
+    Step(
+        "shop_opens.py",
+        "A shop opens: products and two batches of orders come in (ODS)",
+        "the scripts are plain PySpark; headwater is three lines of Spark's configuration",
+    ),
+    Step(
+        "order_details.py",
+        "A stream joins each order with its product (DWD)",
+        "each micro-batch tells the snapshots that it read and the one that it made",
+    ),
+    Step(
+        "daily_report.py",
+        "A batch job sums up revenue_today and top10 (DWS)",
+        "an overwrite begins a table's contents anew, so what is in it now can be told exactly",
+    ),
+    Step(
+        "shop_changes.py",
+        "A release changes orders and products, and more orders come in",
+        "ALTER TABLE is an event too: who changed which column, and when",
+    ),
+    Step(
+        "order_details.py",
+        "The stream goes on where it stopped",
+        "the same query after a restart: its commits join those before it without a gap",
+    ),
+    Step(
+        "daily_report.py",
+        "The report runs again, and fails half-way: it uses a column that was renamed",
+        "revenue_today is new and top10 is old: do the two still belong together?",
+        fails=True,
+    ),
+)
+
+
+class Reporter(Protocol):
+    """Shows how the demo goes on."""
+
+    def begin(self, workspace: Workspace) -> None: ...
+
+    def during(self, number: int, step: Step, run: Callable[[], None]) -> None:
+        """Call `run`, and show it."""
+        ...
+
+
+def play(workspace: Workspace, reporter: Reporter) -> None:
+    day = f"{datetime.now(timezone.utc):%Y-%m-%d}"
+    reporter.begin(workspace)
+    with workspace.writing():
+        for number, step in enumerate(STEPS, 1):
+            argument = str(workspace.place / "checkpoint") if step.script == "order_details.py" else day
+            reporter.during(number, step, lambda n=number, a=step, given=argument: _run(workspace, n, a, given))  # type: ignore[misc]
+
+
+def _run(workspace: Workspace, number: int, step: Step, argument: str) -> None:
+    name = f"{number}-{step.script.removesuffix('.py')}"
+    code = workspace.submit(step.script, argument, name=name)
+    expect(code, fails=step.fails, log=workspace.logs / f"{name}.log")

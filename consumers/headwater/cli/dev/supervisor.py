@@ -1,0 +1,154 @@
+"""Starts broker, database and writer, watches over them, and stops them. What ends by itself is started again on the
+same address and data; what ends again and again is not.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import datetime, timezone
+from typing import Final
+
+from typing_extensions import Self
+
+from headwater.cli.dev.home import DevState, Home, Part, Phase
+from headwater.cli.dev.writer_server import WriterServer
+from headwater.errors import HeadwaterError
+from headwater.local import ServerKind, ServerOrigin, Service, StartError, choose_server, service
+from headwater.local.kafka import KafkaServer
+from headwater.local.mariadb import MariaDBServer
+from headwater.local.postgres import PostgresServer
+from headwater.local.process import tail
+from headwater.local.process_identity import ProcessIdentity
+from headwater.local.server import LocalServer
+
+_LOOK_SECONDS: Final = 0.5
+_MOST_ENDS: Final = 3
+_ENDS_SECONDS: Final = 60.0
+_HERE: Final[Mapping[ServerKind, type[KafkaServer | PostgresServer | MariaDBServer]]] = {
+    ServerKind.KAFKA: KafkaServer,
+    ServerKind.POSTGRES: PostgresServer,
+    ServerKind.MARIADB: MariaDBServer,
+}
+Say = Callable[[str], None]
+
+
+class Supervisor:
+    """Starts and watches the servers of one home, whose lock the caller holds."""
+
+    def __init__(self, home: Home, database: ServerKind, topic: str, say: Say) -> None:
+        self._home = home
+        self._database = database
+        self._topic = topic
+        self._say = say
+        self._parts: dict[str, Service] = {}
+        self._ends: dict[str, deque[float]] = {}
+        self._guard = threading.Lock()
+        self.state = DevState(supervisor=_self().to_dict(), since=_now())
+
+    def start(self, prepare: Callable[[str], None]) -> Self:
+        """Start everything, or nothing of it; `prepare` is given the broker's address before anybody uses it."""
+        self._home.write(self.state)
+        try:
+            with ThreadPoolExecutor(2) as pool:
+                for each in [pool.submit(self.start_one, self._server(k)) for k in (ServerKind.KAFKA, self._database)]:
+                    each.result()
+            broker, database = (self._parts[kind.value] for kind in (ServerKind.KAFKA, self._database))
+            prepare(broker.address)
+            bus = f"kafka://{broker.address}/{self._topic}"
+            self.start_one(WriterServer(bus, database.address, self._home.part("writer")))
+        except BaseException as e:
+            self.stop(str(e) if isinstance(e, HeadwaterError) else "")
+            raise
+        self.state.phase = Phase.RUNNING
+        self._home.write(self.state)
+        return self
+
+    def watch(self, until: threading.Event) -> None:
+        """Watch until `until` is set; a StartError where a server doesn't stay."""
+        try:
+            while not until.wait(_LOOK_SECONDS):
+                for name, each in self._parts.items():
+                    if not each.running:
+                        self._again(name, each)
+        except HeadwaterError as e:
+            self.state.fault = str(e)
+            raise
+
+    def stop(self, fault: str = "") -> None:
+        """Stop all, the writer first; what one raises doesn't keep the others running."""
+        with ExitStack() as stops:
+            stops.callback(self._note_end, fault)
+            for each in self._parts.values():
+                stops.callback(each.stop)
+
+    def _note_end(self, fault: str) -> None:
+        self.state.phase = Phase.STOPPED
+        self.state.fault = self.state.fault or fault
+        for part in self.state.parts.values():
+            part.is_ready = False
+        self._home.write(self.state)
+
+    def _server(self, kind: ServerKind) -> Service:
+        """Return a server that the environment names, or one here: a container would not keep its data."""
+        if choose_server(kind, docker_answers=lambda: False).origin is ServerOrigin.ENVIRONMENT:
+            return service(kind)
+        return _HERE[kind](directory=self._home.part(kind.value))
+
+    def start_one(self, server: Service) -> None:
+        """Start one more, which is watched over from then on."""
+        began = time.monotonic()
+        self._parts[server.name] = server
+        self.state.parts[server.name] = Part()
+        try:
+            server.start()
+        except StartError as e:
+            raise StartError(f"{server.name} doesn't start: {e}") from e
+        self._note(server)
+        self._say(f"{server.name:<9} is ready ({time.monotonic() - began:.1f} s)")
+
+    def _note(self, server: Service, restarts: int = 0) -> None:
+        part = Part(is_ready=True, address=server.address, restarts=restarts)
+        if isinstance(server, LocalServer):
+            found = ProcessIdentity.of(server.pid)
+            part.process = {} if found is None else found.to_dict()
+            part.gentle, part.log = int(server.gentle), str(server.log)
+        with self._guard:
+            self.state.parts[server.name] = part
+            self._home.write(self.state)
+
+    def _again(self, name: str, server: Service) -> None:
+        """Start it again, unless that was done too often."""
+        if not isinstance(server, LocalServer):
+            return  # somebody else's: `status` asks it, and the writer waits for it
+        ends = self._ends.setdefault(name, deque(maxlen=_MOST_ENDS))
+        now = time.monotonic()
+        ends.append(now)
+        if len(ends) == _MOST_ENDS and now - ends[0] < _ENDS_SECONDS:
+            raise StartError(f"{name} ended {_MOST_ENDS} times within a minute; the end of its log:\n{_end(server)}")
+        self._say(f"{name:<9} has ended by itself; its log: {server.log}")
+        self.state.parts[name].is_ready = False
+        self._home.write(self.state)
+        began = time.monotonic()
+        server.restart()
+        self._note(server, self.state.parts[name].restarts + 1)
+        self._say(f"{name:<9} is ready again ({time.monotonic() - began:.1f} s)")
+
+
+def _end(server: LocalServer) -> str:
+    return tail(server.log, 20)
+
+
+def _self() -> ProcessIdentity:
+    found = ProcessIdentity.of(os.getpid())
+    assert found is not None  # noqa: S101 - who asks is there
+    return found
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -1,0 +1,254 @@
+"""`headwater writer run`: events from a bus into a lineage store, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+import threading
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater.cli.commands import command
+from headwater.cli.exits import Exit
+from headwater.cli.flags import Flags, count, one_of, pair, whole_number
+from headwater.cli.output import CommandOutput
+from headwater.cli.store import MAIN, add_stores, opened_stores
+from headwater.cli.writer import logs
+from headwater.cli.writer.config_file import FileFlags
+from headwater.cli.writer.pipelines import (
+    COORDINATED,
+    JDBC,
+    add_pipeline,
+    check_pipeline,
+    coordinated,
+    opened_by_name,
+    pipeline_into,
+)
+from headwater.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from headwater.consumers.sources import EventSource
+    from headwater.consumers.sources.dead_letter_topic import DeadLetterTopic
+    from headwater.consumers.writer.coordinated import Coordinator
+    from headwater.consumers.writer.runner import Runner
+    from headwater.lineage.bulk import BusPartition
+    from headwater.lineage.store import Store
+
+_LOG: Final = logging.getLogger(__name__)
+_TOPIC: Final = "headwater.events"
+_GROUP: Final = "headwater-writer"
+_NONE: Final = "none"
+_GENERATION: Final = (50_000, 50, 50)
+"""Rows of a batch are many objects that all go at its end: looking for circles among them is half of the time."""
+_TURN_SECONDS: Final = 0.0002
+"""Who talks to the database gives up its turn at each call, and waits for another: 5 ms, with Python's own."""
+Stored = Callable[[str], "Mapping[BusPartition, int]"]
+
+
+def _flags(parser: Flags) -> None:
+    parser.flag("bus", _place, None, "where events are: kafka://HOST:PORT[,HOST:PORT…][/TOPIC] or log:DIR", "BUS")
+    parser.flag("group", str, _GROUP, "the consumer group; its writers share the work", "NAME")
+    parser.flag("processes", count, "1", "so many writers of the group: each keeps one core busy at most", "N")
+    add_pipeline(parser)
+    parser.flag("batch", count, "5000", "at most so many events in a transaction", "N")
+    text = "end where so many events in a row can't become rows; 0 never"
+    parser.flag("most-invalid", whole_number, "100", text, "N")
+    text = "where dead letters of a topic go too, <topic>.dead-letters unless named; none for nowhere"
+    parser.flag("dead-letter-topic", str, None, text, "TOPIC")
+    parser.flags("kafka", pair, "a setting of the Kafka client", "KEY=VALUE")
+    parser.flag("health", _address, None, "serve /live, /ready and /metrics there", "HOST:PORT")
+    parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
+    parser.flag("log-format", one_of(logs.FORMATS), "text", "how the log on standard error looks", "{text,json}")
+    parser.flag("log-level", one_of(logs.LEVELS), "info", "what is in it; debug has each batch", "LEVEL")
+    parser.switch("no-maintenance", "leave to somebody else what a store needs once a day")
+    parser.switch("until-end", "stop once all that is on the bus is stored")
+
+
+@command(
+    """Fill a lineage store: read events from Kafka or a local log, and store them, until it is stopped.
+
+A SIGTERM or Ctrl-C ends it when the events it holds are stored; the rest is read next time. A second one ends it at
+once. Either way nothing is lost, and what is read twice changes nothing.
+
+Each flag can also be a key in the file that --config names.""",
+    "headwater writer run --bus kafka://broker-1:9092,broker-2:9092 --store postgresql://writer@db/lineage",
+    "headwater writer run --bus log:/var/lib/headwater/log --store /var/lib/headwater/lineage.db",
+    "headwater writer run --bus log:/var/lib/headwater/log --store lineage.db --print-config",
+    flags=[add_stores, _flags],
+    parser=FileFlags,
+)
+def run(given: Namespace, output: CommandOutput) -> int:
+    if given.print_config:
+        output.table("configuration", ("key", "value", "from"), list(given.parser.rows(given)))
+        return Exit.DONE
+    if given.bus is None:
+        raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
+    check_pipeline(given)
+    status = Exit.DONE.value
+    with logs.logging_as(given.log_format, given.log_level):
+        if given.processes > 1:
+            from headwater.cli.writer.processes import together  # noqa: PLC0415
+
+            status, figures = together(given.parser.arguments, given)
+        else:
+            figures = _write_stores(given) if given.lineage_meta == JDBC else _write_plugin_store(given)
+    output.record("written", figures)
+    return status
+
+
+def _write_stores(given: Any) -> dict[str, Any]:
+    with opened_stores(given) as stores, closing(_source(given, _stored_offsets(stores, given.group))) as source:
+        runner = _runner(source, stores, given)
+        with _maintenance(stores, given), _dead_letter_mirror(runner, source, stores, given):
+            return asyncio.run(_run(runner, given))
+
+
+def _write_plugin_store(given: Any) -> dict[str, Any]:
+    """Write into a store that somebody else implemented."""
+    from headwater.consumers.writer.runner import Runner  # noqa: PLC0415
+    from headwater.lineage.bulk import BulkLineageMeta  # noqa: PLC0415
+
+    with closing(opened_by_name(given)) as meta:
+        known = (lambda cluster: meta.offsets(given.group, cluster)) if isinstance(meta, BulkLineageMeta) else None
+        with closing(_source(given, known)) as source:
+            pipeline = pipeline_into(meta, source, given, _letters(source, given))
+            runner = Runner(source, pipeline, most=given.batch, until_end=given.until_end)
+            return asyncio.run(_run(runner, given))
+
+
+def _stored_offsets(stores: Mapping[str, Store], group: str) -> Stored:
+    from headwater.consumers.writer.routed_pipeline import smallest_offsets  # noqa: PLC0415
+
+    return lambda cluster: smallest_offsets(store.bulk.offsets(group, cluster) for store in stores.values())
+
+
+def _runner(source: EventSource, stores: Mapping[str, Store], given: Any) -> Runner | Coordinator:
+    if given.pipeline == COORDINATED:
+        return coordinated(source, stores[MAIN], given)
+    from headwater.consumers.writer.plain_pipeline import PlainPipeline  # noqa: PLC0415
+    from headwater.consumers.writer.routed_pipeline import RoutedPipeline  # noqa: PLC0415
+    from headwater.consumers.writer.runner import Pipeline, Runner  # noqa: PLC0415
+
+    about, more = (given.group, source.kind, source.topic), {"most_invalid": given.most_invalid}
+    pipeline: Pipeline
+    if len(stores) == 1:
+        pipeline = PlainPipeline(stores[MAIN].bulk, *about, **more)
+    else:
+        of_catalogs = {name: name for name in stores if name != MAIN}
+        pipeline = RoutedPipeline({name: store.bulk for name, store in stores.items()}, of_catalogs, *about, **more)
+    return Runner(source, pipeline, most=given.batch, until_end=given.until_end)
+
+
+async def _run(runner: Runner | Coordinator, given: Any) -> dict[str, Any]:
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, _stop, runner, each, given.drain_seconds)
+    gc.freeze()
+    gc.set_threshold(*_GENERATION)
+    sys.setswitchinterval(_TURN_SECONDS)
+    with _health_server(runner, given.health):
+        await runner.run()
+    return runner.metrics.figures()
+
+
+def _stop(runner: Runner | Coordinator, number: signal.Signals, seconds: int) -> None:
+    """Stop the writer; a second time at once, which does no harm: what isn't stored is read again.
+
+    A thread may be in the midst of a transaction, which nobody can take it out of.
+    """
+    if runner.is_stopping:
+        _LOG.warning("stopped a second time: it ends at once, and what isn't stored is read again")
+        _end(128 + number)
+    _LOG.info("stopping: the events it holds are stored first", extra={logs.FIELDS: {"signal": number.name}})
+    runner.stop()
+    late = threading.Timer(seconds, _too_late, (seconds,))
+    late.daemon = True
+    late.start()
+
+
+def _too_late(seconds: int) -> None:
+    _LOG.error("it isn't done %d seconds after it was stopped: it ends, and what isn't stored is read again", seconds)
+    _end(Exit.NOT_DRAINED)
+
+
+def _end(status: int) -> None:
+    logging.shutdown()
+    os._exit(status)
+
+
+def _health_server(runner: Runner | Coordinator, health: tuple[str, int] | None) -> AbstractContextManager[object]:
+    if health is None:
+        return nullcontext()
+    from headwater.consumers.writer.health_server import HealthServer  # noqa: PLC0415
+
+    return HealthServer(runner.metrics, *health)
+
+
+def _maintenance(stores: Mapping[str, Store], given: Any) -> AbstractContextManager[object]:
+    if given.no_maintenance or given.until_end:
+        return nullcontext()
+    from headwater.consumers.writer.maintenance import StoreMaintenance  # noqa: PLC0415
+
+    return StoreMaintenance(store.engine for store in stores.values())
+
+
+def _dead_letter_mirror(
+    runner: Runner | Coordinator, source: EventSource, stores: Mapping[str, Store], given: Any
+) -> AbstractContextManager[object]:
+    letters = _letters(source, given)
+    if letters is None:
+        return nullcontext()
+    from headwater.consumers.writer.dead_letter_mirror import DeadLetterMirror  # noqa: PLC0415
+
+    others = (store.bulk for name, store in stores.items() if name != MAIN)
+    return DeadLetterMirror(stores[MAIN].bulk, source.topic, letters, runner.metrics, others=others)
+
+
+def _letters(source: EventSource, given: Any) -> Callable[[], DeadLetterTopic] | None:
+    """Kafka's dead letters have a topic."""
+    if source.kind != "kafka" or given.dead_letter_topic == _NONE:
+        return None
+    from headwater.consumers.sources.dead_letter_topic import SUFFIX, DeadLetterTopic  # noqa: PLC0415
+
+    return partial(DeadLetterTopic, _settings(given), given.dead_letter_topic or f"{source.topic}{SUFFIX}")
+
+
+def _source(given: Any, stored: Stored | None) -> EventSource:
+    """Open the source; each imports its own library only."""
+    scheme, _, rest = given.bus.partition(":")
+    if scheme == "log":
+        from headwater.consumers.sources.local_log import LocalLogSource  # noqa: PLC0415
+
+        return LocalLogSource(Path(rest).expanduser(), given.group)
+    from headwater.consumers.sources.kafka import KafkaSource  # noqa: PLC0415
+
+    topic = rest.removeprefix("//").partition("/")[2]
+    return KafkaSource(_settings(given), topic or _TOPIC, given.group, stored)
+
+
+def _settings(given: Any) -> dict[str, str]:
+    """Return the settings of the Kafka client."""
+    servers = given.bus.removeprefix("kafka:").removeprefix("//").partition("/")[0]
+    return {**dict(given.kafka), "bootstrap.servers": servers}
+
+
+def _place(text: str) -> str:
+    scheme, _, rest = text.partition(":")
+    if (scheme == "log" and rest) or (scheme == "kafka" and rest.removeprefix("//").partition("/")[0]):
+        return text
+    raise ValueError(f"{text!r} isn't a bus: write kafka://HOST:PORT, kafka://HOST:PORT/TOPIC or log:DIR")
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdigit() or int(port) >= 1 << 16:
+        raise ValueError(f"{text!r} isn't HOST:PORT")
+    return host or "127.0.0.1", int(port)

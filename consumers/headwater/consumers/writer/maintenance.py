@@ -1,0 +1,74 @@
+"""Daily maintenance of a store by a running writer: creates PostgreSQL's partitions of the next months, and deletes the
+timelines of writers that are long gone.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from typing import Final
+
+from sqlalchemy import Engine
+from typing_extensions import Self
+
+from headwater.errors import HeadwaterError
+from headwater.lineage.bulk.timeline import delete_instants_before
+from headwater.lineage.sql.errors import StoreRightsError, translate_errors
+from headwater.lineage.store.partitions import CreatedPartition, make_partitions
+
+_LOG: Final = logging.getLogger(__name__)
+_DAY: Final = 86_400.0
+INSTANT_RETENTION_DAYS: Final = 30
+"""A writer that stored nothing for this long doesn't come back."""
+_CLOSING_SECONDS: Final = 5.0
+
+
+class StoreMaintenance:
+    """Runs on a thread while its `with` block runs. A failure is logged once, and retried the next day."""
+
+    def __init__(self, engines: Iterable[Engine], every: float = _DAY) -> None:
+        self._engines = tuple(engines)
+        self._every = every
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="headwater-maintenance", daemon=True)
+        self._said: set[str] = set()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(_CLOSING_SECONDS)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            for engine in self._engines:
+                self._maintain(engine)
+            self._stop.wait(self._every)
+
+    def _maintain(self, engine: Engine) -> None:
+        try:
+            made, forgotten = maintain_store(engine)
+        except HeadwaterError as e:
+            self._say(e)
+            return
+        for each in made:
+            _LOG.info("made the partition %s, and moved %d rows into it", each.partition, each.moved)
+        if forgotten:
+            _LOG.info("forgot %d instants of writers that are long dead", forgotten)
+
+    def _say(self, error: HeadwaterError) -> None:
+        if str(error) not in self._said:
+            self._said.add(str(error))
+            advice = "; somebody who may has to run `headwater store maintain` once a month"
+            _LOG.warning("maintenance: %s%s", error, advice if isinstance(error, StoreRightsError) else "")
+
+
+def maintain_store(engine: Engine) -> tuple[list[CreatedPartition], int]:
+    """Maintain a store. Return the new partitions, and how many instants were deleted."""
+    with translate_errors(), engine.begin() as connection:
+        forgotten = delete_instants_before(connection, int((time.time() - INSTANT_RETENTION_DAYS * _DAY) * 1_000_000))
+    return make_partitions(engine), forgotten

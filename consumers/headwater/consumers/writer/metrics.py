@@ -1,0 +1,168 @@
+"""The metrics and health of a writer, for probes and Prometheus."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from headwater.lineage.bulk import DeadLetter
+
+_LONGEST_BEAT: Final = 300.0
+"""A writer whose loop shows no progress for this long isn't alive. A transaction may take a while."""
+_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_ROWS: Final = (1, 10, 100, 1_000, 5_000, 10_000, 25_000, 50_000, 100_000)
+
+
+class Histogram:
+    """Counts values by upper bounds."""
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    def add(self, value: float) -> None:
+        place = next((place for place, bound in enumerate(self._bounds) if value <= bound), len(self._bounds))
+        self._counts[place] += 1
+        self._sum += value
+
+    def exposed(self, name: str, text: str) -> Iterator[str]:
+        total = 0
+        yield f"# HELP {name} {text}"
+        yield f"# TYPE {name} histogram"
+        for bound, count in zip((*self._bounds, "+Inf"), list(self._counts), strict=True):
+            total += count
+            yield f'{name}_bucket{{le="{bound}"}} {total}'
+        yield f"{name}_sum {self._sum:.6f}"
+        yield f"{name}_count {total}"
+
+
+@dataclass
+class WriterMetrics:
+    """The writer's loop sets these values, any thread may read them."""
+
+    polled: int = 0
+    """Events read from the bus; `events` are those that are stored, too."""
+    events: int = 0
+    rows: int = 0
+    batches: int = 0
+    dead_letters: int = 0
+    mirrored: int = 0
+    """Dead letters that were sent to their topic."""
+    mirror_errors: int = 0
+    retries: int = 0
+    """Transactions that were repeated after a conflict."""
+    waits: int = 0
+    """How often the writer had to wait for something."""
+    waiting_for: str | None = None
+    """What the writer waits for now, and why."""
+    outage: str | None = None
+    """Why the bus delivers nothing, where a poll doesn't raise an error."""
+    has_polled: bool = False
+    lag: int | None = None
+    """Unread records on the bus."""
+    stored_until: int | None = None
+    """The append time of the last stored record, in microseconds."""
+    dead_letters_by: Counter[str] = field(default_factory=Counter)
+    """By reason."""
+    waits_by: Counter[str] = field(default_factory=Counter)
+    """By what was waited for."""
+    instants: int = 0
+    """Completed instants of the coordinated pipeline."""
+    cache_hits: int = 0
+    """Rows that were omitted because the store has them."""
+    rebalances: int = 0
+    partitions: int | None = None
+    """Partitions that this writer reads."""
+    flush_seconds: Histogram = field(default_factory=lambda: Histogram(_SECONDS))
+    flush_rows: Histogram = field(default_factory=lambda: Histogram(_ROWS))
+    _beat: float = field(default_factory=time.monotonic)
+
+    def beat(self) -> None:
+        self._beat = time.monotonic()
+
+    @property
+    def is_alive(self) -> bool:
+        return time.monotonic() - self._beat < _LONGEST_BEAT
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether bus and store answered the last time."""
+        return self.has_polled and self.waiting_for is None and self.outage is None
+
+    def record_merge(self, seconds: float, rows: int | None = None) -> None:
+        """Record how long a transaction took, and how many rows it merged."""
+        self.flush_seconds.add(seconds)
+        if rows is not None:
+            self.flush_rows.add(rows)
+
+    def record_dead_letters(self, dead_letters: Sequence[DeadLetter]) -> None:
+        self.dead_letters += len(dead_letters)
+        self.dead_letters_by.update(each.reason.value for each in dead_letters)
+
+    def record_wait(self, what: str, why: str) -> None:
+        """Record that something isn't available."""
+        self.waits += 1
+        self.waits_by[what] += 1
+        self.waiting_for = f"{what}: {why}"
+
+    def figures(self) -> dict[str, int]:
+        """Return totals for people, at the end."""
+        return {name: getattr(self, name) for name in ("batches", "events", "rows", "dead_letters", "retries", "waits")}
+
+    def exposed(self) -> Iterator[str]:
+        """Yield the metrics in Prometheus' text format."""
+        for name, text in _COUNTERS.items():
+            yield from _metric(f"headwater_writer_{name}_total", "counter", text, getattr(self, name))
+        for name, (label, text) in _BY.items():
+            yield from _labelled(f"headwater_writer_{name}_total", label, text, getattr(self, name))
+        yield from _metric("headwater_writer_ready", "gauge", "Whether bus and store answer.", int(self.is_ready))
+        if self.partitions is not None:
+            yield from _metric("headwater_writer_partitions", "gauge", "Partitions that it reads.", self.partitions)
+        yield from self._lag()
+        yield from self.flush_seconds.exposed("headwater_writer_merge_seconds", "Time of a transaction.")
+        yield from self.flush_rows.exposed("headwater_writer_merge_rows", "Rows of a transaction.")
+
+    def _lag(self) -> Iterator[str]:
+        if self.lag is not None:
+            yield from _metric("headwater_writer_lag", "gauge", "Records not yet read.", self.lag)
+        if self.stored_until is not None:
+            age = time.time() - self.stored_until / 1_000_000
+            text = "Seconds since what was stored last came to the bus."
+            yield from _metric("headwater_writer_lag_seconds", "gauge", text, f"{age if self.lag else 0:.3f}")
+
+
+_COUNTERS: Final = {
+    "polled": "Events taken from the bus.",
+    "events": "Events that are stored, or among the dead letters.",
+    "rows": "Rows merged, of different keys in each transaction.",
+    "batches": "Transactions.",
+    "dead_letters": "Events that couldn't be stored.",
+    "mirrored": "Dead letters sent to their topic.",
+    "mirror_errors": "Times that dead letters couldn't be sent to their topic.",
+    "retries": "Transactions repeated after a conflict.",
+    "waits": "Times that the writer waited for the bus or the store.",
+    "rebalances": "Rebalances of the consumer group.",
+    "instants": "Completed instants.",
+    "cache_hits": "Rows omitted because the store has them.",
+}
+_BY: Final = {
+    "dead_letters_by": ("reason", "Events that couldn't be stored, by reason."),
+    "waits_by": ("cause", "Times that the writer waited, by cause."),
+}
+
+
+def _metric(name: str, kind: str, text: str, value: object) -> Iterator[str]:
+    yield f"# HELP {name} {text}"
+    yield f"# TYPE {name} {kind}"
+    yield f"{name} {value}"
+
+
+def _labelled(name: str, label: str, text: str, values: Mapping[str, int]) -> Iterator[str]:
+    yield f"# HELP {name} {text}"
+    yield f"# TYPE {name} counter"
+    for value, count in sorted(dict(values).items()):
+        yield f'{name}{{{label}="{value}"}} {count}'

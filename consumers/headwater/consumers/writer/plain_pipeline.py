@@ -1,0 +1,139 @@
+"""The plain pipeline: maps the records of one poll to rows, and merges them in one transaction with the offsets. It
+keeps nothing from batch to batch except caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from headwater.consumers.sources import BusRecord, SourceBatch
+from headwater.consumers.writer.bus_gaps import gap_rows
+from headwater.consumers.writer.known_rows import KnownRows
+from headwater.consumers.writer.record_reader import MAX_INVALID, ReadResult, RecordReader
+from headwater.lineage.bulk import (
+    EMPTY_BATCH,
+    BulkLineageMeta,
+    BusPartition,
+    ConsumerOffset,
+    DeadLetter,
+    EpochChanged,
+    IngestProgress,
+    MergeResult,
+    WriteBatch,
+)
+from headwater.lineage.rows import Row
+from headwater.lineage.sql.errors import StoreDataError
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """The outcome of a batch."""
+
+    events: int = 0
+    rows: int = 0
+    retries: int = 0
+    dead_letters: tuple[DeadLetter, ...] = ()
+    left_out: int = 0
+    """How many rows were omitted because the store has them."""
+
+
+@dataclass(frozen=True)
+class PreparedBatch:
+    """A batch that is ready to be stored."""
+
+    batch: SourceBatch = field(default_factory=SourceBatch)
+    work: WriteBatch = EMPTY_BATCH
+    """Everything except the rows of events."""
+    rows: Sequence[Row] = ()
+    new: Sequence[Row] = ()
+    """The immutable rows among `rows`."""
+    left_out: Sequence[Row] = ()
+    """Rows that the store has already."""
+    epoch: int | None = None
+    """The store's epoch at which it had them."""
+
+    def with_dead_letters(self, letters: Sequence[DeadLetter]) -> PreparedBatch:
+        return replace(self, work=replace(self.work, dead_letters=tuple(letters)))
+
+
+class PlainPipeline:
+    """Maps in `prepare` on one thread and merges in `store` on another: they overlap."""
+
+    def __init__(
+        self,
+        store: BulkLineageMeta,
+        group: str,
+        kind: str,
+        topic: str,
+        *,
+        most_invalid: int = MAX_INVALID,
+        reader: RecordReader | None = None,
+    ) -> None:
+        self._store = store
+        self._group = group
+        self._kind = kind
+        self._topic = topic
+        self.index = KnownRows()
+        self._reader = reader or RecordReader(kind, topic, most_invalid=most_invalid, known=self.index)
+
+    def prepare(self, batch: SourceBatch) -> PreparedBatch:
+        epoch = self.index.epoch  # before anything is left out
+        read = self._reader.read(batch.records)
+        return self.prepared(batch, batch.records, read, epoch).with_dead_letters(read.dead_letters)
+
+    def prepared(
+        self,
+        batch: SourceBatch,
+        records: Sequence[BusRecord],
+        read: ReadResult,
+        epoch: int | None,
+        beside: Sequence[Row] = (),
+    ) -> PreparedBatch:
+        """Prepare records that were mapped elsewhere, without their dead letters. `epoch` is the cache's epoch before
+        mapping; `beside` are rows of other records."""
+        work = self._work(batch, beside)
+        rows = [*read.rows, *work.rows]
+        return PreparedBatch(replace(batch, records=tuple(records)), work, rows, read.new, read.left_out, epoch)
+
+    def store(self, prepared: PreparedBatch) -> BatchResult:
+        """Store the batch: rows, or dead letters. If it raises an error, nothing is lost; storing it again is safe."""
+        batch, work = prepared.batch, prepared.work
+        try:
+            merged = self._merged(prepared)
+        except StoreDataError:
+            merged = self._store.merge_events(list(self._reader.event_rows(batch.records)), work)
+        dead_letters = (*work.dead_letters, *merged.refused)
+        return BatchResult(len(batch.records), merged.rows, merged.retries, dead_letters, len(prepared.left_out))
+
+    def _merged(self, prepared: PreparedBatch) -> MergeResult:
+        """Merge the rows, and remember the immutable ones. If the epoch has changed, merge the omitted rows too."""
+        rows, new, left_out, epoch = prepared.rows, prepared.new, prepared.left_out, prepared.epoch
+        if epoch is None:
+            epoch = self._store.epoch()
+            self.index.set_epoch(epoch)
+            rows, new, left_out = [*rows, *left_out], [*new, *left_out], ()  # known since when, nobody can say
+        try:
+            merged = self._store.merge(replace(prepared.work, rows=rows, epoch=epoch if left_out else None))
+        except EpochChanged as e:
+            epoch = e.epoch
+            self.index.set_epoch(epoch)
+            new = [*new, *left_out]
+            merged = self._store.merge(replace(prepared.work, rows=[*rows, *left_out]))
+        self.index.add(new, epoch)
+        return merged
+
+    def _work(self, batch: SourceBatch, beside: Sequence[Row]) -> WriteBatch:
+        ingests = [
+            IngestProgress(self._kind, partition, at, self._topic) for partition, at in stored_until(batch).items()
+        ]
+        offsets = [ConsumerOffset(self._group, partition, at) for partition, at in batch.next.items()]
+        gaps = [row for offset_gap in batch.gaps for row in gap_rows(offset_gap, self._topic)]
+        return WriteBatch([*gaps, *beside], (), ingests, offsets)
+
+
+def stored_until(batch: SourceBatch) -> dict[BusPartition, int]:
+    """Return the time up to which each partition is stored after this batch."""
+    until = dict(batch.ends)
+    until.update((each.partition, each.append_time) for each in batch.records if each.append_time is not None)
+    return {partition: max(at, batch.ends.get(partition, at)) for partition, at in until.items()}

@@ -1,0 +1,56 @@
+"""Counts what became of a batch, and logs dead letters."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from headwater.consumers.sources import EventSource
+from headwater.consumers.writer.metrics import WriterMetrics
+from headwater.consumers.writer.plain_pipeline import BatchResult
+from headwater.lineage.bulk import DeadLetter
+
+_LOG: Final = logging.getLogger(__name__)
+_MAX_LOGGED: Final = 10
+"""Log at most this many dead letters of a batch one by one."""
+_MAX_ERROR_LENGTH: Final = 300
+
+
+def record_batch(metrics: WriterMetrics, result: BatchResult, seconds: float) -> None:
+    """Add a stored batch to the metrics, and log its dead letters."""
+    metrics.record_merge(seconds, result.rows)
+    metrics.batches += 1
+    metrics.events += result.events
+    metrics.rows += result.rows
+    metrics.record_dead_letters(result.dead_letters)
+    metrics.retries += result.retries
+    metrics.cache_hits += result.left_out
+    if result.events:
+        counts = {"events": result.events, "rows": result.rows, "dead_letters": len(result.dead_letters)}
+        _LOG.debug("stored a batch", extra={"headwater": {**counts, "seconds": round(seconds, 3)}})
+    log_dead_letters(result.dead_letters)
+
+
+def record_lag(metrics: WriterMetrics, source: EventSource) -> None:
+    """Ask the source how many records are unread. Sources without consumer groups have no partitions to report."""
+    metrics.lag = source.lag()
+    metrics.rebalances = getattr(source, "rebalances", 0)
+    metrics.partitions = getattr(source, "partitions", None)
+
+
+def log_dead_letters(dead_letters: Sequence[DeadLetter]) -> None:
+    """Log the first dead letters of a batch in detail, and the number of the others."""
+    for each in dead_letters[:_MAX_LOGGED]:
+        fields = {
+            "reason": each.reason.value,
+            "topic": each.topic_name,
+            "partition": each.partition.number,
+            "position": each.position,
+            "kind": each.kind,
+            "error": each.error[:_MAX_ERROR_LENGTH],
+        }
+        _LOG.warning("a dead letter", extra={"headwater": fields})
+    if len(dead_letters) > _MAX_LOGGED:
+        more = {"count": len(dead_letters) - _MAX_LOGGED}
+        _LOG.warning("and more dead letters of the same batch", extra={"headwater": more})

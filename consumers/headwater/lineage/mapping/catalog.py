@@ -1,0 +1,156 @@
+"""Rows of catalog changes: datasets, generations, names, tags and branches come and go, and `modifications` records it
+all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from headwater.events.catalog import (
+    AlterTable,
+    AlterView,
+    CatalogModification,
+    CreateBranch,
+    CreateTable,
+    CreateTag,
+    CreateView,
+    DatabaseModification,
+    DropBranch,
+    DropTable,
+    DropTag,
+    DropView,
+    MainReplaced,
+    ModificationEffect,
+    TableModification,
+)
+from headwater.events.changes import RenameTable
+from headwater.events.envelope import Event
+from headwater.events.names import DatasetId
+from headwater.lineage.mapping.row_builder import (
+    NO_NAME,
+    RowBuilder,
+    catalog_hash,
+    clean_text,
+    dataset_hash,
+    generation_text,
+    table_name_key,
+    to_json_text,
+)
+from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.model import Row
+from headwater.lineage.rows.values import Value
+
+RENAMED: Final = "RENAMED"
+_BESIDE: Final = {
+    *Event.model_fields,
+    *("context", "identifier", "dataset", "generation", "effect", "cause", "schema_id", "produced", "parent"),
+}
+"""Fields of the event that have columns of their own, so that `detail` leaves them out."""
+
+
+def map_catalog_event(event: CatalogModification, build: RowBuilder) -> Iterator[Row]:
+    yield from build.catalog(event.context.name, event.context.id)
+    yield _history(event, build)
+    if isinstance(event, TableModification) and event.dataset is not None:
+        yield from build.dataset(event.dataset)
+        if event.effect is ModificationEffect.APPLIED:
+            yield from _applied(event, event.dataset, build)
+
+
+def _applied(event: TableModification, dataset: DatasetId, build: RowBuilder) -> Iterator[Row]:
+    if isinstance(event, (DropTable, DropView)):
+        yield from _dropped(event, dataset, build)
+        return
+    yield from build.generation(dataset, event.generation, event.format.value)
+    yield from _name_rows(event, dataset, build)
+    if (
+        isinstance(event, CreateTable)
+        and event.replaced_generation is not None
+        and event.replaced_generation != event.generation
+    ):
+        yield build.deleted(t.GENERATION, dataset_hash(dataset), generation_text(event.replaced_generation))
+    yield from _lines(event, dataset, build)
+    yield from _seen_through(event, dataset, build)
+
+
+def _seen_through(event: TableModification, dataset: DatasetId, build: RowBuilder) -> Iterator[Row]:
+    """Yield the tables that a view is defined on."""
+    view = event.view if isinstance(event, CreateView) else event.new_view if isinstance(event, AlterView) else None
+    for source in view.sources if view else ():
+        if source.dataset is not None:
+            yield from build.dataset(source.dataset)
+            yield from build.alias(source.dataset, source.table)
+        name = clean_text(str(source.table)) if source.dataset is None else None
+        yield build.constant(t.VIEW_EDGE, (dataset_hash(dataset), dataset_hash(source.dataset), name))
+
+
+def _dropped(event: TableModification, dataset: DatasetId, build: RowBuilder) -> Iterator[Row]:
+    yield build.deleted(t.ALIAS, dataset_hash(dataset), *table_name_key(event.identifier))
+    if event.generation is not None:
+        yield build.deleted(t.GENERATION, dataset_hash(dataset), generation_text(event.generation))
+
+
+def _name_rows(event: TableModification, dataset: DatasetId, build: RowBuilder) -> Iterator[Row]:
+    """Yield the dataset's name. A rename ends one name and starts another; if it moved the data, it starts a new
+    identity too."""
+    if isinstance(event, AlterView) and event.renamed_to is not None:
+        yield build.deleted(t.ALIAS, dataset_hash(dataset), *table_name_key(event.identifier))
+        yield from build.alias(dataset, event.renamed_to)
+        return
+    renames = [each for each in event.changes if isinstance(each, RenameTable)] if isinstance(event, AlterTable) else []
+    if not renames:
+        yield from build.alias(dataset, event.identifier)
+        return
+    yield build.deleted(t.ALIAS, dataset_hash(dataset), *table_name_key(event.identifier))
+    new = renames[-1].dataset or dataset
+    if new != dataset:
+        yield from build.dataset(new)
+        yield from build.generation(new, event.generation, event.format.value)
+        yield build.observed(t.DATASET_LINK, dataset_hash(dataset), dataset_hash(new), RENAMED)
+    yield from build.alias(new, renames[-1].table)
+
+
+def _lines(event: TableModification, dataset: DatasetId, build: RowBuilder) -> Iterator[Row]:
+    key = (dataset_hash(dataset), generation_text(event.generation))
+    if isinstance(event, CreateTag):
+        yield build.observed(t.TAG, *key, clean_text(event.tag), place=(event.snapshot,))
+    elif isinstance(event, DropTag):
+        yield build.deleted(t.TAG, *key, clean_text(event.tag))
+    elif isinstance(event, CreateBranch):
+        origin = (clean_text(event.tag), clean_text(event.from_branch), event.snapshot)
+        yield build.observed(t.BRANCH, *key, clean_text(event.branch), origin=origin)
+    elif isinstance(event, DropBranch):
+        yield build.deleted(t.BRANCH, *key, clean_text(event.branch))
+    elif isinstance(event, MainReplaced) and event.previous is not None:
+        yield build.deleted(t.BRANCH, *key, clean_text(event.previous))
+
+
+def _history(event: CatalogModification, build: RowBuilder) -> Row:
+    """Build the row of `modifications`, with all details that have no column."""
+    detail = event.model_dump(mode="json", exclude=_BESIDE, exclude_none=True, exclude_defaults=True)
+    if isinstance(event, AlterTable) and event.changes:  # each has its own name as the default of a field
+        pairs = zip(event.changes, detail["changes"], strict=True)
+        detail["changes"] = [{"change": change.change, **fields} for change, fields in pairs]
+    context = (build.time, *_subject(event))
+    fixed = (event.kind, event.effect.value, event.cause.value, *context, to_json_text(detail))
+    return build.constant(t.MODIFICATION, (build.producer, build.sequence), fixed)
+
+
+def _subject(event: CatalogModification) -> tuple[Value, ...]:
+    """Dataset, catalog, generation, name, branch, schema id, snapshot made, its parent."""
+    catalog = catalog_hash(event.context.id)
+    if isinstance(event, TableModification):
+        numbers = (event.schema_id, event.produced, event.parent)
+        place = (
+            dataset_hash(event.dataset),
+            catalog,
+            generation_text(event.generation),
+            *table_name_key(event.identifier),
+        )
+        return (*place, clean_text(event.on_branch), *numbers)
+    nothing: tuple[Value, ...] = (None, None, None, None)
+    if isinstance(event, DatabaseModification):
+        name = (clean_text(event.identifier.catalog), clean_text(event.identifier.database), None)
+        return (None, catalog, None, *name, *nothing)
+    return (None, catalog, None, *NO_NAME, *nothing)

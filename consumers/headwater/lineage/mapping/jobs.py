@@ -1,0 +1,193 @@
+"""Rows of events about jobs and runs, and of job lineage: which tables and columns a statement reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import singledispatch
+from hashlib import blake2b
+from typing import Any, Final
+
+from headwater.events.jobs import (
+    Committed,
+    JobEvent,
+    JobLineage,
+    JobStarted,
+    JobStatusChanged,
+    LineageRetention,
+    RunScope,
+    SinkSchema,
+    SourceSchema,
+    StatementFailed,
+)
+from headwater.lineage.mapping.commits import SINK, SOURCE, map_commit, map_table_access
+from headwater.lineage.mapping.row_builder import (
+    RowBuilder,
+    clean_text,
+    dataset_hash,
+    generation_text,
+    job_name_key,
+    table_name_key,
+    to_json_text,
+    uuid_bytes,
+)
+from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.model import GroupValues, Row
+from headwater.lineage.rows.values import HASH_BYTES, Value, encode
+
+CONFIGURATION: Final = "CONFIGURATION"
+TAG: Final = "TAG"
+_SHAPE: Final = ("columns", "partitioning", "primary_key", "watermarks", "options")
+_DELETED_AT_END: Final = {LineageRetention.DELETE_TABLE: ("TABLES",), LineageRetention.DELETE_ALL: ("TABLES", "DATA")}
+_CONTENT: Final = {"inputs", "outputs", "columns"}
+_NO_CONTENT: Final = {"inputs": {"__all__": {"generation"}}, "outputs": {"__all__": {"generation"}}}
+"""A table that each run creates anew has the same job lineage in all of them."""
+_BEFORE_TERMINAL, _INFERRED, _REPORTED = 0, 1, 2
+
+
+@singledispatch
+def map_job_event(event: JobEvent, build: RowBuilder) -> Iterator[Row]:
+    """Yield the rows of a job event. Kinds that aren't registered below only say that their job exists."""
+    yield from _job(event, build)
+
+
+def _job(event: JobEvent, build: RowBuilder) -> Iterator[Row]:
+    if event.job is not None:
+        yield build.observed(t.JOB, *job_name_key(event.job))
+
+
+map_job_event.register(Committed)(map_commit)
+
+
+@map_job_event.register
+def _of_start(event: JobStarted, build: RowBuilder) -> Iterator[Row]:
+    parent = job_name_key(event.parent_job)
+    if event.scope is RunScope.APPLICATION:  # one that dies before its first heartbeat is missed all the same
+        origin = (clean_text(event.application), *job_name_key(event.job), uuid_bytes(event.run))
+        yield build.observed(t.PRODUCER, build.producer, heartbeat=(*origin, build.sequence, None, None))
+    if event.job is not None:
+        yield build.observed(t.JOB, *job_name_key(event.job), about=(event.job_type.value, *parent))
+    if event.run is None:
+        return
+    run = event.run.bytes
+    start = (
+        *job_name_key(event.job),
+        *parent,
+        clean_text(event.application),
+        event.scope.value,
+        event.job_type.value,
+        clean_text(event.user),
+        clean_text(event.code_version),
+        clean_text(event.headwater_version),
+        uuid_bytes(event.parent_run),
+        build.time,
+        to_json_text(event.spark),
+        to_json_text(event.stream),
+        to_json_text(event.parent),
+    )
+    yield build.observed(t.RUN, run, start=start)
+    for section, settings in ((CONFIGURATION, event.configuration), (TAG, event.tags)):
+        for name, value in settings.items():
+            yield build.observed(t.RUN_SETTING, run, section, clean_text(name), content=(clean_text(value),))
+    for each in event.starts_at:
+        yield from build.place(each)
+        key = (
+            run,
+            dataset_hash(each.dataset),
+            generation_text(each.generation),
+            clean_text(each.branch),
+            *table_name_key(each.table),
+        )
+        yield build.observed(t.RUN_START, *key, place=(each.snapshot, clean_text(each.version), each.reason.value))
+
+
+@map_job_event.register
+def _of_status(event: JobStatusChanged, build: RowBuilder) -> Iterator[Row]:
+    """Yield a run's status. A terminal status beats RUNNING, and one that the run reported beats one that somebody
+    inferred."""
+    yield from _job(event, build)
+    if event.run is None:
+        return
+    rank = (_INFERRED if event.inferred else _REPORTED) if event.status.is_terminal else _BEFORE_TERMINAL
+    values = (
+        event.status.value,
+        int(event.inferred),
+        build.time,
+        event.exit_code,
+        event.signal,
+        to_json_text(event.error),
+        event.on_job_end.value if event.on_job_end else None,
+    )
+    row = build.observed(t.RUN, event.run.bytes)
+    yield row._replace(groups=(None, GroupValues(build.stamp(rank), values)))
+    if event.status.is_terminal and event.on_job_end is not None:
+        for scope in _DELETED_AT_END.get(event.on_job_end, ()):
+            key = (scope, None, None, 0, event.run.bytes, None, None, None, None)
+            yield build.deleted(t.TOMBSTONE, *key)
+
+
+@map_job_event.register
+def _of_failure(event: StatementFailed, build: RowBuilder) -> Iterator[Row]:
+    yield from _job(event, build)
+    for place in (*event.inputs, *event.outputs):
+        yield from build.place(place)
+    fixed = (
+        *job_name_key(event.job),
+        *job_name_key(event.parent_job),
+        uuid_bytes(event.run),
+        uuid_bytes(event.incarnation),
+        build.time,
+        event.statement,
+        event.batch_id,
+        to_json_text(event.error),
+        to_json_text(event.inputs),
+        to_json_text(event.outputs),
+        clean_text(event.sql),
+    )
+    yield build.constant(t.FAILED_STATEMENT, (build.producer, build.sequence), fixed)
+
+
+@map_job_event.register
+def _of_lineage(event: JobLineage, build: RowBuilder) -> Iterator[Row]:
+    yield from _job(event, build)
+    for each in event.catalogs:
+        yield from build.catalog(each.name, each.id)
+    shape = (event.fingerprint, _variant(event))
+    yield build.observed(t.JOB_LINEAGE, *shape, first=(*job_name_key(event.job), clean_text(event.sql)))
+    number = event.part.number if event.part else 1
+    sides: dict[str, tuple[SourceSchema | SinkSchema, ...]] = {SOURCE: event.inputs, SINK: event.outputs}
+    for side, places in sides.items():
+        for position, place in enumerate(places, event.first_input if side == SOURCE else 0):
+            yield from build.place(place)
+            yield build.constant(t.JOB_LINEAGE_TABLE, (*shape, number, side, position), _side(place))
+            yield from map_table_access(side, place, event, build)
+    for edge in event.columns:
+        source, target = to_json_text(edge.source), to_json_text(edge.target)
+        key = (
+            edge.output,
+            event.first_input + edge.input,
+            source,
+            target,
+            edge.derivation.value,
+            clean_text(edge.expression),
+        )
+        yield build.constant(t.JOB_LINEAGE_COLUMN, (*shape, *key))
+
+
+def _side(place: SourceSchema | SinkSchema) -> tuple[Value, ...]:
+    detail = {name: value for name in _SHAPE if (value := getattr(place, name))}
+    where = (dataset_hash(place.dataset), *table_name_key(place.table), place.format.value)
+    return (*where, clean_text(place.branch), clean_text(place.opaque), to_json_text(_plain(detail)))
+
+
+def _plain(detail: dict[str, Any]) -> dict[str, Any]:
+    return {name: dict(value) if hasattr(value, "items") else value for name, value in detail.items()}
+
+
+def _variant(event: JobLineage) -> bytes:
+    """Return a hash of the content, so that the same job lineage has the same key. A part of a split event doesn't know
+    the other parts, so its hash is the event's identity."""
+    if event.part is not None:
+        key: tuple[Value, ...] = (event.producer.bytes, event.sequence - event.part.number + 1)
+        return blake2b(encode(key), digest_size=HASH_BYTES).digest()
+    content = event.model_dump_json(include=_CONTENT, exclude=_NO_CONTENT)
+    return blake2b(content.encode("utf-8", "replace"), digest_size=HASH_BYTES).digest()

@@ -1,0 +1,79 @@
+"""Opens a `LineageMeta` by name, as a catalog's option `lineage-meta` gives it: an entry point, or `module:Factory`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from headwater import plugins
+from headwater.errors import PluginError
+from headwater.lineage.api import LINEAGE_META, LineageMeta, LineageMetaContext, LineageMetaFactory
+from headwater.lineage.meta.asynchronous import ThreadedLineageMeta
+from headwater.lineage.meta.database import DatabaseLineageMeta
+from headwater.lineage.meta.memory import MemoryLineageMeta
+from headwater.lineage.store.opening import open_store
+from headwater.lineage.store.options import StoreOptions
+
+OPTION: Final = "lineage-meta"
+DEFAULT: Final = "jdbc"
+
+
+class JdbcLineageMetaFactory:
+    """The entry point `jdbc`: a store in a database."""
+
+    def identifier(self) -> str:
+        return "jdbc"
+
+    def create(self, context: LineageMetaContext) -> LineageMeta:
+        """Open the store that a catalog's options name. Options that neither are `lineage-meta` nor begin with `jdbc.`
+        are ignored."""
+        store = open_store(StoreOptions.of_catalog(context.options))
+        return DatabaseLineageMeta(store.engine, where=store.target.words)
+
+
+class MemoryLineageMetaFactory:
+    """The entry point `memory`: a store in memory, for tests."""
+
+    def identifier(self) -> str:
+        return "memory"
+
+    def create(self, context: LineageMetaContext) -> MemoryLineageMeta:  # noqa: ARG002 - it needs no options
+        return MemoryLineageMeta()
+
+
+def open_lineage_meta(options: Mapping[str, str]) -> LineageMeta:
+    """Open the store that a catalog's options name. The factory gets all options.
+
+    Raises a PluginError if what the factory creates lacks methods of a store.
+    """
+    name = options.get(OPTION, DEFAULT)
+    return _checked(lineage_meta_factory(name).create(LineageMetaContext(options)), name)
+
+
+def _checked(store: object, name: str) -> LineageMeta:
+    if not isinstance(store, LineageMeta):
+        expected = (method for method in vars(LineageMeta) if method[0] != "_")
+        lacking = ", ".join(method for method in expected if not hasattr(store, method))
+        raise PluginError(
+            f"the factory {name} created an object of {type(store).__name__}, which lacks {lacking}: "
+            "derive its class from headwater.lineage.api.LineageMeta"
+        )
+    return store
+
+
+async def open_async_lineage_meta(options: Mapping[str, str]) -> ThreadedLineageMeta:
+    """Open the same store for an event loop."""
+    return ThreadedLineageMeta(await asyncio.to_thread(open_lineage_meta, options))
+
+
+def lineage_meta_factory(name: str) -> LineageMetaFactory:
+    """Load a factory by the name of its entry point, or by `package.module:Factory`.
+
+    Raises a PluginError if there is none, if it can't be created without arguments, or if it lacks a method.
+    """
+    found = plugins.create(LINEAGE_META, name)
+    if not isinstance(found, LineageMetaFactory):
+        raise PluginError(f"{name} is no factory of stores: it needs the methods identifier() and create(context)")
+    plugins.check_methods(found, {"create": "context"})
+    return found

@@ -1,0 +1,87 @@
+"""The names and generations of a dataset: what it was called and when, and how often it was recreated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from headwater.lineage.questions.answers import Answer
+from headwater.lineage.questions.completeness import complete_until
+from headwater.lineage.questions.datasets import Dataset, load_datasets
+from headwater.lineage.questions.gaps.model import time_of
+from headwater.lineage.questions.subject import resolve_table, subject_limits
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.key_lookup import select_by_keys
+from headwater.lineage.sql.tables import table_of
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A name that a catalog had for it."""
+
+    name: str
+    place: str
+    """Where the data was under this name."""
+    first: datetime | None
+    last: datetime | None
+    """When it was seen first and last."""
+    ended: datetime | None
+    """When the name was taken away; None where it holds."""
+
+
+@dataclass(frozen=True)
+class TableGeneration:
+    """A generation: from when it was made to when it was dropped, with snapshot ids of its own."""
+
+    generation: str
+    place: str
+    format: str | None
+    first: datetime | None
+    last: datetime | None
+    ended: datetime | None
+
+
+def aliases(connection: Connection, table: str | Dataset, *, now: datetime | None = None) -> Answer[Alias]:
+    """Return all names of a table and its identities, in the order of their first event."""
+    about = resolve_table(connection, table)
+    row, places = table_of(t.ALIAS).c, load_datasets(connection, about.keys)
+    found = sorted(
+        select_by_keys(connection, select(table_of(t.ALIAS)), row.dataset, about.keys), key=lambda each: each.first
+    )
+    rows = tuple(
+        Alias(
+            ".".join(part for part in (each.catalog, each.database_name, each.table_name) if part),
+            places[bytes(each.dataset)].place,
+            *_times(each.first, each.last, each.deleted),
+        )
+        for each in found
+    )
+    return Answer(rows, complete_until(connection, now), subject_limits(connection, table=about, now=now))
+
+
+def generations(
+    connection: Connection, table: str | Dataset, *, now: datetime | None = None
+) -> Answer[TableGeneration]:
+    """Return all generations of a table, in the order of their first event."""
+    about = resolve_table(connection, table)
+    row, places = table_of(t.GENERATION).c, load_datasets(connection, about.keys)
+    found = sorted(
+        select_by_keys(connection, select(table_of(t.GENERATION)), row.dataset, about.keys), key=lambda each: each.first
+    )
+    rows = tuple(
+        TableGeneration(
+            each.generation,
+            places[bytes(each.dataset)].place,
+            each.format,
+            *_times(each.first, each.last, each.deleted),
+        )
+        for each in found
+    )
+    return Answer(rows, complete_until(connection, now), subject_limits(connection, table=about, now=now))
+
+
+def _times(first: int, last: int, deleted: int) -> tuple[datetime | None, datetime | None, datetime | None]:
+    """One that was only ever taken away has neither first nor last."""
+    return time_of(first), time_of(last), time_of(deleted) if deleted >= last else None

@@ -1,0 +1,51 @@
+"""Limits of an answer that no traversal meets: gaps, changes with unknown effect, lineage that is switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection, literal, null, select, union_all
+
+from headwater.lineage.questions.answers import LimitReason
+from headwater.lineage.questions.datasets import Dataset
+from headwater.lineage.questions.traversal.limits import LimitCollector
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.key_lookup import has_any_key
+from headwater.lineage.sql.tables import table_of
+
+_AT_ONCE: Final = 5_000
+
+
+def add_known_limits(
+    connection: Connection, datasets: Mapping[bytes, Dataset], runs: Collection[bytes | None], limits: LimitCollector
+) -> None:
+    """Add these limits for the datasets and runs of an answer."""
+    keys, of_runs = list(datasets), [each for each in runs if each is not None]
+    for start in range(0, max(len(keys), len(of_runs), 1), _AT_ONCE):
+        end = start + _AT_ONCE
+        for each in _select_limits(connection, keys[start:end], of_runs[start:end]):
+            label = None if each.dataset is None else datasets[bytes(each.dataset)].label
+            if each.what == "gap":
+                about = label or (f"job {each.job}" if each.job else "a run")
+                limits.add(LimitReason.GAP, about, ": ".join(filter(None, (each.reason, each.detail))))
+            elif each.what == "effect":
+                detail = f"whether {each.reason} took effect isn't known; it isn't applied"
+                limits.add(LimitReason.UNKNOWN_EFFECT, label or "?", detail)
+            elif any(known.partition(".")[0] == each.job for one in datasets.values() for known in one.known_as):
+                limits.add(LimitReason.OMITTED, f"catalog {each.job}", f"its option {each.reason} is false")
+
+
+def _select_limits(connection: Connection, datasets: Sequence[bytes], runs: Sequence[bytes]) -> list[Any]:
+    """Select gaps, changes with unknown effect and disabled options in one statement."""
+    gap, change, option = (table_of(kind).c for kind in (t.GAP, t.MODIFICATION, t.CATALOG_OPTION))
+    nothing = null()
+    dialect = connection.dialect.name
+    ofs = select(literal("gap").label("what"), gap.dataset, gap.job, gap.reason, gap.detail)
+    by_run = ofs.where(gap.dataset.is_(None), has_any_key(dialect, gap.run, runs))
+    effects = select(literal("effect"), change.dataset, nothing, change.kind, nothing)
+    effects = effects.where(change.effect != "APPLIED", has_any_key(dialect, change.dataset, datasets))
+    off = select(literal("option"), nothing, option.catalog, option.name, nothing)
+    off = off.where(option.name.in_(("table-lineage", "data-lineage")), option.value == "false")
+    parts = [ofs.where(has_any_key(dialect, gap.dataset, datasets)), effects, off, *([by_run] if runs else ())]
+    return list(connection.execute(union_all(*parts)))

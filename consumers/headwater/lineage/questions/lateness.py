@@ -1,0 +1,178 @@
+"""Why a table is late: what it is made from, who writes that, and which of it is the oldest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from statistics import median
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Connection, and_, select
+
+from headwater.events.clock import moment_of, wall_micros
+from headwater.events.jobs import JobStatus
+from headwater.lineage.mapping.commits import SINK
+from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
+from headwater.lineage.questions.completeness import complete_until
+from headwater.lineage.questions.datasets import Dataset, load_datasets
+from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
+from headwater.lineage.questions.reachability import ReachableTables, find_reachable_tables
+from headwater.lineage.questions.runs import Run, runs_by_id
+from headwater.lineage.questions.subject import resolve_table, subject_limits
+from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.tombstones import TABLES_OF
+from headwater.lineage.sql.tables import table_of
+from headwater.lineage.sql.tombstones import not_hidden
+
+DEPTH: Final = 20
+AT_MOST: Final = 500
+_LOOK_BACK: Final = 11
+"""How many of the last commits determine the usual interval."""
+
+
+@dataclass(frozen=True)
+class LateHop:
+    """A table upstream of the late one, with its last write."""
+
+    table: str
+    dataset: Dataset
+    depth: int
+    """The distance in jobs. The table itself has 0."""
+    feeds: tuple[str, ...]
+    """The tables that are made from it on this way."""
+    job: str | None
+    """The job that wrote it last; None if no writer is known."""
+    run: UUID | None
+    status: JobStatus | None
+    alive: bool
+    barrier: int | None
+    snapshot: int | None
+    version: str | None
+    at: datetime | None
+    """When that was committed."""
+    age: timedelta | None
+    usual: timedelta | None
+    """The usual interval between two of its commits."""
+    error: str | None
+    """The error that its run failed with."""
+    is_oldest: bool = False
+    """Whether it is the oldest of everything that the table is made from."""
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether it is more than twice as old as its usual interval."""
+        return self.age is not None and self.usual is not None and self.age > 2 * self.usual
+
+
+def lateness(
+    connection: Connection,
+    table: str | Dataset,
+    *,
+    depth: int = DEPTH,
+    at_most: int = AT_MOST,
+    now: datetime | None = None,
+) -> Answer[LateHop]:
+    """Return the table and everything that it is made from, nearest first. The oldest table is marked."""
+    about = resolve_table(connection, table)
+    moment = moment_of(wall_micros()) if now is None else now
+    found = find_reachable_tables(connection, about.keys, up=True, depth=depth, at_most=at_most)
+    datasets = load_datasets(connection, list(found.depths))
+    written = {key: _last_write(connection, found.identities[key]) for key in found.depths}
+    runs = runs_by_id(connection, {each.run for each in written.values() if each and each.run}, moment)
+    hops = [
+        replace(_hop(datasets[key], written[key], runs, moment), depth=far, feeds=_feeds(key, found, datasets))
+        for key, far in sorted(found.depths.items(), key=lambda pair: (pair[1], datasets[pair[0]].label))
+    ]
+    limits = [*subject_limits(connection, table=about, now=now)]
+    limits += [
+        AnswerLimit(LimitReason.UNKNOWN_WRITER, hop.table, "no writer is known") for hop in hops if hop.job is None
+    ]
+    if found.is_cut:
+        limits.append(AnswerLimit(LimitReason.CUT, about.label, f"{depth} hops and {at_most} tables at most"))
+    return Answer(tuple(_mark_oldest(hops)), complete_until(connection, now), tuple(limits))
+
+
+@dataclass(frozen=True)
+class _LastWrite:
+    """Who wrote a table last, and what."""
+
+    job: str | None
+    run: bytes | None
+    times: tuple[int, ...]
+    """Of the last commits, the newest first."""
+    barrier: int | None = None
+    snapshot: int | None = None
+    version: str | None = None
+
+
+def _last_write(connection: Connection, keys: Sequence[bytes]) -> _LastWrite | None:
+    row = table_of(t.TABLE_LINEAGE).c
+    is_one = (row.side == SINK, row.dataset.in_(keys), row.last > row.deleted, not_hidden(row, row, TABLES_OF[SINK]))
+    chosen = select(row.job_namespace, row.job, row.run, row.last).where(*is_one)
+    writers = list(connection.execute(chosen.order_by(row.last.desc()).limit(_LOOK_BACK)))
+    if not writers:
+        return None
+    last = writers[0]
+    commits = _commits(connection, keys, last)
+    in_run = tuple(each.committed_at for each in commits if each.committed_at is not None)
+    over_runs = tuple(each.last for each in writers if (each.job_namespace, each.job) == (last[0], last[1]))
+    times = in_run if len(in_run) > 2 else (*in_run[:1], *over_runs[1:]) or over_runs
+    run_id = None if last.run is None else bytes(last.run)
+    job = format_job(last.job_namespace, last.job)
+    if not commits:
+        return _LastWrite(job, run_id, times or (last.last,))
+    newest = commits[0]
+    return _LastWrite(job, run_id, times or (last.last,), newest.barrier, newest.snapshot, newest.version)
+
+
+def _commits(connection: Connection, keys: Sequence[bytes], writer: Any) -> list[Any]:
+    """Return the last commits of this run and job on the table."""
+    commit, row = table_of(t.COMMIT), table_of(t.WRITE)
+    its = and_(row.c.commit_id == commit.c.id, row.c.barrier == commit.c.barrier)
+    chosen = (
+        select(commit.c.committed_at, commit.c.barrier, row.c.snapshot, row.c.version)
+        .join_from(commit, row, its)
+        .where(commit.c.run == writer.run, commit.c.job == writer.job, row.c.dataset.in_(keys))
+        .order_by(commit.c.barrier.desc(), row.c.snapshot.desc())
+        .limit(_LOOK_BACK)
+    )
+    return [] if writer.run is None else list(connection.execute(chosen))
+
+
+def _hop(dataset: Dataset, written: _LastWrite | None, runs: dict[bytes, Run], now: datetime) -> LateHop:
+    run = runs.get(written.run) if written and written.run else None
+    at = time_of(written.times[0]) if written else None
+    return LateHop(
+        table=dataset.label,
+        dataset=dataset,
+        depth=0,
+        feeds=(),
+        job=written.job if written else None,
+        run=uuid_of(written.run) if written else None,
+        status=run.status if run else None,
+        alive=run.alive if run else False,
+        barrier=written.barrier if written else None,
+        snapshot=written.snapshot if written else None,
+        version=written.version if written else None,
+        at=at,
+        age=None if at is None else now - at,
+        usual=_usual(written.times) if written else None,
+        error=run.error if run else None,
+    )
+
+
+def _usual(times: Sequence[int]) -> timedelta | None:
+    spans = [later - earlier for later, earlier in pairwise(times) if later > earlier]
+    return timedelta(microseconds=median(spans)) if len(spans) > 1 else None
+
+
+def _feeds(key: bytes, found: ReachableTables, datasets: dict[bytes, Dataset]) -> tuple[str, ...]:
+    return tuple(sorted({datasets[step.target].label for step in found.steps if step.source == key}))
+
+
+def _mark_oldest(hops: Sequence[LateHop]) -> list[LateHop]:
+    ages = [hop.age for hop in hops if hop.depth and hop.age is not None]
+    return [replace(hop, is_oldest=bool(ages) and hop.depth > 0 and hop.age == max(ages)) for hop in hops]

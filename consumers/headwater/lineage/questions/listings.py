@@ -1,0 +1,78 @@
+"""Lists all jobs and all tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import Connection, select
+
+from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
+from headwater.lineage.questions.completeness import complete_until
+from headwater.lineage.questions.gaps.model import format_job, time_of
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.tables import table_of
+
+AT_MOST: Final = 1_000
+
+
+@dataclass(frozen=True)
+class JobSummary:
+    """A job that has lineage."""
+
+    job: str | None
+    parent: str | None
+    job_type: str | None
+    first: datetime | None
+    last: datetime | None
+    """When it was seen first and last."""
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """A current name of a table."""
+
+    table: str
+    place: str
+    first: datetime | None
+    last: datetime | None
+
+
+def jobs(connection: Connection, *, at_most: int = AT_MOST, now: datetime | None = None) -> Answer[JobSummary]:
+    """List jobs, the most recent first."""
+    row = table_of(t.JOB).c
+    chosen = select(table_of(t.JOB)).where(row.last > row.deleted)
+    found = list(connection.execute(chosen.order_by(row.last.desc(), row.id).limit(at_most + 1)))
+    rows = tuple(
+        JobSummary(
+            format_job(each.job_namespace, each.job),
+            format_job(each.parent_namespace, each.parent_job),
+            each.job_type,
+            time_of(each.first),
+            time_of(each.last),
+        )
+        for each in found[:at_most]
+    )
+    cut = (AnswerLimit(LimitReason.CUT, f"the {at_most} jobs that were heard of last"),) if len(found) > at_most else ()
+    return Answer(rows, complete_until(connection, now), cut)
+
+
+def tables(connection: Connection, *, at_most: int = AT_MOST, now: datetime | None = None) -> Answer[TableSummary]:
+    """List tables by their names in catalogs."""
+    row, place = table_of(t.ALIAS), table_of(t.DATASET)
+    chosen = select(row, place.c.namespace, place.c.name).join_from(row, place, row.c.dataset == place.c.id)
+    chosen = chosen.where(row.c.last > row.c.deleted)
+    chosen = chosen.order_by(row.c.catalog, row.c.database_name, row.c.table_name, row.c.id).limit(at_most + 1)
+    found = list(connection.execute(chosen))
+    rows = tuple(
+        TableSummary(
+            ".".join(part for part in (each.catalog, each.database_name, each.table_name) if part),
+            f"{each.namespace}/{each.name.lstrip('/')}",
+            time_of(each.first),
+            time_of(each.last),
+        )
+        for each in found[:at_most]
+    )
+    cut = (AnswerLimit(LimitReason.CUT, f"the first {at_most} tables"),) if len(found) > at_most else ()
+    return Answer(rows, complete_until(connection, now), cut)

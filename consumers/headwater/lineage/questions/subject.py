@@ -1,0 +1,112 @@
+"""What a question is about, a table with all its identities or a job, and what limits every answer about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+
+from headwater.events.names import DEFAULT_JOB_NAMESPACE, JobName
+from headwater.lineage.questions.answers import AnswerLimit, LimitReason
+from headwater.lineage.questions.completeness import gaps
+from headwater.lineage.questions.datasets import Dataset
+from headwater.lineage.questions.gaps.model import time_of
+from headwater.lineage.questions.names import find_dataset
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.key_lookup import select_by_keys
+from headwater.lineage.sql.tables import table_of
+
+_GAPS: Final = 1_000
+
+
+@dataclass(frozen=True)
+class TableSubject:
+    """A table with all its identities: a rename may have moved its data, or several datasets were unified."""
+
+    dataset: Dataset
+    keys: tuple[bytes, ...]
+
+    @property
+    def label(self) -> str:
+        return self.dataset.label
+
+
+def resolve_table(connection: Connection, table: str | Dataset) -> TableSubject:
+    """Resolve what a person typed, or a known dataset."""
+    dataset = find_dataset(connection, table) if isinstance(table, str) else table
+    return TableSubject(dataset, identities(connection, dataset.key))
+
+
+def identities(connection: Connection, dataset: bytes) -> tuple[bytes, ...]:
+    """Return all identities of a dataset, itself first."""
+    row = table_of(t.DATASET_LINK).c
+    known, new = {dataset: None}, [dataset]
+    while new:
+        found = [
+            bytes(other)
+            for one, two in ((row.old, row.new), (row.new, row.old))
+            for (other,) in select_by_keys(connection, select(two), one, new)
+        ]
+        new = [each for each in dict.fromkeys(found) if each not in known]
+        known.update(dict.fromkeys(new))
+    return tuple(known)
+
+
+def job_key(job: JobName | str) -> tuple[str, str]:
+    """Return a job's namespace and name. A text is a name in the default namespace."""
+    if isinstance(job, str):
+        return DEFAULT_JOB_NAMESPACE, job
+    return job.namespace or DEFAULT_JOB_NAMESPACE, job.name
+
+
+def is_told_by_job(row: Any, job: tuple[str, str], *, steps: bool = True) -> ColumnElement[bool]:
+    """Return a condition: the job, or one of its steps, reported the row."""
+    mine = and_(row.job_namespace == job[0], row.job == job[1])
+    return or_(mine, and_(row.parent_namespace == job[0], row.parent_job == job[1])) if steps else mine
+
+
+def subject_limits(
+    connection: Connection,
+    *,
+    table: TableSubject | None = None,
+    job: JobName | str | None = None,
+    now: datetime | None = None,
+) -> tuple[AnswerLimit, ...]:
+    """Return the gaps and deletions that concern a table or a job."""
+    about = table.label if table else str(job)
+    keys = table.keys if table else None
+    name = JobName(name=job) if isinstance(job, str) else job
+    found = gaps(connection, datasets=keys, job=name, at_most=_GAPS, now=now)
+    counted = Counter(each.reason or each.cause.value for each in found)
+    told = [AnswerLimit(LimitReason.GAP, about, f"{reason} ({number})") for reason, number in sorted(counted.items())]
+    return (*told, *deletion_limits(connection, about, keys, None if job is None else job_key(job)))
+
+
+def deletion_limits(
+    connection: Connection, about: str, keys: Collection[bytes] | None, job: tuple[str, str] | None
+) -> Iterator[AnswerLimit]:
+    """Yield what was deleted of a table's or a job's lineage, by scope."""
+    stone, row = table_of(t.TOMBSTONE).c, table_of(t.TABLE_LINEAGE).c
+    of_runs = select(row.run).where(row.run.is_not(None))
+    conditions: list[ColumnElement[bool]] = []
+    if keys is not None:
+        of_runs = of_runs.where(row.dataset.in_(keys))
+        jobs = select(row.job).where(row.dataset.in_(keys))
+        conditions += [stone.dataset.in_(keys), stone.job.in_(jobs)]
+    if job is not None:
+        of_runs = of_runs.where(is_told_by_job(row, job))
+        conditions += [and_(stone.job_namespace == job[0], stone.job == job[1])]
+    everything = and_(stone.job.is_(None), stone.run.is_(None), stone.dataset.is_(None))
+    chosen = select(stone.scope, func.count(), func.max(stone.deleted))
+    conditions += [stone.run.in_(of_runs), everything]
+    for scope, _, deleted in connection.execute(chosen.where(or_(*conditions)).group_by(stone.scope)):
+        word = {"DATA": "data lineage", "ALL": "table and data lineage"}.get(scope, "table lineage")
+        yield AnswerLimit(LimitReason.DELETED, about, f"some {word} up to {_text(time_of(deleted))} was deleted")
+
+
+def _text(moment: datetime | None) -> str:
+    return "?" if moment is None else moment.isoformat(timespec="seconds")

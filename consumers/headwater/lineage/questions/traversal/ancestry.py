@@ -1,0 +1,124 @@
+"""Finds all commits of a state, or of a range of changes, by following each snapshot to its parent.
+
+The first steps are one statement each for all requested snapshots. After that the history of a table is read in
+portions, newest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from headwater.lineage.questions.answers import LimitReason
+from headwater.lineage.questions.traversal.limits import LimitCollector
+from headwater.lineage.questions.traversal.snapshot_rows import ICEBERG, SnapshotWrite, load_writes_before
+from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, SnapshotWriters
+
+_STEPS: Final = 4
+"""How many single steps before portions."""
+_PORTION: Final = 512
+_GREATEST: Final = 8_192
+
+
+@dataclass
+class AncestryRequest:
+    """A snapshot, and how far back its ancestors are needed."""
+
+    ref: SnapshotRef
+    since: int | None = None
+    """Ancestors after this snapshot. For a state, all since the last full overwrite."""
+    inclusive: bool = False
+    """Whether a part of `since` itself was read."""
+    is_state: bool = True
+    found: list[SnapshotWrite] = field(default_factory=list)
+    at: SnapshotRef | None = None
+    """Where the walk is; None when it has ended."""
+
+    def __post_init__(self) -> None:
+        self.at = self.ref
+
+
+class Ancestry:
+    """Walks for one question."""
+
+    def __init__(self, makers: SnapshotWriters, limits: LimitCollector) -> None:
+        self._makers = makers
+        self._limits = limits
+        self._portions: dict[bytes, int] = {}
+        self._read_to: dict[bytes, int] = {}
+        self._of_states: set[bytes] = set()
+
+    def walk(self, reaches: Collection[AncestryRequest]) -> list[SnapshotWrite]:
+        """Return all commits of these requests, each once. A state that was walked before isn't walked again."""
+        waiting = [each for each in reaches if each.at is not None]
+        steps = 0
+        while waiting:
+            asked = [each.at for each in waiting if each.at is not None]
+            missing = [each for each in asked if self._makers.near(each) is None]
+            if missing and steps >= _STEPS:
+                self._read_on(missing)
+                missing = [each for each in missing if self._makers.near(each) is None]
+            self._makers.load(missing)
+            waiting = [each for each in waiting if self._step(each)]
+            steps += 1
+        return list({write.id: write for each in reaches for write in each.found}.values())
+
+    def _step(self, reach: AncestryRequest) -> bool:
+        """Take one step. Return whether the walk continues."""
+        assert reach.at is not None  # noqa: S101 - those that have ended aren't waiting
+        at = reach.at
+        write = self._makers.near(at) or self._makers.of(at)
+        if not write:
+            self._limits.add_snapshot(LimitReason.UNKNOWN_WRITER, at.dataset, at.snapshot, "its writer is unknown")
+            return False
+        if reach.is_state:
+            if write[0].id in self._of_states:
+                return False
+            self._of_states.update(each.id for each in write)
+        reach.found += write
+        return self._goes_on(reach, write)
+
+    def _goes_on(self, reach: AncestryRequest, write: list[SnapshotWrite]) -> bool:
+        first = write[0]
+        if reach.is_state and first.restarts:
+            return False
+        parent = next((each.parent for each in write if each.parent is not None), None)
+        if parent is None:
+            self._is_beginning(reach, first)
+            return False
+        if not reach.is_state and _is_before(reach, parent, first):
+            return False
+        self._note(first)
+        assert first.dataset is not None  # noqa: S101 - it was found by its dataset
+        reach.at = SnapshotRef(first.dataset, parent, first.generation, first.branch, first.at, first.format == ICEBERG)
+        return True
+
+    def _is_beginning(self, reach: AncestryRequest, write: SnapshotWrite) -> None:
+        """Only a table's first snapshot has no parent."""
+        numbered = write.format not in {ICEBERG, None}
+        if numbered and write.snapshot is not None and write.snapshot > 1 and reach.is_state:
+            detail = "its parent is unknown"
+            self._limits.add_snapshot(LimitReason.UNKNOWN_WRITER, reach.ref.dataset, write.snapshot, detail)
+
+    def _note(self, write: SnapshotWrite) -> None:
+        if write.replaced == "UNKNOWN" and write.kind in {"OVERWRITE", "REPLACE", "OTHER", "UNKNOWN"} and write.dataset:
+            detail = "it is unknown whether it replaced the whole table; earlier commits are included"
+            self._limits.add_snapshot(LimitReason.UNKNOWN_EFFECT, write.dataset, write.snapshot, detail)
+
+    def _read_on(self, missing: Collection[SnapshotRef]) -> None:
+        for dataset, at in sorted({each.dataset: each.at for each in missing}.items()):
+            size = self._portions.get(dataset, _PORTION)
+            self._portions[dataset] = min(size * 2, _GREATEST)
+            group = self._makers.identities.group(dataset)
+            start = min(at, self._read_to.get(dataset, at))
+            found = self._makers.keep(load_writes_before(self._makers.connection, list(group), start, size))
+            if found:
+                self._read_to[dataset] = min(each.at for each in found)
+
+
+def _is_before(reach: AncestryRequest, parent: int, write: SnapshotWrite) -> bool:
+    """Return whether the parent is before the requested range. Numbers tell that too, where they are ordered."""
+    if write.snapshot == reach.since or (parent == reach.since and not reach.inclusive):
+        return True
+    return reach.since is not None and write.format != ICEBERG and parent < reach.since

@@ -1,0 +1,145 @@
+"""Which columns of which inputs the columns of an output are computed from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, select
+
+from headwater.events.column_lineage import Derivation
+from headwater.lineage.mapping.commits import SINK
+from headwater.lineage.questions.traversal.views import ViewDefinition
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.key_lookup import select_by_keys
+from headwater.lineage.sql.tables import NO_STAMP, table_of
+
+ColumnPath = tuple[str, ...]
+"""An empty one stands for all of a table: what decides about its rows decides about every column."""
+
+
+class ColumnLink(NamedTuple):
+    """An output column is computed from an input column."""
+
+    target: ColumnPath
+    source: ColumnPath
+    derivation: str
+    expression: str | None
+
+    @property
+    def is_direct(self) -> bool:
+        return Derivation(self.derivation).is_direct
+
+
+@dataclass
+class JobColumns:
+    """The column links of one fingerprint."""
+
+    links: dict[tuple[bytes, bytes], list[ColumnLink]] = field(default_factory=dict)
+    """By the datasets of output and input."""
+    is_whole: bool = True
+
+
+class JobColumnsLoader:
+    """Loads column links for one question."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._known: dict[bytes, JobColumns | None] = {}
+
+    def load(self, fingerprints: Iterable[bytes]) -> None:
+        wanted = set(fingerprints) - self._known.keys()
+        if not wanted:
+            return
+        self._known.update(dict.fromkeys(wanted))
+        chosen = self._first_reported(wanted)
+        variants = {(fingerprint, variant) for fingerprint, (_, variant) in chosen.items()}
+        for fingerprint, _ in variants:
+            self._known[fingerprint] = JobColumns()
+        places = self._places(wanted, variants)
+        self._link(wanted, variants, places)
+        self._count_parts({fingerprint: stamp for fingerprint, (stamp, _) in chosen.items()})
+
+    def of(self, fingerprint: bytes | None) -> JobColumns | None:
+        """Return the column links of a fingerprint; None if its job lineage never arrived."""
+        return None if fingerprint is None else self._known.get(fingerprint)
+
+    def _first_reported(self, wanted: Collection[bytes]) -> dict[bytes, tuple[bytes, bytes]]:
+        row = table_of(t.JOB_LINEAGE).c
+        chosen: dict[bytes, tuple[bytes, bytes]] = {}
+        variants = select(row.fingerprint, row.first_stamp, row.variant)
+        for each in select_by_keys(self._connection, variants, row.fingerprint, wanted):
+            fingerprint, stamp, variant = map(bytes, each)
+            if stamp != NO_STAMP and (fingerprint not in chosen or (stamp, variant) < chosen[fingerprint]):
+                chosen[fingerprint] = (stamp, variant)
+        return chosen
+
+    def _places(
+        self, wanted: Collection[bytes], variants: Collection[tuple[bytes, bytes]]
+    ) -> dict[tuple[bytes, str, int], bytes]:
+        row = table_of(t.JOB_LINEAGE_TABLE).c
+        sides = select(row.fingerprint, row.variant, row.side, row.position, row.dataset)
+        return {
+            (bytes(each.fingerprint), each.side, each.position): bytes(each.dataset)
+            for each in select_by_keys(self._connection, sides, row.fingerprint, wanted)
+            if (bytes(each.fingerprint), bytes(each.variant)) in variants and each.dataset is not None
+        }
+
+    def _link(
+        self,
+        wanted: Collection[bytes],
+        variants: Collection[tuple[bytes, bytes]],
+        places: Mapping[tuple[bytes, str, int], bytes],
+    ) -> None:
+        row = table_of(t.JOB_LINEAGE_COLUMN).c
+        for each in select_by_keys(self._connection, select(table_of(t.JOB_LINEAGE_COLUMN)), row.fingerprint, wanted):
+            fingerprint = bytes(each.fingerprint)
+            if (fingerprint, bytes(each.variant)) not in variants:
+                continue
+            target = places.get((fingerprint, SINK, each.output))
+            source = places.get((fingerprint, "SOURCE", each.input))
+            shape = self._known[fingerprint]
+            if target is not None and source is not None and shape is not None:
+                link = ColumnLink(_path(each.target), _path(each.source), each.derivation, each.expression)
+                shape.links.setdefault((target, source), []).append(link)
+
+    def _count_parts(self, stamps: Mapping[bytes, bytes]) -> None:
+        """Check whether all parts of a split event arrived. The stamp identifies the event."""
+        events = {
+            fingerprint: (stamp[9:25], int.from_bytes(stamp[25:33], "big")) for fingerprint, stamp in stamps.items()
+        }
+        row = table_of(t.EVENT_PART).c
+        parts = select(row.producer, row.first_sequence, row.part_number, row.part_count)
+        there: dict[tuple[bytes, int], tuple[set[int], int]] = {}
+        for each in select_by_keys(
+            self._connection, parts, row.producer, {producer for producer, _ in events.values()}
+        ):
+            numbers, _ = there.setdefault((bytes(each.producer), each.first_sequence), (set(), each.part_count))
+            numbers.add(each.part_number)
+        for fingerprint, (producer, sequence) in events.items():
+            for (by, first), (numbers, of) in there.items():
+                shape = self._known[fingerprint]
+                if by == producer and first <= sequence < first + of and len(numbers) < of and shape is not None:
+                    shape.is_whole = False
+
+
+def view_links(definition: ViewDefinition) -> Iterator[tuple[bytes, ColumnLink]]:
+    """Yield the column links of a view with their sources."""
+    for each in definition.columns:
+        source = definition.sources[each["input"]] if each["input"] < len(definition.sources) else None
+        if source is not None:
+            path = tuple(each.get("target") or ())
+            yield source, ColumnLink(path, tuple(each["source"]), each["derivation"], each.get("expression"))
+
+
+def covers(one: ColumnPath, other: ColumnPath) -> bool:
+    """Return whether two column paths overlap, as a struct and its field do."""
+    shorter = min(len(one), len(other))
+    return tuple(each.lower() for each in one[:shorter]) == tuple(each.lower() for each in other[:shorter])
+
+
+def _path(text: str | None) -> ColumnPath:
+    events: Any = json.loads(text) if text else ()
+    return tuple(events)

@@ -1,0 +1,47 @@
+"""Collects the limits of an answer: each reason once, with its subject in people's words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from headwater.lineage.questions.answers import AnswerLimit, LimitReason
+from headwater.lineage.questions.datasets import Dataset
+
+_SHOWN: Final = 5
+"""How many snapshots of a table a limit names; of the others it tells the number."""
+
+
+class LimitCollector:
+    """Collects limits for one question."""
+
+    def __init__(self) -> None:
+        self._plain: dict[tuple[LimitReason, str, str], None] = {}
+        self._of_snapshots: dict[tuple[LimitReason, bytes, str], dict[int | None, None]] = {}
+
+    def add(self, why: LimitReason, about: str, detail: str = "") -> None:
+        self._plain[why, about, detail] = None
+
+    def add_snapshot(self, why: LimitReason, dataset: bytes, snapshot: int | None, detail: str) -> None:
+        """Add a limit of a snapshot. Snapshots of one dataset with the same reason become one limit."""
+        self._of_snapshots.setdefault((why, dataset, detail), {})[snapshot] = None
+
+    @property
+    def datasets(self) -> Collection[bytes]:
+        return {dataset for _, dataset, _ in self._of_snapshots}
+
+    def as_limits(self, names: Mapping[bytes, Dataset]) -> tuple[AnswerLimit, ...]:
+        found = [AnswerLimit(*key) for key in self._plain]
+        for (why, dataset, detail), snapshots in self._of_snapshots.items():
+            label = names[dataset].label if dataset in names else dataset.hex()
+            found.append(AnswerLimit(why, f"{label}{_numbers(snapshots)}", detail))
+        return tuple(sorted(found, key=lambda each: (each.why.value, each.about, each.detail)))
+
+
+def _numbers(snapshots: Collection[int | None]) -> str:
+    known = sorted(each for each in snapshots if each is not None)
+    if not known:
+        return ""
+    shown = ", ".join(map(str, known[:_SHOWN]))
+    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    return f"@{shown}{more}"

@@ -1,0 +1,309 @@
+"""Loads writes and reads of snapshots by many keys at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
+from itertools import count
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, and_, or_, select
+
+from headwater.lineage.mapping.commits import ALL, SOME
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.key_lookup import PairLookup, range_contains_any, select_by_keys
+from headwater.lineage.sql.tables import table_of
+
+ICEBERG: Final = "ICEBERG"
+CHANGES: Final = "CHANGES"
+NOTHING: Final = "NOTHING"
+_RANGES: Final = 100
+_PORTION: Final = 500
+NameParts = tuple[str | None, str | None, str | None]
+
+
+class SnapshotWrite(NamedTuple):
+    """A snapshot that a commit wrote, or that a catalog change created by itself (then `commit_id` is None)."""
+
+    id: bytes
+    barrier: int
+    commit_id: bytes | None
+    dataset: bytes | None
+    name: NameParts
+    generation: str | None
+    branch: str | None
+    snapshot: int | None
+    version: str | None
+    opaque: str | None
+    parent: int | None
+    kind: str
+    replaced: str
+    made_from: str
+    format: str | None
+    candidates: str | None
+    last: int
+    at: int
+    job: tuple[str | None, str | None]
+    parent_job: tuple[str | None, str | None]
+    run: bytes | None
+    fingerprint: bytes | None
+    hidden: bool = False
+
+    @property
+    def restarts(self) -> bool:
+        """Whether the commit replaced everything that was in the table."""
+        return self.replaced == ALL
+
+
+class SnapshotRead(NamedTuple):
+    """What a commit read."""
+
+    id: bytes
+    barrier: int
+    commit_id: bytes
+    dataset: bytes | None
+    name: NameParts
+    generation: str | None
+    branch: str | None
+    mode: str
+    snapshot: int | None
+    version: str | None
+    since: int | None
+    since_version: str | None
+    opaque: str | None
+    format: str | None
+    candidates: str | None
+    last: int
+    hidden: bool = False
+
+
+def load_writes(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
+    """Load commits' writes by dataset and snapshot."""
+    return map(_to_write, _lookup("writes", "dataset", "snapshot").among(connection, keys))
+
+
+def load_catalog_changes(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
+    """Load snapshots that catalog changes created, by dataset and snapshot."""
+    return map(_change_to_write, _lookup("modifications", "dataset", "produced").among(connection, keys))
+
+
+def load_children(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
+    """Load writes by dataset and parent snapshot."""
+    pairs = list(keys)
+    yield from map(_to_write, _lookup("writes", "dataset", "parent_snapshot").among(connection, pairs))
+    yield from map(_change_to_write, _lookup("modifications", "dataset", "parent_snapshot").among(connection, pairs))
+
+
+def load_writes_before(
+    connection: Connection, datasets: Collection[bytes], at: int, number: int
+) -> Iterator[SnapshotWrite]:
+    """Load the newest writes of a dataset up to a time."""
+    row, change = table_of(t.WRITE).c, table_of(t.MODIFICATION).c
+    writes = _writes().where(row.dataset.in_(datasets), row.first <= at).order_by(row.first.desc()).limit(number)
+    yield from map(_to_write, connection.execute(writes))
+    changes = _produced().where(change.dataset.in_(datasets), change.time <= at)
+    yield from map(_change_to_write, connection.execute(changes.order_by(change.time.desc()).limit(number)))
+
+
+def load_writes_after(
+    connection: Connection, datasets: Collection[bytes], at: int, number: int
+) -> Iterator[SnapshotWrite]:
+    """Load the oldest writes of a dataset from a time on."""
+    row, change = table_of(t.WRITE).c, table_of(t.MODIFICATION).c
+    writes = _writes().where(row.dataset.in_(datasets), row.first >= at).order_by(row.first).limit(number)
+    yield from map(_to_write, connection.execute(writes))
+    changes = _produced().where(change.dataset.in_(datasets), change.time >= at)
+    yield from map(_change_to_write, connection.execute(changes.order_by(change.time).limit(number)))
+
+
+def load_writes_of_commits(connection: Connection, commits: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
+    """Load writes by commit and barrier."""
+    return map(_to_write, _lookup("writes", "commit_id", "barrier").by_barrier(connection, commits))
+
+
+def load_reads_of_commits(connection: Connection, commits: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotRead]:
+    return map(_to_read, _lookup("reads", "commit_id", "barrier").by_barrier(connection, commits))
+
+
+def load_reads_at(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotRead]:
+    """Load reads by dataset and snapshot; for changes, by the snapshot at which they end."""
+    return map(_to_read, _lookup("reads", "dataset", "snapshot").among(connection, keys))
+
+
+def load_sources(connection: Connection, made: Collection[SnapshotWrite]) -> dict[bytes, list[SnapshotRead]]:
+    """Return the reads that each write was made from, by its id. If that is unknown, all reads of its commit."""
+    commits = {(each.commit_id, each.barrier) for each in made if each.commit_id is not None}
+    by_commit: dict[bytes, list[SnapshotRead]] = {}
+    for each in load_reads_of_commits(connection, commits):
+        by_commit.setdefault(each.commit_id, []).append(each)
+    edges = load_edges(connection, [each for each in made if each.made_from == SOME])
+    found: dict[bytes, list[SnapshotRead]] = {}
+    for write in made:
+        read = by_commit.get(write.commit_id or b"", [])
+        some = edges.get(write.id, set())
+        found[write.id] = [one for one in read if one.id in some] if write.made_from == SOME else read
+    return found
+
+
+def load_edges(connection: Connection, made: Collection[SnapshotWrite]) -> Mapping[bytes, set[bytes]]:
+    """Return the reads of each write, as `commit_edges` has them."""
+    edges: dict[bytes, set[bytes]] = {}
+    if made:
+        keys = [(each.id, each.barrier) for each in made]
+        for each in _lookup("edges", "write_id", "barrier").by_barrier(connection, keys):
+            edges.setdefault(bytes(each[0]), set()).add(bytes(each[1]))
+    return edges
+
+
+@cache
+def _lookup(what: str, key: str, number: str) -> PairLookup:
+    """Build a statement once: building one takes longer than executing it."""
+    statements = {"writes": (_writes, t.WRITE), "reads": (reads, t.READ), "edges": (_edges, t.COMMIT_EDGE)}
+    statement, kind = statements.get(what, (_produced, t.MODIFICATION))
+    row = table_of(kind).c
+    return PairLookup(statement(), row[key], row[number])
+
+
+@cache
+def _edges() -> Any:
+    row = table_of(t.COMMIT_EDGE).c
+    return select(row.write_id, row.read_id).where(row.last > row.deleted)
+
+
+@cache
+def _writes() -> Any:
+    row, commit = table_of(t.WRITE), table_of(t.COMMIT)
+    its = and_(row.c.commit_id == commit.c.id, row.c.barrier == commit.c.barrier)
+    by = ("job_namespace", "job", "parent_namespace", "parent_job", "run", "fingerprint", "committed_at")
+    columns = [column for column in row.c if column.name not in _UNREAD]
+    return (
+        select(*columns, *(commit.c[name] for name in by)).join_from(row, commit, its).where(row.c.last > row.c.deleted)
+    )
+
+
+@cache
+def reads() -> Any:
+    row = table_of(t.READ)
+    return select(*(column for column in row.c if column.name not in _UNREAD)).where(row.c.last > row.c.deleted)
+
+
+@cache
+def _produced() -> Any:
+    row = table_of(t.MODIFICATION)
+    return select(row).where(row.c.produced.is_not(None), row.c.effect == "APPLIED")
+
+
+_UNREAD: Final = frozenset({"facts_stamp", "deleted", "row_count", "byte_count", "schema_id", "tag"})
+
+
+def _to_write(each: Any) -> SnapshotWrite:
+    return SnapshotWrite(
+        bytes(each.id),
+        each.barrier,
+        bytes(each.commit_id),
+        _bytes(each.dataset),
+        (each.catalog, each.database_name, each.table_name),
+        each.generation,
+        each.branch,
+        each.snapshot,
+        each.version,
+        each.opaque,
+        each.parent_snapshot,
+        each.commit_kind or "UNKNOWN",
+        each.replaced or "UNKNOWN",
+        each.made_from or "UNKNOWN",
+        each.format,
+        each.candidates,
+        each.last,
+        each.first if each.committed_at is None else each.committed_at,
+        (each.job_namespace, each.job),
+        (each.parent_namespace, each.parent_job),
+        _bytes(each.run),
+        _bytes(each.fingerprint),
+    )
+
+
+def _change_to_write(each: Any) -> SnapshotWrite:
+    """Convert a catalog change. CREATE TABLE starts a table; other DDL keeps its rows."""
+    creates = each.kind == "CreateTable"
+    nobody = (None, None)
+    return SnapshotWrite(
+        bytes(each.id),
+        0,
+        None,
+        _bytes(each.dataset),
+        (each.catalog, each.database_name, each.table_name),
+        each.generation,
+        each.branch,
+        each.produced,
+        None,
+        None,
+        None if creates else each.parent_snapshot,
+        each.kind,
+        ALL if creates else NOTHING,
+        ALL,
+        None,
+        None,
+        each.time,
+        each.time,
+        nobody,
+        nobody,
+        None,
+        None,
+    )
+
+
+def _to_read(each: Any) -> SnapshotRead:
+    return SnapshotRead(
+        bytes(each.id),
+        each.barrier,
+        bytes(each.commit_id),
+        _bytes(each.dataset),
+        (each.catalog, each.database_name, each.table_name),
+        each.generation,
+        each.branch,
+        each.mode,
+        each.snapshot,
+        each.version,
+        each.since_snapshot,
+        each.since_version,
+        each.opaque,
+        each.format,
+        each.candidates,
+        each.last,
+    )
+
+
+def _bytes(value: Any) -> bytes | None:
+    return None if value is None else bytes(value)
+
+
+def load_ranges_containing(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotRead]:
+    """Load reads of changes that can include these snapshots: by number, where numbers are ordered."""
+    row = table_of(t.READ).c
+    wanted = sorted(set(keys))
+    ordered = reads().where(row.mode == CHANGES, or_(row.format.is_(None), row.format != ICEBERG))
+    for start in range(0, len(wanted), _RANGES):
+        portion = wanted[start : start + _RANGES]
+        over = range_contains_any(connection.dialect.name, row.dataset, row.snapshot, row.since_snapshot, portion)
+        yield from map(_to_read, connection.execute(ordered.where(over)))
+    others = reads().where(row.mode == CHANGES, row.format == ICEBERG, row.since_snapshot.is_not(None))
+    yield from map(_to_read, select_by_keys(connection, others, row.dataset, {dataset for dataset, _ in wanted}))
+
+
+def load_unversioned_before(connection: Connection, datasets: Collection[bytes], at: int) -> Iterator[SnapshotWrite]:
+    """Load the writes of a dataset without versions, newest first."""
+    row = table_of(t.WRITE).c
+    newest = _writes().where(row.dataset.in_(datasets), row.first <= at, row.snapshot.is_(None))
+    portion = newest.order_by(row.first.desc(), row.id).limit(_PORTION)
+    for start in count(0, _PORTION):
+        found = connection.execute(portion.offset(start)).all()
+        yield from map(_to_write, found)
+        if len(found) < _PORTION:
+            return
+
+
+def known_targets(connection: Connection, datasets: Collection[bytes]) -> set[bytes]:
+    """Return the datasets that have any known source."""
+    row = table_of(t.TABLE_EDGE).c
+    return {bytes(each[0]) for each in select_by_keys(connection, select(row.target).distinct(), row.target, datasets)}

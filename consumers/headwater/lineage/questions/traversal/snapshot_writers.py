@@ -1,0 +1,185 @@
+"""Finds which commit wrote a snapshot.
+
+The snapshot's number alone isn't enough: a recreated table counts from the beginning (another generation), Paimon's
+branches count for themselves, and after a rollback Paimon reuses numbers. So generation and branch have to match, and
+of several writes the newest before the read is meant. A rollback or fast-forward only points to a snapshot; it didn't
+write it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, select
+
+from headwater.lineage.questions.traversal.identities import FOREVER, Identities
+from headwater.lineage.questions.traversal.snapshot_rows import (
+    ICEBERG,
+    SnapshotRead,
+    SnapshotWrite,
+    load_catalog_changes,
+    load_writes,
+)
+from headwater.lineage.questions.traversal.tombstone_lookup import TombstoneLookup
+from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.tombstones import DATA, DeletionSubject
+from headwater.lineage.sql.tables import table_of
+
+_POINTERS: Final = frozenset({"ROLLBACK", "FAST_FORWARD"})
+_POINTERS_IF_UNKNOWN: Final = frozenset({"RESTORE", "CHERRY_PICK"})
+DatasetSnapshot = tuple[bytes, int]
+
+
+class SnapshotRef(NamedTuple):
+    """A reference to a snapshot."""
+
+    dataset: bytes
+    snapshot: int
+    generation: str | None = None
+    branch: str | None = None
+    at: int = FOREVER
+    """When it was read: later writes aren't meant."""
+    any_branch: bool = False
+
+
+def is_pointer(write: SnapshotWrite) -> bool:
+    """Return whether the commit only points to an earlier snapshot."""
+    return write.kind in _POINTERS or (write.kind in _POINTERS_IF_UNKNOWN and write.replaced == "UNKNOWN")
+
+
+def deletion_subject_of(row: SnapshotWrite | SnapshotRead, by: SnapshotWrite) -> DeletionSubject:
+    """Describe a row of data lineage and its commit for tombstones."""
+    return DeletionSubject(
+        DATA, row.last, by.job, by.parent_job, by.run, row.dataset, row.name[0], row.generation, row.snapshot
+    )
+
+
+class SnapshotWriters:
+    """Finds writers for one question, and caches loaded writes."""
+
+    def __init__(self, connection: Connection, hiding: TombstoneLookup, identities: Identities) -> None:
+        self.connection = connection
+        self.hiding = hiding
+        self.identities = identities
+        self._known: dict[DatasetSnapshot, dict[bytes, SnapshotWrite]] = {}
+        self._whole: set[DatasetSnapshot] = set()
+        self._changes: set[DatasetSnapshot] = set()
+        self._branches: dict[bytes, list[tuple[str, str | None, int | None]]] = {}
+
+    def load(self, ref: Iterable[SnapshotRef]) -> None:
+        """Load all writes with these numbers. Catalog changes are loaded only where no commit matches."""
+        asked = list(ref)
+        pairs = {pair for each in asked for pair in self._pairs(each)} - self._whole
+        if not pairs:
+            return
+        self._whole |= pairs
+        self.keep(load_writes(self.connection, pairs))
+        missing = {pair for each in asked if not self._by_commit(each) for pair in self._pairs(each)} - self._changes
+        if missing:
+            self._changes |= missing
+            self.keep(load_catalog_changes(self.connection, missing))
+
+    def _by_commit(self, ref: SnapshotRef) -> bool:
+        """Return whether a commit certainly wrote it."""
+        there = self._candidates(ref)
+        exact = [each for each in there if each.branch == ref.branch and each.generation == ref.generation]
+        return bool(exact) and len(exact) == len(there)
+
+    def keep(self, found: Iterable[SnapshotWrite]) -> list[SnapshotWrite]:
+        """Cache writes that were loaded otherwise. Deleted ones are marked as hidden."""
+        kept = list(found)
+        if not self.hiding.hides_nothing:
+            hidden = self.hiding.are_hidden([deletion_subject_of(each, each) for each in kept])
+            kept = [each._replace(hidden=True) if is_one else each for each, is_one in zip(kept, hidden, strict=True)]
+        for each in kept:
+            if each.dataset is not None and each.snapshot is not None:
+                self._known.setdefault((each.dataset, each.snapshot), {})[each.id] = each
+        return kept
+
+    def near(self, ref: SnapshotRef) -> list[SnapshotWrite] | None:
+        """Return the writes, if the cache already determines them."""
+        if self._pairs(ref) <= self._whole:
+            return self.of(ref)
+        certain = [
+            each for each in self._candidates(ref) if each.branch == ref.branch and each.generation == ref.generation
+        ]
+        return _choose_writes(certain, ref.at) or None
+
+    def of(self, ref: SnapshotRef) -> list[SnapshotWrite]:
+        """Return the writes of the commit that wrote the snapshot; call `load` first. Empty if no writer is known."""
+        there = self._candidates(ref)
+        exact = [each for each in there if each.branch == ref.branch and not is_pointer(each)]
+        if exact and not ref.any_branch:
+            return _choose_writes(exact, ref.at)
+        if ref.any_branch or any(each.format == ICEBERG for each in there):
+            return _choose_writes(there, ref.at)
+        return _choose_writes([each for each in there if self._is_inherited(each, ref)], ref.at)
+
+    def generations(self, ref: SnapshotRef) -> set[str]:
+        """Return the generations of the table that have this number."""
+        return {
+            each.generation for each in self._candidates(ref._replace(generation=None)) if each.generation is not None
+        }
+
+    def _pairs(self, ref: SnapshotRef) -> set[DatasetSnapshot]:
+        return {(dataset, ref.snapshot) for dataset in self.identities.group(ref.dataset)}
+
+    def _candidates(self, ref: SnapshotRef) -> list[SnapshotWrite]:
+        group = self.identities.group(ref.dataset)
+        there = [
+            each
+            for dataset, (_, until) in group.items()
+            for each in self._known.get((dataset, ref.snapshot), {}).values()
+            if (each.at <= until or (each.generation is not None and each.generation == ref.generation))
+            and (ref.generation is None or each.generation is None or each.generation == ref.generation)
+        ]
+        same = [each for each in there if each.generation == ref.generation]
+        return same if ref.generation is not None and same else there
+
+    def _is_inherited(self, write: SnapshotWrite, ref: SnapshotRef) -> bool:
+        """Return whether a branch has the snapshot from the branch that it was created from, or that was merged into
+        it."""
+        for branch, origin, snapshot in self._lines(ref.dataset):
+            if branch == ref.branch and origin == write.branch and snapshot is not None and ref.snapshot <= snapshot:
+                return True
+        return (write.branch, ref.branch) in self._merges(ref.dataset)
+
+    def _lines(self, dataset: bytes) -> Collection[tuple[str, str | None, int | None]]:
+        known = self._branches.get(dataset)
+        if known is None:
+            row = table_of(t.BRANCH).c
+            found = self.connection.execute(
+                select(row.branch, row.from_branch, row.from_snapshot).where(row.dataset == dataset)
+            )
+            known = self._branches[dataset] = [(each[0], each[1], each[2]) for each in found]
+        return known
+
+    def _merges(self, dataset: bytes) -> set[tuple[str | None, str | None]]:
+        row = table_of(t.MODIFICATION).c
+        ref = select(row.detail).where(row.dataset == dataset, row.kind == "BranchMerged", row.effect == "APPLIED")
+        merges = [json.loads(each) for each in self.connection.scalars(ref)]
+        return {(each.get("branch"), each.get("into")) for each in merges}
+
+
+def _choose_writes(there: Collection[SnapshotWrite], at: int) -> list[SnapshotWrite]:
+    """Choose among several writes: commits before catalog changes before pointers, and of several commits the newest
+    before the read."""
+    if len(there) < 2:
+        return [] if any(map(is_pointer, there)) else list(there)
+    ranks = (
+        [each for each in there if each.commit_id is not None and not is_pointer(each)],
+        [each for each in there if each.commit_id is None],
+    )
+    for rank in ranks:
+        if rank:
+            before = [each for each in rank if each.at <= at]
+            best = max(before, key=_order) if before else min(rank, key=_order)
+            same = best.commit_id
+            return [best] if same is None else [each for each in rank if each.commit_id == same]
+    return []
+
+
+def _order(write: SnapshotWrite) -> tuple[int, bytes]:
+    return (write.at, write.id)

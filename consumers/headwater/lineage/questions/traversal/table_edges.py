@@ -1,0 +1,123 @@
+"""Edges between tables, loaded for many tables at once, without those whose lineage was deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection, and_, exists, or_, select, true
+
+from headwater.events.administration import LineageScope
+from headwater.lineage.mapping.commits import SINK, SOURCE
+from headwater.lineage.questions.answers import LimitReason
+from headwater.lineage.questions.datasets import load_datasets
+from headwater.lineage.questions.traversal.limits import LimitCollector
+from headwater.lineage.questions.traversal.tombstone_lookup import TombstoneLookup
+from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.tombstones import TABLES_OF, DeletionSubject
+from headwater.lineage.sql.key_lookup import select_by_keys
+from headwater.lineage.sql.tables import table_of
+
+_OF_RUNS: Final = (LineageScope.ALL.value, LineageScope.TABLES.value, *TABLES_OF[SOURCE], *TABLES_OF[SINK])
+
+
+def visible_edges(connection: Connection, edges: Sequence[Any], limits: LimitCollector) -> list[Any]:
+    """Return the edges whose ends are both visible, and which a run that wasn't deleted confirms."""
+    if not edges:
+        return []
+    hiding = TombstoneLookup(connection)
+    if hiding.hides_nothing:
+        return list(edges)
+    sides = ((SOURCE, "source"), (SINK, "target"))
+    catalogs = _catalogs_of(connection, edges) if hiding.has_catalogs else {}
+    hidden = [hiding.are_hidden([_subject(each, side, end, catalogs) for each in edges]) for side, end in sides]
+    shown = [each for each, *is_hidden in zip(edges, *hidden, strict=True) if not any(is_hidden)]
+    held = _confirmed_edges(connection, shown) if hiding.has_runs else None
+    if held is not None:
+        shown = [each for each in shown if each.source is None or each.target is None or _key(each) in held]
+    if len(shown) < len(edges):
+        limits.add(LimitReason.DELETED, f"{len(edges) - len(shown)} edges", "lineage of their jobs or runs was deleted")
+    return shown
+
+
+def _subject(edge: Any, side: str, end: str, catalogs: Mapping[bytes, str]) -> DeletionSubject:
+    job, parent = (edge.job_namespace, edge.job), (edge.parent_namespace, edge.parent_job)
+    dataset = None if getattr(edge, end) is None else bytes(getattr(edge, end))
+    catalog = None if dataset is None else catalogs.get(dataset)
+    return DeletionSubject(TABLES_OF[side], edge.last, job, parent, None, dataset, catalog)
+
+
+def _catalogs_of(connection: Connection, edges: Sequence[Any]) -> dict[bytes, str]:
+    """Return each dataset's catalog by its current name; edges between datasets have no names of their own."""
+    ends = {bytes(end) for each in edges for end in (each.target, each.source) if end is not None}
+    return {
+        key: each.known_as[0].partition(".")[0]
+        for key, each in load_datasets(connection, ends).items()
+        if each.known_as
+    }
+
+
+def _key(edge: Any) -> tuple[Any, ...]:
+    return (bytes(edge.target), bytes(edge.source), edge.job_namespace, edge.job)
+
+
+def _confirmed_edges(connection: Connection, edges: Sequence[Any]) -> set[tuple[Any, ...]]:
+    """Return the edges that a visible run confirms: it read the one table and wrote the other in that job."""
+    read, write = table_of(t.TABLE_LINEAGE).alias(), table_of(t.TABLE_LINEAGE).alias()
+    edge = table_of(t.TABLE_EDGE)
+    same = and_(
+        read.c.side == SOURCE,
+        read.c.dataset == edge.c.source,
+        _equal(read.c.job, edge.c.job),
+        _equal(read.c.job_namespace, edge.c.job_namespace),
+        write.c.side == SINK,
+        write.c.dataset == edge.c.target,
+        _equal(write.c.job, edge.c.job),
+        _equal(write.c.job_namespace, edge.c.job_namespace),
+        _equal(read.c.run, write.c.run),
+    )
+    alive = and_(same, ~_deleted(read), ~_deleted(write))
+    query = select(edge.c.target, edge.c.source, edge.c.job_namespace, edge.c.job).where(
+        exists().select_from(read.join(write, true())).where(alive)
+    )
+    targets = {bytes(each.target) for each in edges if each.target is not None}
+    return {
+        (bytes(e[0]), bytes(e[1]), e[2], e[3])
+        for e in select_by_keys(connection, query, edge.c.target, targets)
+        if e[1]
+    }
+
+
+def _equal(one: Any, other: Any) -> Any:
+    return or_(one == other, and_(one.is_(None), other.is_(None)))
+
+
+def _deleted(row: Any) -> Any:
+    stone = table_of(t.TOMBSTONE).alias()
+    return exists().where(
+        stone.c.run == row.c.run,
+        stone.c.scope.in_(_OF_RUNS),
+        stone.c.deleted >= row.c.last,
+        or_(stone.c.dataset.is_(None), stone.c.dataset == row.c.dataset),
+    )
+
+
+def edges_between(
+    connection: Connection,
+    datasets: Collection[bytes],
+    limits: LimitCollector,
+    *,
+    upward: bool,
+    as_of: int,
+    job: str | None = None,
+) -> list[Any]:
+    """Load edges of these tables that were reported until `as_of`, by a job and its steps if one is given, without
+    deleted ones."""
+    row = table_of(t.TABLE_EDGE).c
+    query = select(*(column for column in row if column.name != "id"))
+    query = query.where(row.last > row.deleted, row.first <= as_of)
+    if job is not None:
+        query = query.where((row.job == job) | (row.parent_job == job))
+    return visible_edges(
+        connection, list(select_by_keys(connection, query, row.target if upward else row.source, datasets)), limits
+    )

@@ -1,0 +1,113 @@
+"""Finds which rows deletions hide. Only the tombstones that can concern the given rows are loaded, for all rows at
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+from sqlalchemy import Connection, and_, select
+
+from headwater.lineage.rows import Row
+from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.catalogs import CatalogNames
+from headwater.lineage.rows.tombstones import DeletionSubject, is_hidden
+from headwater.lineage.rows.values import Value
+from headwater.lineage.sql.key_lookup import select_by_keys
+from headwater.lineage.sql.row_codec import decode_row, select_rows
+from headwater.lineage.sql.tables import table_of
+
+_FEW: Final = 500
+"""Up to this many tombstones are loaded completely."""
+
+
+class TombstoneLookup:
+    """Looks up tombstones for one question."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._stones: dict[tuple[str, Value], list[Row]] = {}
+        self._asked: set[tuple[str, Value]] = set()
+        table = table_of(t.TOMBSTONE)
+        few = connection.execute(select(table).limit(_FEW + 1)).mappings().all()
+        self._all_known = len(few) <= _FEW
+        if self._all_known:
+            self._keep(few)
+        else:
+            row = table.c
+            of_none = and_(row.run.is_(None), row.job.is_(None), row.dataset.is_(None))
+            self._keep(connection.execute(select(table).where(of_none)).mappings())
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether lineage of single runs was deleted, as policies do when a run ends."""
+        if self._all_known:
+            return any(name == "run" for name, _ in self._stones)
+        return True
+
+    @property
+    def hides_nothing(self) -> bool:
+        return self._all_known and not self._stones
+
+    def are_hidden(self, subjects: Collection[DeletionSubject]) -> list[bool]:
+        """Return for each subject whether a tombstone hides it."""
+        if not self._all_known:
+            self._look("run", (each.run for each in subjects))
+            self._look("job", (name for each in subjects for name in (each.job[1], each.parent[1])))
+            self._look("dataset", (each.dataset for each in subjects))
+        elif not self._stones:
+            return [False] * len(subjects)
+        catalogs = self._catalogs({each.dataset for each in subjects if isinstance(each.dataset, bytes)})
+        return [is_hidden(each, self._about(each), catalogs) for each in subjects]
+
+    @property
+    def has_catalogs(self) -> bool:
+        """Whether the lineage of a catalog was deleted."""
+        return any(stone.as_dict["catalog_id"] is not None for stones in self._stones.values() for stone in stones)
+
+    def _catalogs(self, datasets: Collection[bytes]) -> CatalogNames:
+        """Load catalogs only if a tombstone names one."""
+        if not self.has_catalogs:
+            return CatalogNames((), (), {})
+        rows = table_of(t.DATASET)
+        found = select_by_keys(self._connection, select(rows), rows.c.id, datasets)
+        known = {bytes(each.id): decode_row(t.DATASET, _mapping(each)) for each in found}
+        return CatalogNames(
+            select_rows(self._connection, t.CATALOG), select_rows(self._connection, t.CATALOG_NAME), known
+        )
+
+    def _about(self, subject: DeletionSubject) -> Iterable[Row]:
+        keys = (
+            ("run", subject.run),
+            ("job", subject.job[1]),
+            ("job", subject.parent[1]),
+            ("dataset", subject.dataset),
+            ("", None),
+        )
+        return [stone for key in dict.fromkeys(keys) for stone in self._stones.get(key, ())]
+
+    def _look(self, column: str, values: Iterable[Value]) -> None:
+        """Load tombstones by run, else by job, else by dataset: each is indexed by the most specific thing that it
+        names."""
+        wanted = {value for value in values if value is not None and (column, value) not in self._asked}
+        if not wanted:
+            return
+        self._asked |= {(column, value) for value in wanted}
+        table = table_of(t.TOMBSTONE)
+        narrower = {"run": (), "job": ("run",), "dataset": ("run", "job")}[column]
+        chosen = select(table).where(*(table.c[name].is_(None) for name in narrower))
+        self._keep(map(_mapping, select_by_keys(self._connection, chosen, table.c[column], wanted)))
+
+    def _keep(self, stones: Iterable[Any]) -> None:
+        for each in stones:
+            stone = decode_row(t.TOMBSTONE, each)
+            named = stone.as_dict
+            key = next(
+                ((name, named[name]) for name in ("run", "job", "dataset") if named[name] is not None), ("", None)
+            )
+            self._stones.setdefault(key, []).append(stone)
+
+
+def _mapping(row: Any) -> Any:
+    return row._mapping  # noqa: SLF001 - SQLAlchemy's own public name

@@ -1,0 +1,126 @@
+"""Finds what snapshots were made from, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from headwater.lineage.questions.answers import LimitReason
+from headwater.lineage.questions.traversal.ancestry import Ancestry, AncestryRequest
+from headwater.lineage.questions.traversal.context import (
+    Basis,
+    LineageStep,
+    TraversalContext,
+    is_range,
+    snapshot_ref_of,
+)
+from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite, load_sources
+from headwater.lineage.questions.traversal.snapshot_writers import deletion_subject_of
+
+_UNSEEN = "something was read that Spark doesn't show"
+
+
+class UpstreamWalk:
+    """Walks upstream. It visits each write once, so it always ends."""
+
+    def __init__(self, walk: TraversalContext, basis: Basis) -> None:
+        self._walk = walk
+        self._basis = basis
+        self._ancestry = Ancestry(walk.makers, walk.limits)
+        self._done: set[bytes] = set()
+        self.unversioned: dict[bytes, None] = {}
+        """What was read that has no versions, so that the walk couldn't go on behind it."""
+
+    def levels(
+        self, start: Collection[SnapshotWrite], reaches: Collection[AncestryRequest], depth: int | None
+    ) -> Iterator[list[LineageStep]]:
+        """Yield the steps of each level. `start` are known writes, `reaches` writes that have to be found."""
+        level, write = 1, [*start, *self._ancestry.walk(reaches)]
+        while write:
+            steps = self._steps(write, level)
+            yield steps
+            if depth is not None and level >= depth:
+                return
+            write = self._ancestry.walk([reach for step in steps if (reach := self._reach(step)) is not None])
+            level += 1
+
+    def _steps(self, write: Sequence[SnapshotWrite], level: int) -> list[LineageStep]:
+        new = [each for each in write if each.id not in self._done]
+        self._done.update(each.id for each in new)
+        for each in new:
+            if each.hidden and each.dataset is not None:
+                self._walk.limits.add_snapshot(
+                    LimitReason.DELETED, each.dataset, each.snapshot, "its lineage was deleted"
+                )
+        shown = [each for each in new if not each.hidden and each.commit_id is not None]
+        sources = load_sources(self._walk.connection, shown)
+        pairs = [(each, read) for each in shown if self._is_known(each, sources[each.id]) for read in sources[each.id]]
+        return [LineageStep(level, each, read) for each, read in self._visible(pairs)]
+
+    def _is_known(self, write: SnapshotWrite, sources: Sequence[SnapshotRead]) -> bool:
+        """Return whether the sources of a write are known. What was only read beside it becomes a limit."""
+        dataset = write.dataset
+        if write.made_from == "UNKNOWN":
+            names = ", ".join(sorted({label(each) for each in sources}))
+            detail = (
+                f"its commit read {names}, and which of it is in it isn't known" if names else "nothing is known of it"
+            )
+            if dataset is not None:
+                self._walk.limits.add_snapshot(LimitReason.UNKNOWN_SOURCES, dataset, write.snapshot, detail)
+            return False
+        if write.kind == "CHERRY_PICK" and not sources and dataset is not None:
+            self._walk.limits.add_snapshot(
+                LimitReason.UNKNOWN_SOURCES, dataset, write.snapshot, "it is unknown what was picked"
+            )
+        return True
+
+    def _visible(
+        self, pairs: Sequence[tuple[SnapshotWrite, SnapshotRead]]
+    ) -> Iterator[tuple[SnapshotWrite, SnapshotRead]]:
+        nothing = self._walk.hiding.hides_nothing
+        hidden = (
+            [] if nothing else self._walk.hiding.are_hidden([deletion_subject_of(read, write) for write, read in pairs])
+        )
+        hidden = hidden or [False] * len(pairs)
+        for (write, read), is_hidden in zip(pairs, hidden, strict=True):
+            if is_hidden and read.dataset is not None:
+                self._walk.limits.add_snapshot(
+                    LimitReason.DELETED, read.dataset, read.snapshot, "its lineage was deleted"
+                )
+            elif not is_hidden:
+                self._note(write, read)
+                yield write, read
+
+    def _note(self, write: SnapshotWrite, read: SnapshotRead) -> None:
+        limits = self._walk.limits
+        if read.opaque is not None:
+            limits.add(LimitReason.OPAQUE, place_of(write), f"{_UNSEEN}: {read.opaque}")
+        elif read.dataset is not None and read.snapshot is None and read.candidates is not None:
+            detail = f"which snapshot was read isn't known; it is one of {read.candidates.strip('[]')}"
+            limits.add_snapshot(LimitReason.UNKNOWN_SNAPSHOT, read.dataset, None, detail)
+
+    def _reach(self, step: LineageStep) -> AncestryRequest | None:
+        read, ref = step.read, snapshot_ref_of(step.read, step.write.at)
+        if ref is None:
+            if read.dataset is not None and read.candidates is None:
+                self.unversioned[read.dataset] = None
+            return None
+        if is_range(read):
+            if read.since is None:
+                detail = "it is unknown where the changes began: only the last one is followed"
+                self._walk.limits.add_snapshot(LimitReason.UNKNOWN_SNAPSHOT, ref.dataset, ref.snapshot, detail)
+                return AncestryRequest(ref, ref.snapshot, inclusive=True, is_state=False)
+            return AncestryRequest(ref, read.since, inclusive=read.since_version is not None, is_state=False)
+        if self._basis is Basis.STATE:
+            return AncestryRequest(ref)
+        return AncestryRequest(ref, ref.snapshot, inclusive=True, is_state=False)
+
+
+def label(read: SnapshotRead) -> str:
+    """Return what was read, by the name in the commit."""
+    name = ".".join(filter(None, read.name)) or read.opaque or "something without a name"
+    return name if read.snapshot is None else f"{name}@{read.snapshot}"
+
+
+def place_of(write: SnapshotWrite) -> str:
+    name = ".".join(filter(None, write.name)) or write.opaque or "something without a name"
+    return name if write.snapshot is None else f"{name}@{write.snapshot}"

@@ -1,0 +1,28 @@
+"""Renders answers about lineage for people and programs.
+
+lineage_graph  the nodes and edges of any answer, and as a networkx graph
+tree           text, as a tree
+json           a documented, stable form: docs/questions.md
+dot, mermaid   for Graphviz, for Markdown
+html           a page with a picture
+"""
+
+from headwater.lineage.rendering.dot import as_dot
+from headwater.lineage.rendering.html import as_html
+from headwater.lineage.rendering.json import as_json
+from headwater.lineage.rendering.lineage_graph import GraphEdge, GraphNode, LineageGraph, as_graph, build_graph
+from headwater.lineage.rendering.mermaid import as_mermaid
+from headwater.lineage.rendering.tree import as_text
+
+__all__ = [
+    "GraphEdge",
+    "GraphNode",
+    "LineageGraph",
+    "as_dot",
+    "as_graph",
+    "as_html",
+    "as_json",
+    "as_mermaid",
+    "as_text",
+    "build_graph",
+]

@@ -1,0 +1,19 @@
+"""Deleting lineage, expiring it, and erasing from disk what is hidden.
+
+deletion   the events that delete, expire or unify, and how much each would hide
+purge      erases hidden rows from disk, without changing what is visible
+"""
+
+from headwater.lineage.retention.deletion import count_hidden, delete_job, expire_before, expire_snapshots, unify
+from headwater.lineage.retention.purge import PurgeResult, count_erasable, purge
+
+__all__ = [
+    "PurgeResult",
+    "count_erasable",
+    "count_hidden",
+    "delete_job",
+    "expire_before",
+    "expire_snapshots",
+    "purge",
+    "unify",
+]

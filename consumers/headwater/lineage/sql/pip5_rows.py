@@ -1,0 +1,159 @@
+"""Queries that select Paimon PIP-5's tables from the store's rows. `lineage.api` and the PIP-5 views use them.
+
+Each query returns one row for each key of the proposal. It chooses among several rows with NOT EXISTS (a better one),
+not with a window function over all rows, so that a database can use an index for any filter or join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+from sqlalchemy import ColumnElement, Select, and_, case, literal, or_, select, true, tuple_
+
+from headwater.events.names import DEFAULT_JOB_NAMESPACE
+from headwater.lineage.mapping.commits import COMPACTED, SOURCE
+from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.tombstones import DATA, TABLES_OF
+from headwater.lineage.sql.tables import row_exists, table_of
+from headwater.lineage.sql.tombstones import not_hidden
+
+RowCondition: TypeAlias = "Callable[[Any], ColumnElement[bool]]"
+"""A condition: whether a row's table belongs to the requested catalog."""
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """Which rows a query shows."""
+
+    within: RowCondition
+    indexed: RowCondition
+    """Whether the row's names are short enough for the indexes of the views."""
+
+    def __call__(self, row: Any) -> ColumnElement[bool]:
+        return and_(self.indexed(row), self.within(row))
+
+
+def any_catalog(_: Any) -> ColumnElement[bool]:
+    """Accept the rows of all catalogs."""
+    return true()
+
+
+def job_name_column(by: Any) -> ColumnElement[Any]:
+    """Return a job's name, with its namespace unless that is the default."""
+    whole = by.job_namespace + literal("/") + by.job
+    return case((by.job_namespace == DEFAULT_JOB_NAMESPACE, by.job), else_=whole)
+
+
+ALL: Final = RowFilter(any_catalog, any_catalog)
+
+
+def table_rows(side: str, within: RowFilter = ALL) -> Select[Any]:
+    """Select job, database, table, create_time: for each job and table the time of the first event."""
+
+    def is_shown(row: Any) -> ColumnElement[bool]:
+        named = and_(row.side == side, row.table_name.is_not(None), row.job.is_not(None))
+        return and_(named, row.last > row.deleted, within(row), not_hidden(row, row, TABLES_OF[side]))
+
+    table = table_of(t.TABLE_LINEAGE)
+    earlier = table.alias("earlier")
+    row, other = table.c, earlier.c
+    is_earlier = tuple_(other.first, other.id) < tuple_(row.first, row.id)
+    same = and_(_same_job(other, row), _same_table(other, row))
+    rows = select(
+        job_name_column(row).label("job"),
+        row.database_name.label("database"),
+        row.table_name.label("table"),
+        row.first.label("create_time"),
+    ).where(is_shown(row), ~row_exists(earlier, where=and_(same, is_shown(other), is_earlier)))
+    return cast("Select[Any]", rows)
+
+
+def data_rows(side: str, within: RowFilter = ALL) -> Select[Any]:
+    """Select job, barrier_id, database, table, snapshot_id, create_time. Of several snapshots of one key it shows new
+    data before compactions, and later ones before earlier ones."""
+    table, commits = table_of(t.READ if side == SOURCE else t.WRITE), table_of(t.COMMIT)
+
+    def is_shown(row: Any, commit: Any) -> ColumnElement[bool]:
+        known = and_(row.table_name.is_not(None), row.snapshot.is_not(None), row.main == 1, commit.job.is_not(None))
+        return and_(known, row.last > row.deleted, within(row), not_hidden(row, commit, DATA))
+
+    def rank(row: Any) -> Any:
+        data = case((row.commit_kind == COMPACTED, 0), else_=1) if side != SOURCE else row.main
+        return tuple_(data, row.last, row.snapshot, row.id)
+
+    other, other_commit = table.alias("better"), commits.alias("told")
+    row, commit = table.c, commits.c
+    same = and_(_same_job(other_commit.c, commit), other_commit.c.barrier == commit.barrier, _same_table(other.c, row))
+    better = and_(_are_one(other.c, other_commit.c), same, is_shown(other.c, other_commit.c), rank(other.c) > rank(row))
+    rows = (
+        select(
+            job_name_column(commit).label("job"),
+            commit.barrier.label("barrier_id"),
+            row.database_name.label("database"),
+            row.table_name.label("table"),
+            row.snapshot.label("snapshot_id"),
+            row.first.label("create_time"),
+        )
+        .join_from(table, commits, _are_one(row, commit))
+        .where(is_shown(row, commit), ~row_exists(other, other_commit, where=better))
+    )
+    return cast("Select[Any]", rows)
+
+
+def option_rows(is_asked: RowCondition) -> Select[Any]:
+    """Select key, value: the value that was declared first. `is_asked` says whether a declaration is for it."""
+    table = table_of(t.CATALOG_OPTION)
+    earlier = table.alias("earlier")
+    row, other = table.c, earlier.c
+    is_earlier = tuple_(other.first, other.id) < tuple_(row.first, row.id)
+    one = and_(other.name == row.name, is_asked(other), other.last > other.deleted, is_earlier)
+    shown = and_(is_asked(row), row.last > row.deleted)
+    rows = select(row.name.label("key"), row.value.label("value")).where(shown, ~row_exists(earlier, where=one))
+    return cast("Select[Any]", rows)
+
+
+def startup_rows(within: RowFilter = ALL) -> Select[Any]:
+    """Select job, database, table, snapshot_id: where the newest run of a job began to read a table."""
+    table, runs = table_of(t.RUN_START), table_of(t.RUN)
+    row, run = table.c, runs.c
+
+    def is_shown(start: Any) -> ColumnElement[bool]:
+        main = or_(start.branch.is_(None), start.branch == "main")
+        known = and_(start.table_name.is_not(None), start.snapshot.is_not(None), main)
+        return and_(known, start.last > start.deleted, within(start), not_hidden(start, run, DATA))
+
+    newer, better = runs.alias("newer"), table.alias("better")
+    other = better.c
+    is_newer = and_(
+        _same_job(newer.c, run),
+        within.indexed(newer.c),
+        tuple_(newer.c.started_at, newer.c.id) > tuple_(run.started_at, run.id),
+    )
+    is_later = tuple_(other.last, other.snapshot, other.id) > tuple_(row.last, row.snapshot, row.id)
+    is_better = and_(other.run == row.run, _same_table(other, row), is_shown(other), is_later)
+    rows = (
+        select(
+            job_name_column(run).label("job"),
+            row.database_name.label("database"),
+            row.table_name.label("table"),
+            row.snapshot.label("snapshot_id"),
+        )
+        .join_from(table, runs, row.run == run.run)
+        .where(run.job.is_not(None), within.indexed(run), is_shown(row))
+        .where(~row_exists(newer, where=is_newer), ~row_exists(better, where=is_better))
+    )
+    return cast("Select[Any]", rows)
+
+
+def _same_job(one: Any, other: Any) -> ColumnElement[bool]:
+    return and_(one.job == other.job, one.job_namespace == other.job_namespace)
+
+
+def _same_table(one: Any, other: Any) -> ColumnElement[bool]:
+    return and_(one.database_name == other.database_name, one.table_name == other.table_name)
+
+
+def _are_one(row: Any, commit: Any) -> ColumnElement[bool]:
+    return and_(row.commit_id == commit.id, row.barrier == commit.barrier)

@@ -1,0 +1,108 @@
+"""The tables that a writer keeps for itself. They aren't part of the store's digest."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, SmallInteger, Table
+from sqlalchemy.dialects import mysql
+from sqlalchemy.types import TypeEngine
+
+from headwater.lineage.rows import ColumnType
+from headwater.lineage.sql.tables import METADATA, TYPES
+
+_TEXT: Final = TYPES[ColumnType.TEXT]
+_HASH: Final = TYPES[ColumnType.BINARY]
+_BYTES: Final = LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb")
+
+
+def _table(name: str, *columns: Column[Any]) -> Table:
+    return Table(name, METADATA, *columns, mysql_engine="InnoDB", mysql_charset="utf8mb4")
+
+
+def _required_column(name: str, kind: TypeEngine[Any]) -> Column[Any]:
+    return Column(name, kind, nullable=False)
+
+
+def _id() -> Column[Any]:
+    """Return the primary key: a hash of what identifies a row, because MySQL can't index long texts completely."""
+    return Column("id", _HASH, primary_key=True)
+
+
+OFFSETS: Final = _table(
+    "consumer_offsets",
+    _id(),
+    _required_column("consumer_group", _TEXT),
+    _required_column("cluster", _TEXT),
+    _required_column("topic", _TEXT),
+    _required_column("partition_number", Integer()),
+    _required_column("next_offset", BigInteger()),
+    _required_column("moved_at", BigInteger()),
+)
+"""The next offset of a consumer group in a partition. It only increases. Clusters and topics stand there by id, so a
+recreated topic is another one."""
+
+INGESTS: Final = _table(
+    "ingest_progress",
+    _id(),
+    _required_column("source", _TEXT),
+    _required_column("cluster", _TEXT),
+    _required_column("topic", _TEXT),
+    _required_column("topic_name", _TEXT),
+    _required_column("partition_number", Integer()),
+    Column("producer", _HASH),
+    _required_column("stored_until", BigInteger()),
+    _required_column("stored_at", BigInteger()),
+)
+"""The time up to which a partition is completely stored: the bus's append time, or the driver's own time for events
+that come directly from a driver (source `jdbc`, with the producer instead of a partition). Microseconds; it only
+increases. `stored_at` is when the writer recorded it."""
+
+INSTANTS: Final = _table(
+    "writer_instants",
+    Column("writer", _HASH, primary_key=True),
+    Column("number", BigInteger(), primary_key=True, autoincrement=False),
+    _required_column("state", _TEXT),
+    _required_column("requested_at", BigInteger()),
+    Column("inflight_at", BigInteger()),
+    Column("completed_at", BigInteger()),
+    Column("detail", _TEXT),
+)
+"""The instants of each writer process: REQUESTED, INFLIGHT, COMPLETED or GIVEN_UP."""
+
+DEAD_LETTERS: Final = _table(
+    "dead_letters",
+    _id(),
+    _required_column("state", _TEXT),
+    _required_column("reason", _TEXT),
+    _required_column("error", _TEXT),
+    _required_column("source", _TEXT),
+    _required_column("cluster", _TEXT),
+    _required_column("topic", _TEXT),
+    _required_column("topic_name", _TEXT),
+    _required_column("partition_number", Integer()),
+    _required_column("position", BigInteger()),
+    Column("producer", _HASH),
+    Column("sequence", BigInteger()),
+    Column("kind", _TEXT),
+    Column("append_time", BigInteger()),
+    _required_column("created_at", BigInteger()),
+    _required_column("attempts", Integer()),
+    Column("record_key", _BYTES),
+    _required_column("headers", _TEXT),
+    _required_column("data", _BYTES),
+    Column("sent_at", BigInteger()),
+)
+"""Events that couldn't be stored, with everything that a retry needs. `sent_at` is when one was sent to the dead-letter
+topic; letters of sources without such a topic have it set from the beginning."""
+_UNSENT: Final = Index("ix_dead_letters_sent_at", DEAD_LETTERS.c.sent_at, DEAD_LETTERS.c.created_at)
+
+EPOCHS: Final = _table(
+    "deletion_epochs",
+    Column("id", SmallInteger(), primary_key=True, autoincrement=False),
+    _required_column("epoch", BigInteger()),
+)
+"""One row that counts deletions, expiries and restores. After each of them, rows may be gone that a writer knew to be
+stored."""
+
+WRITER_TABLES: Final = (OFFSETS, INGESTS, INSTANTS, DEAD_LETTERS, EPOCHS)

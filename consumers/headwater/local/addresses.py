@@ -1,0 +1,74 @@
+"""Addresses of servers: checks them, and converts them for our clients."""
+
+from __future__ import annotations
+
+import re
+
+from sqlalchemy import URL, create_engine, make_url, text
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from headwater.local.errors import AddressError, MissingRequirementError
+
+_HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\],]+):(?P<port>\d{1,5})")
+
+
+def kafka_address(variable: str, value: str) -> str:
+    """Return host:port[,host:port …] without blanks."""
+    servers = [server.strip() for server in value.split(",")]
+    for server in servers:
+        match = _HOST_PORT.fullmatch(server)
+        if match is None or not 0 < int(match["port"]) < 65536:
+            raise AddressError(f"{variable}: {server!r} is not host:port, as in broker1:9092,broker2:9092")
+    return ",".join(servers)
+
+
+def postgres_address(variable: str, value: str) -> str:
+    """Return a SQLAlchemy URL for psycopg; `postgres://` and URLs without a driver are understood."""
+    return _url(variable, value, {"postgres", "postgresql"}, "postgresql+psycopg", "postgresql://user:password@host/db")
+
+
+def mariadb_address(variable: str, value: str) -> str:
+    """Return a SQLAlchemy URL for PyMySQL; `mariadb://` and URLs without a driver are understood."""
+    return _url(variable, value, {"mysql", "mariadb"}, "mysql+pymysql", "mysql://user:password@host/db")
+
+
+def _url(variable: str, value: str, schemes: set[str], wanted: str, example: str) -> str:
+    try:
+        url = make_url(value.strip().removeprefix("jdbc:"))
+    except (ArgumentError, ValueError):
+        # The text may hold a password, so the message doesn't repeat it.
+        raise AddressError(f"{variable} is not a URL, as in {example}") from None
+    if url.drivername.partition("+")[0] not in schemes:
+        raise AddressError(f"{variable}: {url.drivername}:// is another kind of database; write it as in {example}")
+    if not url.host:
+        raise AddressError(f"{variable}: the URL names no host; write it as in {example}")
+    return url_text(url.set(drivername=wanted))
+
+
+USER = "headwater"
+
+
+def url_text(url: URL) -> str:
+    """Return the URL as a client needs it, its password included."""
+    return url.render_as_string(hide_password=False)
+
+
+def query_fault(url: str, query: str = "SELECT 1", expected: object = 1) -> str | None:
+    """Run a query on a new connection. Return None if the result is as expected, else what is wrong."""
+    try:
+        engine = create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 2})
+    except ModuleNotFoundError as error:
+        raise MissingRequirementError(
+            f"the driver {error.name} isn't installed: pip install 'headwater[postgres]' or 'headwater[mysql]'"
+        ) from error
+    except ArgumentError as error:
+        return str(error)
+    try:
+        with engine.connect() as connection:
+            found = connection.execute(text(query)).scalar_one()
+    except SQLAlchemyError as error:
+        return str(error.__cause__ or error).strip()
+    finally:
+        engine.dispose()
+    return None if found == expected else f"another server answers there ({found!r} instead of {expected!r})"

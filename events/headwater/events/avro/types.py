@@ -1,0 +1,163 @@
+"""Maps the fields of the event models to Avro types: schemas, converters and parts are derived from this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin
+from uuid import UUID
+
+from annotated_types import Le, MaxLen
+from pydantic.fields import FieldInfo
+
+from headwater.events.base import CountMap, Model, StringMap
+from headwater.events.envelope import Event
+from headwater.events.scalars import EventEnum
+
+
+@dataclass(frozen=True)
+class AvroScalar:
+    """A value that fastavro takes and gives as it is."""
+
+    avro: str
+
+
+@dataclass(frozen=True)
+class AvroFixed:
+    size: int
+
+
+@dataclass(frozen=True)
+class AvroUuid:
+    pass
+
+
+@dataclass(frozen=True)
+class AvroTimestamp:
+    pass
+
+
+@dataclass(frozen=True)
+class AvroEnum:
+    type: type[EventEnum]
+
+
+@dataclass(frozen=True)
+class AvroRecord:
+    model: type[Model]
+
+
+@dataclass(frozen=True)
+class TaggedUnion:
+    """A union of models in one record: the discriminator tells which, and what another one has is null."""
+
+    name: str
+    discriminator: str
+    members: tuple[type[Model], ...]
+
+
+@dataclass(frozen=True)
+class AvroArray:
+    items: AvroType
+
+
+@dataclass(frozen=True)
+class AvroMap:
+    values: AvroType
+
+
+@dataclass(frozen=True)
+class AvroUnion:
+    """One of several, and null too if `nullable`."""
+
+    options: tuple[AvroType, ...]
+    nullable: bool
+
+
+_Leaf: TypeAlias = AvroScalar | AvroFixed | AvroUuid | AvroTimestamp | AvroEnum | AvroRecord | TaggedUnion
+AvroType: TypeAlias = "_Leaf | AvroArray | AvroMap | AvroUnion"
+
+_PLAIN: Final[dict[Any, AvroType]] = {
+    str: AvroScalar("string"),
+    bool: AvroScalar("boolean"),
+    float: AvroScalar("double"),
+    UUID: AvroUuid(),
+    datetime: AvroTimestamp(),
+}
+_MAPS: Final[dict[Any, AvroType]] = {StringMap: AvroMap(AvroScalar("string")), CountMap: AvroMap(AvroScalar("long"))}
+
+
+@cache
+def fields_of(model: type[Model]) -> dict[str, AvroType]:
+    """The shape of each field that goes over the wire, in order. `kind` is the name of the record itself."""
+    fields = model.model_fields
+    return {
+        name: avro_type_of(field) for name, field in fields.items() if name != "kind" or not issubclass(model, Event)
+    }
+
+
+@cache
+def union_fields_of(flat: TaggedUnion) -> dict[str, AvroType]:
+    """The fields of all members in one record: the discriminator, then the others, nullable."""
+    fields: dict[str, AvroType] = {flat.discriminator: AvroScalar("string")}
+    for member in flat.members:
+        for name, shape in fields_of(member).items():
+            if name == flat.discriminator:
+                continue
+            field = nullable(shape)
+            if fields.setdefault(name, field) != field:
+                raise TypeError(f"{flat.name}: {member.__name__}.{name} isn't what it is in another member")
+    return fields
+
+
+def nullable(shape: AvroType) -> AvroUnion:
+    """The same, or null."""
+    return (
+        AvroUnion(shape.options, nullable=True) if isinstance(shape, AvroUnion) else AvroUnion((shape,), nullable=True)
+    )
+
+
+def avro_type_of(field: FieldInfo) -> AvroType:
+    """The shape of a field of a model."""
+    return _avro_type(field.annotation, tuple(field.metadata), field.discriminator)
+
+
+def _avro_type(annotation: Any, metadata: tuple[Any, ...], discriminator: Any = None) -> AvroType:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        field = FieldInfo.from_annotation(annotation)
+        return _avro_type(field.annotation, tuple(field.metadata) + metadata, field.discriminator)
+    if origin in (Union, UnionType):
+        return _union(arguments, str(discriminator) if discriminator else None)
+    if origin is tuple:
+        return AvroArray(_avro_type(arguments[0], ()))
+    if origin is Literal:
+        return AvroScalar("int" if isinstance(arguments[0], int) else "string")
+    return _named(annotation, metadata)
+
+
+def _named(annotation: Any, metadata: tuple[Any, ...]) -> AvroType:
+    if annotation is int:
+        return AvroScalar("int" if any(isinstance(m, Le) and m.le == 2**31 - 1 for m in metadata) else "long")
+    if annotation is bytes:
+        return AvroFixed(next(m.max_length for m in metadata if isinstance(m, MaxLen)))
+    if annotation in _PLAIN:
+        return _PLAIN[annotation]
+    if annotation in _MAPS:
+        return _MAPS[annotation]
+    if isinstance(annotation, type) and issubclass(annotation, EventEnum):
+        return AvroEnum(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Model):
+        return AvroRecord(annotation)
+    raise TypeError(f"{annotation!r} has no Avro form: see headwater.events.avro.types")
+
+
+def _union(arguments: tuple[Any, ...], discriminator: str | None) -> AvroType:
+    options = tuple(a for a in arguments if a is not NoneType)
+    if discriminator is not None:
+        return TaggedUnion("TableChange", discriminator, options)
+    shapes = [_avro_type(option, ()) for option in options]
+    flat = tuple(s for shape in shapes for s in (shape.options if isinstance(shape, AvroUnion) else (shape,)))
+    return AvroUnion(flat, nullable=NoneType in arguments)

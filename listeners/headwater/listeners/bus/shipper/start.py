@@ -1,0 +1,115 @@
+"""Starts the shipper: what it is told at its beginning, and the process itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+from headwater.errors import TransientError
+from headwater.listeners.bus.options import BusOptions
+from headwater.listeners.bus.shipper.messages import Channel
+from headwater.spi import Application
+
+LOG_FILE: Final = "shipper.log"
+"""In the spool: what native code says when it dies, and what the shipper says when its driver is gone."""
+_BOOT: Final = (
+    "import json, sys; orders = json.load(sys.stdin); sys.path[:] = orders['path']; "
+    "from headwater.listeners.bus.shipper.main import main; main(orders, int(sys.argv[-1]))"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Orders:
+    """What a shipper is told at its beginning."""
+
+    configuration: Mapping[str, str] = dataclasses.field(repr=False)
+    application: Application
+    spool: Path
+    listeners: tuple[str, ...]
+    linger: float
+    """How many seconds it outlives its driver, where something is left."""
+    options: BusOptions
+
+    def to_json(self) -> bytes:
+        fields = {
+            "path": [str(each) for each in sys.path],
+            "driver": os.getpid(),
+            "configuration": dict(self.configuration),
+            "application": [self.application.id, self.application.name],
+            "spool": str(self.spool),
+            "listeners": self.listeners,
+            "linger": self.linger,
+            "log_level": logging.getLogger("headwater").getEffectiveLevel(),
+            "options": _numbers(self.options),
+        }
+        return json.dumps(fields).encode()
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Orders:
+        return cls(
+            fields["configuration"],
+            Application(*fields["application"]),
+            Path(fields["spool"]),
+            tuple(fields["listeners"]),
+            fields["linger"],
+            BusOptions(**fields["options"]),
+        )
+
+
+def start_process(orders: Orders) -> tuple[subprocess.Popen[bytes], Channel]:
+    """Start a shipper. A TransientError where no process can be had.
+
+    The configuration can hold secrets: it goes through a file without a name, not through arguments or variables. No
+    descriptor of the driver's is inherited, its output above all: whoever waits for the end of that waits for the
+    driver alone.
+    """
+    if not sys.executable:
+        raise TransientError("this Python doesn't know by which command it was started (sys.executable is empty)")
+    ours, theirs = socket.socketpair()
+    try:
+        with theirs, _unnamed_file(orders.to_json()) as given, _open_log(orders.spool) as log:
+            process = subprocess.Popen(  # noqa: S603 - ourselves
+                [sys.executable, "-c", _BOOT, "headwater-shipper", orders.application.id, str(theirs.fileno())],
+                stdin=given,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # so that a Ctrl-C in the driver's terminal isn't meant for it
+            )
+    except (OSError, ValueError) as e:
+        ours.close()
+        raise TransientError(f"{sys.executable} can't be started: {e}") from e
+    return process, Channel(ours)
+
+
+def _unnamed_file(data: bytes) -> BinaryIO:
+    """With this content, to be read from its beginning."""
+    if hasattr(os, "memfd_create"):
+        file: BinaryIO = os.fdopen(os.memfd_create("headwater-shipper"), "w+b")
+    else:
+        file = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - whoever calls closes it
+    file.write(data)
+    file.seek(0)
+    return file
+
+
+def _open_log(spool: Path) -> BinaryIO:
+    try:
+        return (spool / LOG_FILE).open("wb")
+    except OSError:  # a full disk say: it does without
+        return Path(os.devnull).open("wb")
+
+
+def _numbers(options: BusOptions) -> dict[str, float | None]:
+    """The options that are plain numbers; the others are of the driver alone."""
+    fields = {each.name: getattr(options, each.name) for each in dataclasses.fields(options)}
+    return {name: value for name, value in fields.items() if value is None or type(value) in {int, float}}

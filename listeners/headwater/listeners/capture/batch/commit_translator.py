@@ -1,0 +1,256 @@
+"""From a statement that wrote to what is told of it: the shape, the commit, or the failure; not whose it is."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from headwater.events import Committed, Event, Gap, Input, JobLineage, Output, StatementFailed
+from headwater.events.catalog import ModificationEffect
+from headwater.events.health import GapReason
+from headwater.events.jobs import (
+    ErrorDetails,
+    NamedCatalog,
+    ReadMode,
+    Sink,
+    SinkSchema,
+    Source,
+    SourceSchema,
+)
+from headwater.listeners.capture.batch.commit_unit import CommitUnit
+from headwater.listeners.capture.batch.deferred_sources import read_versions
+from headwater.listeners.capture.batch.lineage_filter import LineageFilter
+from headwater.listeners.capture.batch.write_lineage import FingerprintCache, ResolvedSink, SourceLeaf, WriteLineage
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.protocol import ReadVersion, WriteResult, ref_fields
+from headwater.listeners.capture.statements import MicroBatch, Statement
+
+_MAX_REMEMBERED: Final = 10_000
+_UNREPORTED: Final = ReadVersion()
+_POSSIBLE_COMMIT: Final = "the statement failed, and whether it had committed something before isn't seen"
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What a leaf gave, as an input of the commit."""
+
+    leaf: int
+    input: Input
+    gap: str | None
+
+
+class CommitTranslator:
+    """For one producer and one thread: which shapes were told, and when."""
+
+    def __init__(
+        self, context: CaptureContext, lineage_filter: LineageFilter, next_barrier: Callable[[], int], repeat: float
+    ) -> None:
+        self._context = context
+        self._lineage_filter = lineage_filter
+        self._next_barrier = next_barrier
+        self._repeat = repeat
+        self._emitted_at: OrderedDict[bytes, float] = OrderedDict()
+        self._fingerprints = FingerprintCache(context.redactor)
+
+    def events(self, statement: Statement, lineage: WriteLineage) -> Iterator[Event]:
+        """Drafts, in order. None at all where nothing was committed."""
+        yield from self.events_of_unit(statement, CommitUnit.of_statement(statement, lineage))
+
+    def events_of_unit(self, statement: Statement, work: CommitUnit) -> Iterator[Event]:
+        """The same of what several statements did, which is one commit of `statement`'s: a micro-batch."""
+        lineage = work.shape
+        outcomes = [self._write_result_of(*each) for each in zip(lineage.parts, work.statement_of_sink, strict=True)]
+        if lineage.parts and not any(each.outputs or each.gap for each in outcomes):
+            if statement.failure is not None:
+                yield from self._schema_changes(statement, work, certain=False)
+            elif statement.stream is None and any(each.has_no_rows for each in outcomes):
+                sinks = _sinks(lineage, outcomes)
+                yield from self._due_lineage(statement, lineage, sinks, self._fingerprints.of(lineage, sinks))
+            return
+        if statement.stream is not None and _is_empty_batch(statement.stream, outcomes):
+            return
+        barrier = self._next_barrier() if statement.stream is None else statement.stream.barrier
+        if barrier is None:
+            yield _no_barrier_gap(statement)
+            return
+        yield from self._schema_changes(statement, work, certain=any(each.outputs for each in outcomes))
+        reads = list(self._reads(work))
+        inputs = tuple(dict.fromkeys(read.input for read in reads))
+        if not lineage.parts and not inputs:
+            return
+        sinks = _sinks(lineage, outcomes)
+        fingerprint = self._fingerprints.of(lineage, sinks)
+        yield from self._due_lineage(statement, lineage, sinks, fingerprint)
+        outputs = tuple(self._outputs(outcomes, lineage, reads, inputs))
+        if outputs or (inputs and not lineage.parts):
+            yield Committed(
+                barrier=barrier,
+                fingerprint=fingerprint,
+                inputs=inputs,
+                outputs=outputs,
+                **_stream_fields(statement),
+            )
+        yield from self._gaps_of(lineage, reads, zip(outcomes, sinks, strict=True), barrier)
+
+    def _due_lineage(
+        self, statement: Statement, lineage: WriteLineage, sinks: tuple[SinkSchema, ...], fingerprint: bytes
+    ) -> Iterator[JobLineage]:
+        """The shape, unless it was told a short time ago."""
+        if self._is_due(fingerprint):
+            yield self._lineage(statement, lineage, sinks, fingerprint)
+
+    def _schema_changes(self, statement: Statement, work: CommitUnit, *, certain: bool) -> Iterator[Event]:
+        """A statement that failed and committed no rows may have changed the schema before: nobody knows for sure."""
+        for resolved, each in zip(work.shape.parts, work.statement_of_sink, strict=True):
+            if resolved.format is None:
+                continue
+            for event in resolved.format.schema_changes(resolved.part.target, each, self._context):
+                is_known = certain or statement.failure is None
+                yield event if is_known else event.model_copy(update={"effect": ModificationEffect.UNKNOWN})
+
+    def outside_statement(self, outputs: tuple[Output, ...], inputs: tuple[Input, ...] = ()) -> Committed:
+        """What was committed without a statement: mostly nobody sees what it was made from."""
+        return Committed(barrier=self._next_barrier(), inputs=inputs, outputs=outputs)
+
+    def failure(self, statement: Statement, lineage: WriteLineage) -> StatementFailed:
+        failure = statement.failure
+        assert failure is not None  # noqa: S101 - the caller's business
+        return StatementFailed(
+            inputs=tuple(Source(**ref_fields(source), tag=source.tag) for source in lineage.sources),
+            outputs=tuple(Sink(**ref_fields(resolved.part.target.sink)) for resolved in lineage.parts),
+            error=ErrorDetails(
+                type=failure.type or "unknown",
+                message=failure.message,
+                condition=failure.condition,
+                sql_state=failure.sql_state,
+            ),
+            sql=statement.sql,
+            **_stream_fields(statement),
+        )
+
+    def _reads(self, work: CommitUnit) -> Iterator[_Read]:
+        for number, (leaf, statement) in enumerate(zip(work.shape.leaves, work.statement_of_leaf, strict=True)):
+            source = work.shape.sources[leaf.source]
+            for version in self._versions(source, leaf, statement):
+                yield _Read(number, _make_input(source, version, versioned=leaf.relation.versioned), version.why)
+
+    def _versions(self, source: SourceSchema, leaf: SourceLeaf, statement: Statement) -> tuple[ReadVersion, ...]:
+        """A stream that gave nothing wasn't read, whatever may be told of the versions of others."""
+        found = read_versions(leaf, statement)
+        return found if not found or not self._lineage_filter.of(source).data_lineage else (_UNREPORTED,)
+
+    def _outputs(
+        self, outcomes: list[WriteResult], lineage: WriteLineage, reads: list[_Read], inputs: tuple[Input, ...]
+    ) -> Iterator[Output]:
+        for outcome, resolved in zip(outcomes, lineage.parts, strict=True):
+            if outcome.unknown_origin:
+                yield from outcome.outputs
+                continue
+            made_from = tuple(dict.fromkeys(inputs.index(read.input) for read in reads if read.leaf in resolved.leaves))
+            for output in outcome.outputs:
+                yield output if output.made_from is not None else output.model_copy(update={"made_from": made_from})
+
+    def _write_result_of(self, resolved: ResolvedSink, statement: Statement) -> WriteResult:
+        outcome = _write_result(resolved, statement)
+        if statement.failure is not None:
+            outcome = _only_certain(outcome)
+        if not self._lineage_filter.of(resolved.part.target.sink).data_lineage:
+            return outcome
+        return replace(outcome, outputs=tuple(self._lineage_filter.output(each) for each in outcome.outputs), gap=None)
+
+    def _lineage(
+        self, statement: Statement, lineage: WriteLineage, sinks: tuple[SinkSchema, ...], fingerprint: bytes
+    ) -> JobLineage:
+        return JobLineage(
+            fingerprint=fingerprint,
+            inputs=lineage.sources,
+            outputs=sinks,
+            columns=lineage.columns,
+            catalogs=self._named_catalogs(lineage, sinks),
+            sql=statement.sql,
+        )
+
+    def _named_catalogs(self, lineage: WriteLineage, sinks: tuple[SinkSchema, ...]) -> tuple[NamedCatalog, ...]:
+        names = dict.fromkeys(each.table.catalog for each in (*lineage.sources, *sinks) if each.table is not None)
+        known = (self._context.catalog_called(name) for name in names)
+        return tuple(NamedCatalog(name=c.name, id=c.context.id) for c in known if c is not None and c.context.id)
+
+    def _is_due(self, fingerprint: bytes) -> bool:
+        now, fields = time.monotonic(), self._emitted_at.get(fingerprint)
+        if fields is not None and now - fields < self._repeat:
+            return False
+        self._emitted_at[fingerprint] = now
+        self._emitted_at.move_to_end(fingerprint)
+        if len(self._emitted_at) > _MAX_REMEMBERED:
+            self._emitted_at.popitem(last=False)
+        return True
+
+    def _gaps_of(
+        self, lineage: WriteLineage, reads: list[_Read], made: Iterable[tuple[WriteResult, SinkSchema]], barrier: int
+    ) -> Iterator[Gap]:
+        read = [(each.gap, lineage.sources[lineage.leaves[each.leaf].source]) for each in reads if each.gap]
+        written = [(outcome.gap, sink) for outcome, sink in made if outcome.gap]
+        at: dict[str, Any] = {"first_barrier": barrier, "last_barrier": barrier}
+        for why, place in (*read, *written):
+            yield Gap(reason=GapReason.NOT_EXACT, detail=why, source=Source(**ref_fields(place)), **at)
+        for name in lineage.unknown:
+            detail = f"columns can't be followed through {name}"
+            yield Gap(reason=GapReason.NOT_SUPPORTED, detail=detail, **at)
+
+
+def _make_input(source: Source, version: ReadVersion, *, versioned: bool) -> Input:
+    mode = ReadMode.CHANGES if version.changes else ReadMode.STATE
+    return Input(
+        **ref_fields(source),
+        tag=source.tag,
+        mode=mode if versioned or source.dataset is not None else ReadMode.UNKNOWN,
+        snapshot=version.snapshot,
+        version=version.version,
+        since=version.since,
+        candidates=version.candidates,
+    )
+
+
+def _sinks(lineage: WriteLineage, outcomes: Sequence[WriteResult]) -> tuple[SinkSchema, ...]:
+    return tuple(o.sink or r.part.target.sink for o, r in zip(outcomes, lineage.parts, strict=True))
+
+
+def _write_result(resolved: ResolvedSink, statement: Statement) -> WriteResult:
+    target = resolved.part.target
+    if target.result is not None:
+        return target.result(target, statement)
+    return resolved.format.write_result(target, statement) if resolved.format else WriteResult((target.output(),))
+
+
+def _is_empty_batch(stream: MicroBatch, outcomes: Iterable[WriteResult]) -> bool:
+    """A micro-batch without data is nothing, unless something says that it made something all the same."""
+    return stream.gave_nothing and not stream.files and not any(map(_has_evidence, outcomes))
+
+
+def _has_evidence(outcome: WriteResult) -> bool:
+    """Whether something says that it wrote, beyond that it ran."""
+    return any(o.snapshot is not None or o.version is not None or o.rows or o.candidates for o in outcome.outputs)
+
+
+def _stream_fields(statement: Statement) -> dict[str, Any]:
+    stream = statement.stream
+    return {} if stream is None else {"incarnation": stream.query, "batch_id": stream.batch}
+
+
+def _only_certain(outcome: WriteResult) -> WriteResult:
+    """Of a statement that failed only what it certainly made: a file, or a snapshot that may be its own, needn't be."""
+    certain = tuple(output for output in outcome.outputs if output.snapshot is not None)
+    if certain:
+        return replace(outcome, outputs=certain)
+    possible = any(output.candidates for output in outcome.outputs)
+    return replace(outcome, outputs=(), gap=_POSSIBLE_COMMIT if possible else None)
+
+
+def _no_barrier_gap(statement: Statement) -> Gap:
+    stream = statement.stream
+    why = "" if stream is None else f"{stream.batch}: {stream.why}"
+    detail = f"nobody can say when this query began, so nothing is recorded of micro-batch {why}"
+    return Gap(reason=GapReason.CAPTURE_FAILED, detail=detail)

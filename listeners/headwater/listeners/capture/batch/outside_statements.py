@@ -1,0 +1,101 @@
+"""Commits that no plan tells of: made by calling a format's library, or by a statement that failed behind them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from headwater.events import Event, Format, Gap, Input, Output
+from headwater.events.health import GapReason
+from headwater.events.identity import IdentityError, dataset_of_path
+from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.listeners.capture.batch.commit_translator import CommitTranslator
+from headwater.listeners.capture.batch.lineage_filter import LineageFilter
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.drafts import OwnedDrafts, Owner, name_of
+from headwater.listeners.capture.formats import all_formats
+from headwater.listeners.capture.formats.protocol import OutsideCommit, OutsideCommitFormat
+from headwater.listeners.capture.record_gaps import make_gap
+from headwater.listeners.capture.records import OutsideCommitRecord, RddJobRecord
+from headwater.listeners.capture.statements import FormatFact
+
+_MAX_REMEMBERED: Final = 1_000
+_RDD_INPUT: Final = Input(dataset=None, opaque="RDD")
+_FORMATS: Final = {"TextOutputFormat": Format.TEXT}
+
+
+def commits_outside_statements(
+    facts: Iterable[FormatFact], context: CaptureContext, lineage_filter: LineageFilter
+) -> Iterator[OutsideCommit]:
+    """What these facts of hooks say was committed, without what catalogs keep to themselves."""
+    for fact in facts:
+        for each in all_formats():
+            found = each.outside_commit(fact, context) if isinstance(each, OutsideCommitFormat) else None
+            if found is not None:
+                shown = tuple(lineage_filter.output(output) for output in found.outputs if lineage_filter.shows(output))
+                if shown or not found.outputs:
+                    yield replace(found, outputs=shown)
+
+
+class OutsideStatementTranslator:
+    """For one producer."""
+
+    def __init__(self, context: CaptureContext, commits: CommitTranslator, lineage_filter: LineageFilter) -> None:
+        self._context = context
+        self._commits = commits
+        self._lineage_filter = lineage_filter
+        self._told: OrderedDict[str, None] = OrderedDict()
+
+    def commits(self, record: OutsideCommitRecord) -> Iterator[OwnedDrafts]:
+        """A commit that a library made outside of any statement."""
+        is_whole = False
+        for each in commits_outside_statements((record.fact,), self._context, self._lineage_filter):
+            yield OwnedDrafts(Owner(record), each.altered)
+            if each.outputs:
+                committed = self._commits.outside_statement(each.outputs)
+                yield OwnedDrafts(Owner(record, name_of(each.outputs[0])), (committed,))
+            is_whole = each.whole
+        if not is_whole:
+            detail = f"{record.fact.get('hook', 'something')} was committed outside of any statement"
+            yield OwnedDrafts(Owner(record), (make_gap(record, GapReason.NOT_SUPPORTED, detail),))
+
+    def rdd_job(self, record: RddJobRecord) -> OwnedDrafts:
+        """A job that gave the rows of an RDD away."""
+        output = self._output(record)
+        owner = Owner(record, None if output is None else name_of(output))
+        return OwnedDrafts(owner, self._events_of_job(record, output))
+
+    def _output(self, record: RddJobRecord) -> Output | None:
+        """The files it wrote; none where it wrote something else, or where that couldn't be seen."""
+        if record.path is None:
+            return None
+        try:
+            dataset = dataset_of_path(record.path, self._context.environment)
+        except IdentityError:
+            return None
+        return Output(
+            dataset=dataset,
+            format=_FORMATS.get(record.format or "", Format.OTHER),
+            commit_kind=CommitKind.APPEND if record.is_fresh else CommitKind.UNKNOWN,
+            replaced=OverwriteScope.NOTHING if record.is_fresh else OverwriteScope.UNKNOWN,
+            made_from=(0,),
+        )
+
+    def _events_of_job(self, record: RddJobRecord, output: Output | None) -> Iterator[Event]:
+        """What is known is told each time, and that something isn't, once for each place in the code."""
+        if output is not None:
+            yield self._commits.outside_statement((output,), (_RDD_INPUT,))
+        elif self._is_new(record.site):
+            where = "files or a store that wasn't seen" if record.saves else "code that nobody sees into"
+            detail = f"{record.site} gives the rows of an RDD to {where}"
+            yield Gap(reason=GapReason.NOT_SUPPORTED, detail=detail)
+
+    def _is_new(self, site: str) -> bool:
+        if site in self._told:
+            return False
+        self._told[site] = None
+        if len(self._told) > _MAX_REMEMBERED:
+            self._told.popitem(last=False)
+        return True

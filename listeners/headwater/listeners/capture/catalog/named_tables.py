@@ -1,0 +1,124 @@
+"""Which table, view or database a command of DDL is about, and where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headwater.events import DatasetId, Table, TableName
+from headwater.events.catalog import DatabaseName
+from headwater.events.identity import Environment, IdentityError, Unknown, dataset_of_source
+from headwater.events.identity.text import joined
+from headwater.listeners.capture.context import SESSION_CATALOG, CaptureContext, SessionNamedCatalog
+from headwater.listeners.capture.formats.jdbc import table_refs as jdbc
+from headwater.listeners.capture.formats.kafka import sources as kafka
+from headwater.listeners.capture.formats.relations import system_of, v2_name
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
+
+_TEMPORARY: Final = "global_temp"
+_RESOLVED: Final = frozenset({"ResolvedTable", "ResolvedIdentifier", "ResolvedPersistentView"})
+_CHILDREN: Final = ("table", "child", "name", "ident")
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """A table or view by the name that it has in a catalog."""
+
+    catalog: SessionNamedCatalog
+    name: TableName
+    resolved: PlanNode | None = None
+    """The node that tells it, in v2 commands."""
+
+    @property
+    def in_session_catalog(self) -> bool:
+        return self.catalog.name == SESSION_CATALOG
+
+    def renamed(self, parts: Sequence[str]) -> NamedTable:
+        """Another name in the same catalog, which may be spelled out in front."""
+        own = list(parts)
+        if len(own) > 2 and own[0] == self.catalog.name:  # a namespace and a name are always left
+            own = own[1:]
+        name = TableName(catalog=self.catalog.name, database=joined(own[:-1]), table=own[-1])
+        return NamedTable(self.catalog, name)
+
+
+def name_v1_table(fields: Mapping[str, Any], context: CaptureContext, database: str = "") -> NamedTable:
+    """Of a TableIdentifier or a CatalogTable. `database` is for one that doesn't say its own."""
+    catalog = context.session_catalog()
+    name = fields["name"] if "name" in fields else fields["table"]
+    table = TableName(catalog=SESSION_CATALOG, database=fields.get("database") or database, table=name)
+    return NamedTable(catalog, table)
+
+
+def name_v2_table(node: PlanNode, plan: Plan, context: CaptureContext) -> NamedTable | None:
+    """Of what the command's table or name was resolved to; None where it wasn't."""
+    for argument in _CHILDREN:
+        index = node.plan_of(argument)
+        resolved = None if index is None else plan.nodes[index]
+        if resolved is None or resolved.name not in _RESOLVED or "catalog" not in resolved.args:
+            continue
+        catalog = context.catalog(resolved.args["catalog"])
+        return NamedTable(catalog, v2_name(catalog.name, resolved.args["identifier"]), resolved)
+    return None
+
+
+def database_of(node: PlanNode, plan: Plan, context: CaptureContext) -> tuple[SessionNamedCatalog, DatabaseName] | None:
+    """Of the namespace that a command is about: resolved, or a name in Spark's own catalog."""
+    for argument in ("name", "namespace", "child"):
+        index = node.plan_of(argument)
+        resolved = None if index is None else plan.nodes[index]
+        if resolved is not None and resolved.name == "ResolvedNamespace" and resolved.args.get("namespace"):
+            catalog = context.catalog(resolved.args["catalog"])
+            return catalog, DatabaseName(catalog=catalog.name, database=joined(resolved.args["namespace"]))
+    fields = node.args.get("databaseName")
+    if not isinstance(fields, str):
+        return None
+    return context.session_catalog(), DatabaseName(catalog=SESSION_CATALOG, database=fields)
+
+
+def is_temporary(fields: Mapping[str, Any]) -> bool:
+    """Whether a view's TableIdentifier is one of the session's: those are in no database of a catalog."""
+    return not fields.get("database") or fields["database"].lower() == _TEMPORARY
+
+
+def dataset_at(named: NamedTable, location: str | None, context: CaptureContext) -> DatasetId | None:
+    """The dataset; None where only a name is known that the location, once it is, would take the place of."""
+    catalog = named.catalog.catalog
+    if location is None and (isinstance(catalog, Unknown) or (catalog.layout is None and not catalog.jdbc)):
+        return None
+    return context.dataset(named.catalog, named.name, location)
+
+
+def dataset_of_table(named: NamedTable, table: Table | None, context: CaptureContext) -> DatasetId | None:
+    """The dataset that a table is, by its description: where its location is, or another system that has its rows."""
+    if table is not None and named.in_session_catalog and system_of(table.provider) is not None:
+        return external_dataset(table, context.environment)
+    return dataset_at(named, table.location if table else None, context)
+
+
+OPTION_PREFIX: Final = "option."
+"""As Spark puts options among the properties of a v1 table."""
+_REPORTED_OPTIONS: Final[Mapping[str, Callable[[Mapping[str, str]], dict[str, str]]]] = {
+    "jdbc": jdbc.reported_table_options,
+    "kafka": kafka.reported_table_options,
+}
+
+
+def reported_options(provider: str | None, options: Mapping[str, str]) -> Mapping[str, str]:
+    """Those of a table's options that may be told."""
+    system = system_of(provider)
+    return options if system is None else _REPORTED_OPTIONS[system](options)
+
+
+def external_dataset(table: Table, environment: Environment) -> DatasetId | None:
+    """The dataset that the options of such a table name; None where they name none, or several."""
+    system = system_of(table.provider)
+    options = {
+        k.removeprefix(OPTION_PREFIX): text for k, text in table.properties.items() if k.startswith(OPTION_PREFIX)
+    }
+    try:
+        found = dataset_of_source(system or "", options, environment).datasets
+    except IdentityError:
+        return None
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,82 @@
+"""Whether something really happened: what `IF [NOT] EXISTS` leaves open, a statement that ended well doesn't tell.
+
+The evidence, in this order: the event of Spark's own catalog; the table's creation, or what its format noted, against
+the statement's time; what this driver knew of the table before. With none of them nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headwater.events.catalog import ModificationEffect
+from headwater.listeners.capture.context import SESSION_CATALOG, CaptureContext, SessionNamedCatalog
+from headwater.listeners.capture.statements import Statement
+
+SESSION: Final = "session"
+"""The word of the extractor that looks up what DDL has made of catalogs."""
+_POSTING_CATALOGS: Final = frozenset(
+    {
+        "org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog",
+        "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    }
+)
+"""Catalogs that do nothing to a named table without Spark's own catalog doing it."""
+
+
+@dataclass(frozen=True)
+class StatementContext:
+    """What is told of: one statement, where it was seen."""
+
+    statement: Statement
+    context: CaptureContext
+
+
+_MILLIS_PER_SECOND: Final = 1000
+
+EFFECTS: Final[Mapping[bool | None, ModificationEffect]] = {
+    True: ModificationEffect.APPLIED,
+    None: ModificationEffect.UNKNOWN,
+}
+
+
+def session_facts(statement: Statement) -> Mapping[str, Any]:
+    return statement.facts.looked_up.get(SESSION, {})
+
+
+def was_event_posted(
+    statement: Statement, catalog: SessionNamedCatalog, event: str, database: str, name: str | None = None
+) -> bool | None:
+    """Whether Spark's own catalog told this event; None where its silence tells nothing."""
+    if catalog.name != SESSION_CATALOG:
+        return None
+    wanted = (event, database.lower(), None if name is None else name.lower())
+    for each in catalog_events(statement):
+        fields = each.get("name")
+        if (each["event"], each["database"].lower(), None if fields is None else fields.lower()) == wanted:
+            return True
+    return False if catalog.class_name in _POSTING_CATALOGS and session_facts(statement).get("certain") else None
+
+
+def catalog_events(statement: Statement) -> Iterator[Mapping[str, Any]]:
+    """What Spark's own catalog told in the statement's thread, or between its start and its end."""
+    yield from (each for each in statement.facts.hook_facts if each.get("hook") == "catalog")
+    yield from session_facts(statement).get("catalogEvents", ())
+
+
+def is_during(statement: Statement, millis: int | None) -> bool | None:
+    """Whether this moment, which may be told in whole seconds, is within the statement; None where one of them isn't
+    known."""
+    if millis is None or statement.started is None:
+        return None
+    unit = _MILLIS_PER_SECOND if millis % _MILLIS_PER_SECOND == 0 else 1
+    return statement.started // unit * unit <= millis <= statement.ended
+
+
+def is_same_time(one: int | None, other: int | None) -> bool:
+    """The same, even if a metastore kept whole seconds of it."""
+    if one is None or other is None:
+        return False
+    return one == other or one // _MILLIS_PER_SECOND * _MILLIS_PER_SECOND == other

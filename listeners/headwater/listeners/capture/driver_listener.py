@@ -1,0 +1,152 @@
+"""The SQL listener in the driver, seen from Python: what it listens to, and the texts that come out of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+from headwater.listeners.capture.jvm import DegradedPart, JavaClasses, JavaError
+from headwater.listeners.capture.plan_cache import ALL
+from headwater.listeners.capture.records import VERSION
+from headwater.listeners.settings import Settings
+
+_LOG = logging.getLogger(__name__)
+QUEUE: Final = "headwater"
+_MAX_WAITING_PLANS: Final = 1_000
+"""How many plans may wait until they are read. They are read at the JVM's own speed, whatever Python does."""
+_MAX_PLAN_BYTES: Final = 64 << 20
+"""About how many bytes of the heap they may keep in use."""
+OWN_TAG: Final = "headwater-own"
+"""A job tag: statements that carry it aren't the job's doing, and aren't told."""
+STREAMS: Final = "StreamRuns"
+"""What captures streaming queries, where the classes of streaming are as it knows them."""
+_HOOKS: Final = ("Hook", "ProcedureHook")
+_KINDS: Final = (*_HOOKS, "Extractor")
+_ALWAYS_HOOKED: Final = frozenset({"Catalog"})
+"""Hooks that reach into nobody's library: registered where Spark lets listeners register."""
+
+
+def split_records(text: str | None) -> list[str]:
+    """The records of a text, each of which ends with a line feed. `str.splitlines` ends lines at U+0085 and others too,
+    which a comment or a path may have in it."""
+    return text.split("\n")[:-1] if text else []
+
+
+def exclude_from_capture(spark_context: Any) -> None:
+    """What the calling thread does in Spark from now on isn't the job's doing, and isn't told: a listener that writes
+    with Spark would else be told of its own writes for ever."""
+    if type(spark_context._gateway).__name__ == "ClientServer":  # else the tag would be on any thread of the JVM
+        spark_context.addJobTag(OWN_TAG)
+
+
+class DriverListener:
+    """Registered for one SparkContext, from `start` to `stop`."""
+
+    def __init__(self, spark_context: Any, settings: Settings, ignored: Iterable[str] = ()) -> None:
+        self._context = spark_context
+        self._spark = spark_context._jsc.sc()
+        self._java = JavaClasses(spark_context)
+        self._hooks = settings.capture_hooks == "auto"
+        self._installed: list[str] = []
+        self.degraded: list[DegradedPart] = []
+        """What should be there and isn't: told as Gaps."""
+        self._leave_out_what_is_broken()
+        self._check_version()
+        self._listener = self._java.new(
+            "SqlExecutionListener",
+            self._spark,
+            self._java.array("FormatExtractor", self._make_extractors()),
+            self._java.new(STREAMS if self._java.has_source(STREAMS) else "NoStreamCapture"),
+            settings.capture_reads,
+            settings.capture_sql,
+            _MAX_WAITING_PLANS,
+            _MAX_PLAN_BYTES,
+            settings.capture_queue_count,
+            settings.capture_queue_bytes,
+        )
+        self._listener.ignore(self._java.list(sorted(ignored)))
+
+    def start(self) -> None:
+        self._java.call_with_context("CommitRecorder", "attach", self._spark)
+        for part in self._java.present():
+            self._install(part)
+        self._listener.start()
+        self._spark.listenerBus().addToQueue(self._listener, QUEUE)
+
+    def take(self, most: int, seconds: float, forgotten: Collection[str] = ()) -> list[str]:
+        """The next texts, a record each; waits that long for the first. `forgotten` are digests of plans that came
+        with earlier ones, and aren't there any more; `*` if nobody knows which."""
+        if forgotten:
+            self._listener.forget(ALL if ALL in forgotten else ",".join(forgotten))
+        return split_records(self._listener.take(most, int(seconds * 1000)))
+
+    def settle(self, token: str, seconds: float) -> bool:
+        """Have a mark with this token come out of `take` behind all that Spark has posted so far."""
+        return bool(self._listener.settle(token, int(seconds * 1000)))
+
+    def stop(self) -> None:
+        """Nothing of it is active any more. What a format's registry can't remove stays, and does nothing."""
+        self._spark.listenerBus().removeListener(self._listener)
+        self._listener.stop()
+        for name in self._installed:
+            self._quietly(name, "uninstall")
+        self._java.call_with_context("CommitRecorder", "detach", self._spark)
+
+    def _check_version(self) -> None:
+        """A JVM keeps its classes, also for a Python with another headwater that comes later."""
+        found = self._java.call("SqlExecutionListener", "recordVersion")
+        if found != VERSION:
+            raise JavaError(
+                f"this driver's JVM has another headwater's classes, which write records of version {found}, not "
+                f"{VERSION}: start the driver anew with one version of headwater"
+            )
+
+    def _leave_out_what_is_broken(self) -> None:
+        """A format of another version than ours are made for must not keep the others from being seen."""
+        for name in self._java.left_out():
+            self._degrade(name, JavaError("it couldn't be compiled in this JVM before"))
+        names = [STREAMS, *(f"{part}{kind}" for part in self._java.present() for kind in _KINDS)]
+        while names:
+            sound = [name for name in names if not self._java.has_source(name) or self._compiles(name)]
+            names = sound if sound != names else []
+
+    def _compiles(self, name: str) -> bool:
+        try:
+            self._java.load(name)
+        except JavaError as e:
+            self._degrade(name, e)
+            self._java.leave_out(name)
+            return False
+        return True
+
+    def _make_extractors(self) -> list[Any]:
+        extractors: list[Any] = []
+        for part in self._java.present():
+            if self._java.has_source(f"{part}Extractor"):
+                try:
+                    extractors.append(self._java.new(f"{part}Extractor"))
+                except JavaError as e:
+                    self._degrade(f"{part}Extractor", e)
+        return extractors
+
+    def _install(self, part: str) -> None:
+        if not (self._hooks or part in _ALWAYS_HOOKED):
+            return
+        for name in (f"{part}{kind}" for kind in _HOOKS):
+            if self._java.has_source(name):
+                try:
+                    self._java.call(name, "install")
+                    self._installed.append(name)
+                except JavaError as e:
+                    self._degrade(name, e)
+
+    def _degrade(self, part: str, error: JavaError) -> None:
+        _LOG.warning("%s isn't there, so less is exact: %s", part, error)
+        self.degraded.append(DegradedPart(part, str(error)))
+
+    def _quietly(self, name: str, method: str) -> None:
+        try:
+            self._java.call(name, method)
+        except JavaError as e:
+            _LOG.debug("%s", e)

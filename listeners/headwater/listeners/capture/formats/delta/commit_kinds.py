@@ -1,0 +1,75 @@
+"""Delta's words for what a commit did, as commit kinds, and how much of the table it took the place of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.listeners.capture.formats.delta.commits import DeltaCommit
+
+_KINDS: Final[Mapping[str, CommitKind]] = {
+    "DELETE": CommitKind.DELETE,
+    "TRUNCATE": CommitKind.TRUNCATE,
+    "MERGE": CommitKind.MERGE,
+    "UPDATE": CommitKind.UPDATE,
+    "OPTIMIZE": CommitKind.COMPACT,
+    "REORG": CommitKind.COMPACT,
+    "RESTORE": CommitKind.RESTORE,
+    "CLONE": CommitKind.CLONE,
+    "VACUUM START": CommitKind.VACUUM,
+    "VACUUM END": CommitKind.VACUUM,
+    "COMPUTE STATS": CommitKind.ANALYZE,
+    "CREATE TABLE": CommitKind.CREATE,
+    "CREATE TABLE AS SELECT": CommitKind.CREATE,
+    "CONVERT": CommitKind.OTHER,
+}
+_ALTERING: Final = ("SET ", "UNSET ", "ADD ", "DROP ", "RENAME ", "CHANGE ", "REPLACE COLUMN", "CLUSTER ", "UPGRADE ")
+_REPLACING_KINDS: Final = frozenset({CommitKind.CREATE, CommitKind.REPLACE, CommitKind.RESTORE, CommitKind.CLONE})
+_KEEPS_ROWS: Final = frozenset({CommitKind.VACUUM, CommitKind.ALTER, CommitKind.ANALYZE, CommitKind.APPEND})
+
+
+def kind_of(commit: DeltaCommit) -> CommitKind:
+    word = commit.operation
+    if word == "WRITE":
+        return CommitKind.OVERWRITE if commit.parameters.get("mode") == "Overwrite" else CommitKind.APPEND
+    if word == "STREAMING UPDATE":
+        return CommitKind.OVERWRITE if commit.parameters.get("outputMode") == "Complete" else CommitKind.APPEND
+    if word.startswith(("REPLACE TABLE", "CREATE OR REPLACE TABLE")):
+        return CommitKind.CREATE if commit.read_version < 0 else CommitKind.REPLACE
+    if word.startswith(_ALTERING):
+        return CommitKind.ALTER
+    return _KINDS.get(word, CommitKind.OTHER)
+
+
+def extent_of(commit: DeltaCommit, kind: CommitKind, options: Mapping[str, str]) -> OverwriteScope:
+    """`options` are the write's own, in lower case."""
+    if kind in _KEEPS_ROWS:
+        return OverwriteScope.NOTHING
+    if kind in _REPLACING_KINDS or commit.operation == "CONVERT":
+        return OverwriteScope.ALL
+    if kind is CommitKind.OVERWRITE:
+        return _scope_of_overwrite(commit, options.get("partitionoverwritemode"))
+    if kind in {CommitKind.DELETE, CommitKind.TRUNCATE}:
+        return OverwriteScope.ALL if _matches_all(commit.parameters.get("predicate")) else OverwriteScope.PART
+    return OverwriteScope.UNKNOWN if kind is CommitKind.OTHER else OverwriteScope.PART
+
+
+def _scope_of_overwrite(commit: DeltaCommit, asked: str | None) -> OverwriteScope:
+    """Which partitions a dynamic overwrite replaces depends on the rows; the log doesn't say that it was one."""
+    mode = asked or commit.overwrites or "static"
+    if commit.overwrites is not None and mode.lower() == "dynamic":
+        return OverwriteScope.PART
+    return OverwriteScope.ALL if _matches_all(commit.parameters.get("predicate")) else OverwriteScope.PART
+
+
+def _matches_all(predicate: Any) -> bool:
+    """`["true"]` and no predicate at all; the list is JSON once more."""
+    fields: object = predicate
+    if isinstance(fields, str):
+        try:
+            fields = json.loads(fields)
+        except ValueError:
+            return fields == "true"
+    return fields is None or fields is True or fields in ([], ["true"])

@@ -1,0 +1,134 @@
+"""Which versions were really read: those that were scanned, never what the analysis saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from headwater.events.jobs import RangeStart
+from headwater.listeners.capture.formats.delta.commits import (
+    before_own_commits,
+    commits_of,
+    is_watched,
+    scanned_versions,
+    version_bounds,
+)
+from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation
+from headwater.listeners.capture.plan.tree import Plan
+from headwater.listeners.capture.statements import StatementFacts
+
+_FORMAT: Final = "delta"
+_TRANSPARENT: Final = frozenset({"SubqueryAlias", "Project", "View", "Deduplicate"})
+_MAX_CANDIDATES: Final = 1_000
+
+
+def versions_of(source: SourceRelation, plan: Plan, facts: StatementFacts) -> tuple[ReadVersion, ...]:
+    path = source.hints["path"]
+    if source.hints.get("command"):
+        return _versions_of_command(source.hints["command"], path, facts)
+    if source.hints.get("target"):
+        return _versions_of_target(path, facts)
+    leaves = _scanned_leaves(source, plan, facts)
+    fields = [each for each in leaves if "version" in each or each.get("changes")]
+    if source.hints.get("changes"):
+        return _without_duplicates(_versions_of_changes(each, facts) for each in fields) or (
+            ReadVersion(changes=True, why=_unseen_version("change feed")),
+        )
+    if fields:
+        counted = scanned_versions(facts, path) if fields[0] in facts.nested_reads else []
+        return _without_duplicates(ReadVersion(each["version"]) for each in (*fields, *counted))
+    return _unscanned_versions(source, plan, facts, leaves)
+
+
+def _scanned_leaves(source: SourceRelation, plan: Plan, facts: StatementFacts) -> list[Mapping[str, Any]]:
+    """Leaves of nested executions come first: a write of Delta's plans its query a second time and reads it there."""
+    path, changes = source.hints["path"], bool(source.hints.get("changes"))
+
+    def same(each: Mapping[str, Any]) -> bool:
+        return each.get("format") == _FORMAT and each.get("path") == path and bool(each.get("changes")) == changes
+
+    nested = [each for each in facts.nested_reads if same(each)]
+    if nested:
+        return nested
+    own = [each for each in facts.reads if same(each)]
+    attributes = set(plan.nodes[source.node].output)
+    matching = [each for each in own if attributes.intersection(each.get("attributes", ()))]
+    return matching or own
+
+
+def _unscanned_versions(
+    source: SourceRelation, plan: Plan, facts: StatementFacts, leaves: Sequence[Mapping[str, Any]]
+) -> tuple[ReadVersion, ...]:
+    """Statistics in the log can answer a query. Where it is part of another format's write, Delta prepares no scan, and
+    looks for the newest version when the rows are read. Else it wasn't read at all."""
+    path = source.hints["path"]
+    notes = scanned_versions(facts, path)
+    if notes:
+        return _without_duplicates(ReadVersion(note["version"]) for note in notes)
+    asked = [each["asked"] for each in leaves if "asked" in each]
+    if asked:
+        return _without_duplicates(map(ReadVersion, asked))
+    if _may_be_counted(source.node, plan):
+        return _candidates_between(version_bounds(facts, path), "metadata")
+    return _candidates_between(version_bounds(facts, path), "table") if leaves else ()
+
+
+def _may_be_counted(index: int, plan: Plan) -> bool:
+    """Whether an aggregate of the whole table stands right above: Delta answers some without a scan."""
+    above = {child: node for node in plan.nodes for child in node.inputs}
+    node = above.get(index)
+    while node is not None and node.name in _TRANSPARENT:
+        node = above.get(node.index)
+    return node is not None and node.name == "Aggregate" and not node.expressions_of("groupingExpressions")
+
+
+def _versions_of_target(path: str, facts: StatementFacts) -> tuple[ReadVersion, ...]:
+    """What a MERGE, UPDATE, DELETE or OPTIMIZE writes it has read, as its transaction began."""
+    read = [commit.read_version for commit in commits_of(facts) if commit.path == path]
+    if read:
+        return (ReadVersion(read[0]),) if read[0] >= 0 else ()
+    if is_watched(facts):
+        return ()
+    return _candidates_between(version_bounds(facts, path), "table")
+
+
+def _versions_of_command(name: str, path: str, facts: StatementFacts) -> tuple[ReadVersion, ...]:
+    """RESTORE and CLONE say in the log what they were made from."""
+    if name == "CloneTableCommand":
+        fields = [commit.parameters.get("sourceVersion") for commit in commits_of(facts)]
+    else:
+        fields = [commit.parameters.get("version") for commit in commits_of(facts) if commit.path == path]
+        fields.append(facts.looked_up.get(_FORMAT, {}).get("restored"))
+    found = [int(each) for each in fields if each is not None]
+    return (ReadVersion(found[0]),) if found else (ReadVersion(why="which version it was made from can't be seen"),)
+
+
+def _versions_of_changes(fields: Mapping[str, Any], facts: StatementFacts) -> ReadVersion:
+    start, end = fields.get("from"), fields.get("to")
+    since = RangeStart(snapshot=start - 1) if start else None
+    lowest, highest = fields["lowest"], before_own_commits(fields["highest"], fields["path"], facts)
+    if end is not None:
+        lowest, highest = min(end, lowest), min(end, highest)
+    if lowest == highest:
+        return ReadVersion(highest, since=since, changes=True)
+    found = _candidates_between((lowest, highest), "change feed")[0]
+    return ReadVersion(since=since, changes=True, candidates=found.candidates, why=found.why)
+
+
+def _candidates_between(fields: tuple[int, int] | None, what: str) -> tuple[ReadVersion, ...]:
+    """Exact where nobody has committed in between."""
+    if fields is None:
+        return (ReadVersion(why=_unseen_version(what)),)
+    lowest, highest = fields
+    if lowest == highest:
+        return (ReadVersion(highest),)
+    candidates = tuple(range(max(lowest, highest - _MAX_CANDIDATES + 1), highest + 1))
+    return (ReadVersion(candidates=candidates, why=_unseen_version(what)),)
+
+
+def _unseen_version(what: str) -> str:
+    return f"Delta doesn't show at which version this {what} was read"
+
+
+def _without_duplicates(versions: Iterable[ReadVersion]) -> tuple[ReadVersion, ...]:
+    return tuple(dict.fromkeys(versions))

@@ -1,0 +1,129 @@
+"""Which state of a table was really read.
+
+A relation of Hudi's keeps the timeline that it loaded, and may be refreshed by whoever writes the table in its session:
+what it has seen by now may be more than what was read. What was read lies between the relation's making, or the newest
+file that was scanned, and what it has seen before the statement itself committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from headwater.events.jobs import RangeStart
+from headwater.listeners.capture.formats.hudi.table_refs import place_path
+from headwater.listeners.capture.formats.hudi.timelines import (
+    FORMAT,
+    HudiInstant,
+    parse_instants,
+    recorded_commits,
+    timeline_facts,
+)
+from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation
+from headwater.listeners.capture.plan.tree import Plan
+from headwater.listeners.capture.statements import StatementFacts
+
+_MAX_CANDIDATES: Final = 100
+_REFRESHED: Final = "the table was refreshed meanwhile: Hudi doesn't show which of its states was read"
+
+_COMPACTED: Final = "a read-optimized query leaves out what wasn't compacted yet: that is no state of the table"
+
+
+def versions_of(source: SourceRelation, plan: Plan, facts: StatementFacts) -> tuple[ReadVersion, ...]:
+    if source.hints.get("empty"):
+        return ()
+    fields = _read_leaves(source, plan, facts)
+    if not fields and not _has_executed(facts):
+        return (ReadVersion(why="Hudi doesn't show which state of this table was read"),)
+    found = (_version_of(each, source, facts) for each in fields)
+    return tuple(dict.fromkeys(each for each in found if each is not None))
+
+
+def _has_executed(facts: StatementFacts) -> bool:
+    return bool(facts.reads or facts.nested_reads)
+
+
+def _read_leaves(source: SourceRelation, plan: Plan, facts: StatementFacts) -> list[Mapping[str, Any]]:
+    """Of what was executed, if that can be seen; what was optimized away wasn't read."""
+    own = [each for each in (*facts.reads, *facts.nested_reads) if _is_same(each, source)]
+    attributes = set(plan.nodes[source.node].output)
+    own = [each for each in own if attributes.intersection(each.get("attributes", ()))] or own
+    executed = [each for each in own if each.get("in") != "optimized"]
+    if executed or own:
+        return executed or own
+    related = [each for each in timeline_facts(facts).get("relations", ()) if _is_same(each, source)]
+    wanted = source.hints.get("asked")
+    return [each for each in related if each.get("asked") == wanted] or related
+
+
+def _is_same(fields: Mapping[str, Any], source: SourceRelation) -> bool:
+    if fields.get("format") != FORMAT or bool(fields.get("changes")) != bool(source.hints.get("changes")):
+        return False
+    return bool(fields.get("path") == source.hints["path"])
+
+
+def _version_of(fields: Mapping[str, Any], source: SourceRelation, facts: StatementFacts) -> ReadVersion | None:
+    seen = _version_before_own_commits(parse_instants(fields.get("seen", ())), source, facts)
+    if fields.get("changes"):
+        return _version_of_changes(fields, seen)
+    if fields.get("compacted"):
+        return ReadVersion(why=_COMPACTED)
+    if fields.get("asked"):
+        return _version_as_of(int(fields["asked"].ljust(17, "0")[:17]), seen)
+    return _version_of_state(fields, seen, facts)
+
+
+def _version_before_own_commits(
+    seen: Sequence[HudiInstant], source: SourceRelation, facts: StatementFacts
+) -> list[HudiInstant]:
+    """A statement reads before it commits, and before whatever this driver commits after it."""
+    environment, dataset = source.hints["environment"], source.source.dataset
+    own = {each.number for each in recorded_commits(facts) if place_path(each.path, environment) == dataset}
+    ended = timeline_facts(facts).get("ended", 0)
+    later = [n for n, each in enumerate(seen) if each.number in own or (each.own and each.completed > ended)]
+    return list(seen[: later[0]]) if later else list(seen)
+
+
+def _version_of_state(
+    fields: Mapping[str, Any], seen: Sequence[HudiInstant], facts: StatementFacts
+) -> ReadVersion | None:
+    if not seen:
+        return None
+    created = int(fields.get("created") or 0)
+    made = [n for n, each in enumerate(seen) if each.number <= created]
+    scanned = {int(each) for each in fields.get("files", ())}
+    lowest = max([0, *(n for n, each in enumerate(seen) if each.number == created or each.number in scanned)])
+    began = timeline_facts(facts).get("began", -1)
+    if made and all(each.number <= created and each.completed <= began for each in seen[lowest:]):
+        return ReadVersion(seen[-1].number)
+    return _candidates(seen[lowest:])
+
+
+def _version_as_of(asked: int, seen: Sequence[HudiInstant]) -> ReadVersion:
+    """Time travel goes by the time at which instants were asked for."""
+    found = [each.number for each in seen if each.number <= asked]
+    return (
+        ReadVersion(max(found))
+        if found
+        else ReadVersion(why="the timeline doesn't go back to the instant that was asked for")
+    )
+
+
+def _version_of_changes(fields: Mapping[str, Any], seen: Sequence[HudiInstant]) -> ReadVersion | None:
+    """Which instants they are of was found when the relation was made."""
+    if "of" not in fields:
+        return ReadVersion(changes=True, why="Hudi doesn't show of which instants the changes were read")
+    wanted = {each.number for each in parse_instants(fields["of"])}
+    if not wanted:
+        return None
+    places = [n for n, each in enumerate(seen) if each.number in wanted]
+    if len(places) < len(wanted):
+        return ReadVersion(max(wanted), changes=True)
+    since = RangeStart(snapshot=seen[places[0] - 1].number) if places[0] else None
+    return ReadVersion(seen[places[-1]].number, since=since, changes=True)
+
+
+def _candidates(found: Sequence[HudiInstant]) -> ReadVersion:
+    if len(found) == 1:
+        return ReadVersion(found[0].number)
+    return ReadVersion(candidates=tuple(sorted(each.number for each in found[-_MAX_CANDIDATES:])), why=_REFRESHED)

@@ -1,0 +1,151 @@
+"""Which snapshots a statement really read of a table.
+
+The report of a scan says which snapshot it planned, however long ago the table was loaded and whoever committed since.
+A question that was answered from metadata alone has no such report; there the hook's note of the scan says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from headwater.events.jobs import RangeStart
+from headwater.listeners.capture.formats.iceberg.table_refs import MAIN, SnapshotSelector
+from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation
+from headwater.listeners.capture.plan.tree import Plan
+from headwater.listeners.capture.statements import StatementFacts
+
+_FORMAT: Final = "iceberg"
+_STAGED: Final = "SparkStagedScan"
+_LOCAL: Final = "SparkLocalScan"
+_CHANGES: Final = "SparkChangelogScan"
+
+Read = Mapping[str, Any]
+
+
+def versions_of(source: SourceRelation, plan: Plan, facts: StatementFacts) -> tuple[ReadVersion, ...]:
+    if source.hints.get("metadata"):
+        return (ReadVersion(),)
+    asked: SnapshotSelector = source.hints["asked"]
+    others = _snapshots_of_other_relations(source, plan)
+    scans = [read for read in _scans(facts) if _is_scan_of(read, source, plan, others)]
+    found = [version for scan in scans for version in _version_of_scan(scan, asked, source, facts)]
+    if not found and not scans:
+        found = list(_version_without_scan(source, asked, facts))
+    return tuple(dict.fromkeys(found))
+
+
+def _scans(facts: StatementFacts) -> Iterator[Read]:
+    for read in (*facts.reads, *facts.nested_reads):
+        if read.get("format") == _FORMAT and read.get("scan") != _STAGED and "metadata" not in read:
+            yield read
+
+
+def _is_scan_of(read: Read, source: SourceRelation, plan: Plan, others: set[int]) -> bool:
+    """By the attributes it gives where it gives some of the relation's; else by what was asked of which table."""
+    if read["location"] != source.hints["location"]:
+        return False
+    own = set(read.get("attributes", ())) & set(plan.nodes[source.node].output)
+    return bool(own) or _matches_selector(read, source.hints["asked"], others)
+
+
+def _matches_selector(read: Read, asked: SnapshotSelector, others: set[int]) -> bool:
+    if (read["scan"] == _CHANGES or "start" in read) != asked.changes:
+        return False
+    if read["scan"] in {_LOCAL, _CHANGES}:
+        return True
+    if (_branch_or_none(read.get("branch")), read.get("tag")) != (asked.branch, asked.tag if "tag" in read else None):
+        return False
+    pinned = read.get("asked")
+    if asked.snapshot is not None or asked.changes:
+        return pinned == asked.snapshot
+    return pinned is None or pinned not in others
+
+
+def _branch_or_none(branch: str | None) -> str | None:
+    return None if branch == MAIN else branch
+
+
+def _snapshots_of_other_relations(source: SourceRelation, plan: Plan) -> set[int]:
+    """Snapshots of the same table that other relations of the plan ask for. A row-level command pins its own."""
+    found: set[int] = set()
+    for node in plan.nodes:
+        table = node.args.get("table")
+        fields = table.get("iceberg") if isinstance(table, Mapping) else None
+        if fields is not None and fields["location"] == source.hints["location"] and fields.get("snapshot") is not None:
+            found.add(fields["snapshot"])
+    return found
+
+
+def _version_of_scan(
+    scan: Read, asked: SnapshotSelector, source: SourceRelation, facts: StatementFacts
+) -> Iterator[ReadVersion]:
+    if asked.changes:
+        yield from _version_of_changes(scan, source, facts)
+    elif "read" in scan:
+        yield ReadVersion(snapshot=scan["read"])
+    elif "pinned" in scan:
+        yield ReadVersion(snapshot=scan["pinned"])
+    elif scan["scan"] == _LOCAL:
+        yield from _version_of_local_scan(asked, source, facts)
+    elif scan["planned"]:
+        yield ReadVersion()
+
+
+def _version_of_local_scan(
+    asked: SnapshotSelector, source: SourceRelation, facts: StatementFacts
+) -> Iterator[ReadVersion]:
+    """An answer from metadata: the scan is gone, what it planned was noted."""
+    if asked.snapshot is not None:
+        yield ReadVersion(snapshot=asked.snapshot)
+        return
+    noted = _noted_scans("scanned", source, facts)
+    fields = {read["read"] for read in _scans(facts) if read["location"] == source.hints["location"] and "read" in read}
+    snapshots = {note["snapshot"] for note in noted}
+    rest = snapshots - fields if len(snapshots) > 1 else snapshots
+    if len(rest) == 1:
+        yield ReadVersion(snapshot=rest.pop())
+    elif rest:
+        yield ReadVersion(candidates=tuple(sorted(rest)), why="several snapshots were read, and not which for what")
+    elif not facts.looked_up.get(_FORMAT, {}).get("hooked", True):
+        yield ReadVersion(why="a question was answered from metadata, and without hooks nobody sees of which snapshot")
+    else:
+        yield ReadVersion()
+
+
+def _version_of_changes(scan: Read, source: SourceRelation, facts: StatementFacts) -> Iterator[ReadVersion]:
+    """What came between two snapshots. An end that wasn't asked for is the newest when the scan was planned."""
+    start, end = scan.get("start"), scan.get("end")
+    noted = [n for n in _noted_scans("ranged", source, facts) if end in {None, n["to"]}]
+    fitting = [n for n in noted if start is None or n["from"] == start]
+    since = None if start is None else RangeStart(snapshot=start)
+    ends = {end} if end is not None else {n["to"] for n in fitting}
+    if len(ends) == 1:
+        yield ReadVersion(snapshot=ends.pop(), since=since, changes=True)
+    elif ends:
+        yield ReadVersion(
+            since=since, changes=True, candidates=tuple(sorted(ends)), why="changes were read to several ends"
+        )
+    elif not facts.looked_up.get(_FORMAT, {}).get("hooked", True):
+        yield ReadVersion(since=since, changes=True, why="changes were read to an end that only a hook sees")
+
+
+def _version_without_scan(
+    source: SourceRelation, asked: SnapshotSelector, facts: StatementFacts
+) -> Iterator[ReadVersion]:
+    """No leaf of a plan shows it any more: what was noted of its scans was read nevertheless."""
+    if asked.changes:
+        yield from _version_of_changes({}, source, facts)
+        return
+    for note in _noted_scans("scanned", source, facts):
+        if asked.snapshot in {None, note["snapshot"]}:
+            yield ReadVersion(snapshot=note["snapshot"])
+
+
+def _noted_scans(what: str, source: SourceRelation, facts: StatementFacts) -> Sequence[Read]:
+    name = source.hints["name"]
+    return [n for n in _version_of_note(facts.hook_facts) if n.get("action") == what and n.get("table") == name]
+
+
+def _version_of_note(noted: Iterable[Read]) -> Iterator[Read]:
+    return (note for note in noted if note.get("hook") == _FORMAT)

@@ -1,0 +1,187 @@
+"""What a statement committed to a table: the snapshots that the hook noted, with what the metadata says of them.
+
+Which branch a snapshot is on is found among the table's branches, never told by the plan alone: sessions can divert
+writes (spark.wap.branch), hold them back (spark.wap.id), and one option for it is shown and not obeyed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headwater.events import AlterTable, Output
+from headwater.events.catalog import ModificationCause, ModificationEffect
+from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
+from headwater.events.types import columns_from_schema_json
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.iceberg.table_changes import FORMAT, ModifiedTable, alter_event
+from headwater.listeners.capture.formats.iceberg.table_refs import MAIN, dataset_at, generation_of
+from headwater.listeners.capture.formats.iceberg.tables import partitioning_of, primary_key_of
+from headwater.listeners.capture.formats.protocol import WriteResult, WriteTarget, ref_fields
+from headwater.listeners.capture.formats.schema_diff import SchemaDiff, fields_in
+from headwater.listeners.capture.statements import Statement
+
+KINDS: Final[Mapping[str, CommitKind]] = {
+    "append": CommitKind.APPEND,
+    "overwrite": CommitKind.OVERWRITE,
+    "delete": CommitKind.DELETE,
+    "replace": CommitKind.REPLACE,
+}
+
+Commit = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _FoundCommits:
+    commits: Sequence[Commit]
+    candidates: tuple[int, ...] = ()
+
+
+def write_result(target: WriteTarget, statement: Statement) -> WriteResult:
+    sink = _complete_sink(target, statement)
+    found = _find_commits(target, sink, statement)
+    if found.candidates:
+        why = "several commits were made while this statement ran, and without hooks nobody sees which is its own"
+        return WriteResult((target.output(sink, candidates=found.candidates),), gap=why, sink=sink)
+    facts = statement.facts.looked_up.get(FORMAT, {})
+    outputs = tuple(_output(each, target, sink, facts) for each in found.commits)
+    fields = [output.branch for output in outputs]
+    if outputs and fields[0] != sink.branch:
+        sink = sink.model_copy(update={"branch": fields[0], "main": outputs[0].main})
+    return WriteResult(outputs, sink=sink)
+
+
+def _find_commits(target: WriteTarget, sink: SinkSchema, statement: Statement) -> _FoundCommits:
+    facts = statement.facts.looked_up.get(FORMAT, {})
+    if statement.failure is not None and "location" not in target.hints:
+        return _FoundCommits(())  # the table it was about to make took its rows, and then wasn't made
+    location = target.hints.get("location") or _staged_table(statement).get("location")
+    noted = [n for n in statement.facts.hook_facts if n.get("hook") == FORMAT and n.get("action") == "committed"]
+    if noted:
+        known = {each["snapshot"]: each for each in facts.get("commits", ()) if each["location"] == location}
+        own = [n for n in noted if n["snapshot"] in known or (_has_name(n["table"], target) and not statement.failure)]
+        return _FoundCommits([{**note, **known.get(note["snapshot"], {})} for note in own])
+    repeated = [each for each in facts.get("repeated", ()) if each["location"] == location]
+    if repeated:
+        return _FoundCommits(repeated)
+    possible = [each for each in facts.get("candidates", ()) if each["location"] == location]
+    if statement.failure is not None:
+        return _FoundCommits([each for each in possible if each.get("own")])
+    return _only_candidate(possible)
+
+
+def _only_candidate(candidates: Sequence[Commit]) -> _FoundCommits:
+    """Without hooks: the one whose files the write made, or the only one there is that might be."""
+    own = [each for each in candidates if each.get("own")]
+    possible = own or [each for each in candidates if each.get("own") is None]
+    if len(possible) <= 1:
+        return _FoundCommits(possible)
+    return _FoundCommits((), tuple(sorted(each["snapshot"] for each in possible)))
+
+
+def _has_name(name: str, target: WriteTarget) -> bool:
+    """A table that is just being made is called without its catalog."""
+    table = target.sink.table
+    return name in {target.hints.get("name"), str(table), f"{table.database}.{table.table}" if table else None}
+
+
+def _output(commit: Commit, target: WriteTarget, sink: SinkSchema, facts: Mapping[str, Any]) -> Output:
+    fields = {**ref_fields(sink), **branch_of(commit, target.hints.get("branch"), facts)}
+    return output_of(commit, fields, KINDS.get(commit.get("operation", ""), CommitKind.OTHER), _extent(commit, target))
+
+
+def output_of(commit: Commit, fields: Mapping[str, Any], kind: CommitKind, replaced: OverwriteScope) -> Output:
+    summary = commit.get("summary", {})
+    return Output(
+        **fields,
+        snapshot=commit["snapshot"],
+        parent=commit.get("parent"),
+        schema_id=commit.get("schemaId"),
+        commit_kind=kind,
+        replaced=replaced,
+        rows=_count(summary, "added-records"),
+        bytes=_count(summary, "added-files-size"),
+    )
+
+
+def branch_of(commit: Commit, planned: str | None, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The branch a snapshot was committed to. One that is on none was held back, until it is published."""
+    if commit.get("main") or "branches" not in commit:
+        return {"branch": None, "main": True} if commit.get("main") or planned is None else _branch_fields(planned)
+    there: list[str] = commit["branches"]
+    likely: list[str] = [branch for branch in (planned, facts.get("wapBranch")) if branch and branch in there]
+    found = likely or there
+    return _branch_fields(found[0]) if likely or len(there) == 1 else {"branch": None, "main": False}
+
+
+def _branch_fields(branch: str) -> dict[str, Any]:
+    return {"branch": None, "main": True} if branch == MAIN else {"branch": branch, "main": False}
+
+
+def _extent(commit: Commit, target: WriteTarget) -> OverwriteScope:
+    """A command that may replace rows and only added some has replaced nothing."""
+    summary = commit.get("summary", {})
+    if target.replaced is OverwriteScope.PART and commit.get("operation") == "append":
+        return OverwriteScope.NOTHING
+    if (
+        target.replaced is OverwriteScope.PART
+        and summary.get("total-records") == "0"
+        and summary.get("total-data-files") == "0"
+    ):
+        return OverwriteScope.ALL
+    return target.replaced
+
+
+def _count(summary: Mapping[str, str], key: str) -> int | None:
+    text = summary.get(key)
+    return int(text) if text is not None else None
+
+
+def _staged_table(statement: Statement) -> Mapping[str, Any]:
+    """The table that the statement made, as the execution that filled it had it."""
+    for fact in statement.facts.nested_facts:
+        for state in fact.of_format.get(FORMAT, ()):
+            return dict(state)
+    return {}
+
+
+def _complete_sink(target: WriteTarget, statement: Statement) -> SinkSchema:
+    """The sink; of a table that the statement made with what the making of it told."""
+    evolved = statement.facts.looked_up.get(FORMAT, {}).get("evolved", {}).get(target.hints.get("location"))
+    if evolved is not None:
+        return target.sink.model_copy(update={"columns": columns_from_schema_json(evolved["schema"])})
+    state = {} if "location" in target.hints else _staged_table(statement)
+    context = target.hints.get("scene")
+    if not state or context is None:
+        return target.sink
+    return target.sink.model_copy(
+        update={
+            "dataset": dataset_at(state["location"], target.catalog, target.sink.table, context),
+            "generation": generation_of(state),
+            "columns": columns_from_schema_json(state["schema"]),
+            "partitioning": partitioning_of(state),
+            "primary_key": primary_key_of(state),
+        }
+    )
+
+
+_OWN_CHANGES: Final = 2
+"""The schema, and then the data."""
+
+
+def schema_changes(target: WriteTarget, statement: Statement, context: CaptureContext) -> tuple[AlterTable, ...]:
+    fields = statement.facts.looked_up.get(FORMAT, {}).get("evolved", {}).get(target.hints.get("location"))
+    if fields is None or "before" not in fields or target.catalog is None or target.sink.table is None:
+        return ()
+    changes = tuple(SchemaDiff().of(fields_in(fields["before"]["schema"]), fields_in(fields["schema"])))
+    if not changes:
+        return ()
+    found = ModifiedTable(
+        target.catalog, target.sink.table, fields["before"], fields.get("after"), fields["changes"], fields
+    )
+    event = alter_event(found, changes, context, ModificationCause.WRITE)
+    update: dict[str, object] = {"schema_id": fields["schemaId"], "on_branch": target.sink.branch}
+    if fields["changes"] > _OWN_CHANGES:
+        update["effect"] = ModificationEffect.UNKNOWN
+    return (event.model_copy(update=update),)

@@ -1,0 +1,149 @@
+"""What a statement committed: every snapshot of the user that Paimon made up for its write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from headwater.events import Output
+from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
+from headwater.events.redaction import mask_message
+from headwater.listeners.capture.formats.paimon.tables import complete_sink, location_key
+from headwater.listeners.capture.formats.protocol import WriteResult, WriteTarget, ref_fields
+from headwater.listeners.capture.statements import Statement
+
+_ROW_LEVEL: Final = {CommitKind.DELETE, CommitKind.UPDATE, CommitKind.MERGE}
+_INSERTS: Final = {CommitKind.APPEND, CommitKind.CREATE}
+_UNATTRIBUTED: Final = "Paimon commits this by a user that nothing tells, so it can't be known which snapshot it made"
+
+
+def write_result(target: WriteTarget, statement: Statement) -> WriteResult:
+    seen = statement.facts.looked_up.get("paimon", {})
+    if "unreadable" in seen:
+        return WriteResult(
+            (unknown_result(target.sink, target),),
+            f"what was committed can't be read: {mask_message(seen['unreadable'])}",
+        )
+    writers = [each for each in seen.get("writers", ()) if _is_writer_of(each, target)]
+    if not writers and not recorded_commits(statement):
+        if statement.failure is not None:
+            return WriteResult()  # what others committed meanwhile would be taken for it
+        return _result_without_writer(target, seen.get("within"))
+    sink = (
+        complete_sink(target.sink, writers[0], target.hints["environment"])
+        if writers and "made" in target.hints
+        else None
+    )
+    commits = _commits_of(writers, statement)
+    outputs = tuple(_outputs_of(commits, sink or target.sink, target))
+    missing = _missing_commits(writers, commits)
+    if missing and not outputs:
+        outputs = (unknown_result(sink or target.sink, target),)
+    return WriteResult(outputs, missing, sink)
+
+
+def _result_without_writer(target: WriteTarget, within: Mapping[str, Any] | None) -> WriteResult:
+    """No writer was seen. A table that was there already is made from no query; else something was committed."""
+    if within is not None:
+        return unattributed_result(target, target.sink, within)
+    if "made" in target.hints:
+        return WriteResult()
+    return WriteResult((unknown_result(target.sink, target),), "how this was written wasn't seen")
+
+
+def unattributed_result(target: WriteTarget, sink: SinkSchema, within: Mapping[str, Any] | None) -> WriteResult:
+    """What was committed by a user nobody heard of. The statement's own snapshot is among those of its time; so where
+    it surely committed one, and one alone is there, that is it."""
+    certain = target.hints.get("certain", False) or _is_analyzed(target, within)
+    if within is None:
+        return WriteResult((unknown_result(sink, target),), _UNATTRIBUTED) if certain else WriteResult()
+    commits, complete = within["snapshots"], within["complete"]
+    if certain and complete and len(commits) == 1:
+        return WriteResult((make_output(commits[0], sink, target.replaced),))
+    if not certain and complete and not commits:
+        return WriteResult()
+    return WriteResult((unknown_result(sink, target, (each["snapshot"] for each in commits)),), _UNATTRIBUTED)
+
+
+def _is_analyzed(target: WriteTarget, within: Mapping[str, Any] | None) -> bool:
+    """ANALYZE makes a snapshot, if there was one before."""
+    return target.kind is CommitKind.ANALYZE and within is not None and within.get("older", False)
+
+
+def unknown_result(sink: SinkSchema, target: WriteTarget, candidates: Iterable[int] = ()) -> Output:
+    """Something was committed, or may have been."""
+    replaced = OverwriteScope.NOTHING if target.kind is CommitKind.COMPACT else target.replaced
+    return target.output(sink, replaced=replaced, candidates=tuple(sorted(candidates)))
+
+
+def make_output(
+    commit: Mapping[str, Any], sink: SinkSchema, replaced: OverwriteScope, *, compacts: bool = False
+) -> Output:
+    """A snapshot is made on the one with the number before: Paimon takes the next free number, or tries again."""
+    number = commit["snapshot"]
+    return Output(
+        **ref_fields(sink),
+        snapshot=number,
+        parent=number - 1 if number > 1 else None,
+        schema_id=commit["schema"],
+        commit_kind=CommitKind.__members__.get(commit["kind"], CommitKind.OTHER),
+        replaced=OverwriteScope.NOTHING if compacts else replaced,
+        made_from=() if compacts else None,
+        rows=None if compacts else commit.get("rows"),
+        bytes=None if compacts else commit.get("bytes"),
+    )
+
+
+def recorded_commits(statement: Statement) -> list[Mapping[str, Any]]:
+    return [note for note in statement.facts.hook_facts if note.get("hook") == "paimon"]
+
+
+def _is_writer_of(writer: Mapping[str, Any], target: WriteTarget) -> bool:
+    return "place" not in target.hints or location_key(writer) == target.hints["place"]
+
+
+def _commits_of(writers: list[Mapping[str, Any]], statement: Statement) -> list[Mapping[str, Any]]:
+    """What the hook noted has more to tell than the files."""
+    users = {each["user"] for each in writers} or {note["user"] for note in recorded_commits(statement)}
+    found = {each["snapshot"]: each for writer in writers for each in writer.get("snapshots", ())}
+    found |= {note["snapshot"]: note for note in recorded_commits(statement) if note["user"] in users}
+    return [found[number] for number in sorted(found)]
+
+
+def _outputs_of(commits: list[Mapping[str, Any]], sink: SinkSchema, target: WriteTarget) -> Iterable[Output]:
+    """Behind the write itself there may be its compaction, and partitions that expired at that."""
+    marks = _marks_rows(target)
+    replaced = target.replaced
+    if replaced is OverwriteScope.NOTHING and sink.primary_key:
+        replaced = OverwriteScope.UNKNOWN  # rows take the place of those with their keys
+    first = True
+    for commit in commits:
+        compacts = commit["kind"] == CommitKind.COMPACT and not marks
+        counted = {"rows": _rows_added(commit)} if target.kind in _INSERTS else {}
+        found = make_output({**counted, **commit}, sink, replaced if first else OverwriteScope.PART, compacts=compacts)
+        yield found if first or compacts or marks else found.model_copy(update={"made_from": ()})
+        first = first and compacts
+
+
+def _marks_rows(target: WriteTarget) -> bool:
+    """Rows of files are deleted by marking them, and that is committed under the word of a compaction."""
+    vectors = target.sink.options.get("deletion-vectors.enabled") == "true"
+    return vectors and not target.sink.primary_key and target.kind in _ROW_LEVEL
+
+
+def _missing_commits(writers: list[Mapping[str, Any]], commits: list[Mapping[str, Any]]) -> str | None:
+    fields = {commit["user"] for commit in commits}
+    for writer in writers:
+        if writer["user"] in fields:
+            continue
+        if writer.get("seen"):
+            return "what was noted of the commit was lost"
+        if writer.get("complete") is False:
+            return "the table's snapshots couldn't be read as far back as the statement began"
+    return None
+
+
+def _rows_added(commit: Mapping[str, Any]) -> int | None:
+    """By how many rows the table grew: that is how many were written, where none was taken away."""
+    grown: int = commit["delta"]
+    return grown if commit["kind"] == CommitKind.APPEND and grown > 0 else None

@@ -1,9 +1,0 @@
-package headwater.capture;
-
-import org.apache.spark.sql.catalyst.plans.QueryPlan;
-
-/** An eye that also knows what a command means to its format. */
-public interface CommandEye {
-    /** Entries of a command's arguments, written into an object that is open; nothing where it isn't this format's. */
-    void command(QueryPlan command, PlanWriter plan, Json json) throws Exception;
-}

@@ -1,7 +1,0 @@
-package headwater.capture;
-
-/** A fact that is completed when it is taken, on a thread that may wait for a disk. */
-interface Later {
-    /** The whole of it, as JSON; null where it isn't time yet. Nothing is thrown. */
-    String tell();
-}

@@ -1,0 +1,116 @@
+package headwater.capture;
+
+import java.lang.reflect.Field;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.ActiveJob;
+import org.apache.spark.scheduler.ResultStage;
+
+/**
+ * What a job gave an RDD's rows to. A job's end isn't its output's: the files are committed behind it, and the mark that
+ * Hadoop's committer leaves says so. It is looked for when the fact is taken, again until it is there, or late enough.
+ */
+final class RddJobOutput implements DeferredFact {
+    private static final String DIRECTORY = "mapreduce.output.fileoutputformat.outputdir";
+    private static final String[] FORMATS = {"mapreduce.job.outputformat.class", "mapred.output.format.class"};
+    private static final long PATIENCE = 60000;
+    private final String site;
+    private final String tags;
+    private final long started;
+    private final boolean saves;
+    private final Map configured;
+    private long ended;
+    private boolean isCommitted;
+
+    RddJobOutput(String site, String tags, long started, boolean saves, Map configured) {
+        this.site = site;
+        this.tags = tags;
+        this.started = started;
+        this.saves = saves;
+        this.configured = configured;
+    }
+
+    /** Whether there is something to tell: Hadoop's committer takes back what a job that failed has written. */
+    boolean ended(long time, boolean isDone) {
+        ended = time;
+        return isDone || !saves;
+    }
+
+    /**
+     * What Hadoop's output was configured with, as the function that the job runs holds it; null where it isn't there.
+     * The job may be gone from the scheduler's map, which is another thread's, by the time that we look.
+     */
+    static Map of(SparkContext context, int job) {
+        try {
+            Object active = ScalaOptions.get(context.dagScheduler().jobIdToActiveJob().get(Integer.valueOf(job)));
+            if (active == null || !(((ActiveJob) active).finalStage() instanceof ResultStage)) return null;
+            Object function = ((ResultStage) ((ActiveJob) active).finalStage()).func();
+            Field[] fields = function.getClass().getDeclaredFields();
+            for (int i = 0; i < fields.length; i++) {
+                fields[i].setAccessible(true);
+                Object held = java.lang.reflect.Modifier.isStatic(fields[i].getModifiers()) ? null : fields[i].get(function);
+                if (held instanceof org.apache.spark.internal.io.HadoopWriteConfigUtil) return configuration(held);
+            }
+            return null;
+        } catch (Throwable e) {
+            return null;
+        }
+    }
+
+    private static Map configuration(Object held) throws Exception {
+        Object serializable = LazyFields.value(held, "conf");
+        Configuration configuration = (Configuration) serializable.getClass().getMethod("value", new Class[0]).invoke(serializable, new Object[0]);
+        Map found = new HashMap();
+        found.put("", configuration);
+        found.put(DIRECTORY, configuration.get(DIRECTORY));
+        for (int i = 0; i < FORMATS.length; i++)
+            if (configuration.get(FORMATS[i]) != null) found.put("format", configuration.getClass(FORMATS[i], null));
+        return found;
+    }
+
+    public String resolve() {
+        Json json = new Json().open().entry("hook", "jobs").entry("site", site).entry("tags", tags);
+        json.entry("started", started).entry("ended", ended).entry("saves", saves);
+        try {
+            String path = path();
+            if (path != null && !isCommitted && System.currentTimeMillis() < ended + PATIENCE) return null;
+            if (path != null && isCommitted) {
+                json.entry("path", path).entry("format", ((Class) configured.get("format")).getSimpleName());
+                json.entry("fresh", ((Configuration) configured.get("")).getBoolean("spark.hadoop.validateOutputSpecs", true));
+            }
+        } catch (Throwable e) {
+            CommitRecorder.FAILED.incrementAndGet();
+        }
+        return json.close().toString();
+    }
+
+    /** The directory that it wrote files into; null where it wrote elsewhere. */
+    private String path() throws Exception {
+        Object directory = configured == null ? null : configured.get(DIRECTORY);
+        if (directory == null || !isOfFiles((Class) configured.get("format"))) return null;
+        Path path = new Path((String) directory);
+        FileSystem system = path.getFileSystem((Configuration) configured.get(""));
+        isCommitted = isMarked(system, new Path(path, "_SUCCESS"));
+        return system.makeQualified(path).toString();
+    }
+
+    private static boolean isOfFiles(Class format) {
+        return format != null && (org.apache.hadoop.mapred.FileOutputFormat.class.isAssignableFrom(format)
+            || org.apache.hadoop.mapreduce.lib.output.FileOutputFormat.class.isAssignableFrom(format));
+    }
+
+    /** Stores keep whole seconds, and clocks of their own. */
+    private boolean isMarked(FileSystem system, Path mark) throws Exception {
+        try {
+            FileStatus status = system.getFileStatus(mark);
+            return status.getModificationTime() + 1000 >= started;
+        } catch (java.io.FileNotFoundException none) {
+            return false;
+        }
+    }
+}

@@ -1,0 +1,121 @@
+"""Records with what they refer to: catalogs, the plan that was told before, the rows that another statement kept."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from headwater.listeners.capture.batch.checkpoints import CheckpointRegistry, RowsKept
+from headwater.listeners.capture.batch.write_lineage import WriteLineage, lineage_of_failed_analysis
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.plan.tree import Plan
+from headwater.listeners.capture.plan_cache import ParsedPlan, PlanCache
+from headwater.listeners.capture.records import AnalysisFailureRecord, InvalidRecord, Record, StatementRecord
+from headwater.listeners.capture.statements import MicroBatch, Statement
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedStatement:
+    record: StatementRecord
+    statement: Statement
+    known: ParsedPlan
+    parts: Iterable[Resolved] = ()
+    """Of a micro-batch that a user's function was given: what it did. To be read once, each part when the one before it
+    has been told: that may have made the table that this one writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedWrite:
+    """A write that analysis refused."""
+
+    record: AnalysisFailureRecord
+    statement: Statement
+    lineage: WriteLineage
+    """As far as it is known."""
+
+
+Resolved: TypeAlias = ResolvedStatement | RefusedWrite | Record
+"""A record that refers to nothing is itself."""
+
+
+class Resolver:
+    """For one thread."""
+
+    def __init__(self, context: CaptureContext, max_plan_bytes: int) -> None:
+        self._context = context
+        self._plans = PlanCache(context, max_plan_bytes)
+        self._checkpoints = CheckpointRegistry()
+
+    def resolve(self, record: Record, batch: MicroBatch | None = None) -> Resolved:
+        """An InvalidRecord where it can't be. `batch` is the micro-batch that the record is a part of."""
+        self._plans.offer(record.plans)
+        try:
+            for catalog in record.catalogs:
+                self._context.learn_catalog(catalog)
+            if isinstance(record, AnalysisFailureRecord):
+                return self._refused_write(record)
+            return self._statement(record, batch) if isinstance(record, StatementRecord) else record
+        except Exception as e:  # noqa: BLE001 - a plan can be anything
+            return invalid_record(record, e)
+
+    def take_forgotten(self) -> list[str]:
+        """Digests of the plans that aren't kept any more: a statement that has one needs it told again."""
+        return self._plans.take_forgotten()
+
+    def _statement(self, record: StatementRecord, batch: MicroBatch | None) -> ResolvedStatement:
+        known = self._plans.parsed_plan(record)
+        self._context.enter_session(known.plan)
+        statement = _statement_of(record, known.plan)
+        if record.function_columns is not None:
+            query = known.node.plan_of("query")
+            kept = RowsKept(record.function_columns, record.function_rdd)
+            self._checkpoints.keep(kept, statement, self._context, query, record.rdds)
+            return ResolvedStatement(record, statement, known, self._parts(record))
+        if known.lineage is not None and record.rdds:
+            known = replace(known, lineage=self._checkpoints.seen_through(known.lineage, record.rdds, known.plan))
+        if record.reads_only and record.checkpoint_columns is not None and record.failure is None:
+            kept = RowsKept(record.checkpoint_columns)
+            self._checkpoints.keep(kept, statement, self._context, rdds=record.rdds)
+        return ResolvedStatement(record, statement if batch is None else replace(statement, stream=batch), known)
+
+    def _parts(self, record: StatementRecord) -> Iterator[Resolved]:
+        for part in record.parts:
+            yield self.resolve(part, record.stream)
+
+    def _refused_write(self, record: AnalysisFailureRecord) -> RefusedWrite:
+        plan = Plan.parse(record.plan)
+        self._context.enter_session(plan)
+        lineage = lineage_of_failed_analysis(record.target, record.sources, plan, self._context)
+        return RefusedWrite(record, _statement_of(record, plan), lineage)
+
+
+def invalid_record(record: Record, error: Exception) -> InvalidRecord:
+    """What stands for a record that can't be told."""
+    _LOG.debug("a record couldn't be told", exc_info=error)
+    return InvalidRecord(
+        id=record.id,
+        started=record.started,
+        ended=record.ended,
+        confs=record.confs,
+        tags=record.tags,
+        client=record.client,
+        why=f"{type(error).__name__}: {error}",
+    )
+
+
+def _statement_of(record: StatementRecord, plan: Plan) -> Statement:
+    return Statement(
+        id=record.id,
+        plan=plan,
+        ended=record.ended,
+        started=record.started,
+        confs=record.confs,
+        failure=record.failure,
+        sql=record.sql,
+        facts=record.facts,
+        stream=record.stream,
+    )

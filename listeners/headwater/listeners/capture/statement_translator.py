@@ -1,0 +1,173 @@
+"""Drafts of a statement: what it did to catalogs, what it committed, how it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import TypeAlias
+
+from headwater.events import Event, Gap
+from headwater.events.catalog import CatalogModification
+from headwater.events.health import GapReason
+from headwater.listeners.capture.batch.commit_translator import CommitTranslator
+from headwater.listeners.capture.batch.commit_unit import CommitUnit
+from headwater.listeners.capture.batch.failures import FailureTranslator
+from headwater.listeners.capture.batch.lineage_filter import LineageFilter
+from headwater.listeners.capture.batch.write_lineage import WriteLineage, lineage_of_read
+from headwater.listeners.capture.commands import CommandRule
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.drafts import OwnedDrafts, Owner, name_of
+from headwater.listeners.capture.missing_parts import missing_parts
+from headwater.listeners.capture.plan_cache import ParsedPlan
+from headwater.listeners.capture.record_gaps import gap_of, make_gap
+from headwater.listeners.capture.records import StatementRecord
+from headwater.listeners.capture.resolution import RefusedWrite, ResolvedStatement, invalid_record
+from headwater.listeners.capture.statements import Statement
+
+_Write: TypeAlias = tuple[Statement, WriteLineage]
+
+
+class StatementTranslator:
+    """For one producer and one thread."""
+
+    def __init__(self, context: CaptureContext, commits: CommitTranslator, lineage_filter: LineageFilter) -> None:
+        self._context = context
+        self._commits = commits
+        self._lineage_filter = lineage_filter
+        self._failures = FailureTranslator(context, commits, lineage_filter)
+
+    def drafts(self, resolved: ResolvedStatement) -> Iterator[OwnedDrafts]:
+        if resolved.record.function_columns is not None:
+            yield from self._function_batch(resolved)
+            return
+        declared, known = self._without_omitted(resolved.known)
+        events = self._events_of(resolved.record, resolved.statement, known)
+        if events is not None and self._context.degraded:
+            events = chain(events, self._gaps_of_missing_parts(resolved.record, known))
+        if declared or events is not None:
+            yield OwnedDrafts(_owner(resolved, known.lineage), chain(declared, events or ()))
+
+    def refused_write(self, refused: RefusedWrite) -> Iterator[OwnedDrafts]:
+        """A write that analysis refused: told as one that failed, with what is known of it."""
+        lineage = self._lineage_filter.shown(refused.lineage)
+        if lineage is not None:
+            failed = self._commits.failure(refused.statement, lineage)
+            yield OwnedDrafts(Owner(refused.record, _sink_of(lineage)), (failed,))
+
+    def _without_omitted(self, known: ParsedPlan) -> tuple[list[Event], ParsedPlan]:
+        """What has to be told of the catalogs that it uses, and the rest without what is told to nobody."""
+        if known.lineage is None:
+            return [], known
+        declared: list[Event] = list(self._lineage_filter.declared(known.lineage))
+        shown = self._lineage_filter.shown(known.lineage)
+        if shown is None and known.command is not None:
+            known = replace(known, command=replace(known.command, write=None))
+        return declared, replace(known, lineage=shown)
+
+    def _events_of(self, record: StatementRecord, statement: Statement, known: ParsedPlan) -> Iterable[Event] | None:
+        """None where nothing is to be told of such a statement."""
+        if record.reads_only and (statement.failure is not None or record.checkpoint_columns is not None):
+            return None
+        if known.fault is not None:
+            return (make_gap(record, GapReason.CAPTURE_FAILED, known.fault),)
+        if record.reads_only:
+            return None if known.lineage is None else self._commits.events(statement, known.lineage)
+        if known.command is None:
+            return None if statement.failure is not None else (_unknown_command_gap(record, known),)
+        return self._events_of_command(statement, known, known.command) if known.command.ignored is None else None
+
+    def _gaps_of_missing_parts(self, record: StatementRecord, known: ParsedPlan) -> Iterator[Event]:
+        for part in missing_parts(known.plan, self._context.degraded):
+            detail = f"{part} isn't there: which versions of its tables this statement read or made isn't known"
+            yield make_gap(record, GapReason.NOT_EXACT, detail)
+
+    def _events_of_command(self, statement: Statement, known: ParsedPlan, command: CommandRule) -> Iterator[Event]:
+        if statement.failure is not None:
+            yield from self._failures.events(known.node, statement, known.lineage, command)
+            return
+        yield from self._catalog_events(statement, known, command)
+        if known.lineage is not None:
+            yield from self._commits.events(statement, known.lineage)
+        elif command.write is not None:
+            yield _unknown_write_gap(known)
+
+    def _catalog_events(self, statement: Statement, known: ParsedPlan, command: CommandRule) -> Iterator[Event]:
+        """What it did to catalogs."""
+        if command.catalog is None:
+            return
+        for draft in command.catalog(known.node, statement, self._context):
+            if isinstance(draft, CatalogModification):
+                yield from self._lineage_filter.used(draft.context.name)
+            yield draft
+
+    def _function_batch(self, resolved: ResolvedStatement) -> Iterator[OwnedDrafts]:
+        """A micro-batch that a user's function was given: all that it wrote is one commit."""
+        batch, owner = resolved.statement, _owner(resolved)
+        done: list[_Write] = []
+        failed: list[tuple[Owner, _Write]] = []
+        for part in resolved.parts:
+            if isinstance(part, ResolvedStatement):
+                yield OwnedDrafts(_owner(part), self._events_of_part_safely(part, done, failed))
+            elif isinstance(part, RefusedWrite):
+                yield from self.refused_write(part)
+            else:
+                yield OwnedDrafts(replace(owner, record=part), (gap_of(part),))
+        self._context.enter_session(batch.plan, *(statement.plan for statement, _ in done))
+        if batch.failure is not None:
+            read = lineage_of_read(batch.plan, self._context, resolved.known.node.plan_of("query"))
+            whole = CommitUnit.merge([(batch, read), *(write for _, write in failed)])
+            yield OwnedDrafts(owner, (self._commits.failure(batch, whole.shape),))
+        else:
+            for of_part, write in failed:
+                yield OwnedDrafts(of_part, (self._commits.failure(*write),))
+        if done:
+            yield OwnedDrafts(owner, self._commits.events_of_unit(batch, CommitUnit.merge(done)))
+
+    def _events_of_part_safely(
+        self, part: ResolvedStatement, done: list[_Write], failed: list[tuple[Owner, _Write]]
+    ) -> Iterator[Event]:
+        """One that can't be read must not hide the others."""
+        try:
+            yield from self._events_of_part(part, done, failed)
+        except Exception as e:  # noqa: BLE001 - it is told as a Gap
+            yield gap_of(invalid_record(part.record, e))
+
+    def _events_of_part(
+        self, part: ResolvedStatement, done: list[_Write], failed: list[tuple[Owner, _Write]]
+    ) -> Iterator[Event]:
+        """What it writes is told with the batch; what it does to catalogs, at once."""
+        statement = part.statement
+        declared, known = self._without_omitted(part.known)
+        yield from declared
+        if known.fault is not None:
+            yield make_gap(part.record, GapReason.CAPTURE_FAILED, known.fault)
+        elif known.command is None:
+            yield _unknown_command_gap(part.record, known)
+        elif known.command.ignored is not None:
+            return
+        elif known.lineage is not None and statement.failure is not None:
+            failed.append((_owner(part), (statement, known.lineage)))
+        elif statement.failure is None:
+            yield from self._catalog_events(statement, known, known.command)
+            if known.lineage is not None:
+                done.append((statement, known.lineage))
+            elif known.command.write is not None:
+                yield _unknown_write_gap(known)
+
+
+def _owner(resolved: ResolvedStatement, lineage: WriteLineage | None = None) -> Owner:
+    stream = resolved.statement.stream
+    return Owner(resolved.record, _sink_of(lineage), None if stream is None else stream.run)
+
+
+def _sink_of(lineage: WriteLineage | None) -> str | None:
+    return name_of(lineage.parts[0].part.target.sink) if lineage is not None and lineage.parts else None
+
+
+def _unknown_command_gap(record: StatementRecord, known: ParsedPlan) -> Gap:
+    return make_gap(record, GapReason.NOT_SUPPORTED, f"{known.node.name} isn't known to headwater")
+
+
+def _unknown_write_gap(known: ParsedPlan) -> Gap:
+    return Gap(reason=GapReason.NOT_SUPPORTED, detail=f"what this {known.node.name} writes can't be told")

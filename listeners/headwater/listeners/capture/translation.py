@@ -1,0 +1,53 @@
+"""What resolved records say as drafts of events: which of the translators each kind goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from headwater.listeners.capture.batch.commit_translator import CommitTranslator
+from headwater.listeners.capture.batch.lineage_filter import LineageFilter
+from headwater.listeners.capture.batch.outside_statements import OutsideStatementTranslator
+from headwater.listeners.capture.client_failures import client_failure
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.drafts import OwnedDrafts, Owner, SessionEnd, Translated
+from headwater.listeners.capture.record_gaps import gap_of
+from headwater.listeners.capture.records import (
+    ClientFailureRecord,
+    OutsideCommitRecord,
+    QueryEndedRecord,
+    QueryStartedRecord,
+    RddJobRecord,
+    SessionClosedRecord,
+)
+from headwater.listeners.capture.resolution import RefusedWrite, Resolved, ResolvedStatement
+from headwater.listeners.capture.statement_translator import StatementTranslator
+from headwater.listeners.capture.streaming.queries import query_ended, query_started
+
+
+class Translator:
+    """For one producer and one thread."""
+
+    def __init__(self, context: CaptureContext, next_barrier: Callable[[], int], repeat: float) -> None:
+        lineage_filter = LineageFilter(context)
+        commits = CommitTranslator(context, lineage_filter, next_barrier, repeat)
+        statements = StatementTranslator(context, commits, lineage_filter)
+        outside = OutsideStatementTranslator(context, commits, lineage_filter)
+        self._kinds: Mapping[type, Callable[[Any], Iterable[Translated]]] = {
+            ResolvedStatement: statements.drafts,
+            RefusedWrite: statements.refused_write,
+            OutsideCommitRecord: outside.commits,
+            RddJobRecord: lambda record: (outside.rdd_job(record),),
+            QueryStartedRecord: lambda record: query_started(record, context),
+            QueryEndedRecord: lambda record: (query_ended(record),),
+            SessionClosedRecord: lambda record: (SessionEnd(record.client),),
+            ClientFailureRecord: lambda record: (client_failure(record, context),),
+        }
+
+    def translate(self, resolved: Resolved) -> Iterable[Translated]:
+        """In order, each when the one before it was emitted. What is of no other kind is a Gap."""
+        return self._kinds.get(type(resolved), _gap)(resolved)
+
+
+def _gap(record: Any) -> Iterable[Translated]:
+    return (OwnedDrafts(Owner(record), (gap_of(record),)),)

@@ -1,0 +1,42 @@
+"""Where a driver stands: on which host, with which file system and metastore by default."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from headwater.events.identity import Environment
+from headwater.events.identity.namespaces import PREFIX as NAMESPACES
+
+_LOG = logging.getLogger(__name__)
+_HADOOP_KEYS: Final = (
+    "fs.defaultFS",
+    "dfs.nameservices",
+    "hive.metastore.uris",
+    "hive.metastore.warehouse.dir",
+    "javax.jdo.option.ConnectionURL",
+    "hive.metastore.glue.catalogid",
+    "aws.region",
+)
+"""Keys that Hadoop's own files (core-site.xml, hive-site.xml …) may say."""
+
+
+def read_environment(context: Any, configuration: Mapping[str, str], names: Mapping[str, str]) -> Environment:
+    """Of a SparkContext. What its configuration doesn't say, Hadoop's is asked. `names` are the logical names of hosts
+    that are right: one that isn't must not take the others, and all that is captured, along."""
+    own = {key: value for key, value in configuration.items() if not key.startswith(NAMESPACES)}
+    known = {**_read_hadoop(context), **own, **{f"{NAMESPACES}{name}": hosts for name, hosts in names.items()}}
+    return Environment.from_conf(known, host=socket.gethostname(), working_directory=str(Path.cwd()))
+
+
+def _read_hadoop(context: Any) -> dict[str, str]:
+    try:
+        hadoop = context._jsc.hadoopConfiguration()
+        said = {key: hadoop.get(key) for key in _HADOOP_KEYS}
+    except Exception as e:  # noqa: BLE001 - py4j raises what it likes
+        _LOG.debug("Hadoop's configuration can't be read: %s", e)
+        return {}
+    return {key: value for key, value in said.items() if value}

@@ -1,0 +1,70 @@
+"""What an installation is put together from. Tests put in parts of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+from uuid import UUID
+
+from headwater.events.base import CountMap
+from headwater.events.envelope import Event
+from headwater.events.names import JobName
+from headwater.listeners.bus import Bus, BusOptions, BusReport
+from headwater.listeners.capture import Capture
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.installation.application_environment import read_environment
+from headwater.listeners.jobs import ApplicationRuns
+from headwater.listeners.settings import Settings, make_redactor
+from headwater.spi import Application
+
+
+class InstalledBus(Protocol):
+    """What of `headwater.listeners.bus.Bus` is used here."""
+
+    @property
+    def metrics_url(self) -> str | None: ...
+    def attribute(self, job: JobName | None, run: UUID | None) -> None: ...
+    def emit(self, draft: Event) -> tuple[Event, ...]: ...
+    def dropped(self) -> CountMap: ...
+    def report(self) -> BusReport: ...
+    def flush(self, timeout: float) -> bool: ...
+    def stop(self, timeout: float) -> bool: ...
+
+
+class InstalledCapture(Protocol):
+    """What of `headwater.listeners.capture.Capture` is used here."""
+
+    def start(self) -> None: ...
+    def drain(self, timeout: float) -> bool: ...
+    def close(self, timeout: float) -> None: ...
+
+
+class OpenBus(Protocol):
+    """`headwater.listeners.bus.Bus.open`."""
+
+    def __call__(
+        self, configuration: Mapping[str, str], application: Application, *, options: BusOptions
+    ) -> InstalledBus: ...
+
+
+@dataclass(frozen=True)
+class InstallationFactories:
+    open_bus: OpenBus
+    make_capture: Callable[[Any, Settings, Any, ApplicationRuns], InstalledCapture]
+    """Of a SparkContext, the settings, the bus and the jobs."""
+
+
+def _make_capture(spark_context: Any, settings: Settings, bus: Any, jobs: ApplicationRuns) -> InstalledCapture:
+    configuration = dict(spark_context._conf.getAll())
+    redactor, _ = make_redactor(configuration)
+    context = CaptureContext(
+        read_environment(spark_context, configuration, settings.namespaces),
+        configuration,
+        redactor,
+        settings.capture_sql,
+    )
+    return Capture(spark_context, settings, bus, jobs, context)
+
+
+DEFAULT_FACTORIES = InstallationFactories(Bus.open, _make_capture)

@@ -1,0 +1,186 @@
+"""headwater in one SparkContext: what is started with it, and how it ends with it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from typing import Any, Final
+
+from headwater.events.health import Gap, GapReason
+from headwater.listeners.bus import BusOptions, BusReport
+from headwater.listeners.capture.driver_listener import exclude_from_capture
+from headwater.listeners.hadoop import hadoop_of_context
+from headwater.listeners.installation.factories import InstallationFactories, InstalledBus, InstalledCapture
+from headwater.listeners.jobs import ApplicationRuns, RunEnd, blocks, read_application_facts
+from headwater.listeners.jobs.job_run_tracker import JobRunTracker
+from headwater.listeners.jobs.worker import DaemonWorker
+from headwater.listeners.settings import Settings, read_settings
+from headwater.spi import Application
+
+_LOG = logging.getLogger(__name__)
+START_SECONDS: Final = 10.0
+"""A start that takes longer, on a disk that doesn't answer say, goes on without anybody waiting for it."""
+STOP_SECONDS: Final = 2.0
+"""So long at most, in total, somebody waits for an end."""
+_RESERVE: Final = 0.1
+_DRAIN_SHARE: Final = 0.5
+_CLOSE_SECONDS: Final = 0.25
+_FLUSH_SHARE: Final = 0.5
+
+
+class Installation:
+    """headwater at work in a SparkContext. None of its methods raises, or takes longer than it says."""
+
+    def __init__(self, context: Any, factories: InstallationFactories) -> None:
+        """Use `install`."""
+        self.context = context
+        self._factories = factories
+        self._jobs: ApplicationRuns | None = None
+        self._bus: InstalledBus | None = None
+        self._capture: InstalledCapture | None = None
+        self._tracker: JobRunTracker | None = None
+        self._is_installed = True
+        self._is_capture_finished = False
+        self._has_ended = False
+        self._extra = 0.0
+        """An end takes so much longer where there is something to hand over."""
+        self._worker = DaemonWorker("headwater")
+
+    @property
+    def is_active(self) -> bool:
+        """Whether what Spark does is being told."""
+        return self._tracker is not None and self._is_installed
+
+    @property
+    def jobs(self) -> ApplicationRuns | None:
+        """The application's jobs and runs; None where it could not be started."""
+        return self._jobs
+
+    @property
+    def metrics_url(self) -> str | None:
+        """Where this driver's metrics are served for Prometheus, if they are."""
+        return None if self._bus is None else self._bus.metrics_url
+
+    def report(self) -> BusReport | None:
+        """How the spool and each listener are doing; None where it could not be started. Waits for nothing."""
+        return None if self._bus is None else self._bus.report()
+
+    def flush(self, timeout: float = 10.0) -> bool:
+        """Have all told that happened so far, and dealt with by every listener; False if it isn't by then."""
+        deadline = time.monotonic() + timeout
+        if self._tracker is None or self._bus is None:
+            return False
+        return self._tracker.emit_all(timeout) and self._bus.flush(max(0.0, deadline - time.monotonic()))
+
+    def uninstall(self) -> None:
+        """Nothing of headwater is active in this context any more; the run goes on, and nobody knows how it ends."""
+        from headwater.listeners.installation.contexts import uninstall  # noqa: PLC0415 - they know each other
+
+        uninstall(self.context)
+
+    def start(self, timeout: float = START_SECONDS) -> None:
+        """In a thread of its own, so that nothing that hangs can hold up the job."""
+        if not self._worker.call(self._start, timeout):
+            _LOG.warning(
+                "headwater isn't ready after %g s: the job goes on, and what it does until then isn't recorded", timeout
+            )
+        elif self._tracker is not None:
+            blocks.restart_open_blocks(self._tracker)
+
+    def finish_capture(self, timeout: float) -> None:
+        """The context ends: tell what it did. How the run ends is told by `end`."""
+        self._detach()
+        deadline = time.monotonic() + timeout - _RESERVE
+        self._worker.call(lambda: self._finish_capture(deadline), timeout)
+
+    def end(self, ending: RunEnd, timeout: float = STOP_SECONDS) -> None:
+        """Tell how the run ended, and let go of everything. Whoever comes second waits for the first."""
+        self._detach()
+        deadline = time.monotonic() + timeout - _RESERVE
+        self._worker.call(lambda: self._end(ending, deadline), timeout + self._extra)
+
+    def _detach(self) -> None:
+        self._is_installed = False
+        if self._tracker is not None:
+            blocks.detach(self._tracker)
+            self._tracker.begin_closing()
+
+    def _start(self) -> None:
+        configuration = dict(self.context._conf.getAll())
+        settings, _ = read_settings(configuration)  # the bus tells the faults
+        facts = read_application_facts(self.context, configuration, dict(os.environ))
+        connect = hadoop_of_context(self.context) if settings.handover_uri else None
+        self._extra = settings.spool_handover_timeout if settings.spool_handover else 0.0
+        options = BusOptions(on_thread_start=lambda: exclude_from_capture(self.context), connect=connect)
+        bus = self._bus = self._factories.open_bus(configuration, Application(facts.id, facts.name), options=options)
+        jobs = self._jobs = ApplicationRuns(facts, settings, bus.emit)
+        bus.attribute(jobs.application_job, jobs.application_run)
+        jobs.begin()
+        self._capture = self._start_capture(settings, bus, jobs)
+        self._tracker = JobRunTracker(self.context, jobs, self._drain, bus.dropped, heartbeat=settings.job_heartbeat)
+        if self._is_installed:
+            blocks.attach(self._tracker)
+
+    def _start_capture(self, settings: Settings, bus: InstalledBus, jobs: ApplicationRuns) -> InstalledCapture | None:
+        """Without capture the runs are still told, and that nothing else is."""
+        try:
+            capture = self._factories.make_capture(self.context, settings, bus, jobs)
+            capture.start()
+        except Exception as e:  # noqa: BLE001 - whatever this Spark is, the job goes on
+            detail = f"nothing that this application does can be captured: {type(e).__name__}: {e}"
+            _LOG.warning("%s", detail)
+            self._emit_gap(detail)
+            return None
+        return capture
+
+    def _drain(self, timeout: float) -> bool:
+        try:
+            return self._capture is None or self._capture.drain(timeout)
+        except Exception as e:  # noqa: BLE001 - the JVM may be gone
+            _LOG.debug("draining: %s: %s", type(e).__name__, e)
+            return False
+
+    def _finish_capture(self, deadline: float) -> None:
+        """On our own thread, and what asks the JVM on the tracker's: this one goes on if that one hangs."""
+        tracker, capture = self._tracker, self._capture
+        if tracker is None or self._is_capture_finished:
+            return
+        self._is_capture_finished = True
+        if not tracker.emit_all(_DRAIN_SHARE * _seconds_left(deadline)):
+            detail = (
+                "the end came before all that Spark had shown was looked at: of the last statements some may be missing"
+            )
+            _LOG.warning("%s", detail)
+            self._emit_gap(detail)
+        if capture is not None:
+            tracker.call(lambda: capture.close(_CLOSE_SECONDS), min(_CLOSE_SECONDS, _seconds_left(deadline)))
+
+    def _end(self, ending: RunEnd, deadline: float) -> None:
+        if self._has_ended:
+            return
+        self._has_ended = True
+        bus, jobs, tracker = self._bus, self._jobs, self._tracker
+        try:
+            self._finish_capture(deadline)
+            if bus is not None and jobs is not None:
+                jobs.finish(ending)
+                is_complete = bus.flush(_FLUSH_SHARE * _seconds_left(deadline))
+                jobs.close(complete=is_complete, dropped=bus.dropped())
+                bus.stop(_seconds_left(deadline))
+        finally:
+            if tracker is not None:
+                tracker.close()
+            self._worker.close()
+
+    def _emit_gap(self, detail: str) -> None:
+        if self._bus is not None and self._jobs is not None:
+            jobs = self._jobs
+            gap = Gap(
+                job=jobs.application_job, run=jobs.application_run, reason=GapReason.CAPTURE_FAILED, detail=detail
+            )
+            self._bus.emit(gap)
+
+
+def _seconds_left(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())

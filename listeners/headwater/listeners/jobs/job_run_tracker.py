@@ -1,0 +1,111 @@
+"""The jobs of one SparkContext at work: blocks are entered and left by the user's threads, and told by one of ours."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from headwater.events.base import CountMap
+from headwater.events.jobs import LineageRetention
+from headwater.listeners.jobs.run_end import RunEnd
+from headwater.listeners.jobs.runs import ApplicationRuns, BlockRun
+from headwater.listeners.jobs.worker import DaemonWorker
+
+_LOG = logging.getLogger(__name__)
+_TAGS_PROPERTY: Final = "spark.job.tags"
+"""The local property that job tags are kept in, with commas."""
+_DRAIN_SECONDS: Final = 30.0
+_DRAIN_SLICE_SECONDS: Final = 1.0
+
+
+class JobRunTracker:
+    """From `open` to `close`."""
+
+    def __init__(
+        self,
+        context: Any,
+        jobs: ApplicationRuns,
+        drain: Callable[[float], bool],
+        dropped: Callable[[], CountMap],
+        *,
+        heartbeat: float,
+    ) -> None:
+        self._context = context
+        self._jobs = jobs
+        self._drain = drain
+        self._dropped = dropped
+        self._interval = heartbeat
+        self._is_closing = False
+        self._has_warned = False
+        self._worker = DaemonWorker("headwater-jobs", tick=self._emit_heartbeat, every=heartbeat)
+
+    def enter(
+        self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: LineageRetention | None = None
+    ) -> BlockRun | None:
+        """Begin a block in this thread: what it starts from now on carries its tag. None where that can't be."""
+        if self._is_closing or not self._has_pinned_threads():
+            return None
+        running = (self._context.getLocalProperty(_TAGS_PROPERTY) or "").split(",")
+        block = self._jobs.open_block(name, namespace, tags, running, on_end)
+        self._context.addJobTag(block.tag)
+        self._worker.submit(lambda: self._jobs.emit_start(block))
+        return block
+
+    def leave(self, block: BlockRun, end: RunEnd) -> None:
+        """The block was left, by the thread that had entered it. Its end is told when all that started in it is."""
+        self._jobs.end_block(block, end)
+        self._worker.submit(self._emit_ends)
+        if not self._is_closing:
+            self._context.removeJobTag(block.tag)
+
+    def emit_all(self, timeout: float) -> bool:
+        """Have all told that has happened so far, by our own thread; False if it wasn't done in that many seconds."""
+        deadline = time.monotonic() + timeout
+        answers: list[bool] = []
+        is_done = self._worker.call(lambda: answers.append(self._drain_and_emit(deadline)), timeout)
+        return is_done and answers == [True]
+
+    def begin_closing(self) -> None:
+        """The end is near: nothing new begins, and nobody waits long for what is on its way."""
+        self._is_closing = True
+
+    def call(self, work: Callable[[], object], timeout: float) -> bool:
+        """Have something done by our own thread; whether it came back in time."""
+        return self._worker.call(work, timeout)
+
+    def close(self) -> None:
+        self._is_closing = True
+        self._worker.close()
+
+    def _drain_and_emit(self, deadline: float) -> bool:
+        left = self._jobs.unreported_ends()
+        is_drained = self._drain(max(0.0, deadline - time.monotonic()))
+        self._jobs.emit_ends(left)
+        return is_drained
+
+    def _emit_ends(self) -> None:
+        left = self._jobs.unreported_ends()  # of several that ended meanwhile, the first call tells all
+        if not left:
+            return
+        deadline = time.monotonic() + _DRAIN_SECONDS
+        while not self._is_closing and not self._drain(_DRAIN_SLICE_SECONDS) and time.monotonic() < deadline:
+            pass
+        if not self._is_closing:
+            self._jobs.emit_ends(left)
+
+    def _emit_heartbeat(self) -> None:
+        self._jobs.emit_heartbeat(max(1, round(self._interval)), self._dropped())
+
+    def _has_pinned_threads(self) -> bool:
+        """Without them a tag would be on any thread of the JVM, and so on anybody's statements."""
+        if type(self._context._gateway).__name__ == "ClientServer":
+            return True
+        if not self._has_warned:
+            self._has_warned = True
+            _LOG.warning(
+                "PYSPARK_PIN_THREAD is false, so with-blocks can't be told apart: what is in them is recorded as the "
+                "application's"
+            )
+        return False

@@ -1,0 +1,214 @@
+"""A store that has the methods of Paimon PIP-5 and nothing else is a sink of the writer's: what can be said by these
+methods it answers as the store in a database does, which keeps everything."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+import pytest
+
+from headwater.consumers.sources import BusRecord, SourceBatch
+from headwater.consumers.writer.lineage_meta_pipeline import LineageMetaPipeline
+from headwater.consumers.writer.plain_pipeline import PlainPipeline
+from headwater.errors import TransientError
+from headwater.events import Committed, DatasetId, Event, Input, JobLineage, JobName, LineageDeleted, Output, TableName
+from headwater.events.administration import LineageScope
+from headwater.events.avro import Codec
+from headwater.events.clock import micros_of, moment_of
+from headwater.events.jobs import CommitKind, SinkSchema
+from headwater.lineage.api import DataLineage, LineageMeta, TableLineage
+from headwater.lineage.bulk import BulkLineageMeta, BusPartition, DeadLetter
+from headwater.lineage.meta import DatabaseLineageMeta
+from headwater.lineage.predicates import Predicate
+from headwater.lineage.store import open_store
+from headwater.testing.examples import EXAMPLES
+from tests.seeds import rounds
+
+WHERE = BusPartition("cluster", "topic", 0)
+E = TypeVar("E", bound=TableLineage)
+
+
+class Pip5Store:
+    """These methods, in dictionaries."""
+
+    def __init__(self) -> None:
+        self._source_tables: dict[tuple[str, str, str], TableLineage] = {}
+        self._sink_tables: dict[tuple[str, str, str], TableLineage] = {}
+        self._source_data: dict[tuple[str, int, str, str], DataLineage] = {}
+        self._sink_data: dict[tuple[str, int, str, str], DataLineage] = {}
+        self.troubles: list[Exception] = []
+        self.count = 0
+
+    def store_source_table_lineage(self, entity: TableLineage) -> None:
+        self._called()
+        self._source_tables.setdefault((entity.job, entity.database, entity.table), entity)
+
+    def delete_source_table_lineage(self, job: str) -> None:
+        self._called()
+        self._source_tables = {key: one for key, one in self._source_tables.items() if one.job != job}
+
+    def source_table_lineages(self, predicate: Predicate | None = None) -> Iterator[TableLineage]:
+        return _chosen(self._source_tables.values(), predicate)
+
+    def store_sink_table_lineage(self, entity: TableLineage) -> None:
+        self._called()
+        self._sink_tables.setdefault((entity.job, entity.database, entity.table), entity)
+
+    def delete_sink_table_lineage(self, job: str) -> None:
+        self._called()
+        self._sink_tables = {key: one for key, one in self._sink_tables.items() if one.job != job}
+
+    def sink_table_lineages(self, predicate: Predicate | None = None) -> Iterator[TableLineage]:
+        return _chosen(self._sink_tables.values(), predicate)
+
+    def store_source_data_lineage(self, entity: DataLineage) -> None:
+        self._called()
+        self._source_data[entity.job, entity.barrier_id, entity.database, entity.table] = entity
+
+    def source_data_lineages(self, predicate: Predicate | None = None) -> Iterator[DataLineage]:
+        return _chosen(self._source_data.values(), predicate)
+
+    def store_sink_data_lineage(self, entity: DataLineage) -> None:
+        self._called()
+        self._sink_data[entity.job, entity.barrier_id, entity.database, entity.table] = entity
+
+    def sink_data_lineages(self, predicate: Predicate | None = None) -> Iterator[DataLineage]:
+        return _chosen(self._sink_data.values(), predicate)
+
+    def close(self) -> None: ...
+
+    def _called(self) -> None:
+        self.count += 1
+        if self.troubles:
+            raise self.troubles.pop()
+
+
+def _chosen(entities: object, predicate: Predicate | None) -> Iterator[E]:
+    return (each for each in list(entities) if predicate is None or predicate.holds(each))  # type: ignore[call-overload]
+
+
+def answers(store: LineageMeta) -> list[list[Any]]:
+    """Without times: those that a store keeps of what was deleted and told again are its own."""
+    tables = (store.source_table_lineages(), store.sink_table_lineages())
+    data = (store.source_data_lineages(), store.sink_data_lineages())
+    return [
+        *[sorted((each.job, each.database, each.table) for each in some) for some in tables],
+        *[
+            sorted((each.job, each.database, each.table, each.barrier_id, each.snapshot_id) for each in some)
+            for some in data
+        ],
+    ]
+
+
+def named(name: str) -> TableName:
+    return TableName(catalog="lake", database="sales", table=name)
+
+
+def events(count: int, seed: int) -> list[Event]:
+    """Commits of several jobs in one partition, now and then a shape, and a deletion of a job's table lineage."""
+    chance, began = random.Random(seed), micros_of(EXAMPLES[0].time)
+    found: list[Event] = []
+    for number in range(1, count + 1):
+        emitted = {
+            "producer": UUID(int=9),
+            "sequence": number,
+            "family_sequence": number,
+            "time": moment_of(began + number * 1_000),
+        }
+        job = JobName(name=f"job-{chance.randrange(4)}", namespace=chance.choice([None, "prod"]))
+        found.append(event(chance, number, job, emitted["time"]).model_copy(update=emitted))
+    return found
+
+
+def event(chance: random.Random, number: int, job: JobName, time: Any) -> Event:
+    which = chance.randrange(12)
+    if which == 0:
+        scope = chance.choice([LineageScope.SOURCE_TABLES, LineageScope.SINK_TABLES, LineageScope.TABLES])
+        return LineageDeleted(of_job=job, scope=scope, before=time)
+    if which == 1:
+        sink = SinkSchema(dataset=None, table=named(f"shape-{chance.randrange(3)}"))
+        return JobLineage(job=job, fingerprint=bytes([which]) * 16, outputs=(sink,))
+    dataset = DatasetId(namespace="s3://lake", name="x")
+    source = Input(
+        dataset=dataset,
+        table=chance.choice([None, named("orders"), named("products")]),
+        snapshot=chance.choice([None, number]),
+        main=chance.random() < 0.8,
+    )
+    data = Output(dataset=dataset, table=named(f"t-{chance.randrange(3)}"), snapshot=2 * number)
+    compacted = data.model_copy(update={"snapshot": 2 * number + 1, "commit_kind": CommitKind.COMPACT})
+    outputs = (data, compacted) if chance.random() < 0.3 else (data,)
+    return Committed(job=job, barrier=number, inputs=(source,), outputs=outputs)
+
+
+def batches(emitted: list[Event], most: int = 7) -> list[SourceBatch]:
+    records = [BusRecord(Codec().encode(each), WHERE, number, None) for number, each in enumerate(emitted)]
+    cut = (tuple(records[first : first + most]) for first in range(0, len(records), most))
+    return [SourceBatch(some, {WHERE: some[-1].offset + 1}) for some in cut]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(3))
+def test_it_answers_as_a_store_that_keeps_everything(tmp_path: Path, number: int) -> None:
+    emitted, mine = events(150, rounds(3, fixed=(0,))[number]), Pip5Store()
+    assert isinstance(mine, LineageMeta)
+    assert not isinstance(mine, BulkLineageMeta)
+    calling = LineageMetaPipeline(mine, "kafka", "events")
+    with open_store(f"sqlite:///{tmp_path}/store.db") as store:
+        plain = PlainPipeline(store.bulk, "g", "kafka", "events")
+        for batch in batches(emitted):
+            calling.store(calling.prepare(batch))
+            plain.store(plain.prepare(batch))
+        assert answers(mine) == answers(DatabaseLineageMeta(store.engine))
+    assert all(answers(mine))
+
+
+def test_what_is_said_again_changes_nothing() -> None:
+    """From wherever a writer was killed."""
+    emitted, mine = events(100, 1), Pip5Store()
+    calling = LineageMetaPipeline(mine, "kafka", "events")
+    for batch in batches(emitted):
+        calling.store(calling.prepare(batch))
+    before = answers(mine)
+    for batch in batches(emitted)[-4:]:
+        calling.store(calling.prepare(batch))
+    assert answers(mine) == before
+
+
+def test_a_call_that_fails_is_made_again_and_those_before_it_are_not() -> None:
+    mine = Pip5Store()
+    calling = LineageMetaPipeline(mine, "kafka", "events")
+    prepared = calling.prepare(batches(events(20, 2), 20)[0])
+    mine.troubles = [OSError("its disk is full")]
+    with pytest.raises(TransientError, match="OSError: its disk is full"):
+        calling.store(prepared)
+    assert calling.store(prepared).events == 20
+    assert mine.count == len(prepared.calls) + 1
+
+
+def test_all_kinds_of_events_are_taken(caplog: pytest.LogCaptureFixture) -> None:
+    calling = LineageMetaPipeline(Pip5Store(), "kafka", "events")
+    assert "aren't kept there" in caplog.text
+    for batch in batches(list(EXAMPLES)):
+        assert calling.store(calling.prepare(batch)).dead_letters == ()
+
+
+def test_dead_letters_are_kept_before_anything_is_done() -> None:
+    kept: list[DeadLetter] = []
+    calling = LineageMetaPipeline(Pip5Store(), "kafka", "events", kept.extend)
+    written = calling.store(calling.prepare(SourceBatch((BusRecord(b"no event", WHERE, 5, None),), {WHERE: 6})))
+    assert [each.position for each in kept] == [5]
+    assert (written.events, len(written.dead_letters)) == (1, 1)
+
+
+def test_dead_letters_that_nobody_takes_hold_the_batch_back() -> None:
+    def away(_: object) -> None:
+        raise TransientError("nobody answers")
+
+    calling = LineageMetaPipeline(Pip5Store(), "kafka", "events", away)
+    with pytest.raises(TransientError):
+        calling.store(calling.prepare(SourceBatch((BusRecord(b"no event", WHERE, 5, None),), {WHERE: 6})))

@@ -1,0 +1,1 @@
+"""What is installed: wheel, source distribution, layers between the packages, import weight, lock files, make."""

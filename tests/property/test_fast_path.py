@@ -1,0 +1,134 @@
+"""The short way to rows gives what the law gives, of whatever comes, in batches of any size."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.events import Committed, Event, JobLineage, JobName, TableName
+from headwater.events.avro import Codec, DecodeError
+from headwater.events.envelope import EventPart
+from headwater.lineage.fast_path import BatchMapper
+from headwater.lineage.mapping import map_event
+from headwater.lineage.rows import RowSet
+from headwater.testing.examples import EXAMPLES
+from headwater.testing.strategies import events
+from tests.property.effort import examples
+from tests.property.test_merge_rules import pooled, unique
+
+CODEC = Codec()
+COMMITS = [each for each in EXAMPLES if isinstance(each, (Committed, JobLineage))]
+NUMBERS = st.none() | st.integers(1, 3) | st.integers(-(2**63), 2**63 - 1)
+NOW = st.sampled_from([None, 0, 1_767_000_000_000_000, 2**60])
+
+
+def by_the_law(emitted: list[tuple[Event, int | None]]) -> str:
+    state = RowSet()
+    for event, appended in emitted:
+        state.merge(map_event(event, appended))
+    return state.digest()
+
+
+def by_the_short_way(emitted: list[tuple[Event, int | None]], size: int) -> str:
+    state, gathering = RowSet(), BatchMapper()
+    for number, (event, appended) in enumerate(emitted, 1):
+        assert gathering.add(CODEC.encode(event), appended) is None
+        if number % size == 0:
+            state.merge(gathering.drain().rows)
+    state.merge(gathering.drain().rows)
+    assert gathering.drain().rows == []
+    return state.digest()
+
+
+@st.composite
+def alike(draw: st.DrawFn) -> Event:
+    """Commits and shapes that have most in common, as those of one job have."""
+    event = draw(st.sampled_from(COMMITS))
+    update: dict[str, object] = {
+        "sequence": draw(st.integers(1, 200)),
+        "family_sequence": draw(st.integers(1, 200)),
+        "producer": draw(st.sampled_from([UUID(int=1), UUID(int=2)])),
+        "time": event.time + timedelta(seconds=draw(st.integers(-9, 9))),
+        "run": draw(st.sampled_from([None, UUID(int=3), UUID(int=4)])),
+        "part": draw(st.sampled_from([None, None, None, EventPart(number=1, of=2)])),
+    }
+    if isinstance(event, Committed):
+        outputs = draw(st.lists(st.sampled_from(event.outputs), max_size=2))
+        made = st.none() | st.lists(st.integers(-1, len(event.inputs)), max_size=3).map(tuple)
+        changed = [
+            {
+                "snapshot": draw(NUMBERS),
+                "version": draw(st.sampled_from([None, "7", "\0", "é"])),
+                "parent": draw(NUMBERS),
+                "rows": draw(st.none() | st.integers(0, 2**63 - 1)),
+                "made_from": draw(made),
+                "table": draw(st.sampled_from([each.table, TableName(catalog="%", database="%d", table="%%b")])),
+                "candidates": draw(st.sampled_from([(), (4, 5)])),
+            }
+            for each in outputs
+        ]
+        update["outputs"] = tuple(each.model_copy(update=new) for each, new in zip(outputs, changed, strict=True))
+        update["job"] = draw(st.sampled_from([event.job, event.job, JobName(name="10%d of %b %%")]))
+        update["barrier"] = draw(st.integers(1, 3) | st.integers(-(2**63), 2**63 - 1))
+        update["statement"] = draw(NUMBERS)
+        update["application"] = draw(st.sampled_from(["", "app", "\0é"]))
+        update["incarnation"] = draw(st.sampled_from([None, UUID(int=5)]))
+    return event.model_copy(update=update)
+
+
+@pytest.mark.slow
+@given(st.lists(alike(), max_size=12).map(unique), NOW, st.integers(1, 5))
+@settings(max_examples=examples(150), deadline=None)
+def test_of_commits_and_shapes_that_are_told_again(emitted: list[Event], appended: int | None, size: int) -> None:
+    both = [(event, appended) for event in emitted]
+    assert by_the_short_way(both, size) == by_the_law(both)
+
+
+@pytest.mark.slow
+@given(st.lists(st.tuples(pooled(), NOW), max_size=10), st.integers(1, 4))
+@settings(max_examples=examples(100), deadline=None)
+def test_of_all_kinds(emitted: list[tuple[Event, int | None]], size: int) -> None:
+    assert by_the_short_way(emitted, size) == by_the_law(emitted)
+
+
+@given(st.lists(st.tuples(events(Committed, JobLineage), NOW), max_size=4), st.integers(1, 3))
+@settings(max_examples=examples(25), deadline=None)
+def test_of_whatever_stands_in_them(emitted: list[tuple[Event, int | None]], size: int) -> None:
+    again = [*emitted, *emitted]
+    assert by_the_short_way(again, size) == by_the_law(emitted)
+
+
+@pytest.mark.slow
+@given(
+    st.sampled_from(COMMITS), st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=3), st.booleans()
+)
+@settings(max_examples=examples(400), deadline=None)
+def test_of_broken_bytes(event: Event, faults: list[tuple[int, int]], is_known: bool) -> None:
+    """They are refused as the codec refuses them, and nothing of them is taken in."""
+    data = bytearray(CODEC.encode(event))
+    for place, value in faults:
+        data[place % len(data)] = value
+    gathering, wanted = BatchMapper(), RowSet()
+    if is_known:
+        gathering.add(CODEC.encode(event))
+        wanted.merge(map_event(event))
+    try:
+        found = CODEC.decode(bytes(data))
+    except DecodeError as e:
+        wanted_error: str | None = str(e)
+    else:
+        wanted_error = None
+        if isinstance(found, Event):
+            wanted.merge(map_event(found))
+    error = None
+    try:
+        gathering.add(bytes(data))
+    except DecodeError as e:
+        error = str(e)
+    state = RowSet()
+    state.merge(gathering.drain().rows)
+    assert (error, state.digest()) == (wanted_error, wanted.digest())

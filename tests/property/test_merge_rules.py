@@ -1,0 +1,192 @@
+"""Whatever order events arrive in, however often, and however they are put together: the rows are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from itertools import permutations
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.events import ColumnLineage, Committed, DatasetId, Event, JobLineage, JobName, JobStatusChanged
+from headwater.events.clock import micros_of
+from headwater.events.column_lineage import Derivation
+from headwater.events.ids import uuid7
+from headwater.events.jobs import JobStatus, SinkSchema, SourceSchema
+from headwater.events.kinds import KINDS
+from headwater.events.parts import split_event
+from headwater.lineage.mapping import map_event
+from headwater.lineage.rows import KINDS as ROWS
+from headwater.lineage.rows import Row, RowSet, combine_rows, merge_by_key
+from headwater.lineage.rows.tables import JOB_LINEAGE_COLUMN, JOB_LINEAGE_TABLE
+from headwater.testing.examples import EXAMPLES
+from headwater.testing.strategies import events
+from tests.property.effort import examples
+
+pytestmark = pytest.mark.slow
+
+DAY = timedelta(days=1)
+BEGAN: datetime = EXAMPLES[0].time
+PRODUCERS = (UUID(int=1), UUID(int=2))
+RUNS = (UUID(int=11), UUID(int=12))
+JOBS = (JobName(name="a"), JobName(name="b"))
+
+
+@st.composite
+def pooled(draw: st.DrawFn) -> Event:
+    """One of few producers, jobs and runs, at one of few times: so that events have rows in common."""
+    event = draw(st.sampled_from(EXAMPLES))
+    update = {
+        "producer": draw(st.sampled_from(PRODUCERS)),
+        "sequence": draw(st.integers(1, 200)),
+        "family_sequence": draw(st.integers(1, 200)),
+        "time": BEGAN + draw(st.sampled_from([-DAY, timedelta(0), timedelta(microseconds=1), DAY])),
+        "job": draw(st.sampled_from(JOBS)),
+        "run": draw(st.sampled_from(RUNS)),
+    }
+    if isinstance(event, JobStatusChanged):
+        update |= {"status": draw(st.sampled_from(JobStatus)), "inferred": draw(st.booleans())}
+    if isinstance(event, Committed):
+        update |= {"barrier": draw(st.integers(1, 3)), "incarnation": None}
+    return event.model_copy(update=update)
+
+
+def unique(emitted: list[Event]) -> list[Event]:
+    """A number of a producer is one event's."""
+    return list({event.event_id: event for event in emitted}.values())
+
+
+def digest_of(emitted: list[Event]) -> str:
+    state = RowSet()
+    for event in emitted:
+        state.merge(map_event(event))
+    return state.digest()
+
+
+@given(st.lists(pooled(), max_size=12).map(unique), st.randoms(use_true_random=False))
+@settings(max_examples=examples(150), deadline=None)
+def test_order_and_copies_change_nothing(emitted: list[Event], random: object) -> None:
+    shuffled = [*emitted, *emitted[: len(emitted) // 2]]
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert digest_of(shuffled) == digest_of(emitted)
+
+
+@given(st.lists(events(), max_size=5).map(unique), st.randoms(use_true_random=False))
+@settings(max_examples=examples(80), deadline=None)
+def test_events_of_any_kind_and_content_are_merged_in_any_order(emitted: list[Event], random: object) -> None:
+    numbered = [event.model_copy(update={"sequence": n, "family_sequence": n}) for n, event in enumerate(emitted, 1)]
+    shuffled = [*numbered, *numbered]
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert digest_of(shuffled) == digest_of(numbered)
+
+
+@given(st.lists(pooled(), min_size=2, max_size=4).map(unique))
+@settings(max_examples=examples(30), deadline=None)
+def test_all_orders_of_few_events_give_the_same(emitted: list[Event]) -> None:
+    assert len({digest_of(list(order)) for order in permutations(emitted)}) == 1
+
+
+@given(st.lists(pooled(), max_size=9).map(unique), st.integers(0, 9), st.integers(0, 9))
+@settings(max_examples=examples(80), deadline=None)
+def test_what_is_merged_beforehand_is_merged_the_same(emitted: list[Event], one: int, other: int) -> None:
+    low, high = sorted((one, other))
+    state = RowSet()
+    for some in (emitted[high:], emitted[:low], emitted[low:high]):
+        rows = merge_by_key(row for event in some for row in map_event(event))
+        state.merge(rows.values())
+    assert state.digest() == digest_of(emitted)
+
+
+@given(st.lists(pooled(), min_size=1, max_size=6).map(unique))
+@settings(max_examples=examples(80), deadline=None)
+def test_two_rows_of_a_key_become_one_in_any_order(emitted: list[Event]) -> None:
+    by_key: dict[object, list[Row]] = {}
+    for event in emitted:
+        for row in map_event(event):
+            by_key.setdefault((row.kind, row.key), []).append(row)
+    for rows in by_key.values():
+        for a in rows:
+            assert combine_rows(a, a) == a
+            for b in rows:
+                assert combine_rows(a, b) == combine_rows(b, a)
+                for c in rows:
+                    assert combine_rows(combine_rows(a, b), c) == combine_rows(a, combine_rows(b, c))
+
+
+@given(events())
+@settings(max_examples=examples(150), deadline=None)
+def test_rows_are_as_their_kind_declares_them(event: Event) -> None:
+    for row in map_event(event, micros_of(event.time)):
+        assert row.kind in ROWS
+        assert len(row.key) == len(row.kind.key)
+        assert len(row.fixed) == len(row.kind.fixed)
+        assert row.kind.has_times or row.times == (2**63 - 1, -(2**63), -(2**63))
+        for group, emitted in zip(row.kind.groups, row.groups or row.kind.empty_groups, strict=True):
+            assert emitted is None or len(emitted.values) == len(group.columns)
+        values = [value for emitted in row.groups if emitted for value in emitted.values]
+        for value in (*row.key, *row.fixed, *values):
+            assert value is None or isinstance(value, (str, int, bytes))
+            assert not isinstance(value, str) or "\0" not in value
+
+
+def test_every_kind_of_event_tells_something() -> None:
+    emitted = {event.kind: list(map_event(event)) for event in EXAMPLES}
+    assert emitted.keys() == set(KINDS)
+    silent = [kind for kind, rows in emitted.items() if len(rows) < 2]
+    assert silent == [], "all but the mark that it arrived"
+
+
+def test_an_event_cut_into_parts_tells_what_it_would_have_told_whole() -> None:
+    """Apart from what is counted by events: numbers that arrived, parts themselves, edges, variants of shapes."""
+    apart = {
+        "arrivals",
+        "event_parts",
+        "commit_edges",
+        "job_lineage",
+        "job_lineage_tables",
+        "job_lineage_columns",
+        "writes",
+    }
+    whole = next(event for event in EXAMPLES if isinstance(event, Committed))
+    parts = split_event(whole.model_copy(update={"inputs": whole.inputs * 1}), 400)
+    assert len(parts) > 1
+
+    def rows_of(emitted: list[Event]) -> set[object]:
+        state = RowSet()
+        for event in emitted:
+            state.merge(map_event(event))
+        return {(row.kind.name, row.key) for row in state.rows() if row.kind.name not in apart}
+
+    assert rows_of(list(parts)) == rows_of([whole])
+
+
+def test_parts_of_job_lineage_tell_the_places_that_the_whole_has() -> None:
+    """Each part has some inputs only, and counts them within itself."""
+    inputs = tuple(SourceSchema(dataset=DatasetId(namespace="file", name=f"t{n}")) for n in range(40))
+    edges = (
+        ColumnLineage(output=0, input=n, source=("a",), target=("b",), derivation=Derivation.IDENTITY)
+        for n in reversed(range(40))
+    )
+    output = SinkSchema(dataset=DatasetId(namespace="file", name="out"))
+    whole = JobLineage(
+        fingerprint=bytes(16),
+        inputs=inputs,
+        outputs=(output,),
+        columns=tuple(edges),
+        job=JobName(namespace="default", name="j"),
+        producer=uuid7(),
+        sequence=1,
+    )
+    parts = [part.model_copy(update={"sequence": n}) for n, part in enumerate(split_event(whole, 800), 1)]
+    assert len(parts) > 2
+
+    def places(emitted: Iterable[Event]) -> set[tuple[object, ...]]:
+        rows = [row for event in emitted for row in map_event(event)]
+        tables = {("table", row.key[3], row.key[4], row.fixed[0]) for row in rows if row.kind is JOB_LINEAGE_TABLE}
+        return tables | {("column", *row.key[2:]) for row in rows if row.kind is JOB_LINEAGE_COLUMN}
+
+    assert places(parts) == places([whole])
+    assert len(places(parts)) == 40 + 1 + 40

@@ -1,0 +1,210 @@
+"""Events that couldn't be stored: shown, tried again, dropped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from headwater.cli.app import main
+from headwater.events import Committed, DatasetId, JobName, Output, TableName
+from headwater.events.avro import Codec
+from headwater.lineage.bulk import BusPartition, DeadLetter, DeadLetterReason, DeadLetterState, WriteBatch
+from headwater.lineage.mapping import map_event
+from headwater.lineage.mapping.events import map_arrival
+from headwater.lineage.mapping.row_builder import RowBuilder
+from headwater.lineage.rows import Row, RowSet
+from headwater.lineage.sql import store_digest
+from headwater.lineage.store import Store, open_store
+from headwater.testing.examples import EXAMPLES
+
+pytestmark = pytest.mark.slow
+
+GOOD = Codec().encode(EXAMPLES[0])
+
+
+def letter(position: int, data: bytes) -> DeadLetter:
+    where = BusPartition("cluster", "topic-id", 2)
+    return DeadLetter(
+        DeadLetterReason.UNDECODABLE, "the bytes end too early", "kafka", where, position, data, topic_name="events"
+    )
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/store.db"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    with open_store(url) as opened:
+        opened.bulk.merge(WriteBatch(dead_letters=[letter(7, GOOD), letter(8, b"no event")]))
+        yield opened
+
+
+def answer_of(capsys: pytest.CaptureFixture[str], url: str, *arguments: str) -> tuple[int, Any]:
+    """The exit code, and the letters of the answer."""
+    status = main(["--output", "json", "dead-letter", arguments[0], "--store", url, *arguments[1:]])
+    document = json.loads(capsys.readouterr().out)
+    return status, document.get("dead_letters") or document.get("dead_letter") or []
+
+
+def names(store: Store) -> list[str]:
+    return [name for name, _ in sorted(store.bulk.dead_letters(None), key=lambda each: each[1].position)]
+
+
+def states(store: Store) -> list[DeadLetterState]:
+    return [each.state for _, each in sorted(store.bulk.dead_letters(None), key=lambda each: each[1].position)]
+
+
+def test_those_that_wait_are_listed(capsys: pytest.CaptureFixture[str], url: str, store: Store) -> None:
+    status, shown = answer_of(capsys, url, "list")
+    assert status == 0
+    assert {row["place"] for row in shown} == {"kafka events/2@7", "kafka events/2@8"}
+    assert {row["why"] for row in shown} == {"the bytes end too early"}
+    store.bulk.mark_dead_letter(names(store)[0], DeadLetterState.DROPPED)
+    assert len(answer_of(capsys, url, "list")[1]) == 1
+    assert len(answer_of(capsys, url, "list", "--all")[1]) == 2
+
+
+def test_of_many_the_oldest_are_listed_and_those_of_a_reason(
+    capsys: pytest.CaptureFixture[str], url: str, store: Store
+) -> None:
+    status, shown = answer_of(capsys, url, "list", "--limit", "1")
+    assert (status, len(shown)) == (0, 1)
+    assert answer_of(capsys, url, "list", "--reason", "INVALID")[1] == []
+    assert len(answer_of(capsys, url, "list", "--reason", "UNDECODABLE")[1]) == 2
+    with pytest.raises(SystemExit):
+        answer_of(capsys, url, "list", "--reason", "INVALIT")
+    assert "did you mean 'INVALID'?" in capsys.readouterr().err
+
+
+def test_the_bytes_of_one_can_be_taken_out(
+    capsys: pytest.CaptureFixture[str], url: str, store: Store, tmp_path: Path
+) -> None:
+    assert answer_of(capsys, url, "show", names(store)[0], "--into", str(tmp_path / "event"))[0] == 0
+    assert (tmp_path / "event").read_bytes() == GOOD
+
+
+def test_one_is_shown_with_its_bytes(capsys: pytest.CaptureFixture[str], url: str, store: Store) -> None:
+    _, shown = answer_of(capsys, url, "show", names(store)[1])
+    assert bytes.fromhex(shown["bytes"]) == b"no event"
+    assert shown["size"] == 8
+
+
+def test_what_can_be_stored_now_is(capsys: pytest.CaptureFixture[str], url: str, store: Store) -> None:
+    status, shown = answer_of(capsys, url, "retry", "--all")
+    assert status == 1, "one of them still waits"
+    assert sorted(row["now"] for row in shown) == ["stored", "waits"]
+    assert states(store) == [DeadLetterState.STORED, DeadLetterState.WAITING]
+    state = RowSet()
+    state.merge(map_event(EXAMPLES[0]))
+    with store.engine.connect() as connection:
+        assert store_digest(connection) == state.digest()
+    assert [each.attempts for _, each in store.bulk.dead_letters(DeadLetterState.WAITING)] == [2]
+
+
+LAKE = TableName(catalog="lake", database="d", table="t")
+IN_LAKE = Committed(
+    producer=UUID(int=7),
+    sequence=1,
+    family_sequence=1,
+    job=JobName(name="etl"),
+    barrier=1,
+    outputs=(Output(dataset=DatasetId(namespace="s3://x", name="t"), table=LAKE, snapshot=1),),
+)
+
+
+def digest(store: Store) -> str:
+    with store.engine.connect() as connection:
+        return store_digest(connection)
+
+
+def by_law(*rows: Row) -> str:
+    state = RowSet()
+    state.merge(rows)
+    return state.digest()
+
+
+@pytest.mark.slow
+def test_it_goes_to_the_stores_that_a_writer_gives_it_to(
+    capsys: pytest.CaptureFixture[str], url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake_url, data = f"sqlite:///{tmp_path}/lake.db", Codec().encode(IN_LAKE)
+    with open_store(url) as main_store, open_store(lake_url) as lake:
+        main_store.bulk.merge(WriteBatch(dead_letters=[letter(1, data)]))
+        lake.bulk.merge(WriteBatch(dead_letters=[replace(letter(2, data), reason=DeadLetterReason.REFUSED)]))
+        monkeypatch.setenv("HEADWATER_CATALOG_STORES", f"lake={lake_url}")
+        status, shown = answer_of(capsys, url, "retry", "--all")
+        assert (status, [row["now"] for row in shown]) == (0, ["stored", "stored"])
+        assert states(main_store) == states(lake) == [DeadLetterState.STORED]
+        assert digest(lake) == by_law(*map_event(IN_LAKE))
+        assert digest(main_store) == by_law(*map_arrival(IN_LAKE, RowBuilder(IN_LAKE, None))), (
+            "that it came, and no more"
+        )
+
+
+@pytest.mark.slow
+def test_what_one_of_the_stores_refuses_still_waits(
+    capsys: pytest.CaptureFixture[str], url: str, store: Store, tmp_path: Path
+) -> None:
+    lake_url = f"sqlite:///{tmp_path}/lake.db"
+    with open_store(lake_url) as lake:
+        with lake.engine.begin() as connection:
+            connection.exec_driver_sql(
+                "CREATE TRIGGER no_commits BEFORE INSERT ON commits BEGIN SELECT RAISE(ABORT, 'constraint failed'); END"
+            )
+        store.bulk.merge(WriteBatch(dead_letters=[letter(9, Codec().encode(IN_LAKE))]))
+        status, shown = answer_of(capsys, url, "retry", names(store)[2], "--catalog-store", f"lake={lake_url}")
+    (row,) = shown
+    assert (status, row["now"]) == (1, "waits")
+    assert row["why"].startswith("lake: ")
+    assert states(store)[2] is DeadLetterState.WAITING
+
+
+@pytest.mark.slow
+def test_what_a_listener_kept_stays_in_its_own_store(
+    capsys: pytest.CaptureFixture[str], url: str, tmp_path: Path
+) -> None:
+    lake_url = f"sqlite:///{tmp_path}/lake.db"
+    with open_store(url) as main_store, open_store(lake_url) as lake:
+        before = digest(lake)
+        main_store.bulk.merge(WriteBatch(dead_letters=[replace(letter(1, Codec().encode(IN_LAKE)), source="jdbc")]))
+        assert answer_of(capsys, url, "retry", "--all", "--catalog-store", f"lake={lake_url}")[0] == 0
+        assert (digest(lake), digest(main_store)) == (before, by_law(*map_event(IN_LAKE)))
+
+
+@pytest.mark.slow
+def test_what_is_dropped_waits_no_longer(capsys: pytest.CaptureFixture[str], url: str, store: Store) -> None:
+    assert answer_of(capsys, url, "drop", names(store)[1], "--yes")[0] == 0
+    assert states(store) == [DeadLetterState.WAITING, DeadLetterState.DROPPED]
+
+
+def test_dropping_shows_what_it_would_do_and_asks(
+    capsys: pytest.CaptureFixture[str], url: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(answer_of(capsys, url, "drop", "--all", "--dry-run")[1]) == 2
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False)
+    monkeypatch.setenv("HEADWATER_YES", "true")
+    monkeypatch.setenv("HEADWATER_ALL", "true")
+    assert answer_of(capsys, url, "drop", names(store)[0])[0] == 78
+    assert main(["dead-letter", "drop", "--store", url]) == 78, "no variable says --all"
+    assert "Name it" in capsys.readouterr().err
+    assert states(store) == [DeadLetterState.WAITING, DeadLetterState.WAITING]
+
+
+@pytest.mark.parametrize("name", ["f" * 32, "no name", "F" * 32])
+def test_a_name_that_there_is_not(capsys: pytest.CaptureFixture[str], url: str, store: Store, name: str) -> None:
+    assert main(["dead-letter", "retry", "--store", url, name]) == 1
+    assert f"there is no dead letter {name}" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_none_is_named(capsys: pytest.CaptureFixture[str], url: str, store: Store) -> None:
+    assert main(["dead-letter", "drop", "--store", url]) == 78
+    assert "which one? Name it" in capsys.readouterr().err

@@ -1,0 +1,132 @@
+"""The code on the pages for authors of plug-ins runs, and passes the suites that headwater's own plug-ins pass."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headwater.errors import ConfigurationError
+from headwater.events import DatasetId, Event
+from headwater.events.envelope import EventId
+from headwater.events.identity import Environment
+from headwater.events.redaction import Redactor
+from headwater.lineage.api import LineageMeta, LineageMetaContext, LineageMetaFactory
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation, TableFormat, WriteTarget
+from headwater.listeners.capture.plan.tree import Plan
+from headwater.listeners.capture.statements import Statement, StatementFacts
+from headwater.spi import ListenerFactory
+from headwater.testing.examples import DRAFTS
+from headwater.testing.listeners import DurableListenerContract
+from headwater.testing.memory import MemoryContext
+from headwater.testing.stores import LineageMetaContract
+from tests.unit.bus.kit import bus_of
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def code_of(page: str) -> Any:
+    """The names that a page's Python makes."""
+    names: dict[str, Any] = {"__name__": page}
+    for block in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL):
+        exec(compile(block, page, "exec", dont_inherit=True), names)  # noqa: S102 - our own page
+    return SimpleNamespace(**names)
+
+
+LISTENER = code_of("writing-a-listener.md")
+STORE = code_of("writing-a-store.md")
+
+
+class TestListenerOfThePage(DurableListenerContract):
+    passes_unknown_on = False
+
+    @pytest.fixture(autouse=True)
+    def _file(self, tmp_path: Path) -> None:
+        self.file = tmp_path / "audit.jsonl"
+
+    def create(self) -> Any:
+        return LISTENER.AuditListener(self.file)
+
+    def delivered(self, listener: Any) -> list[EventId]:
+        lines = self.file.read_text("utf-8").splitlines() if self.file.exists() else []
+        return [Event.from_json(line).event_id for line in lines]
+
+    @contextmanager
+    def _away(self) -> Iterator[None]:
+        aside = self.file.with_suffix(".aside")
+        if self.file.exists():
+            self.file.rename(aside)
+        self.file.mkdir()
+        yield
+        self.file.rmdir()
+        if aside.exists():
+            aside.rename(self.file)
+
+    def refusing(self) -> AbstractContextManager[None]:
+        return self._away()
+
+    def stalling(self) -> AbstractContextManager[None]:
+        return nullcontext()  # a file always answers
+
+
+def test_the_smallest_listener_of_the_page_prints_each_event(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with bus_of(tmp_path, {"printing": LISTENER.PrintingFactory().create}) as bus:
+        (event,) = bus.emit(DRAFTS[0])
+        assert bus.stop(60)
+    assert capsys.readouterr().out.splitlines() == [f"{event.kind} {event.time}"]
+
+
+def test_the_factory_of_the_page_reads_its_section(tmp_path: Path) -> None:
+    factory = LISTENER.AuditFactory()
+    assert isinstance(factory, ListenerFactory)
+    factory.create(MemoryContext("audit", {"file": str(tmp_path / "a")}, ThreadPoolExecutor()))
+    with pytest.raises(ConfigurationError, match=r"spark\.headwater\.audit\.file"):
+        factory.create(MemoryContext("audit", {}, ThreadPoolExecutor()))
+
+
+class TestStoreOfThePage(LineageMetaContract):
+    @pytest.fixture(autouse=True)
+    def _store(self) -> None:
+        self.store = STORE.DictStoreFactory().create(LineageMetaContext())
+
+    def create(self) -> LineageMeta:
+        store: LineageMeta = self.store
+        return store
+
+
+def test_the_factory_of_the_store_is_one() -> None:
+    assert isinstance(STORE.DictStoreFactory(), LineageMetaFactory)
+
+
+def test_the_format_of_the_page_tells_what_was_read_and_made() -> None:
+    acme: TableFormat = code_of("adding-a-format.md").FORMAT
+    relation = {"c": "LogicalRelation", "in": [], "out": [0], "args": {"relation": {"acme": {"path": "s3://lake/t"}}}}
+    other = {"c": "LogicalRelation", "in": [], "out": [0], "args": {"relation": {"csv": {}}}}
+    attributes = {"types": ['"long"'], "attributes": [["id", 0, True]], "expressions": []}
+    plan = Plan.parse({"root": 0, "nodes": [relation, other], **attributes})
+    context = CaptureContext(Environment(host="driver-1"), {}, Redactor())
+    source, target = (ask(plan.nodes[0], plan, context) for ask in (acme.source, acme.sink))
+    assert isinstance(source, SourceRelation)
+    assert isinstance(target, WriteTarget)
+    assert source.source.dataset == target.sink.dataset == DatasetId(namespace="s3://lake", name="t")
+    assert [column.name for column in source.source.columns] == ["id"]
+    assert (acme.source(plan.nodes[1], plan, context), acme.sink(plan.nodes[1], plan, context)) == (None, None)
+    facts = StatementFacts(
+        reads=({"format": "acme", "path": "s3://lake/t", "version": 7},),
+        hook_facts=({"hook": "acme", "path": "s3://lake/t", "version": 8},),
+    )
+    statement = Statement(id=1, plan=plan, ended=0, facts=facts)
+    assert acme.versions_read(source, plan, facts) == (ReadVersion(snapshot=7),)
+    assert [output.snapshot for output in acme.write_result(target, statement).outputs] == [8]
+    unseen = Statement(id=1, plan=plan, ended=0)
+    assert acme.write_result(target, unseen).gap
+    assert acme.versions_read(source, plan, StatementFacts())[0].why

@@ -1,0 +1,147 @@
+"""What tests/tiers.py and tests/quarantine.py promise: samples, groups, slices, and failures that are told."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests import quarantine, tiers
+from tools.test_all import SLICES, Slice
+
+ROOT = Path(__file__).parents[2]
+SAMPLED = """
+import pytest
+
+@pytest.mark.sample(3, keep=("b7",))
+@pytest.mark.parametrize("case", [f"b{n}" for n in range(9)])
+def test_family(case): pass
+
+@pytest.mark.sample(1)
+class TestOther:
+    @pytest.mark.parametrize("case", "xyz")
+    def test_family(self, case): pass
+
+    def test_alone(self): pass
+
+@pytest.mark.long
+def test_race(): pass
+"""
+UNSTEADY = "def test_unsteady(): assert 1 == 2, 'what it said'\n"
+
+
+def folder_with(folder: Path, **modules: str) -> Path:
+    """Test modules with these plugins of ours, and none of our configuration."""
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  long\n  sample(count)\n")
+    for name, content in modules.items():
+        (folder / f"{name}.py").write_text(content)
+    return folder
+
+
+def run(folder: Path, *options: str) -> str:
+    """Run pytest over the folder and return what it says."""
+    plugins = [part for name in ("tiers", "quarantine") for part in ("-p", f"tests.{name}")]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", *plugins, *options]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+def collected(folder: Path, *options: str) -> list[str]:
+    """The names of the tests that would be played."""
+    return re.findall(r"::(\S+)$", run(folder, "--collect-only", "-q", *options), re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_of_a_sampled_family_some_stay_and_the_others_are_long(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, test_some=SAMPLED)
+    short = collected(folder, "-m", "not long")
+    assert short == [
+        *("test_family[b0]", "test_family[b4]", "test_family[b7]"),
+        *("TestOther::test_family[x]", "TestOther::test_alone"),
+    ]
+    long = collected(folder, "-m", "long")
+    assert len(long) == 9 - 3 + 2 + 1
+    assert not set(short) & set(long)
+
+
+@pytest.mark.slow
+def test_a_sample_of_a_module_is_of_what_its_functions_left(tmp_path: Path) -> None:
+    module = SAMPLED.replace(
+        "import pytest", "import pytest\n\npytestmark = pytest.mark.sample(3, keep=('test_alone',))"
+    )
+    short = collected(folder_with(tmp_path, test_some=module), "-m", "not long")
+    assert len(short) == 3
+    assert {"TestOther::test_alone", "test_family[b7]"} <= set(short), "what either mark names"
+
+
+@pytest.mark.slow
+def test_slices_are_all_of_it_once(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, test_some=SAMPLED, test_more="def test_one(): pass\n")
+    parts = [collected(folder, "--slice", f"{number}/3") for number in (1, 2, 3)]
+    played = [name for part in parts for name in part]
+    assert sorted(played) == sorted(collected(folder))
+    assert len(set(played)) == len(played)
+    assert "a slice is K/N with 1 <= K <= N, such as 3/12, not '4/3'" in run(folder, "--slice", "4/3")
+
+
+def test_a_sample_is_spread_over_its_family() -> None:
+    assert tiers.spread(10, 5) == [0, 2, 4, 6, 8]
+    assert tiers.spread(3, 5) == [0, 1, 2]
+    assert tiers.spread(3, 0) == []
+
+
+def test_durations_are_those_of_modules_that_exist() -> None:
+    assert not [module for module in tiers.read_durations() if not (ROOT / module).exists()]
+
+
+@pytest.mark.slow
+def test_how_long_modules_take_is_recorded(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, test_slow="import time\ndef test_it(): time.sleep(0.06)\ndef test_fast(): pass\n")
+    run(folder, "--record-durations", "durations.json")
+    assert 0.03 <= tiers.read_durations(tmp_path / "durations.json")["test_slow.py"] < 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("days", "status"), [(0, "1 xfailed"), (-1, "1 failed")], ids=["until today", "overdue"])
+def test_a_failure_in_quarantine_is_told_until_its_day(tmp_path: Path, days: int, status: str) -> None:
+    """The file is beside the plugin: so the plugin is a copy here."""
+    folder = folder_with(tmp_path, test_it=UNSTEADY, unsteady=Path(quarantine.__file__).read_text(encoding="utf-8"))
+    until = date.today() + timedelta(days=days)  # noqa: DTZ011 - as the plugin does
+    (folder / "quarantine.txt").write_text(f"# unsteady\n{until} test_it.py::test_unsteady the broker is slow\n")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "unsteady"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert status in done.stdout
+    assert ("in quarantine until" in done.stdout) == (days == 0)
+    assert "what it said" in done.stdout
+    assert done.returncode == (0 if days == 0 else 1)
+
+
+def test_what_is_in_quarantine_has_a_test_a_day_and_a_reason() -> None:
+    for entry in quarantine.read().values():
+        assert (ROOT / entry.test.partition("::")[0]).exists(), f"{entry.test} is no test of ours"
+    with pytest.raises(pytest.UsageError, match=r"expected `YYYY-MM-DD test reason`, found 'soon a_test'"):
+        quarantine.entry_of("soon a_test")
+
+
+@pytest.mark.parametrize(("text", "part"), [("", Slice(1, 1)), ("3/12", Slice(3, 12))])
+def test_a_slice_is_a_part_or_everything(text: str, part: Slice) -> None:
+    assert Slice.parse(text) == part
+
+
+def test_a_commit_chooses_one_of_all_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = set()
+    for number in range(SLICES):
+        monkeypatch.setattr("tools.test_all.commit", lambda number=number: f"{number:08x}" + "0" * 32)
+        chosen.add(Slice.parse("auto"))
+    assert chosen == {Slice(number, SLICES) for number in range(1, SLICES + 1)}
+
+
+@pytest.mark.parametrize("text", ["13/12", "0/3", "three", "3/", "-1/3"])
+def test_what_is_no_slice_is_refused(text: str) -> None:
+    with pytest.raises(SystemExit, match=r"SLICE is K/N with 1 <= K <= N, such as 3/16, or auto; not"):
+        Slice.parse(text)
