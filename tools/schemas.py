@@ -40,7 +40,7 @@ def _write(name: str, index: dict[str, dict[str, str]]) -> str | None:
     fingerprint = fingerprint_of(schema).hex()
     if same_form := next((other for other, entry in index.items() if entry["fingerprint"] == fingerprint), None):
         return (
-            f"{file} has the fingerprint of {same_form}, so readers can't tell them apart: a version that only means "
+            f"{file} has the fingerprint of {same_form}, so readers can't distinguish them: a version that only means "
             f"something else needs another form too, for example a field with a default"
         )
     (SCHEMAS / file).write_text(text)

@@ -1,4 +1,4 @@
-"""Every error of headwater: one root, and whether trying again can help is told by type.
+"""Every error of headwater: one root, and whether trying again can help is shown by the type.
 
 Loops decide on a retry by `TransientError` / `TerminalError` alone, never by reading messages; a message says what is
 wrong, where, and what to do about it.

@@ -84,7 +84,7 @@ def _distribution(point: EntryPoint) -> str:
 
 def _by_path(path: str) -> Any:
     module_name, _, attribute = path.partition(":")
-    found: Any = _imported(path, module_name)
+    found: Any = _import_module(path, module_name)
     for part in attribute.split("."):
         known = [name for name in dir(found) if not name.startswith("_")]
         try:
@@ -94,7 +94,7 @@ def _by_path(path: str) -> Any:
     return found
 
 
-def _imported(path: str, module_name: str) -> ModuleType:
+def _import_module(path: str, module_name: str) -> ModuleType:
     try:
         return import_module(module_name)
     except ModuleNotFoundError as e:

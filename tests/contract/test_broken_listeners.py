@@ -334,7 +334,7 @@ def _known(header: tuple[str, bytes]) -> tuple[str, bytes]:
 
 PLAIN: list[tuple[type[Any], Case, str]] = [
     (Nothing, PlainSuite.test_it_is_a_listener, "is missing"),
-    (Forgetful, PlainSuite.test_what_it_was_told_is_there_after_a_flush, "never arrived"),
+    (Forgetful, PlainSuite.test_what_it_received_is_there_after_a_flush, "never arrived"),
     (Forgetful, PlainSuite.test_closing_lets_nothing_fall, "never arrived"),
     (Backwards, PlainSuite.test_closing_lets_nothing_fall, "changed places"),
     (NeverDone, PlainSuite.test_closing_lets_nothing_fall, "close says that not all"),
@@ -346,15 +346,15 @@ PLAIN: list[tuple[type[Any], Case, str]] = [
 ]
 DURABLE: list[tuple[type[Any], Case, str]] = [
     (Nothing, DurableSuite.test_it_is_a_durable_listener, "is missing"),
-    (Lying, DurableSuite.test_a_flush_waits_until_what_was_handed_over_is_there, "never arrived"),
-    (Impatient, DurableSuite.test_a_flush_waits_until_what_was_handed_over_is_there, "came back before its time"),
-    (Shuffling, DurableSuite.test_a_flush_waits_until_what_was_handed_over_is_there, "changed places"),
+    (Lying, DurableSuite.test_a_flush_waits_until_what_was_delivered_is_there, "never arrived"),
+    (Impatient, DurableSuite.test_a_flush_waits_until_what_was_delivered_is_there, "came back before its time"),
+    (Shuffling, DurableSuite.test_a_flush_waits_until_what_was_delivered_is_there, "changed places"),
     (Early, DurableSuite.test_an_answer_is_true_at_once, "ran ahead of what arrived"),
     (Hasty, DurableSuite.test_an_answer_is_true_at_once, "was never handed over"),
-    (Speechless, DurableSuite.test_a_flush_waits_until_what_was_handed_over_is_there, "answered None after 280"),
+    (Speechless, DurableSuite.test_a_flush_waits_until_what_was_delivered_is_there, "answered None after 280"),
     (GoingBack, DurableSuite.test_batches_follow_each_other_without_waiting, "answered 10 after"),
     (OutOfOrder, DurableSuite.test_an_answer_is_true_at_once, "ran ahead of what arrived"),
-    (NeverDoneDurable, DurableSuite.test_closing_waits_for_what_was_handed_over, "close says that not all"),
+    (NeverDoneDurable, DurableSuite.test_closing_waits_for_what_was_delivered, "close says that not all"),
     (Remembering, DurableSuite.test_an_instance_begins_knowing_nothing, "before anything was handed over"),
     (Shared, DurableSuite.test_two_spools_have_nothing_to_do_with_each_other, "never handed over"),
     (Renaming, DurableSuite.test_what_comes_again_after_a_restart_is_the_same, "nobody emitted these"),

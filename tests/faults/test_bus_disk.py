@@ -32,7 +32,7 @@ def gaps_in(records: list[EventRecord], reason: GapReason = GapReason.SPOOL_FAIL
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
-def test_what_a_disk_refused_is_told_when_it_takes_records_again(tmp_path: Path, number: int) -> None:
+def test_what_a_disk_refused_is_reported_when_it_takes_records_again(tmp_path: Path, number: int) -> None:
     disk, listener = FaultyDisk(), Taking()
     with bus_of(tmp_path, {"mine": lambda _: listener}, options=replace(QUICK, files=disk)) as bus:
         before = emit_all(bus, DRAFTS[:5])
@@ -58,7 +58,7 @@ def test_what_a_disk_refused_is_told_when_it_takes_records_again(tmp_path: Path,
     assert sequences == list(range(1, len(sequences) + 1)), "what is surely not in leaves no hole"
 
 
-def test_the_first_refusal_is_told_at_once_out_of_the_room_set_aside(tmp_path: Path) -> None:
+def test_the_first_refusal_is_reported_at_once_out_of_the_room_set_aside(tmp_path: Path) -> None:
     disk, listener = FaultyDisk(), Taking()
     with bus_of(tmp_path, {"mine": lambda _: listener}, options=replace(QUICK, files=disk)) as bus:
         emit_all(bus, DRAFTS[:5])
@@ -67,11 +67,11 @@ def test_the_first_refusal_is_told_at_once_out_of_the_room_set_aside(tmp_path: P
         until(lambda: gaps_in(listener.records))
         (gap,) = gaps_in(listener.records)
         assert "No space left on device" in gap.detail
-        assert "how much is missing is told" in gap.detail
+        assert "how much is missing is reported" in gap.detail
         disk.error = None
 
 
-def test_what_could_not_be_told_is_told_later(tmp_path: Path) -> None:
+def test_what_could_not_be_reported_is_reported_later(tmp_path: Path) -> None:
     """There is room for one record, and not for the Gap behind it."""
     disk, listener = FaultyDisk(), Taking()
     with bus_of(tmp_path, {"mine": lambda _: listener}, options=replace(QUICK, files=disk)) as bus:
@@ -231,7 +231,7 @@ def check_gap(gaps: list[Gap], missed: list[Event]) -> Gap:
     return gap
 
 
-def test_damage_is_told_and_what_is_behind_it_comes(tmp_path: Path) -> None:
+def test_damage_is_reported_and_what_is_behind_it_comes(tmp_path: Path) -> None:
     class Stumbling(Taking):
         """Everything comes to it twice, the damage too."""
 

@@ -61,7 +61,7 @@ def ends(records: list[EventRecord]) -> dict[EventId, JobStatusChanged]:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("delivered", "lines"), [(0, 60), (40, 150), (CUT, CUT)])
 @pytest.mark.slow
-def test_the_next_driver_delivers_what_a_killed_one_told(tmp_path: Path, delivered: int, lines: int) -> None:
+def test_the_next_driver_delivers_what_a_killed_one_reported(tmp_path: Path, delivered: int, lines: int) -> None:
     """After so many of them the spool has been cut: the runs' beginnings are no longer in it."""
     spools = tmp_path / "spools"
     emitted = killed_driver(spools, tmp_path / "victim", delivered=delivered, lines=lines)
@@ -143,7 +143,7 @@ def test_what_nobody_here_can_ship_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_nobody_ships_takes_bounded_room_and_its_going_is_told(tmp_path: Path) -> None:
+def test_what_nobody_ships_takes_bounded_room_and_its_going_is_reported(tmp_path: Path) -> None:
     left = [_left_spool(tmp_path) for _ in range(3)]
     for age, each in enumerate(left):
         for segment in each.glob("*.segment"):

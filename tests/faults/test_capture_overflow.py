@@ -61,7 +61,7 @@ def test_what_sparks_own_queue_drops(spark: SparkSession) -> None:
     assert [each["kind"] for each in after] == ["statement"]
 
 
-def test_what_ends_without_a_start_is_told_as_one_that_was_missed(spark: SparkSession) -> None:
+def test_what_ends_without_a_start_is_reported_as_one_that_was_missed(spark: SparkSession) -> None:
     """It began before headwater was there, say: whose it is, and what it is part of, nobody knows."""
     context: Any = spark.sparkContext
     bus = context._jsc.sc().listenerBus()
@@ -77,7 +77,7 @@ def test_what_ends_without_a_start_is_told_as_one_that_was_missed(spark: SparkSe
     assert "start" in records[0]["why"]
 
 
-def test_what_failed_in_planning_has_no_start_and_is_told(spark: SparkSession) -> None:
+def test_what_failed_in_planning_has_no_start_and_is_reported(spark: SparkSession) -> None:
     with tapped(spark, {}) as tap:
         with pytest.raises(Exception, match=r"UNSUPPORTED|not support"):
             spark.sql("UPDATE a SET id = 2")
@@ -86,7 +86,7 @@ def test_what_failed_in_planning_has_no_start_and_is_told(spark: SparkSession) -
     assert tap.open() == 0
 
 
-def test_a_plan_that_is_not_there_any_more_is_told_again(spark: SparkSession) -> None:
+def test_a_plan_that_is_not_there_any_more_is_reported_again(spark: SparkSession) -> None:
     """Python keeps plans within bounds: one that it gave up comes again with the next statement that needs it."""
     with tapped(spark, {}) as tap:
         brought = [set(each["plans"]) for each in _inserted(spark, tap)]

@@ -110,7 +110,7 @@ def test_a_function_of_the_users_own_gives_tokens(secured: SecuredStage, tmp_pat
 
 
 @pytest.mark.long
-def test_a_token_of_somebody_without_rights_is_told(secured: SecuredStage, tmp_path: Path) -> None:
+def test_a_token_of_somebody_without_rights_is_reported(secured: SecuredStage, tmp_path: Path) -> None:
     topic = new_topic()
     secured.kafka.create(topic, message_timestamp_type="LogAppendTime")
     with driver_of(conf_of(secured, topic, tmp_path, token_client(secured.authority, "nobody"))) as driver:
@@ -119,7 +119,7 @@ def test_a_token_of_somebody_without_rights_is_told(secured: SecuredStage, tmp_p
         assert driver.kafka.lag == 10
 
 
-def test_a_wrong_password_is_told_and_works_once_it_is_the_right_one(secured: SecuredStage, tmp_path: Path) -> None:
+def test_a_wrong_password_is_reported_and_works_once_it_is_the_right_one(secured: SecuredStage, tmp_path: Path) -> None:
     topic = new_topic()
     client = writer(secured, topic, CREATE)
     with driver_of(conf_of(secured, topic, tmp_path, {**client, "sasl.password": WRONG})) as driver:
@@ -149,7 +149,7 @@ def test_a_password_that_is_changed_in_mid_flight(secured: SecuredStage, tmp_pat
 
 
 @pytest.mark.long
-def test_an_unknown_authority_is_told(secured: SecuredStage, tmp_path: Path) -> None:
+def test_an_unknown_authority_is_reported(secured: SecuredStage, tmp_path: Path) -> None:
     topic, spools = new_topic(), tmp_path / "spools"
     other = new_authority(tmp_path, "other")
     client = writer(secured, topic, CREATE)
@@ -164,7 +164,7 @@ def test_an_unknown_authority_is_told(secured: SecuredStage, tmp_path: Path) -> 
 
 
 @pytest.mark.long
-def test_speaking_plainly_to_a_port_with_tls_is_told(secured: SecuredStage, tmp_path: Path) -> None:
+def test_speaking_plainly_to_a_port_with_tls_is_reported(secured: SecuredStage, tmp_path: Path) -> None:
     with driver_of(kafka_conf(secured.kafka.address, new_topic(), tmp_path)) as driver:
         driver.tell(10)
         report = says(driver, "security.protocol")
@@ -172,7 +172,7 @@ def test_speaking_plainly_to_a_port_with_tls_is_told(secured: SecuredStage, tmp_
         assert not assert_stops_within(driver.bus, 1.0)
 
 
-def test_who_may_not_write_is_told_and_goes_on_when_he_may(secured: SecuredStage, tmp_path: Path) -> None:
+def test_who_may_not_write_is_reported_and_goes_on_when_he_may(secured: SecuredStage, tmp_path: Path) -> None:
     topic, user = new_topic(), secured.new_user(RIGHT)
     secured.kafka.create(topic, message_timestamp_type="LogAppendTime")
     secured.allow(user, topic, DESCRIBE)
@@ -217,7 +217,7 @@ def test_a_right_that_is_lost_in_mid_flight_and_given_back(secured: SecuredStage
 
 
 @pytest.mark.long
-def test_a_setting_that_librdkafka_refuses_is_told_without_its_value(secured: SecuredStage, tmp_path: Path) -> None:
+def test_a_setting_that_librdkafka_refuses_is_reported_without_its_value(secured: SecuredStage, tmp_path: Path) -> None:
     topic = new_topic()
     client = {**writer(secured, topic), "sasl.mechanism": "SCRAM-SHA-513", "ssl.key.password": WRONG}
     with driver_of(conf_of(secured, topic, tmp_path, client)) as driver:

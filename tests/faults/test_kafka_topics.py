@@ -52,7 +52,7 @@ def test_a_topic_that_is_missing_is_made(staged: Stage, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_where_it_must_not_be_made_the_command_is_told_and_works(staged: Stage, tmp_path: Path) -> None:
+def test_where_it_must_not_be_made_the_command_is_reported_and_works(staged: Stage, tmp_path: Path) -> None:
     topic = new_topic()
     with driver_of(kafka_conf(staged.address, topic, tmp_path, topic_create="false")) as driver:
         driver.tell(100)

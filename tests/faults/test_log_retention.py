@@ -132,7 +132,7 @@ def test_readers_that_lag_are_told_what_they_lost(tmp_path: Path, limits: dict[s
         assert not quick.lost[live.directory.name]
 
 
-def test_what_a_group_never_saw_of_a_new_partition_is_told(tmp_path: Path) -> None:
+def test_what_a_group_never_saw_of_a_new_partition_is_reported(tmp_path: Path) -> None:
     """Its member was away while a driver began a partition, and its first segments went."""
     world = World(tmp_path, max_bytes=64_000)
     with world.log.writer() as first:

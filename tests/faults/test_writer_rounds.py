@@ -48,18 +48,18 @@ def check_rounds(staged: WriterStage, folder: Path, seeds: Sequence[int]) -> Non
     assert tally.starts >= 2 * len(seeds), "two writers are started in each round"
 
 
-def test_the_store_has_what_was_told_after_a_few_rounds_of_faults(staged: WriterStage, tmp_path: Path) -> None:
+def test_the_store_has_what_was_reported_after_a_few_rounds_of_faults(staged: WriterStage, tmp_path: Path) -> None:
     check_rounds(staged, tmp_path, rounds(FEW, FIXED))
 
 
 @pytest.mark.long
-def test_the_store_has_what_was_told_after_many_rounds_of_faults(staged: WriterStage, tmp_path: Path) -> None:
+def test_the_store_has_what_was_reported_after_many_rounds_of_faults(staged: WriterStage, tmp_path: Path) -> None:
     check_rounds(staged, tmp_path, rounds(FEW + MANY, FIXED)[FEW:])
 
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_what_a_spark_driver_told_too(staged: WriterStage, tmp_path: Path) -> None:
+def test_what_a_spark_driver_reported_too(staged: WriterStage, tmp_path: Path) -> None:
     (seed,) = (each - each % SPARK_EVERY + SPARK_EVERY - 1 for each in rounds(1))
     assert writer_plan_of(seed).producers.is_spark
     assert run_writer_rounds(staged, tmp_path, [seed], tell=print).rounds == 1

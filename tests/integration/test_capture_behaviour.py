@@ -79,7 +79,7 @@ def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Generato
         yield session
 
 
-def test_threads_and_sessions_are_told_apart(spark: SparkSession) -> None:
+def test_threads_and_sessions_are_distinguished(spark: SparkSession) -> None:
     """Each thread has a session, a job tag, a group and a name for its job of its own."""
     context: Any = spark.sparkContext
 

@@ -30,7 +30,7 @@ def test_servers_run_until_they_are_told_to_stop(number: signal.Signals) -> None
     assert query_fault(variables["HEADWATER_POSTGRES"]) is not None
 
 
-def test_a_server_that_there_is_none_of_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_there_is_none_of_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["dev", "up", "kafak"])
     assert "no server 'kafak'; did you mean 'kafka'?" in capsys.readouterr().err

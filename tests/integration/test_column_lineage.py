@@ -82,7 +82,7 @@ def _max(column: str) -> Any:
     return functions.max(column)
 
 
-def test_what_is_told_twice_is_one_text(spark: SparkSession, reader: PlanReader) -> None:
+def test_what_is_reported_twice_is_one_text(spark: SparkSession, reader: PlanReader) -> None:
     """Whatever Spark makes up for a statement: ids of columns in names, of observations, names of views."""
     inside: Any = spark
     made: dict[str, Callable[[Any], Any]] = {query: partial(_asked, query) for query in (*QUERIES, *TWICE)}

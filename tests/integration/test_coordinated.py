@@ -217,7 +217,7 @@ class TestInstants:
         assert digest_in(store) == FEW_BY_LAW
         assert running.metrics.batches == 2, "the second one gathered all that came meanwhile"
 
-    def test_what_a_writer_left_is_told_and_marked_and_nothing_is_taken_back(
+    def test_what_a_writer_left_is_reported_and_marked_and_nothing_is_taken_back(
         self, store: Store, caplog: pytest.LogCaptureFixture
     ) -> None:
         source = Scripted(FEW_RECORDS, store, at_once=20, most_ahead=20)
@@ -268,7 +268,7 @@ class PurgedMeanwhile(Watched):
 
 
 class TestIndex:
-    def test_what_another_process_took_away_is_written_when_it_is_told_again(self, store: Store) -> None:
+    def test_what_another_process_took_away_is_written_when_it_is_reported_again(self, store: Store) -> None:
         """Datasets and shapes are known by then, and are left out as long as the store is as it was."""
         source = Scripted(FEW_RECORDS, store, at_once=1_000)
         running = coordinator(source, store, CoordinatorLimits(), until_end=False)

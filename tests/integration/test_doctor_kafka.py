@@ -166,7 +166,7 @@ def test_a_topic_that_is_missing_and_not_to_be_made(kafka: Service, topic: str, 
     assert topic not in AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=SECONDS).topics
 
 
-def test_what_is_doubtful_in_a_topic_is_mended_by_the_commands_that_are_told(
+def test_what_is_doubtful_in_a_topic_is_mended_by_the_commands_that_are_reported(
     kafka: Service, topic: str, examine: Examine
 ) -> None:
     admin = AdminClient({"bootstrap.servers": kafka.address})
@@ -222,7 +222,7 @@ def test_more_replicas_in_sync_than_there_are(kafka: Service, topic: str, examin
     assert of(findings, "writing")["status"] == "ok", "this one does"
 
 
-def test_a_wrong_password_is_told_as_that_and_not_as_silence(secured: SecuredBroker, examine: Examine) -> None:
+def test_a_wrong_password_is_reported_as_that_and_not_as_silence(secured: SecuredBroker, examine: Examine) -> None:
     secured.add_user("loader", "right")
     code, findings = examine(secured.server.address, secured.client("loader", SECRET))
     assert (code, not_fine(findings)) == (Exit.FAILED, [("authentication", "error")])
@@ -281,7 +281,7 @@ def granted(command: str) -> tuple[str, str, list[str]]:
     return after["--allow-principal"].removeprefix("User:"), after["--topic"], operations
 
 
-def test_rights_that_are_missing_are_told_one_after_the_other_with_what_grants_them(
+def test_rights_that_are_missing_are_reported_one_after_the_other_with_what_grants_them(
     secured: SecuredBroker, examine: Examine
 ) -> None:
     user, topic = f"user-{uuid.uuid4().hex[:8]}", f"events-{uuid.uuid4().hex[:8]}"

@@ -182,7 +182,7 @@ def test_ddl_has_its_user_too(story: Story) -> None:
     assert (made["user"], made["operation"]) == ("anna", story.made)
 
 
-def test_what_fails_before_it_runs_is_told_if_it_would_have_written(story: Story) -> None:
+def test_what_fails_before_it_runs_is_reported_if_it_would_have_written(story: Story) -> None:
     of_nobody = [event for event in story.of("StatementFailed") if "operation" not in event]
     assert of_nobody == [], of_nobody
     failed = {event["operation"]: event for event in story.of("StatementFailed") if event not in of_nobody}

@@ -74,7 +74,7 @@ def _wait(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.long
-def test_each_statement_is_told_once_and_is_its_users(told: Ended) -> None:
+def test_each_statement_is_reported_once_and_is_its_users(told: Ended) -> None:
     written = [(e["user"], e["job"]["name"], e["outputs"][0]["table"]) for e in told.of("Committed")]
     committed = [(user, job, table["database"], table["table"]) for user, job, table in written]
     assert sorted(committed) == [
@@ -105,7 +105,7 @@ def test_a_session_is_a_run_that_ends_when_it_is_closed(told: Ended) -> None:
 
 
 @pytest.mark.long
-def test_what_fails_before_it_runs_is_told(told: Ended) -> None:
+def test_what_fails_before_it_runs_is_reported(told: Ended) -> None:
     failed = {e["user"]: e for e in told.of("StatementFailed")}
     assert set(failed) == set(USERS)
     assert len(told.of("StatementFailed")) == len(USERS)

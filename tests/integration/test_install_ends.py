@@ -76,7 +76,7 @@ def test_ends_without_anybody_who_waits_for_them(
 
 
 @pytest.mark.long
-def test_an_end_that_nobody_sees_is_told_by_nobody(place: Place) -> None:
+def test_an_end_that_nobody_sees_is_reported_by_nobody(place: Place) -> None:
     """Here: whoever finds what a durable listener hasn't got yet in the spool tells it."""
     ended = place.python(SESSION + "import os; os._exit(7)")
     assert ended.code == 7
@@ -85,7 +85,7 @@ def test_an_end_that_nobody_sees_is_told_by_nobody(place: Place) -> None:
     assert "Closed" not in ended.kinds()
 
 
-def test_a_driver_that_was_killed_is_told_once_however_many_find_it(place: Place) -> None:
+def test_a_driver_that_was_killed_is_reported_once_however_many_find_it(place: Place) -> None:
     """By those who ship its spool, at the same time here, to the log that it had written to itself."""
     log = place.folder / "log"
     place.configure({"spark.headwater.listeners": "log", "spark.headwater.log.dir": str(log)})
@@ -203,7 +203,7 @@ def test_it_tells_that_it_is_alive_and_that_it_is_gone(place: Place) -> None:
 
 
 @pytest.mark.long
-def test_without_pinned_threads_blocks_are_not_told_apart_and_the_rest_is_told(place: Place) -> None:
+def test_without_pinned_threads_blocks_are_not_distinguished_and_the_rest_is_reported(place: Place) -> None:
     job = (
         SESSION
         + "import headwater.listeners as headwater\n"

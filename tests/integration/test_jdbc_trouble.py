@@ -143,7 +143,7 @@ def test_what_the_database_refuses_is_kept_as_a_dead_letter(
 
 
 @pytest.mark.database
-def test_a_wrong_password_is_told_and_mended_while_the_job_runs(
+def test_a_wrong_password_is_reported_and_mended_while_the_job_runs(
     executor: ThreadPoolExecutor, postgres: Service, tmp_path: Path
 ) -> None:
     right = make_url(postgres.address)
@@ -226,7 +226,7 @@ def test_who_tells_more_than_the_store_takes_waits_in_the_spool(
         ({"url": "jdbc:sqlite:/x.db", "password": "secret", "password-file": "/y"}, "password"),
     ],
 )
-def test_what_is_configured_wrongly_is_told_at_once(
+def test_what_is_configured_wrongly_is_reported_at_once(
     executor: ThreadPoolExecutor, keys: dict[str, str], words: str
 ) -> None:
     with pytest.raises(ConfigurationError) as raised:

@@ -153,7 +153,7 @@ def test_a_topic_that_may_not_be_made_is_asked_for(broker: KafkaServer, executor
     assert topic not in AdminClient({"bootstrap.servers": broker.address}).list_topics(timeout=PATIENCE).topics
 
 
-def test_a_topic_that_cannot_be_made_is_told_with_the_reason(
+def test_a_topic_that_cannot_be_made_is_reported_with_the_reason(
     broker: KafkaServer, executor: Executor, topic: str
 ) -> None:
     listener, _ = listener_on(broker, topic, executor, **{"topic.replication": "3"})

@@ -30,7 +30,7 @@ def connection(request: pytest.FixtureRequest) -> Iterator[Connection]:
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda each: each.name)
-def test_what_is_told_is_answered(connection: Connection, story: Story) -> None:
+def test_what_is_reported_is_answered(connection: Connection, story: Story) -> None:
     producer = producer_of(story)
     shuffled = [*producer.events, *producer.events[::2]]
     Random(story.name).shuffle(shuffled)

@@ -97,7 +97,7 @@ def test_two_brokers_at_once_are_two_clusters_and_a_taken_port_is_given_up(
             assert "here-only" not in shared.topics
 
 
-def test_added_properties_hold_and_a_wrong_password_is_told() -> None:
+def test_added_properties_hold_and_a_wrong_password_is_reported() -> None:
     secured = {
         "listener.security.protocol.map": "BROKER:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
         "sasl.enabled.mechanisms": "SCRAM-SHA-512",

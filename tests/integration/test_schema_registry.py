@@ -70,7 +70,7 @@ def test_what_was_written_without_a_registry_is_still_read(registry: SchemaRegis
     assert codec(registry).decode(Codec().encode(HEARTBEAT)) == HEARTBEAT
 
 
-def test_without_a_registry_the_framing_is_told(registry: SchemaRegistry) -> None:
+def test_without_a_registry_the_framing_is_reported(registry: SchemaRegistry) -> None:
     with pytest.raises(DecodeError, match=r"set schema\.registry\.url"):
         Codec().decode(codec(registry).encode(HEARTBEAT))
 
@@ -83,7 +83,7 @@ def test_somebody_elses_schema_keeps_the_bytes(registry: SchemaRegistry) -> None
     assert found.kind is None
 
 
-def test_a_cut_off_id_is_told(registry: SchemaRegistry) -> None:
+def test_a_cut_off_id_is_reported(registry: SchemaRegistry) -> None:
     with pytest.raises(DecodeError, match="the schema's id is cut off"):
         codec(registry).decode(b"\x00\x00\x00")
 
@@ -102,7 +102,7 @@ def test_credentials_reach_the_registry(registry: SchemaRegistry) -> None:
         (500, RegistryUnavailableError),
     ],
 )
-def test_whether_trying_again_can_help_is_told_by_type(
+def test_whether_trying_again_can_help_is_reported_by_type(
     registry: SchemaRegistry, status: int, expected: type[Exception]
 ) -> None:
     registry.failure = (status, "no")
@@ -128,6 +128,6 @@ def test_nobody_listening_is_transient() -> None:
         codec(gone).encode(HEARTBEAT)
 
 
-def test_a_wrong_configuration_is_told() -> None:
+def test_a_wrong_configuration_is_reported() -> None:
     with pytest.raises(ConfigurationError, match=r"schema\.registry: "):
         HttpRegistry({"url": "http://127.0.0.1:1", "nonsense": 1})

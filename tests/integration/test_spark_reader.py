@@ -175,7 +175,7 @@ def test_an_unknown_kind_is_read_by_the_schema_that_was_added(topic: DataFrame) 
     assert rows["rebalanced"]["event"]["moved"] == "00000000-0000-0000-0000-000000000005"
 
 
-def test_bad_bytes_are_told_and_the_others_are_read(topic: DataFrame) -> None:
+def test_bad_bytes_are_reported_and_the_others_are_read(topic: DataFrame) -> None:
     rows = by_key(events(topic, "Committed"))
     bad = {name: problem for name, (value, problem) in m.BAD.items() if (value or b"")[2:10] == m.NEWEST.fingerprint}
     assert {name: rows[name]["problem"] for name in bad} == bad
@@ -183,7 +183,7 @@ def test_bad_bytes_are_told_and_the_others_are_read(topic: DataFrame) -> None:
     assert all(rows[name]["event"] is not None for name in set(rows) - set(bad))
 
 
-def test_every_cut_of_an_event_is_told(spark: SparkSession) -> None:
+def test_every_cut_of_an_event_is_reported(spark: SparkSession) -> None:
     good = m.VERSIONS["now"]
     rows = by_key(events(messages(spark, {str(n): good[:n] for n in range(10, len(good) + 1)}), "Committed"))
     assert [n for n in range(10, len(good) + 1) if rows[str(n)]["problem"] is None] == [len(good)]

@@ -179,5 +179,5 @@ def test_a_reader_changes_nothing_of_a_view_and_sees_nothing_else(spark: SparkSe
     assert_there(spark)
 
 
-def test_a_catalog_that_nobody_knows_is_told_in_spark_too(spark: SparkSession) -> None:
+def test_a_catalog_that_nobody_knows_is_reported_in_spark_too(spark: SparkSession) -> None:
     assert "no catalog x is known here" in refusal(spark, "SELECT * FROM nobody.paimon.job_startup")

@@ -57,7 +57,7 @@ def marked(url: str, version: str, least: str) -> None:
     engine.dispose()
 
 
-def test_it_is_made_once_and_holds_what_it_is_told(place: str) -> None:
+def test_it_is_made_once_and_holds_what_it_is_reported(place: str) -> None:
     with open_store(place) as store:
         assert store.merge(rows_of(TOLD)) > 50
     with open_store(place) as again:
@@ -81,7 +81,7 @@ def test_not_even_by_a_fault_of_ours_a_reader_writes_a_file(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("readonly", [True, False])
-def test_where_nothing_is_to_be_made_the_command_is_told(place: str, readonly: bool) -> None:
+def test_where_nothing_is_to_be_made_the_command_is_reported(place: str, readonly: bool) -> None:
     with pytest.raises(StoreSchemaError, match="headwater store init --store"):
         open_store(place, readonly=readonly, create=readonly)
     if "://" in place:

@@ -132,7 +132,7 @@ class TestLog:
         assert all(letter.error for letter in letters)
         assert digest_in(store) == digest_by_law([each for each in records if each[0] in good])
 
-    def test_a_log_that_is_not_there_is_told(self, tmp_path: Path) -> None:
+    def test_a_log_that_is_not_there_is_reported(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="name the directory that drivers write to"):
             LocalLogSource(tmp_path / "nowhere", "g")
 

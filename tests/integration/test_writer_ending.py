@@ -78,7 +78,7 @@ def writing(place: Path, *more: str) -> Generator[Writing]:
             one.kill()
 
 
-def test_it_is_ready_and_alive_and_drains_when_it_is_told_to(tmp_path: Path) -> None:
+def test_it_is_ready_and_alive_and_drains_when_it_is_reported_to(tmp_path: Path) -> None:
     with writing(tmp_path) as one:
         assert (one.get("/live"), one.get("/ready")) == ((200, "alive\n"), (200, "ready\n"))
         with one.locked():

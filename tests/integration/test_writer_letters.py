@@ -123,7 +123,9 @@ def test_letters_are_on_their_topic_as_they_were(kafka: KafkaServer, topic: str,
     }
 
 
-def test_what_the_topic_has_no_room_for_is_told_without_its_bytes(kafka: KafkaServer, topic: str, store: Store) -> None:
+def test_what_the_topic_has_no_room_for_is_reported_without_its_bytes(
+    kafka: KafkaServer, topic: str, store: Store
+) -> None:
     name = f"{topic}.dead-letters"
     new = NewTopic(name, 1, 1, config={"max.message.bytes": "1000"})
     made(kafka, new)

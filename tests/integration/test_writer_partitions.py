@@ -130,7 +130,9 @@ def truncated(admin: AdminClient, topic: str, number: int, before: int) -> None:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_where_partitions_end_is_told_once_all_of_them_was_given(kafka: KafkaServer, topic: str, protocol: str) -> None:
+def test_where_partitions_end_is_reported_once_all_of_them_was_given(
+    kafka: KafkaServer, topic: str, protocol: str
+) -> None:
     produced(kafka, topic, 0, 5)
     reading = Reading(kafka, topic, settings={"group.protocol": protocol})
     reading.until(lambda: reading.ends == {0: 0, 1: 0} or len(reading.ends) == 2)
@@ -207,7 +209,7 @@ def test_a_partition_that_is_added_is_read_from_its_beginning(
     reading.source.close()
 
 
-def test_a_broker_that_is_gone_is_told_until_it_is_back(tmp_path: Path) -> None:
+def test_a_broker_that_is_gone_is_reported_until_it_is_back(tmp_path: Path) -> None:
     with KafkaServer(directory=tmp_path) as broker:
         admin = AdminClient(broker.client_config())
         new = NewTopic("events", 2, 1)

@@ -660,7 +660,7 @@ def test_change_feed(place: Place, start: int, end: int | None, since: int | Non
 
 
 @pytest.mark.long
-def test_vacuum_by_the_api_is_told_without_a_statement(place: Place) -> None:
+def test_vacuum_by_the_api_is_reported_without_a_statement(place: Place) -> None:
     events = events_of(lambda spark, place: delta_table(spark, place).vacuum(), place)
     for _ in attempts("commits of a vacuum", pause=0.01):
         if of(Committed, events):
@@ -672,7 +672,7 @@ def test_vacuum_by_the_api_is_told_without_a_statement(place: Place) -> None:
 
 
 @pytest.mark.long
-def test_what_the_api_converts_is_told_without_a_statement(place: Place) -> None:
+def test_what_the_api_converts_is_reported_without_a_statement(place: Place) -> None:
     directory = place.driver.warehouse / place.driver.name()
     place.driver.spark.range(3).write.parquet(str(directory))
     inside: Any = place.driver.spark
@@ -688,7 +688,7 @@ def test_what_the_api_converts_is_told_without_a_statement(place: Place) -> None
     assert not of(Gap, events)
 
 
-def test_what_the_api_alters_is_told(place: Place) -> None:
+def test_what_the_api_alters_is_reported(place: Place) -> None:
     """Protocol features are in no table's metadata, but the version is there."""
     events = events_of(lambda spark, place: delta_table(spark, place).addFeatureSupport("deletionVectors"), place)
     altered = the(AlterTable, events)
@@ -793,7 +793,7 @@ def test_a_clone_is_a_creation_too(place: Place) -> None:
     assert str(created.generation) == place.generation("c", 0)
 
 
-def test_a_table_that_the_builder_made_is_told(place: Place) -> None:
+def test_a_table_that_the_builder_made_is_reported(place: Place) -> None:
     """Its command runs in an execution nested in its own."""
 
     def build(spark: Any, place: Place) -> object:

@@ -283,7 +283,7 @@ def test_two_targets_of_one_from_are_two_statements(driver: Driver) -> None:
     assert first.barrier < second.barrier
 
 
-def test_a_shape_is_told_once_and_each_commit_names_it(driver: Driver) -> None:
+def test_a_shape_is_reported_once_and_each_commit_names_it(driver: Driver) -> None:
     place = Place(driver, "parquet")
     insert = f"INSERT INTO {place.db}.b SELECT id, s FROM {place.db}.a"
     events = driver.events_of(insert, insert, insert)
@@ -328,7 +328,7 @@ def test_two_unrelated_statements_share_no_job(driver: Driver) -> None:
     assert [each.dataset for each in second.inputs] == [place.dataset("b")]
 
 
-def test_a_statement_that_fails_while_it_runs_is_told_as_that(driver: Driver) -> None:
+def test_a_statement_that_fails_while_it_runs_is_reported_as_that(driver: Driver) -> None:
     place = Place(driver, "parquet")
     events = driver.events_of_failure(
         f"INSERT INTO {place.db}.b SELECT raise_error('password=hunter2 is wrong'), s FROM {place.db}.a"

@@ -358,7 +358,7 @@ def test_a_table_goes_back_to_a_savepoint(place: Place) -> None:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("call", ["show_commits(table => '{db}.s')", "run_clean(table => '{db}.s')"])
-def test_what_changes_no_rows_is_not_told(call: str, place: Place) -> None:
+def test_what_changes_no_rows_is_not_reported(call: str, place: Place) -> None:
     assert not place.events_of(f"CALL {call}")
 
 

@@ -638,7 +638,7 @@ def test_a_table_that_is_in_no_database(driver: Driver) -> None:
     assert the(DropTable, driver.events_of(f"DROP TABLE {table}")).generation == truth.generation
 
 
-def test_a_procedure_that_fails_is_told_once(driver: Driver) -> None:
+def test_a_procedure_that_fails_is_reported_once(driver: Driver) -> None:
     h = History(driver)
     events = driver.events_of_failure(f"CALL ice.system.rollback_to_snapshot('{h.db}.t', 1)")
     failed = the(StatementFailed, events)

@@ -371,7 +371,7 @@ def test_rows_that_were_cached(driver: Driver, derby: Database) -> None:
     frame.unpersist()
 
 
-def test_options_that_may_be_told(driver: Driver, postgres_database: Database) -> None:
+def test_options_that_may_be_reported(driver: Driver, postgres_database: Database) -> None:
     name = driver.name()
     captured = driver.events_of(
         lambda _: write(
@@ -495,7 +495,7 @@ def test_a_table_of_a_catalog_is_renamed_and_dropped(driver: Driver, postgres_da
     assert gone.dataset == postgres_database.dataset(f"{name}_new")
 
 
-def test_no_secret_was_told_by_any_case(
+def test_no_secret_was_reported_by_any_case(
     driver: Driver, derby: Database, postgres_database: Database, mariadb_database: Database
 ) -> None:
     table(driver, derby)

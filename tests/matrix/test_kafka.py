@@ -278,7 +278,7 @@ def test_a_checkpoint_is_seen_through(place: Place) -> None:
     assert edges(place.driver.lineage(the(Committed, captured))) == {f"value <- {place.topic}.value"}
 
 
-def test_what_neednt_be_read_isnt_told(place: Place) -> None:
+def test_what_neednt_be_read_isnt_reported(place: Place) -> None:
     captured = place.events_of_frame(place.broker.read(place.driver.spark, subscribe=place.topic).where("false"))
     assert not any(each.dataset for each in the(Committed, captured).inputs)
     assert not of(Gap, captured)
@@ -488,7 +488,7 @@ def test_a_write_that_fails(place: Place) -> None:
 
 
 @pytest.mark.smoke
-def test_secrets_of_the_client_are_never_told(place: Place) -> None:
+def test_secrets_of_the_client_are_never_reported(place: Place) -> None:
     def both(spark: SparkSession) -> None:
         frame = place.broker.read(spark, subscribe=place.topic, failOnDataLoss="false", **WITH_SECRETS)
         place.broker.write(frame.select("value"), topic=place.topic, **WITH_SECRETS)
@@ -549,7 +549,7 @@ def test_a_stream_of_a_pattern(driver: Driver, place: Place, broker: Broker) -> 
     assert ranges(committed) == {topic(name): ('{"0":0}', '{"0":1}', ReadMode.CHANGES) for name in (one, more)}
 
 
-def test_no_secret_was_told_by_any_case(driver: Driver, place: Place) -> None:
+def test_no_secret_was_reported_by_any_case(driver: Driver, place: Place) -> None:
     ask: Callable[[Event], str] = lambda event: event.model_dump_json()  # noqa: E731
     place.events_of(subscribe=place.topic, **WITH_SECRETS)
     assert driver.bus.events

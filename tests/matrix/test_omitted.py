@@ -48,7 +48,7 @@ def test_a_catalog_without_table_lineage_is_in_no_commit_and_that_is_declared(dr
     assert not of(Gap, events)
 
 
-def test_a_catalog_without_data_lineage_is_told_without_versions(driver: Driver) -> None:
+def test_a_catalog_without_data_lineage_is_reported_without_versions(driver: Driver) -> None:
     db = driver.database("unv", "ice")
     driver.run(f"CREATE TABLE ice.{db}.b (id INT) USING iceberg")
     events = driver.events_of(

@@ -152,14 +152,14 @@ def test_a_schema_that_is_wide_enough_stays(place: Place) -> None:
     assert not of(AlterTable, place.events_of(save_to_path("append", **{"write.merge-schema": "true"})))
 
 
-def test_a_truncation_is_told_with_its_snapshot(place: Place) -> None:
+def test_a_truncation_is_reported_with_its_snapshot(place: Place) -> None:
     truncate = the(Truncate, place.events_of("TRUNCATE TABLE {d}.t"))
     assert truncate.identifier == TableName(catalog="pai", database=place.db, table="t")
     assert (truncate.produced, truncate.parent, truncate.generation) == (3, 2, place.generation("t"))
     assert (truncate.context.name, truncate.context.factory) == ("pai", "paimon")
 
 
-def test_a_dropped_partition_is_told_with_its_snapshot(place: Place) -> None:
+def test_a_dropped_partition_is_reported_with_its_snapshot(place: Place) -> None:
     place.run(PARTITIONED, FILLED)
     events = place.events_of("ALTER TABLE {d}.p DROP PARTITION (d = 'a')")
     altered = the(AlterTable, events)
@@ -252,7 +252,7 @@ def test_calls_that_change_no_rows_are_silent(place: Place, call: str) -> None:
     assert place.events_of(f"CALL pai.sys.{call}") == []
 
 
-def test_a_failed_write_is_told_as_that(driver: Driver, place: Place) -> None:
+def test_a_failed_write_is_reported_as_that(driver: Driver, place: Place) -> None:
     filled = place.fill("INSERT INTO {d}.t SELECT id, raise_error('no') FROM {d}.s")
     failed = the(StatementFailed, driver.events_of_failure(filled))
     assert [sink.table.table for sink in failed.outputs if sink.table] == ["t"]

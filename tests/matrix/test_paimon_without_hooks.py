@@ -56,7 +56,7 @@ def place(driver: Driver) -> Place:
 @pytest.mark.long
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("case", [case for case in WRITES + READS if case.name in ALIKE], ids=lambda case: case.name)
-def test_the_same_is_told(place: Place, case: Case) -> None:
+def test_the_same_is_reported(place: Place, case: Case) -> None:
     place.run(*case.before)
     check(place, case.step, case.made, case.read)
 

@@ -120,7 +120,7 @@ def test_files_without_a_mark_may_not_be_there(driver: Driver) -> None:
     assert not of(Committed, events)
 
 
-def test_rows_that_are_given_to_code_are_told_once_for_each_place(driver: Driver) -> None:
+def test_rows_that_are_given_to_code_are_reported_once_for_each_place(driver: Driver) -> None:
     def nothing(_: object) -> None:
         return None
 

@@ -128,7 +128,7 @@ def test_a_statement_that_a_statement_runs(driver: Driver, db: str) -> None:
     assert edges(driver.lineage(the(Committed, events))) == {*PLAIN_COLUMNS, "~FILTER p.id"}
 
 
-def test_a_script_is_told_statement_by_statement(driver: Driver, db: str) -> None:
+def test_a_script_is_reported_statement_by_statement(driver: Driver, db: str) -> None:
     script = f"""
         BEGIN
           DECLARE x INT DEFAULT 0;
@@ -172,7 +172,7 @@ def test_a_view_that_follows_its_tables(driver: Driver, db: str) -> None:
         ("CREATE TABLE {db}.z USING parquet AS SELECT nothing FROM {db}.p", None, "p"),
     ],
 )
-def test_a_write_that_analysis_refuses_is_told_once(
+def test_a_write_that_analysis_refuses_is_reported_once(
     driver: Driver, db: str, statement: str, written: str | None, read: str | None
 ) -> None:
     """With what was resolved by then, as far as the error shows it."""

@@ -269,7 +269,7 @@ def test_a_function_that_writes_nothing_is_silent(case: Case) -> None:
 
 
 @pytest.mark.long
-def test_continuous_processing_is_told_as_a_limit(case: Case) -> None:
+def test_continuous_processing_is_reported_as_a_limit(case: Case) -> None:
     frame = case.spark.readStream.format("rate").load()
 
     def continuous() -> None:

@@ -245,7 +245,7 @@ def test_what_is_not_there_or_not_as_it_was_locked_is_refused(checkout: Checkout
 
 
 @pytest.mark.slow
-def test_a_python_that_is_not_there_is_told_by_its_name(checkout: Checkout) -> None:
+def test_a_python_that_is_not_there_is_reported_by_its_name(checkout: Checkout) -> None:
     err = checkout.refuse(PYTHON="no-such-python")
     assert "no-such-python" in err
     assert "Install Python 3.10, 3.11 or 3.12" in err

@@ -50,7 +50,7 @@ def test_how_events_look_is_imported_by_those_who_show_them(module: str) -> None
     assert not [name for name in listing if name.startswith("headwater.events.presentation")]
 
 
-def test_the_version_is_told_without_building_models() -> None:
+def test_the_version_is_reported_without_building_models() -> None:
     names = imported_by("from headwater.cli import main; main(['--version'])")
     assert names & (HEAVY | {"pydantic", "fastavro"}) == set()
 

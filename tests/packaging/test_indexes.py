@@ -54,7 +54,7 @@ def test_other_commands_settings_are_left_alone() -> None:
     assert told("freeze.index-url='x'", "", "nonsense") == {}
 
 
-def test_each_pip_is_asked_and_what_uv_was_told_itself_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_pip_is_asked_and_what_uv_was_reported_itself_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         "PIP_INDEX_URL": INDEX,
         "PIP_PROXY": "http://proxy.example",

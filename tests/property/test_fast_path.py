@@ -83,7 +83,7 @@ def alike(draw: st.DrawFn) -> Event:
 @pytest.mark.slow
 @given(st.lists(alike(), max_size=12).map(unique), NOW, st.integers(1, 5))
 @settings(max_examples=examples(150), deadline=None)
-def test_of_commits_and_shapes_that_are_told_again(emitted: list[Event], appended: int | None, size: int) -> None:
+def test_of_commits_and_shapes_that_are_reported_again(emitted: list[Event], appended: int | None, size: int) -> None:
     both = [(event, appended) for event in emitted]
     assert by_the_short_way(both, size) == by_the_law(both)
 

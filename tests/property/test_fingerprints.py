@@ -268,7 +268,7 @@ class TestOrder:
         assert joined(0, 0) == joined(1, 1)
         assert joined(0, 1) != joined(0, 0)
 
-    def test_sides_are_told_apart_by_what_they_reach_through_outputs_that_are_alike(self) -> None:
+    def test_sides_are_distinguished_by_what_they_reach_through_outputs_that_are_alike(self) -> None:
         def written(ends: list[tuple[int, int]]) -> bytes:
             return fingerprint_of([source()] * 3, [sink()] * 3, [edge("x", start, end) for start, end in ends])
 

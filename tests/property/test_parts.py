@@ -123,7 +123,7 @@ def test_parts_are_as_large_as_they_may_be_and_no_larger(lengths: list[int], lim
 
 
 @given(events(), st.integers(100, 1_000), st.data())
-def test_a_missing_or_doubled_part_is_told(event: Event, limit: int, data: st.DataObject) -> None:
+def test_a_missing_or_doubled_part_is_reported(event: Event, limit: int, data: st.DataObject) -> None:
     parts = sequenced(split_event(whole(event), limit))
     if len(parts) == 1:
         return

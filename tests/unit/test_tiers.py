@@ -108,7 +108,7 @@ def test_how_long_modules_take_is_recorded(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("days", "status"), [(0, "1 xfailed"), (-1, "1 failed")], ids=["until today", "overdue"])
-def test_a_failure_in_quarantine_is_told_until_its_day(tmp_path: Path, days: int, status: str) -> None:
+def test_a_failure_in_quarantine_is_reported_until_its_day(tmp_path: Path, days: int, status: str) -> None:
     """The file is beside the plugin: so the plugin is a copy here."""
     folder = folder_with(tmp_path, test_it=UNSTEADY, unsteady=Path(quarantine.__file__).read_text(encoding="utf-8"))
     until = date.today() + timedelta(days=days)  # noqa: DTZ011 - as the plugin does

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headwater.cli.flags import Flags
 from headwater.cli.output import CommandOutput
-from headwater.cli.store import opened
+from headwater.cli.store import open_given_store
 from headwater.events.names import JobName
 
 if TYPE_CHECKING:  # SQLAlchemy is imported where a store is opened
@@ -21,9 +21,9 @@ A_TABLE: Final = "catalog.database.table, database.table, a path or a URI"
 
 
 @contextmanager
-def connected(given: Namespace) -> Generator[Connection, None, None]:
+def open_connection(given: Namespace) -> Generator[Connection, None, None]:
     """Open the store for reading."""
-    with opened(given) as store, store.engine.connect() as connection:
+    with open_given_store(given) as store, store.engine.connect() as connection:
         yield connection
 
 

@@ -96,7 +96,7 @@ TREE: Final = Group(
                 "list": Leaf("table:list_tables", "list the tables that are known"),
                 "jobs": Leaf("table:jobs", "list the jobs that read and write a table"),
                 "uses": Leaf("table:uses", "show who uses a table"),
-                "late": Leaf("table:late", "show why a table is late"),
+                "late": Leaf("table:show_late", "show why a table is late"),
                 "history": Leaf("table:history", "show what was done to a table, or what changed between snapshots"),
                 "names": Leaf("table:names", "show the names and generations of a table"),
                 "unify": Leaf("lineage.deletion:unify", "say that several datasets are one"),

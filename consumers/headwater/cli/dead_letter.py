@@ -14,7 +14,7 @@ from headwater.cli.erasing import add_erasing, erase
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, limit, one_of
 from headwater.cli.output import CommandOutput
-from headwater.cli.store import add_store, add_stores, opened, opened_stores
+from headwater.cli.store import add_store, add_stores, open_given_store, opened_stores
 from headwater.errors import ConfigurationError
 from headwater.events.clock import moment_of
 
@@ -56,7 +56,7 @@ def list_letters(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.bulk import DeadLetterState  # noqa: PLC0415
 
     with (
-        opened(given) as store,
+        open_given_store(given) as store,
         closing(store.bulk.dead_letters(None if given.all else DeadLetterState.WAITING)) as each,
     ):
         wanted = ((name, letter) for name, letter in each if given.reason in {None, letter.reason.value})
@@ -64,7 +64,7 @@ def list_letters(given: Namespace, output: CommandOutput) -> int:
     rows = [
         (
             *(name, letter.state, letter.reason, letter.kind),
-            *(_place(letter), letter.attempts, _short(letter.error) if given.output == "text" else letter.error),
+            *(_place(letter), letter.attempts, _shorten(letter.error) if given.output == "text" else letter.error),
         )
         for name, letter in found[: given.limit]
     ]
@@ -82,7 +82,7 @@ def list_letters(given: Namespace, output: CommandOutput) -> int:
 def show(given: Namespace, output: CommandOutput) -> int:
     from headwater.consumers.dead_letters import get_dead_letter  # noqa: PLC0415
 
-    with opened(given) as store:
+    with open_given_store(given) as store:
         letter = get_dead_letter(store.bulk, given.name)
     if given.into is not None:
         given.into.write_bytes(letter.data)
@@ -134,7 +134,7 @@ def retry(given: Namespace, output: CommandOutput) -> int:
 def drop(given: Namespace, output: CommandOutput) -> int:
     from headwater.consumers.dead_letters import drop_dead_letter, get_dead_letter  # noqa: PLC0415
 
-    with opened(given, readonly=given.dry_run) as store:
+    with open_given_store(given, readonly=given.dry_run) as store:
         names = [name for name, _ in store.bulk.dead_letters()] if given.all else _names_given(given)
         letters = [(name, get_dead_letter(store.bulk, name)) for name in names]
         rows = [(name, letter.reason, letter.kind, _place(letter)) for name, letter in letters]
@@ -160,5 +160,5 @@ def _place(letter: DeadLetter) -> str:
     return f"{letter.source} {topic}/{letter.partition.number}@{letter.position}"
 
 
-def _short(words: str) -> str:
+def _shorten(words: str) -> str:
     return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"

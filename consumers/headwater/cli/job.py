@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from headwater.cli.answers import add_namespace, connected, give, job_of
+from headwater.cli.answers import add_namespace, give, job_of, open_connection
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, limit, moment
@@ -30,7 +30,7 @@ _TIMES = ("first", "last", "last run")
 def list_jobs(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.questions.listings import jobs  # noqa: PLC0415
 
-    with connected(given) as connection:
+    with open_connection(given) as connection:
         answer = jobs(connection, at_most=given.limit)
     give(
         given,
@@ -63,7 +63,7 @@ def tables(given: Namespace, output: CommandOutput) -> int:
 
     job = job_of(given, given.job)
     assert job is not None  # noqa: S101 - the parser asks for it
-    with connected(given) as connection:
+    with open_connection(given) as connection:
         answer = tables_of(connection, job)
     give(
         given,
@@ -90,7 +90,7 @@ def runs(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.questions.runs import runs as question  # noqa: PLC0415
 
     job = job_of(given, given.job)
-    with connected(given) as connection:
+    with open_connection(given) as connection:
         answer = question(connection, job, table=given.table, run=given.run, at_most=given.limit)
     of = job or given.table
     columns = ("started", "took", "status", "job", "user", "failed", "run", "error")
@@ -135,7 +135,7 @@ def list_gaps(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.questions.completeness import gaps  # noqa: PLC0415
     from headwater.lineage.questions.subject import resolve_table  # noqa: PLC0415
 
-    with connected(given) as connection:
+    with open_connection(given) as connection:
         answer = gaps(
             connection,
             since=given.since,

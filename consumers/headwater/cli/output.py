@@ -124,7 +124,7 @@ class JsonOutput:
         self._document[key_of(name)] = [_object(dict(zip(columns, row, strict=True))) for row in rows]
 
     def findings(self, chapter: str, findings: Iterable[CheckResult]) -> Iterator[CheckResult]:
-        told = self._document.setdefault("findings", [])
+        written = self._document.setdefault("findings", [])
         for each in findings:
             fields = {
                 "step": each.step,
@@ -132,7 +132,7 @@ class JsonOutput:
                 "message": each.message,
                 "advice": each.advice or None,
             }
-            told.append({"chapter": chapter, **fields})
+            written.append({"chapter": chapter, **fields})
             yield each
 
     def answer(self, text: str) -> None:

@@ -45,15 +45,15 @@ def add_stores(parser: Flags) -> None:
 def opened_stores(given: Any) -> Generator[dict[str, Store]]:
     """Open all stores for writing, by names."""
     with ExitStack() as stack:
-        stores = {MAIN: stack.enter_context(opened(given, readonly=False))}
+        stores = {MAIN: stack.enter_context(open_given_store(given, readonly=False))}
         for catalog, url in given.catalog_store:
             if catalog in stores:
                 raise ConfigurationError(f"the catalog {catalog} has two stores: name one")
-            stores[catalog] = stack.enter_context(opened(given, readonly=False, url=url))
+            stores[catalog] = stack.enter_context(open_given_store(given, readonly=False, url=url))
         yield stores
 
 
-def opened(
+def open_given_store(
     given: Any, *, readonly: bool = True, open_it: Callable[..., Store] | None = None, url: str | None = None
 ) -> Store:
     """Open the store that the flag or the variable names, or another; whoever opens it closes it."""
@@ -91,7 +91,7 @@ def _catalog(parser: Flags) -> None:
 def init(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.store.views import make_views  # noqa: PLC0415
 
-    with opened(given, readonly=False) as store:
+    with open_given_store(given, readonly=False) as store:
         make_views(store.engine, store.target, given.catalog)
         where, views = store.target.words, store.target.database
     output.outcome(f"the store in {where} is ready, its views are in {views}", {"store": where, "views": views})
@@ -113,7 +113,7 @@ def migrate(given: Namespace, output: CommandOutput) -> int:
         words = f"there is no store in {before.where} yet: `headwater store init --store {before.where}` makes one"
         output.outcome(words, {**fields, "is": None})
         return Exit.FAILED
-    with opened(given, readonly=False) as store:
+    with open_given_store(given, readonly=False) as store:
         was = (
             f"was at {before.version}, and is" if before.standing is SchemaState.OLDER else "needn't be migrated: it is"
         )
@@ -131,7 +131,7 @@ A writer does this once a day where it may; run it monthly where it may not.""",
 def maintain(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.store.partitions import make_partitions  # noqa: PLC0415
 
-    with opened(given, readonly=False) as store:
+    with open_given_store(given, readonly=False) as store:
         made = make_partitions(store.engine)
         output.table("partitions", ("partition", "rows moved into it"), made, "Partitions that were made")
     return Exit.DONE
@@ -171,7 +171,7 @@ def size(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.sql.errors import translate_errors  # noqa: PLC0415
     from headwater.lineage.store.size import size_of  # noqa: PLC0415
 
-    with opened(given) as store:
+    with open_given_store(given) as store:
         with translate_errors(store.target.words), store.engine.connect() as connection:
             found = size_of(connection)
         rows = [(each.table, each.rows, _bytes(each.bytes), each.oldest, each.newest) for each in found.tables]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headwater.cli.answers import add_table, connected, give, snapshot_text
+from headwater.cli.answers import add_table, give, open_connection, snapshot_text
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, limit, moment
@@ -31,7 +31,7 @@ _TIMES = ("first", "last", "last run")
 def list_tables(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.questions.listings import tables  # noqa: PLC0415
 
-    with connected(given) as connection:
+    with open_connection(given) as connection:
         answer = tables(connection, at_most=given.limit)
     columns = ("table", "place", "first", "last")
     give(
@@ -53,7 +53,7 @@ def list_tables(given: Namespace, output: CommandOutput) -> int:
 def jobs(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.questions.jobs import jobs_of  # noqa: PLC0415
 
-    with connected(given) as connection:
+    with open_connection(given) as connection:
         answer = jobs_of(connection, given.table)
     give(
         given,
@@ -75,7 +75,7 @@ def jobs(given: Namespace, output: CommandOutput) -> int:
 def uses(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.questions.uses import uses as question  # noqa: PLC0415
 
-    with connected(given) as connection:
+    with open_connection(given) as connection:
         answer = question(connection, given.table)
     give(
         given,
@@ -100,10 +100,10 @@ takes is overdue.""",
     "headwater table late sales.weekly",
     flags=[add_store, add_table, limit(1000)],
 )
-def late(given: Namespace, output: CommandOutput) -> int:
+def show_late(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.questions.lateness import lateness as question  # noqa: PLC0415
 
-    with connected(given) as connection:
+    with open_connection(given) as connection:
         answer = question(connection, given.table, at_most=given.limit)
     columns = ("table", "age", "usual", "marks", "job", "status", "snapshot", "barrier", "committed", "error")
     answer = replace(answer, rows=tuple(under_what_they_feed(answer.rows)))
@@ -162,13 +162,13 @@ def history(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.questions.history import schema_changes  # noqa: PLC0415
 
     if given.snapshots is None:
-        with connected(given) as connection:
+        with open_connection(given) as connection:
             answer = question(connection, given.table, since=given.since, until=given.until)
         columns = ("at", "what", "changes", "schema", "made snapshot", "branch", "generation", "note")
         give(given, output, "history", answer, columns=columns, row=_modified, title=f"History of {given.table}")
         return Exit.DONE
     one, other = given.snapshots
-    with connected(given) as connection:
+    with open_connection(given) as connection:
         changes = schema_changes(connection, given.table, one, other)
     give(
         given,
@@ -204,7 +204,7 @@ def _range(text: str) -> tuple[int, int]:
 def names(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.questions.generations import aliases, generations  # noqa: PLC0415
 
-    with connected(given) as connection:
+    with open_connection(given) as connection:
         called, made = aliases(connection, given.table), generations(connection, given.table)
     rows = [(each.generation, each.format, each.place, each.first, each.last, each.ended) for each in made]
     columns = ("generation", "format", "place", "first", "last", "ended")

@@ -74,7 +74,7 @@ def kafka_libraries(fetch_with: Callable[[], Fetcher] = fetcher, cache: Path | N
 class KafkaServer(LocalServer):
     """The broker; `address` is its bootstrap server.
 
-    `properties` are added to (and win over) its server.properties; `client` is what a client must be told to get in
+    `properties` are added to (and win over) its server.properties; `client` is what a client needs to get in
     then (security.protocol, sasl.*, ssl.*); `format_arguments` go to the storage tool (`--add-scram` …).
     Anybody on this machine can use it unless `properties` say otherwise.
     """

@@ -34,9 +34,9 @@ class ProcessIdentity:
         return None if began is None else cls(pid, began)
 
     @classmethod
-    def read(cls, told: Mapping[str, object]) -> Self | None:
+    def read(cls, fields: Mapping[str, object]) -> Self | None:
         """Read what `to_dict` returned; None if it names no process."""
-        pid, began = told.get("pid"), told.get("start_time")
+        pid, began = fields.get("pid"), fields.get("start_time")
         return cls(pid, began) if isinstance(pid, int) and isinstance(began, str) else None
 
     def to_dict(self) -> dict[str, object]:

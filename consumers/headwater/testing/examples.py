@@ -178,7 +178,7 @@ COMMITTED: Final = Committed(
         ),
     ),
 )
-"""A commit as it is told thousands of times a day: its size is what the bus carries."""
+"""A commit as it is reported thousands of times a day: its size is what the bus carries."""
 
 _STREAM: Final = UUID("7c9e6679-7425-40de-944b-e07fc1f90ae7")
 

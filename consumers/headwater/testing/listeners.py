@@ -107,7 +107,7 @@ class ListenerContract(_Contract[Listener]):
     """For plain listeners."""
 
     def missed(self, listener: Any) -> int:
-        """How many events the target was told of as missed."""
+        """How many missed events were reported to the target."""
         raise AssertionError("a suite says what its target knows of missed events")
 
     def test_it_is_a_listener(self) -> None:
@@ -115,7 +115,7 @@ class ListenerContract(_Contract[Listener]):
         assert isinstance(listener, Listener), "a method of headwater.spi.Listener is missing"
         self.assert_closes(listener)
 
-    def test_what_it_was_told_is_there_after_a_flush(self) -> None:
+    def test_what_it_received_is_there_after_a_flush(self) -> None:
         listener = self._listener_with(EXAMPLES)
         listener.flush(PATIENCE)
         self.assert_arrived(listener, EXAMPLES)
@@ -176,7 +176,7 @@ class DurableListenerContract(_Contract[DurableListener]):
         assert isinstance(listener, DurableListener), "a method of headwater.spi.DurableListener is missing"
         self.assert_closes(listener)
 
-    def test_a_flush_waits_until_what_was_handed_over_is_there(self) -> None:
+    def test_a_flush_waits_until_what_was_delivered_is_there(self) -> None:
         spool = self.spool(EXAMPLES)
         spool.hand_over()
         spool.flush(PATIENCE)
@@ -189,7 +189,7 @@ class DurableListenerContract(_Contract[DurableListener]):
         spool = self.spool(EXAMPLES)
         spool.hand_over()
         spool.flush(0)
-        dealt_with = {each.event_id for each in spool.handed if each.position <= (spool.answer or 0)}
+        dealt_with = {each.event_id for each in spool.delivered if each.position <= (spool.answer or 0)}
         assert dealt_with <= set(self.delivered(spool.listener)), "the answer ran ahead of what arrived"
         spool.settle()
         self.assert_closes(spool.listener)
@@ -202,7 +202,7 @@ class DurableListenerContract(_Contract[DurableListener]):
         self.assert_arrived(spool.listener, EXAMPLES)
         self.assert_closes(spool.listener)
 
-    def test_closing_waits_for_what_was_handed_over(self) -> None:
+    def test_closing_waits_for_what_was_delivered(self) -> None:
         spool = self.spool(EXAMPLES)
         spool.hand_over()
         self.assert_closes(spool.listener)
@@ -287,23 +287,23 @@ class DurableListenerContract(_Contract[DurableListener]):
 
     def spool(self, events: Iterable[Event]) -> SpoolDriver:
         """A spool with these events, and a listener of its own to hand them to."""
-        return self.handing(batch(events).records)
+        return self.drive(batch(events).records)
 
-    def handing(self, records: Iterable[EventRecord]) -> SpoolDriver:
+    def drive(self, records: Iterable[EventRecord]) -> SpoolDriver:
         """The same of records."""
         return SpoolDriver(self, self.create(), tuple(records))
 
     def _after_a_restart(self, first: SpoolDriver, *, is_done: bool) -> None:
         """The next instance gets what is above the last answer, and then all is there."""
         if is_done:
-            self.assert_arrived(first.listener, first.handed)
+            self.assert_arrived(first.listener, first.delivered)
         second = SpoolDriver(
-            self, self.create(), [each for each in first.handed if each.position > (first.answer or 0)]
+            self, self.create(), [each for each in first.delivered if each.position > (first.answer or 0)]
         )
         second.hand_over()
         second.settle()
         self.assert_closes(second.listener)
-        self.assert_arrived(second.listener, first.handed)
+        self.assert_arrived(second.listener, first.delivered)
 
 
 class SpoolDriver:
@@ -318,7 +318,7 @@ class SpoolDriver:
         self._adapted = adapted
         """As the bus calls it: what the listener lacks has its default."""
         self.answer: SpoolPosition | None = None
-        self.handed: list[EventRecord] = []
+        self.delivered: list[EventRecord] = []
         self.was_given_up = False
         self._contract = contract
         self._to_come = list(records)
@@ -326,14 +326,14 @@ class SpoolDriver:
     @property
     def is_dealt_with(self) -> bool:
         """Everything that was handed over."""
-        return not self.handed or self.answer == self.handed[-1].position
+        return not self.delivered or self.answer == self.delivered[-1].position
 
     def hand_over(self, size: int | None = None) -> None:
         """The next so many records, or all. What was given up before comes first."""
         if self.was_given_up:
-            self._hand_again()
+            self._redeliver()
         records, self._to_come = self._to_come[:size], self._to_come[size:] if size is not None else []
-        self.handed += records
+        self.delivered += records
         if records and not self.was_given_up:
             self._ask(CALL_SECONDS, "handle", lambda: self._adapted.handle(RecordBatch(tuple(records))))
 
@@ -352,7 +352,7 @@ class SpoolDriver:
             if self.was_given_up:
                 time.sleep(pause)
                 pause = min(2 * pause, 1.0)
-                self._hand_again()
+                self._redeliver()
             else:
                 self.flush(1.0)
 
@@ -360,8 +360,8 @@ class SpoolDriver:
         with self._contract.within(timeout, "close"):
             return self.listener.close(timeout) is True
 
-    def _hand_again(self) -> None:
-        again = RecordBatch([each for each in self.handed if each.position > (self.answer or 0)])
+    def _redeliver(self) -> None:
+        again = RecordBatch([each for each in self.delivered if each.position > (self.answer or 0)])
         self.was_given_up = False
         self._ask(CALL_SECONDS, "handle", lambda: self._adapted.handle(again))
 
@@ -376,8 +376,8 @@ class SpoolDriver:
             assert self.answer is None, f"{what} answered None after {self.answer}: an answer never goes back"
             return
         assert answer >= (self.answer or 0), f"{what} answered {answer} after {self.answer}: an answer never goes back"
-        assert self.handed, f"{what} answered {answer} before anything was handed over"
-        assert answer <= self.handed[-1].position, f"{what} answered {answer}: that was never handed over"
+        assert self.delivered, f"{what} answered {answer} before anything was handed over"
+        assert answer <= self.delivered[-1].position, f"{what} answered {answer}: that was never handed over"
         self.answer = answer
 
 

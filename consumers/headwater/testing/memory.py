@@ -1,7 +1,7 @@
-"""Listeners that bring what they are told into memory, for tests of what happens around listeners.
+"""Listeners that bring what they receive into memory, for tests of what happens around listeners.
 
 In a driver, name one of the factories in its configuration; what arrives is found by the listener's name, in whichever
-session of this process it was told:
+session of this process it was called from:
 
     spark.headwater.listeners  seen=headwater.testing.memory:DurableMemoryFactory
 
@@ -33,11 +33,11 @@ _targets_lock: Final = threading.Lock()
 
 
 class RefusedError(TransientError):
-    """The target was told to refuse."""
+    """The target was made to refuse."""
 
 
 class MemoryTarget(Generic[T]):
-    """Where memory listeners bring things. Several can bring to one, which can be told to refuse, or not to answer."""
+    """Where memory listeners bring things. Several can bring to one, which can be made to refuse, or not to answer."""
 
     def __init__(self) -> None:
         self.items: list[T] = []
@@ -148,7 +148,7 @@ def target_of(name: str) -> MemoryTarget[Any]:
 
 
 def arrived(name: str) -> list[Event]:
-    """The events that arrived for a listener of this name, in order; a second copy of one isn't told."""
+    """The events that arrived for a listener of this name, in order; a second copy of one is left out."""
     first: dict[EventId, Event | EventRecord] = {}
     for each in list(target_of(name).items):
         first.setdefault(each.event_id, each)
@@ -187,7 +187,7 @@ class DurableMemoryFactory:
 
 
 class MemoryClock:
-    """A clock that notes what it is told."""
+    """A clock that notes what it receives."""
 
     def __init__(self) -> None:
         self.observed: list[int] = []
@@ -206,7 +206,7 @@ class MemoryContext:
     application: Application = _APPLICATION
     clock: MemoryClock = field(default_factory=MemoryClock)
     problems: list[tuple[str, str]] = field(default_factory=list)
-    """What `report_problem` was told: cause and detail."""
+    """What `report_problem` was called with: cause and detail."""
 
     @property
     def prefix(self) -> str:

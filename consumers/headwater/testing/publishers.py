@@ -62,12 +62,12 @@ class PublisherContract(DurableListenerContract):
         self._assert_passed_on([large])
 
     def _assert_passed_on(self, records: Iterable[EventRecord]) -> None:
-        spool = self.handing(records)
+        spool = self.drive(records)
         spool.hand_over()
         spool.flush(PATIENCE)
         spool.settle()
         self.assert_closes(spool.listener)
         arrived = {each.event_id: each for each in self.passed_on(spool.listener)}
-        for each in spool.handed:
+        for each in spool.delivered:
             expected = PublishedRecord(each.key, dict(each.headers), each.data)
             assert arrived[each.event_id] == expected, f"the {each.kind} {each.event_id} was changed on its way"

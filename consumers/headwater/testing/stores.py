@@ -60,7 +60,7 @@ class LineageMetaContract:
         assert _tables(other.source_table_lineages()) == [("job1", "sales", "orders")]
         assert _tables(other.sink_table_lineages()) == [("job1", "sales", "daily")]
 
-    def test_it_is_told_when_that_was(self) -> None:
+    def test_it_is_reported_when_that_was(self) -> None:
         store = self.create()
         store.store_source_table_lineage(table())
         store.store_sink_data_lineage(snapshot(1, 7))
@@ -73,7 +73,7 @@ class LineageMetaContract:
         store.store_source_table_lineage(table())
         (first,) = store.source_table_lineages()
         store.store_source_table_lineage(table())
-        assert list(store.source_table_lineages()) == [first], "the first time it was told holds"
+        assert list(store.source_table_lineages()) == [first], "the first time it was recorded holds"
 
     def test_sources_and_sinks_of_a_barrier_are_its_own(self) -> None:
         store, other = self.create(), self.create()
@@ -88,7 +88,7 @@ class LineageMetaContract:
         store.store_sink_data_lineage(snapshot(1, 5))
         assert _tables(store.sink_table_lineages()) == [("job1", "sales", "orders")]
 
-    def test_deleting_takes_what_a_job_told_on_that_side(self) -> None:
+    def test_deleting_takes_what_a_job_reported_on_that_side(self) -> None:
         store = self.create()
         for job in ("job1", "job2"):
             store.store_source_table_lineage(table(job))
@@ -117,13 +117,13 @@ class LineageMetaContract:
         for number, name in enumerate(("orders", "Orders", "order_lines", "daily")):
             store.store_source_table_lineage(table(f"job{number}", name))
             store.store_sink_data_lineage(snapshot(number, 10 * number, f"job{number}", name))
-        told = store.source_table_lineages
-        assert _names(told(where.table == "orders")) == ["orders"]
-        assert _names(told(where.table.like("order%"))) == ["order_lines", "orders"]
-        assert _names(told(where.table.like("%\\_%"))) == ["order_lines"]
-        assert _names(told(~(where.table == "orders") & (where.job < "job2"))) == ["Orders"]
-        assert _names(told(where.job.in_(["job3", "nobody"]))) == ["daily"]
-        assert _names(told(where.create_time.is_null())) == []
+        lineages = store.source_table_lineages
+        assert _names(lineages(where.table == "orders")) == ["orders"]
+        assert _names(lineages(where.table.like("order%"))) == ["order_lines", "orders"]
+        assert _names(lineages(where.table.like("%\\_%"))) == ["order_lines"]
+        assert _names(lineages(~(where.table == "orders") & (where.job < "job2"))) == ["Orders"]
+        assert _names(lineages(where.job.in_(["job3", "nobody"]))) == ["daily"]
+        assert _names(lineages(where.create_time.is_null())) == []
         made = store.sink_data_lineages
         assert _names(made((where.barrier_id >= 2) | (where.snapshot_id == 0))) == ["daily", "order_lines", "orders"]
         assert _names(made(where.barrier_id > 3)) == []

@@ -9,7 +9,7 @@
     read_config(Settings, {"spark.headwater.kafka.hosts": "a,b", …}, prefix="spark.headwater.kafka.")
 
 An unknown key, or one that is only nearly right, is an error that names the nearest right one: nothing is dropped
-silently. All faults are told at once, each with its full key, and never with a value, which may be a secret.
+silently. All faults are reported at once, each with its full key, and never with a value, which may be a secret.
 """
 
 from headwater.config.model import Config, read_config, unknown

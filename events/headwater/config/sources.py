@@ -65,7 +65,7 @@ def from_environment(
     any name is right, so there each `_` is a dot and `__` an underscore: `…_PRODUCER_SASL_USERNAME` is
     `producer.sasl.username`. Variables that begin with one of `others` belong to somebody else, and so do those that
     Kubernetes sets in each pod for a service whose name begins alike (`HEADWATER_KAFKA_PORT=tcp://10.0.0.1:9092`). One
-    that stands for no key, or for two, is a fault; all are told at once.
+    that stands for no key, or for two, is a fault; all are reported at once.
     """
     keys = Keys.of(config)
     named = _by_variable(keys, variables)

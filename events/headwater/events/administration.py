@@ -52,7 +52,7 @@ class LineageDeleted(Administration):
     up_to_snapshot: Long | None = None
     before: Timestamp
     catalog: CatalogId | None = None
-    """Only what concerns this catalog, where one is told."""
+    """Only what concerns this catalog, where one is named."""
 
 
 class CatalogOptionsDeclared(Administration):

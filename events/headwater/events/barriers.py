@@ -44,11 +44,11 @@ class BatchBarriers:
     def next(self, millis: int) -> int:
         """A barrier greater than all before it, at these milliseconds if they aren't used up or gone by."""
         with self._lock:
-            self._last = self._following(_checked(millis))
+            self._last = self._next_after(_checked(millis))
             at, counter = self._last
         return (at << _N_BITS) + self._producer_bits + counter
 
-    def _following(self, millis: int) -> tuple[int, int]:
+    def _next_after(self, millis: int) -> tuple[int, int]:
         last, counter = self._last
         if millis > last:
             return millis, 0

@@ -1,6 +1,6 @@
 """Catalog modifications: what DDL, procedures and schema-changing writes did to databases, tables, views, branches.
 
-Only what happened is told; where that can't be known, `effect` is UNKNOWN and the store doesn't apply the event.
+Only what happened is reported; where that can't be known, `effect` is UNKNOWN and the store doesn't apply the event.
 
 In the examples `lake` is a CatalogContext and `orders` the TableName lake.sales.orders.
 """
@@ -59,7 +59,7 @@ class CatalogModification(Event):
     effect: ModificationEffect = ModificationEffect.APPLIED
     cause: ModificationCause = ModificationCause.STATEMENT
     sql: SqlString | None = None
-    """The statement, redacted; told only where capture.sql is true."""
+    """The statement, redacted; recorded only where capture.sql is true."""
 
 
 class DatabaseModification(CatalogModification):
@@ -112,7 +112,7 @@ class DropDatabase(DatabaseModification):
 
 
 class TableModification(CatalogModification):
-    """What is told of the table (or view) that was modified. `dataset` is absent where its place isn't known."""
+    """What is recorded of the table (or view) that was modified. `dataset` is absent where its place isn't known."""
 
     identifier: TableName
     dataset: DatasetId | None = None

@@ -51,7 +51,7 @@ class ProducerClock:
 
     def observe(self, micros: int) -> None:
         """The bus says that it is at least this late. If the own clock is behind, the difference is added from now on,
-        so that what is told next isn't dated before what the bus already holds.
+        so that what is reported next isn't dated before what the bus already holds.
 
         The last observations count, the greatest of them: an acknowledgement can be late, and a wall clock that was
         set right needs no help any more. What is no date is ignored.

@@ -19,7 +19,7 @@ _ALL: WeakSet[Forkable] = WeakSet()
 
 
 def reset_after_fork(each: Forkable) -> None:
-    """From now on, as long as it lives, it is told when it finds itself in a child."""
+    """From now on, as long as it lives, it is called when it finds itself in a child."""
     _ALL.add(each)
 
 

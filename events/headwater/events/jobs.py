@@ -207,7 +207,7 @@ class NamedCatalog(Model):
 
 
 class JobLineage(JobEvent):
-    """Which tables and columns a write reads and writes: told at its first commit, and from time to time again.
+    """Which tables and columns a write reads and writes: reported at its first commit, and from time to time again.
 
     >>> orders, daily = (DatasetId(namespace="s3://lake", name=name) for name in ("orders", "daily"))
     >>> event = JobLineage(
@@ -229,7 +229,7 @@ class JobLineage(JobEvent):
     catalogs: tuple[NamedCatalog, ...] = ()
     """The catalogs that its tables are named by; no part of the fingerprint."""
     sql: SqlString | None = None
-    """Told only where capture.sql is true; no part of the fingerprint."""
+    """Recorded only where capture.sql is true; no part of the fingerprint."""
 
 
 class JobType(EventEnum):
@@ -353,11 +353,11 @@ class StatementFailed(JobEvent):
     incarnation: UUID | None = None
     batch_id: Count | None = None
     sql: SqlString | None = None
-    """Told only where capture.sql is true."""
+    """Recorded only where capture.sql is true."""
 
 
 class JobStatus(EventEnum):
-    """FINISHED is told only where the run is known to have ended well; ENDED where its exit can't be known."""
+    """FINISHED is recorded only where the run is known to have ended well; ENDED where its exit can't be known."""
 
     UNKNOWN = "UNKNOWN"
     RUNNING = "RUNNING"
@@ -391,7 +391,7 @@ class JobStatusChanged(JobEvent):
     schema_version: Literal[1] = 1
     status: JobStatus
     inferred: bool = False
-    """Told by somebody else, who found the run dead: a status told by the run itself beats it."""
+    """Reported by somebody else, who found the run dead: a status reported by the run itself beats it."""
     error: ErrorDetails | None = None
     exit_code: Int | None = None
     signal: Int | None = None

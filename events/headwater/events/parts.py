@@ -39,7 +39,7 @@ def split_event(event: E_, limit: int = PART_BYTES) -> tuple[E_, ...]:
     if estimated_size(event) <= limit:
         return (event,)
     whole = _with_fragments(truncated(event), limit // 4)
-    parts = [part for each in _divided(whole, limit) for part in _sliced(each, limit)]
+    parts = [part for each in _split_event(whole, limit) for part in _sliced(each, limit)]
     if len(parts) == 1:
         return (whole,)
     return tuple(
@@ -48,7 +48,7 @@ def split_event(event: E_, limit: int = PART_BYTES) -> tuple[E_, ...]:
     )
 
 
-def _divided(event: E_, limit: int) -> list[E_]:
+def _split_event(event: E_, limit: int) -> list[E_]:
     """Without the elements of its divisible field that others of these events have."""
     for name, mark in marked(type(event), Divisible).items():
         items = getattr(event, name)
@@ -94,12 +94,12 @@ def merge_parts(parts: Iterable[E_]) -> E_:
     if ordered[0].part is None:
         return ordered[0]
     for name, mark in marked(type(ordered[0]), Divisible).items():
-        ordered = _reunited([*ordered], name, mark)
+        ordered = _merge_parts([*ordered], name, mark)
     joined: E_ = _Join(ordered).of(ordered)
     return joined.model_copy(update={"part": None})
 
 
-def _reunited(parts: list[E_], name: str, mark: Divisible) -> list[E_]:
+def _merge_parts(parts: list[E_], name: str, mark: Divisible) -> list[E_]:
     """One event with all elements of the divisible field, of parts that have some each."""
     pieces: dict[int, list[E_]] = {}
     for part in parts:

@@ -75,8 +75,8 @@ class Producer:
         """Append a draft: one event, or several parts where it is too large. What was appended is returned.
 
         Where appending raises, so does this. If the event may be in all the same, its place stays taken: a hole that
-        is none is told as a gap, but two events in one place would be taken for one. An event with an element that is
-        too large for any part is an EventTooLargeError, and none of its parts is appended.
+        is none is reported as a gap, but two events in one place would be taken for one. An event with an element that
+        is too large for any part is an EventTooLargeError, and none of its parts is appended.
         """
         clean = self._redactor.model(draft if self._capture_sql else without_literals(draft))
         encoded = self._encoded(clean)

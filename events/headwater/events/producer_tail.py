@@ -1,4 +1,4 @@
-"""What is told for a producer that died, by whoever finds its spool: the same events, whoever does."""
+"""What is reported for a producer that died, by whoever finds its spool: the same events, whoever does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headwater.events.names import JobName
 
 
 class ProducerTail(NamedTuple):
-    """The end of what a dead producer told: its last event, and how many it told of the job family."""
+    """The end of what a dead producer reported: its last event, and how many it reported of the job family."""
 
     event: Event
     job_sequence: int

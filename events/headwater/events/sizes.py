@@ -53,11 +53,15 @@ def _inside(value: Any) -> int:
 
 def truncated(model: Any, characters: int = TEXT_CHARACTERS) -> Any:
     """The same with free texts no longer than that; what was cut off is counted."""
-    update = {name: new for name, old in model.__dict__.items() if (new := _short(model, name, old, characters)) != old}
+    update = {
+        name: new
+        for name, old in model.__dict__.items()
+        if (new := _shorten_value(model, name, old, characters)) != old
+    }
     return model.model_copy(update=update) if update else model
 
 
-def _short(model: Model, name: str, value: Any, characters: int) -> Any:
+def _shorten_value(model: Model, name: str, value: Any, characters: int) -> Any:
     if isinstance(value, str):
         return _cut(value, characters) if name in marked(type(model), Truncatable) else value
     if isinstance(value, Model):

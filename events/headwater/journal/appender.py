@@ -1,7 +1,7 @@
 """Writing: offsets, times, segments. Not thread-safe and never syncs; `writer.Journal` does both.
 
 After a write that failed, the segment's end is treated as after a crash: records that are whole stay and count, the
-rest is cut off, and the caller is told how many are in. Where that fails too, nobody knows what the file holds: the
+rest is cut off, and the caller is informed how many are in. Where that fails too, nobody knows what the file holds: the
 segment is left alone, and the offsets that may be in it are never given again.
 """
 
@@ -48,7 +48,7 @@ class Appender:
         self.continues: int | None = None
         """Where the acknowledged offsets end, if not at `next_offset`."""
         self.last_time = 0
-        self.on_roll: Callable[[], None] = _nothing
+        self.on_roll: Callable[[], None] = _ignore_append
         self._files = files
         self._write_at = files.write
         self.directory = directory
@@ -217,5 +217,5 @@ class Appender:
             OS_FILES.close(descriptor)
 
 
-def _nothing() -> None:
+def _ignore_append() -> None:
     """Nobody wants to know."""

@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from headwater.journal.closing import Closing
-from headwater.journal.errors import ClosedError, CursorError, typed
+from headwater.journal.errors import ClosedError, CursorError, translate_os_errors
 from headwater.journal.files import OS_FILES, Files
 from headwater.journal.lock import FileLock
 from headwater.journal.options import Fsync
@@ -39,7 +39,7 @@ class Cursor(Closing):
         self._closed = False
         self._on_commit: Callable[[], None] | None = None
         self._directory = directory
-        with typed("opening cursor", stem):
+        with translate_os_errors("opening cursor", stem):
             files.make_directory(stem.parent)
             self._lock = FileLock.acquire(stem.with_name(f"{name}.lock"), f"cursor {name!r} of {directory}")
             self._position = self._take_up(files, start)
@@ -83,7 +83,7 @@ class Cursor(Closing):
             )
         if position == self.committed:
             return
-        with typed("committing cursor", cursor_stem(self._directory, self.name)):
+        with translate_os_errors("committing cursor", cursor_stem(self._directory, self.name)):
             self._position.commit(position, durable=self._durable)
         if self._on_commit is not None:
             self._on_commit()
@@ -109,7 +109,7 @@ class Cursor(Closing):
 def forget_position(files: Files, directory: Path, name: str) -> None:
     """Remove a cursor that nobody will read on with; a LockedError while somebody does."""
     stem = cursor_stem(directory, name)
-    with typed("removing cursor", stem):
+    with translate_os_errors("removing cursor", stem):
         files.make_directory(stem.parent)
         lock = FileLock.acquire(stem.with_name(f"{name}.lock"), f"cursor {name!r} of {directory}")
         try:
@@ -122,7 +122,7 @@ def move_position(files: Files, directory: Path, old: str, new: str) -> None:
     """Have `new` read on where `old` would have; where both have a place the one that comes first. A LockedError while
     somebody reads with either of them; after a crash both may be there, and nothing is skipped."""
     stem = cursor_stem(directory, new)
-    with ExitStack() as held, typed("moving cursor", stem):
+    with ExitStack() as held, translate_os_errors("moving cursor", stem):
         files.make_directory(stem.parent)
         for name in (old, new):
             lock = FileLock.acquire(stem.with_name(f"{name}.lock"), f"cursor {name!r} of {directory}")
@@ -146,12 +146,12 @@ class JournalReader:
 
     def first_offset(self) -> int:
         """The oldest offset there is, or would be."""
-        with typed("reading", self.directory):
+        with translate_os_errors("reading", self.directory):
             return min(list_bases(self._files, self.directory), default=0)
 
     def next_offset(self) -> int:
         """The offset behind the last record that can be read now."""
-        with typed("reading", self.directory):
+        with translate_os_errors("reading", self.directory):
             bases = list_bases(self._files, self.directory)
         with Tail(self._files, self.directory, bases[-1] if bases else 0) as tail:
             while tail.read(10_000):

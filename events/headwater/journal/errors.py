@@ -1,4 +1,4 @@
-"""What can go wrong with a journal, each told by type: where, what, and what to do."""
+"""What can go wrong with a journal, each with a type of its own: where, what, and what to do."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SyncFailedError(StorageError):
 
 
 @contextmanager
-def typed(doing: str, path: str | os.PathLike[str]) -> Generator[None, None, None]:
+def translate_os_errors(doing: str, path: str | os.PathLike[str]) -> Generator[None, None, None]:
     """What the kernel refuses in the with-block becomes a StorageError."""
     try:
         yield

@@ -90,7 +90,7 @@ OS_FILES = OsFiles()
 
 
 @contextmanager
-def opened(files: Files, path: Path, flags: int) -> Generator[int, None, None]:
+def open_descriptor(files: Files, path: Path, flags: int) -> Generator[int, None, None]:
     """A descriptor for a with-block."""
     descriptor = files.open(path, flags)
     try:
@@ -114,14 +114,14 @@ def write_all(files: Files, descriptor: int, data: bytes, position: int) -> None
 
 def sync_path(files: Files, path: Path) -> None:
     """Bring a file, or a directory's names, to the disk; a file that is gone needs nothing."""
-    with suppress(FileNotFoundError), opened(files, path, READ) as descriptor:
+    with suppress(FileNotFoundError), open_descriptor(files, path, READ) as descriptor:
         files.sync(descriptor)
 
 
 def replace_file(files: Files, path: Path, data: bytes, *, durable: bool) -> None:
     """Write a small file so that after a crash it is either as before or as given, never torn."""
     fresh = path.with_name(path.name + ".new")
-    with opened(files, fresh, CREATE) as descriptor:
+    with open_descriptor(files, fresh, CREATE) as descriptor:
         write_all(files, descriptor, data, 0)
         if durable:
             files.sync(descriptor)
@@ -132,6 +132,6 @@ def replace_file(files: Files, path: Path, data: bytes, *, durable: bool) -> Non
 
 def read_file(files: Files, path: Path, limit: int) -> bytes | None:
     """The first `limit` bytes, or None where there is no such file."""
-    with suppress(FileNotFoundError), opened(files, path, READ) as descriptor:
+    with suppress(FileNotFoundError), open_descriptor(files, path, READ) as descriptor:
         return files.read(descriptor, limit, 0)
     return None

@@ -46,7 +46,7 @@ class MissingPartitionRecords(NamedTuple):
 class GroupBatch:
     """Records in the order of their partitions, merged by append time, and what to commit once they are done with.
 
-    A lost range is told in the batch of the records behind it or in an earlier one.
+    A lost range is reported in the batch of the records behind it or in an earlier one.
     """
 
     records: tuple[PartitionRecord, ...]

@@ -1,6 +1,6 @@
 """Reading all of a journal to find out what of it is damaged: nothing is changed, and a writer may be at work in it.
 
-Records come in batches, in flat memory. What is missing before them is told as readers are told it; beside that, what
+Records come in batches, in flat memory. What is missing before them is reported as readers get it; beside that, what
 only a writer's recovery would find, at the very end.
 """
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from headwater.journal.errors import typed
+from headwater.journal.errors import translate_os_errors
 from headwater.journal.files import Files
 from headwater.journal.lock import is_locked
 from headwater.journal.position import damaged_positions
@@ -34,8 +34,8 @@ class Inspection:
 
     def batches(self) -> Iterator[JournalBatch]:
         """Every record there is, and what is missing between them; at last, perhaps, a batch that has only the damage
-        at the end. What a writer drops meanwhile is told as DROPPED."""
-        with typed("reading", self.directory):
+        at the end. What a writer drops meanwhile is reported as DROPPED."""
+        with translate_os_errors("reading", self.directory):
             bases = list_bases(self._files, self.directory)
         if not bases:
             return
@@ -44,7 +44,7 @@ class Inspection:
                 self.bytes_read = tail.bytes_read
                 yield batch
             position = tail.position
-        with typed("reading", self.directory):
+        with translate_os_errors("reading", self.directory):
             damage = self._damaged_end(position)
         if damage is not None:
             yield JournalBatch((), (damage,), damage.end_offset)
@@ -52,7 +52,7 @@ class Inspection:
     def damaged_cursors(self) -> list[Path]:
         """Position files that can't be read. A cursor of which one can't goes on with the other one, some records back;
         where neither can it begins anew."""
-        with typed("reading cursors of", self.directory):
+        with translate_os_errors("reading cursors of", self.directory):
             return damaged_positions(self._files, self.directory)
 
     def _damaged_end(self, position: int) -> MissingRecords | None:

@@ -98,8 +98,8 @@ def is_locked(path: Path) -> bool:
 def describe_holder(path: Path) -> str:
     """Who locked the file last, in words: it is signed for people only, the kernel alone knows whether it is held."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        told = json.loads(path.read_bytes())
-        return f"process {told['pid']} on {told['host']} since {told['since']}"
+        holder = json.loads(path.read_bytes())
+        return f"process {holder['pid']} on {holder['host']} since {holder['since']}"
     return "another process"
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from headwater.journal.cursor import CursorStart, JournalReader
-from headwater.journal.errors import FormatError, LockedError, typed
+from headwater.journal.errors import FormatError, LockedError, translate_os_errors
 from headwater.journal.files import OS_FILES, Files
 from headwater.journal.groups import GroupMember
 from headwater.journal.options import JournalOptions
@@ -41,13 +41,13 @@ class LocalLog:
     def open(cls, directory: Path | str, options: JournalOptions | None = None, *, files: Files = OS_FILES) -> LocalLog:
         """The log in a directory, made if absent: then nobody else may look into it."""
         path = Path(directory)
-        with typed("making", path):
+        with translate_os_errors("making", path):
             files.make_directory(path, 0o700)
         return cls(path, options or JournalOptions(), files)
 
     def partitions(self) -> list[str]:
         """The names of all partitions there are now."""
-        with typed("reading", self.directory):
+        with translate_os_errors("reading", self.directory):
             return sorted(name for name in self._files.names(self.directory) if _PARTITION.fullmatch(name))
 
     def writer(self) -> Journal:
@@ -67,7 +67,7 @@ class LocalLog:
 
     def has_group(self, name: str) -> bool:
         """Whether there is, or was, a member of that group."""
-        with typed("reading cursors of", self.directory):
+        with translate_os_errors("reading cursors of", self.directory):
             places = [self.directory / partition for partition in self.partitions()]
             return any(name in committed_positions(self._files, place) for place in places)
 

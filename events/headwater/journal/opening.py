@@ -61,6 +61,6 @@ def _inventory(files: Files, directory: Path, bases: list[int], found: RecoveryR
 
 
 def _created_at(files: Files, segment: Segment) -> int:
-    """When the segment was begun, as near as can be told."""
+    """When the segment was begun, as near as can be known."""
     header = read_header(files, segment.path)
     return segment.newest if header is None else header.created

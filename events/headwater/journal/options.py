@@ -39,7 +39,7 @@ class JournalOptions:
     segment_bytes: int | None = None
     """8 MiB, or an eighth of `max_bytes` where that is less."""
     max_bytes: int | None = 1024 * _KIB * _KIB
-    """Above it the oldest segment is dropped; cursors behind it are told what they lost."""
+    """Above it the oldest segment is dropped; cursors behind it are informed of what they lost."""
     max_age: float | None = None
     """Segments whose newest record is older are dropped."""
     max_record_bytes: int = _KIB * _KIB

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from headwater.journal.errors import LockedError, typed
+from headwater.journal.errors import LockedError, translate_os_errors
 from headwater.journal.files import OS_FILES
 from headwater.journal.lock import FileLock, is_locked
 from headwater.journal.position import cursors_directory
@@ -16,7 +16,7 @@ from headwater.journal.writer import LOCK_NAME
 def find_orphans(parent: Path | str) -> list[Path]:
     """Directories right under `parent` with a journal that nobody writes to now.
 
-    Somebody may lock one in the next moment, so `Journal.open` decides; a directory without segments isn't told.
+    Somebody may lock one in the next moment, so `Journal.open` decides; a directory without segments is left out.
     """
     root = Path(parent)
     if not root.is_dir():
@@ -32,7 +32,7 @@ def remove_journal(directory: Path | str) -> None:
     that has been read as far as it had been, or none. The lock goes last and is held until then.
     """
     path = Path(directory)
-    with typed("removing", path):
+    with translate_os_errors("removing", path):
         lock = FileLock.acquire(path / LOCK_NAME, f"journal {path}")
         try:
             _remove(path)

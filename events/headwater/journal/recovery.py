@@ -1,8 +1,8 @@
 """What a writer does with the last segment that its predecessor left; only ever under the writer's lock.
 
-An end that a kill or a power cut tore off is cut away: nobody was told that it is in, and no reader has seen it. An
+An end that a kill or a power cut tore off is cut away: nobody was informed that it is in, and no reader has seen it. An
 end that isn't a torn record is damage to records that may have been acknowledged: it stays where it is, and the journal
-goes on in a new segment, so that every reader is told what it misses.
+goes on in a new segment, so that every reader is informed of what it misses.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.journal.files import WRITE, Files, opened, write_all
+from headwater.journal.files import WRITE, Files, open_descriptor, write_all
 from headwater.journal.record import HEAD_SIZE, MARK, read_head
 from headwater.journal.scan import CHUNK, SegmentScanner
 from headwater.journal.segment import HEADER_SIZE, SegmentHeader, pack_header
@@ -75,7 +75,7 @@ def whole_records(files: Files, path: Path, base: int, position: int, offset: in
 
 
 def cut_tail(files: Files, path: Path, size: int) -> None:
-    with opened(files, path, WRITE) as descriptor:
+    with open_descriptor(files, path, WRITE) as descriptor:
         files.truncate(descriptor, size)
         files.sync(descriptor)
 
@@ -93,7 +93,7 @@ def is_torn(scanner: SegmentScanner) -> bool:
 
 
 def lost_at_end(scanner: SegmentScanner) -> int:
-    """How many records a corrupt end held, as near as can be told."""
+    """How many records a corrupt end held, as near as can be known."""
     return max(1, sum(chunk.count(MARK) for chunk in _chunks(scanner)))
 
 
@@ -103,7 +103,7 @@ def _chunks(scanner: SegmentScanner) -> Iterator[bytes]:
 
 
 def _write_header(files: Files, path: Path, header: SegmentHeader) -> None:
-    with opened(files, path, WRITE) as descriptor:
+    with open_descriptor(files, path, WRITE) as descriptor:
         write_all(files, descriptor, pack_header(header), 0)
         files.truncate(descriptor, HEADER_SIZE)
         files.sync(descriptor)

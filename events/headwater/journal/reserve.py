@@ -6,7 +6,7 @@ import contextlib
 import threading
 from pathlib import Path
 
-from headwater.journal.files import CREATE, Files, opened, read_file
+from headwater.journal.files import CREATE, Files, open_descriptor, read_file
 
 
 class Reserve:
@@ -27,7 +27,7 @@ class Reserve:
             if self._there or not self._size:
                 return True
             try:
-                with opened(self._files, self._path, CREATE) as descriptor:
+                with open_descriptor(self._files, self._path, CREATE) as descriptor:
                     self._files.allocate(descriptor, self._size)
                 self._there = True
             except OSError:

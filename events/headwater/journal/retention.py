@@ -35,7 +35,7 @@ def over_age(segments: Sequence[Segment], horizon: int) -> int:
     return count
 
 
-def consumed(segments: Sequence[Segment], positions: Sequence[int]) -> int:
+def count_consumed(segments: Sequence[Segment], positions: Sequence[int]) -> int:
     """How many of the oldest every cursor is past; none where there is no cursor."""
     if not positions:
         return 0
@@ -78,7 +78,7 @@ class Retention:
             count = max(count, over_age(segments, self._horizon(options.max_age)))
         if options.drop_consumed and len(segments) > 1:
             positions = committed_positions(self._files, self._appender.directory)
-            count = max(count, consumed(segments, list(positions.values())))
+            count = max(count, count_consumed(segments, list(positions.values())))
         return count
 
     def _horizon(self, max_age: float) -> int:

@@ -117,7 +117,7 @@ class SegmentScanner(Closing):
         self.offset = damage.end_offset
 
     def run_through(self) -> list[Damage]:
-        """To behind the last whole record, over whatever damage lies between: that is told."""
+        """To behind the last whole record, over whatever damage lies between: that is reported."""
         found: list[Damage] = []
         while True:
             while self.read(_EVERYTHING, CHUNK):

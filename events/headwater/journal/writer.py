@@ -19,7 +19,7 @@ from headwater.journal.errors import (
     StorageFullError,
     SyncFailedError,
     storage_error,
-    typed,
+    translate_os_errors,
 )
 from headwater.journal.files import OS_FILES, Files
 from headwater.journal.lock import FileLock
@@ -67,7 +67,7 @@ class Journal(Closing):
         self._retention = Retention(files, self._appender, self._mutex, options)
         self._reserve = Reserve(files, directory, options.reserve_bytes)
         self._reserve.renew()
-        self._appender.on_roll = self._rolled
+        self._appender.on_roll = self._on_new_segment
         lock.on_fork = self._forget_in_child
         pace = options.fsync_interval if self._fsync is Fsync.INTERVAL else _IDLE
         try:
@@ -83,7 +83,7 @@ class Journal(Closing):
         Raises LockedError while another writer lives, and StorageError where the disk refuses.
         """
         path = Path(directory)
-        with typed("opening", path):
+        with translate_os_errors("opening", path):
             files.make_directory(path)
             lock = FileLock.acquire(path / LOCK_NAME, f"journal {path}")
             try:
@@ -213,7 +213,7 @@ class Journal(Closing):
 
     def positions(self) -> dict[str, int]:
         """What each durable cursor has committed."""
-        with typed("reading cursors of", self.directory):
+        with translate_os_errors("reading cursors of", self.directory):
             return committed_positions(self._files, self.directory)
 
     def forget_cursor(self, name: str) -> None:
@@ -223,7 +223,7 @@ class Journal(Closing):
 
     def trim(self) -> int:
         """Drop what the limits don't let stay, now instead of in the background; the number of segments dropped."""
-        with typed("dropping segments of", self.directory):
+        with translate_os_errors("dropping segments of", self.directory):
             return self._retention.enforce()
 
     def _unbar(self) -> None:
@@ -235,7 +235,7 @@ class Journal(Closing):
             raise storage_error(no_room, "appending to", self.directory) from no_room
         self._is_barred = False
 
-    def _rolled(self) -> None:
+    def _on_new_segment(self) -> None:
         """Called under the mutex when a segment was started. Appenders drop segments only if the keeper is late."""
         self._keeper.wake()
         self._overdue = self._retention.must_run()

@@ -1,7 +1,7 @@
 """What a listener is, and what its factory is given.
 
-A plain listener gets each event as it comes; if it can't keep up it misses some, and is told how many. A durable one
-gets batches out of a spool and answers how far it got: it misses nothing, whatever happens to it in between.
+A plain listener gets each event as it comes; if it can't keep up it misses some, and is informed how many. A durable
+one gets batches out of a spool and answers how far it got: it misses nothing, whatever happens to it in between.
 
 Both are called by the listener bus, each on a thread of its own, never on one of the Spark job: what a listener raises,
 or how long it takes, harms nobody else. All calls to one listener, and the `create` that made it, come on one and the
@@ -172,8 +172,8 @@ class DurableListener(Protocol):
       letters on the disk, a Gap says so, and all else is handed over again at once, without it;
     - a TerminalError (a right is missing, a topic isn't there): set aside at once.
 
-    Set aside means closed, told in the log, and made anew by its factory some minutes later, going on at the cursor.
-    Nothing is lost by it unless the spool reaches its limit, which a Gap tells.
+    Set aside means closed, reported in the log, and made anew by its factory some minutes later, going on at the
+    cursor. Nothing is lost by it unless the spool reaches its limit, which a Gap tells.
 
     **So everything can come twice**, and a copy has the `event_id` of the original. The first copies of the records of
     one key arrive in their order, if the target knows an order at all.

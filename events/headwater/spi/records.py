@@ -23,7 +23,7 @@ Decode: TypeAlias = "Callable[[bytes], Event | UnknownEvent]"
 
 
 class RecordError(TerminalError):
-    """The headers beside an event's bytes are missing or wrong, so what the event is can't be told.
+    """The headers beside an event's bytes are missing or wrong, so what the event is can't be determined.
 
     >>> from headwater.errors import TerminalError
     >>> issubclass(RecordError, TerminalError)

@@ -19,7 +19,7 @@ class Attribution(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """In one of its sessions, and where `operation` is told in what it asked for there."""
+    """In one of its sessions, and where `operation` is named in what it asked for there."""
 
     server: str
     """connect or thrift."""

@@ -18,7 +18,7 @@ from headwater.listeners.bus.remote_files import Connect, RemoteFile
 
 _MILLIS_PER_SECOND: Final = 1000.0
 _COMMAND_LINE_KEYS: Final = ("spark.jars", "spark.driver.extraClassPath")
-"""What only a JVM that isn't there yet can be told; the rest is handed to it where no list of processes shows it."""
+"""What only a JVM that isn't there yet can be given; the rest is passed to it where no list of processes shows it."""
 
 
 class HadoopFiles:

@@ -113,7 +113,7 @@ def _at_exit() -> None:
         if installation is not None:
             installation.at_exit()
     except Exception as e:  # noqa: BLE001 - the process ends as it would have
-        _warn("telling the end of the application: %s: %s", type(e).__name__, e)
+        _warn("reporting the end of the application: %s: %s", type(e).__name__, e)
 
 
 def _wrap_spec(fullname: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:

@@ -1,4 +1,4 @@
-"""Keys that were meant for headwater and are so misspelt that they are nobody's: told, because they do nothing.
+"""Keys that were meant for headwater and are so misspelt that they are nobody's: reported, because they do nothing.
 
 Others' keys are left alone: the section has to be two slips of the pen away at most, and what stands below it has to be
 nearly a key of ours.
@@ -21,7 +21,8 @@ _ENABLED: Final = "enabled"
 
 def find_misspellings(keys: Iterable[str], *, is_enabled: bool = True) -> list[str]:
     """Words for those that were meant for us: one for each wrong section, in the keys' order. Keys below ours are
-    checked by who reads them; where headwater isn't enabled nobody does, and only one that means `enabled` is told."""
+    checked by who reads them; where headwater isn't enabled nobody does,
+    and only one that means `enabled` is reported."""
     found: dict[str, list[tuple[str, str]]] = {}
     for key in sorted(keys):
         section, right = _intended_key(key, is_enabled=is_enabled)

@@ -2,7 +2,7 @@
 
     settings, faults = read_settings(dict(spark.sparkContext.getConf().getAll()))
 
-Nothing is raised: what is wrong is told, its default holds, and the job goes on.
+Nothing is raised: what is wrong is reported, its default holds, and the job goes on.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _MIN_SPOOL_BYTES: Final = 64 * 1024
 _MIN_SIMILARITY: Final = 0.6
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 DEFAULT_LISTENER: Final = "log"
-"""Who is told where nobody is named: a local log, which a new user can read at once. An empty `listeners` is nobody."""
+"""Which listener there is where none is named: a local log, which a new user can read at once. An empty `listeners`
+is none."""
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -207,7 +208,7 @@ def _listener_name_of(item: str) -> Iterator[str]:
     try:
         yield name_and_reference(item)[0]
     except ConfigurationError:
-        return  # told by who makes the listeners
+        return  # reported by who makes the listeners
 
 
 def _find_fault(key: str, value: str, listeners: frozenset[str]) -> ConfigurationError | None:

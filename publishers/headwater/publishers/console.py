@@ -1,7 +1,7 @@
 """Events to the console, for looking: one line each, on standard error unless `stream` says otherwise.
 
 A thread of its own writes, so that a reader that doesn't read holds nobody up; what can't be written is counted, and
-told in a line of its own once something can be written again.
+reported in a line of its own once something can be written again.
 """
 
 from __future__ import annotations

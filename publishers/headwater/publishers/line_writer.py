@@ -31,7 +31,7 @@ class LineWriter:
         self._is_writing = False
         self._is_closed = False
         self._lost = 0
-        """Lines that went nowhere, of all that were told."""
+        """Lines that went nowhere, of all that were offered."""
         self._unreported = 0
         """How many the next line that can be written is to tell as missed."""
         self._is_torn = False
@@ -61,7 +61,7 @@ class LineWriter:
             return self._changed.wait_for(lambda: not self._lines and not self._is_writing, timeout)
 
     def close(self, timeout: float) -> bool:
-        """True if everything that was told was written."""
+        """True if everything that was offered was written."""
         deadline = time.monotonic() + timeout
         done = self.flush(timeout)
         with self._changed:

@@ -118,7 +118,7 @@ class LogListener:
         self._files = files
         self._journal: Journal | None = None
         self._maintenance: LogMaintenance | None = None
-        self._handed: SpoolPosition | None = None
+        self._received_end: SpoolPosition | None = None
         self._appended: SpoolPosition | None = None
         """Up to here everything is in the journal; what is handed over again is known by it."""
         self._answer: SpoolPosition | None = None
@@ -126,7 +126,7 @@ class LogListener:
         self._inode = -1
 
     def handle(self, batch: RecordBatch) -> SpoolPosition | None:
-        self._handed = batch.end
+        self._received_end = batch.end
         journal = self._open()
         self._append(journal, batch)
         if self._maintenance is not None:
@@ -152,7 +152,7 @@ class LogListener:
             except StorageError:
                 is_synced = False
             is_synced = journal.close(max(0.0, deadline - time.monotonic())) and is_synced
-        return is_synced and self._answer == self._handed
+        return is_synced and self._answer == self._received_end
 
     def _open(self) -> Journal:
         """The partition; a new one where somebody removed the log under it, and what isn't answered goes there."""
@@ -215,7 +215,8 @@ def _warn_of_file_system(directory: Path, key: str) -> None:
 
 
 def _make_directory(directory: Path, key: str) -> Path:
-    """The directory, made if absent. Told now is only what somebody must see to: a full disk can have room again."""
+    """The directory, made if absent. Reported now is only what somebody must see to: a full disk can have room
+    again."""
     try:
         path = directory.expanduser()
         if not path.is_absolute():

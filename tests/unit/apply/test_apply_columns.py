@@ -163,7 +163,7 @@ def test_what_a_default_was_evaluated_to_stays_with_the_column() -> None:
     assert changed.columns[0].metadata == '{"EXISTS_DEFAULT":"DATE \'2026-01-01\'"}'
 
 
-def test_a_renamed_column_keeps_all_that_is_told_of_it() -> None:
+def test_a_renamed_column_keeps_all_that_is_reported_of_it() -> None:
     column = Column(
         name="a", type='"date"', nullable=False, comment="c", default="d", generated="g", metadata='{"id":7}'
     )
@@ -227,7 +227,7 @@ def test_not_null_goes_with_its_column() -> None:
     assert changed == table("s struct<a: int>", constraints=constraints[:1])
 
 
-def test_case_matters_where_spark_was_told_so() -> None:
+def test_case_matters_where_spark_was_reported_so() -> None:
     changed = apply([add("A"), DropColumn(path=path("a"))], table("a int"), case_sensitive=True)
     assert changed == table("A int")
 

@@ -122,7 +122,7 @@ IMPOSSIBLE: list[tuple[TableChange, str]] = [
 
 
 @pytest.mark.parametrize(("change", "message"), IMPOSSIBLE, ids=[message for _, message in IMPOSSIBLE])
-def test_an_impossible_change_is_told_with_its_place(change: TableChange, message: str) -> None:
+def test_an_impossible_change_is_reported_with_its_place(change: TableChange, message: str) -> None:
     with pytest.raises(ChangeError) as error:
         apply([SetProperty(key="k", value="v"), change], BEFORE)
     assert isinstance(error.value, TerminalError)
@@ -155,12 +155,12 @@ def test_a_name_that_may_be_two_columns() -> None:
         apply([DropColumn(path=("AB",))], table("ab int, aB int"))
 
 
-def test_case_matters_where_spark_was_told_so() -> None:
+def test_case_matters_where_spark_was_reported_so() -> None:
     with pytest.raises(ChangeError, match="there is no column ID"):
         apply([DropColumn(path=("ID",))], table("id int"), case_sensitive=True)
 
 
-def test_many_columns_are_told_in_short() -> None:
+def test_many_columns_are_reported_in_short() -> None:
     with pytest.raises(ChangeError, match=r"c19 and 1980 more$"):
         apply([DropColumn(path=("y",))], table(", ".join(f"c{n} int" for n in range(2_000))))
 
@@ -186,7 +186,7 @@ def test_a_column_in_pieces_is_joined_first() -> None:
         Column(name="a", type='"string"', metadata='{"__CHAR_VARCHAR_TYPE_STRING"'),
     ],
 )
-def test_a_description_that_cannot_be_read_is_told(column: Column) -> None:
+def test_a_description_that_cannot_be_read_is_reported(column: Column) -> None:
     retype = RetypeColumn(path=("a",), type=INT) if column.metadata else AddColumn(path=("a", "c"), type=INT)
     with pytest.raises(ChangeError, match=r"change 0 .*(can't be read|not JSON)"):
         apply([retype], Table(columns=(column,)))

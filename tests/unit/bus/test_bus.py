@@ -127,7 +127,7 @@ def test_a_listener_finds_what_it_needs_in_its_context(tmp_path: Path) -> None:
         ]
 
 
-def test_what_a_factory_says_is_wrong_is_told_once_and_harms_nobody(
+def test_what_a_factory_says_is_wrong_is_reported_once_and_harms_nobody(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     sound, tries = Taking(), []
@@ -162,7 +162,7 @@ def test_what_a_factory_says_is_wrong_is_told_once_and_harms_nobody(
         ("good=tests.unit.bus.kit:ScriptFactory", "two listeners are called good"),
     ],
 )
-def test_a_listener_that_cannot_be_had_is_told(tmp_path: Path, item: str, words: str) -> None:
+def test_a_listener_that_cannot_be_had_is_reported(tmp_path: Path, item: str, words: str) -> None:
     good = Taking()
     keys = {"listeners": "good=tests.unit.bus.kit:ScriptFactory", "job.listeners": item}
     with bus_of(tmp_path, {"good": lambda _: good, "odd": lambda _: object()}, keys) as bus:
@@ -225,7 +225,7 @@ def test_where_the_spool_cannot_be_it_is_in_a_temporary_directory(
     assert "make it writable, or name another" in caplog.text
 
 
-def test_without_any_place_for_a_spool_plain_listeners_are_told(
+def test_without_any_place_for_a_spool_plain_listeners_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     plain, durable = Hearing(), Taking()
@@ -293,7 +293,7 @@ def test_a_draft_that_no_event_can_be_made_of_is_a_gap(tmp_path: Path) -> None:
         assert bus.dropped() == CountMap({"broken.JobStatusChanged": 1})
 
 
-def test_nothing_is_told_after_stop(tmp_path: Path) -> None:
+def test_nothing_is_reported_after_stop(tmp_path: Path) -> None:
     listener = Taking()
     with bus_of(tmp_path, {"mine": lambda _: listener}) as bus:
         emitted = emit_all(bus, DRAFTS)
@@ -303,7 +303,7 @@ def test_nothing_is_told_after_stop(tmp_path: Path) -> None:
     assert ids(listener.records) == ids(emitted)
 
 
-def test_stop_delivers_what_was_told_before_the_listener_was_made(tmp_path: Path) -> None:
+def test_stop_delivers_what_was_reported_before_the_listener_was_made(tmp_path: Path) -> None:
     listener, may_begin = Taking(), threading.Event()
 
     def slow(_: ListenerContext) -> Taking:

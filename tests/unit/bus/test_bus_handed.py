@@ -326,7 +326,7 @@ def test_where_there_is_no_jvm_that_is_said_and_the_spool_stays(
     assert len(left_on(tmp_path)) == 1
 
 
-def test_trouble_with_it_is_told_once_and_known(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_trouble_with_it_is_reported_once_and_known(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     shelf = Shelf(tmp_path / "shelf", FailingAt(1))
     with driver(tmp_path / "pod", shelf, {"mine": Made()}) as bus:
         until(lambda: "the connection is gone" in bus.handover_error)

@@ -59,7 +59,7 @@ def bench(directory: Path) -> Generator[Bench]:
         yield made
 
 
-def test_a_hole_is_told_once_and_when_it_is_passed(tmp_path: Path) -> None:
+def test_a_hole_is_reported_once_and_when_it_is_passed(tmp_path: Path) -> None:
     """Of ten that were handed over three are dealt with when all is given up; then most of it is dropped."""
     with bench(tmp_path) as spool:
         spool.append(1, 40)
@@ -84,7 +84,7 @@ def test_a_hole_is_told_once_and_when_it_is_passed(tmp_path: Path) -> None:
         assert (gap.first_sequence, gap.last_sequence) == (4, following)
 
 
-def test_a_hole_is_not_told_again_when_what_is_behind_it_is_read_again(tmp_path: Path) -> None:
+def test_a_hole_is_not_reported_again_when_what_is_behind_it_is_read_again(tmp_path: Path) -> None:
     """The listener fails behind the hole, before the cursor has got there."""
     with bench(tmp_path) as spool:
         spool.append(1, 40)
@@ -117,7 +117,7 @@ def test_damage_that_held_no_record_is_no_hole(tmp_path: Path) -> None:
         assert spool.told == []
 
 
-def test_what_was_handed_over_behind_a_hole_is_not_told_as_missing(tmp_path: Path) -> None:
+def test_what_was_handed_over_behind_a_hole_is_not_reported_as_missing(tmp_path: Path) -> None:
     """It is dropped before the hole is told."""
     with bench(tmp_path) as spool:
         spool.append(1, 40)

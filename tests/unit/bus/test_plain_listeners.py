@@ -37,7 +37,7 @@ def test_what_does_not_fit_is_missed_and_told_before_the_next_event(tmp_path: Pa
     held.on_missed = lambda count: order.append(("missed", count, len(held.events)))  # type: ignore[method-assign]
     with bus_of(tmp_path, {"held": lambda _: held}, options=replace(QUICK, queue_count=4)) as bus:
         bus.emit(Heartbeat())
-        until(lambda: bus.report().listeners[0].handed == 1)
+        until(lambda: bus.report().listeners[0].received == 1)
         emitted = emit_all(bus, [Heartbeat()] * 10)
         assert len(emitted) == 10, "who tells waits for nobody"
         assert bus.dropped() == {"listener.held": 6}
@@ -61,11 +61,11 @@ def test_bytes_are_bounded_too(tmp_path: Path) -> None:
         assert sum(held.missed) + len(held.events) == 2 * len(DRAFTS)
 
 
-def test_what_is_missed_at_the_end_is_told_at_the_end(tmp_path: Path) -> None:
+def test_what_is_missed_at_the_end_is_reported_at_the_end(tmp_path: Path) -> None:
     held = Held()
     with bus_of(tmp_path, {"held": lambda _: held}, options=replace(QUICK, queue_count=1)) as bus:
         bus.emit(Heartbeat())
-        until(lambda: bus.report().listeners[0].handed == 1)
+        until(lambda: bus.report().listeners[0].received == 1)
         emit_all(bus, [Heartbeat()] * 5)
         held.may_go_on.set()
         assert not bus.stop(5), "some were missed"

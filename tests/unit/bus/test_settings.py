@@ -140,7 +140,7 @@ def test_every_key_is_read() -> None:
         ("store.url", "there is no key spark.headwater.store.url: there is none in that section"),
     ],
 )
-def test_a_wrong_key_is_told_with_the_right_one(key: str, words: str) -> None:
+def test_a_wrong_key_is_reported_with_the_right_one(key: str, words: str) -> None:
     settings, faults = read_all({"listeners": "kafka", key: "SECRET", "kafka.anything.at.all": "its own"})
     assert len(faults) == 1
     assert words in faults[0]
@@ -148,7 +148,7 @@ def test_a_wrong_key_is_told_with_the_right_one(key: str, words: str) -> None:
     assert settings.listeners == ("kafka",)
 
 
-def test_each_wrong_value_is_told_and_its_default_holds() -> None:
+def test_each_wrong_value_is_reported_and_its_default_holds() -> None:
     settings, faults = read(
         spool_fsync="sometimes",
         spool_max_bytes="lots",
@@ -163,7 +163,7 @@ def test_each_wrong_value_is_told_and_its_default_holds() -> None:
     assert any("spark.headwater.spool.fsync: " in fault and "'always'" in fault for fault in faults)
 
 
-def test_a_wrong_policy_is_told_with_the_nearest_right_one() -> None:
+def test_a_wrong_policy_is_reported_with_the_nearest_right_one() -> None:
     settings, (fault,) = read_all({"lineage.on-job-end": "delete-tabel"})
     assert fault.startswith(
         "spark.headwater.lineage.on-job-end: is none of keep, delete-table, delete-all: did you mean delete-table?"
@@ -208,7 +208,7 @@ def test_the_spool_is_in_the_users_cache() -> None:
         ),
     ],
 )
-def test_a_key_that_is_nobodys_is_told_with_what_was_meant(keys: list[str], words: list[str]) -> None:
+def test_a_key_that_is_nobodys_is_reported_with_what_was_meant(keys: list[str], words: list[str]) -> None:
     assert find_misspellings(keys) == [f"there is no key {each}" for each in words]
 
 

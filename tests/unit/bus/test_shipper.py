@@ -115,7 +115,7 @@ def test_a_listener_that_never_comes_back_holds_nobody_up(tmp_path: Path) -> Non
     assert details(tmp_path) == [str(number) for number in range(100)]
 
 
-def test_a_driver_that_is_killed_is_told_of_at_once(tmp_path: Path) -> None:
+def test_a_driver_that_is_killed_is_reported_of_at_once(tmp_path: Path) -> None:
     """By its own shipper, which sends the rest, and then ends too."""
     (tmp_path / HOLD).touch()
     emit = """
@@ -170,7 +170,7 @@ def test_without_a_process_nothing_is_sent_and_a_gap_says_so(tmp_path: Path, mon
     assert told.endswith("spark.headwater.file.isolation=thread publishes from the driver itself")
 
 
-def test_what_the_spool_dropped_is_told_by_the_driver(tmp_path: Path) -> None:
+def test_what_the_spool_dropped_is_reported_by_the_driver(tmp_path: Path) -> None:
     (tmp_path / HOLD).touch()
     with shipper_bus(shipper_conf(tmp_path, spool_max_bytes="64k")) as bus:
         pid_of(bus)

@@ -26,7 +26,7 @@ def test_rounds_come_at_once_when_woken_and_after_a_while_and_not_after_stop() -
     assert often.stop(20)
 
 
-def test_a_round_that_fails_is_told_once_in_each_way_and_is_not_the_last(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_round_that_fails_is_reported_once_in_each_way_and_is_not_the_last(caplog: pytest.LogCaptureFixture) -> None:
     ways = ["a", "a", "b", "", "b"]
     left = list(ways)
     is_over = threading.Event()

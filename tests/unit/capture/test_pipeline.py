@@ -173,7 +173,7 @@ def test_a_statement_is_its_sessions_jobs(line: Line) -> None:
     assert committed.statement == json.loads(recorded("spark3")[0])["id"]
 
 
-def test_a_statement_in_a_block_is_the_blocks_and_the_block_is_told_first(line: Line) -> None:
+def test_a_statement_in_a_block_is_the_blocks_and_the_block_is_reported_first(line: Line) -> None:
     block = line.runs.open_block("orders_etl", None, {})
     events = line.events_of(changed(0, tags=[block.tag]))
     assert the(JobStarted, events[:1]).scope is RunScope.BLOCK
@@ -229,7 +229,7 @@ def test_a_part_that_cannot_be_translated_is_a_gap_and_hides_no_other(line: Line
     assert [str(each.table) for each in the(Committed, events).outputs] == ["ice.shop.orders"]
 
 
-def test_what_cannot_be_resolved_is_a_gap_and_the_next_is_told(line: Line) -> None:
+def test_what_cannot_be_resolved_is_a_gap_and_the_next_is_reported(line: Line) -> None:
     digest = json.loads(recorded("spark3")[0])["planDigest"]
     (gap,) = line.events_of(changed(0, plans={digest: {"root": 7}}))
     assert isinstance(gap, Gap)
@@ -239,7 +239,7 @@ def test_what_cannot_be_resolved_is_a_gap_and_the_next_is_told(line: Line) -> No
     assert of(Committed, line.events_of(recorded("spark3")[0]))
 
 
-def test_what_cannot_be_translated_is_a_gap_and_the_next_is_told(line: Line) -> None:
+def test_what_cannot_be_translated_is_a_gap_and_the_next_is_reported(line: Line) -> None:
     (gap,) = line.events_of(changed(0, hookFacts=[{"hook": "iceberg", "action": "committed"}]))[-1:]
     assert isinstance(gap, Gap)
     assert "KeyError" in gap.detail

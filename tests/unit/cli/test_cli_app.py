@@ -125,7 +125,7 @@ def test_an_output_that_a_command_has_not(words: list[str], capsys: pytest.Captu
         ("interrupt", Exit.INTERRUPTED, ""),
     ],
 )
-def test_how_a_command_failed_is_told_by_the_code(
+def test_how_a_command_failed_is_reported_by_the_code(
     way: str, code: Exit, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["fail", way]) == code

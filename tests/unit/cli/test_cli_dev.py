@@ -23,7 +23,7 @@ from headwater.local.server import LocalServer
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home").created()
+    return Home(tmp_path / "home").create()
 
 
 def gone() -> ProcessIdentity:
@@ -47,9 +47,9 @@ def test_what_was_written_is_read(home: Home) -> None:
 
 
 def test_one_supervisor_at_a_time(home: Home) -> None:
-    with home.held() as first, home.held() as second:
+    with home.hold_lock() as first, home.hold_lock() as second:
         assert (first, second) == (True, False)
-    with home.held() as again:
+    with home.hold_lock() as again:
         assert again
 
 
@@ -86,7 +86,7 @@ def test_what_a_killed_supervisor_left_is_stopped(home: Home, capsys: pytest.Cap
     assert "stopped" in capsys.readouterr().out
 
 
-def test_why_it_ended_is_told(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_it_ended_is_reported(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     home.write(DevState(Phase.STOPPED, gone().to_dict(), "2026", fault="kafka ended 3 times"))
     assert call(home, "status") == Exit.FAILED
     assert "it ended by itself: kafka ended 3 times" in capsys.readouterr().out
@@ -122,7 +122,7 @@ def test_nothing_is_removed_without_a_yes(
 
 def test_nothing_is_removed_while_somebody_starts(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     (home.path / "kafka").mkdir()
-    with home.held():
+    with home.hold_lock():
         assert call(home, "down", "--purge", "--yes") == Exit.TRY_AGAIN
     assert (home.path / "kafka").exists()
 
@@ -174,7 +174,7 @@ def test_what_ends_again_and_again_is_not_started_for_ever(home: Home) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 1}', '{"version": 1, "phase": "x", "parts": {}}'])
-def test_a_file_that_is_no_state_is_told(home: Home, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_no_state_is_reported(home: Home, text: str, capsys: pytest.CaptureFixture[str]) -> None:
     (home.path / "state.json").write_text(text)
     assert call(home, "status") == Exit.FAILED
     assert "can't be read" in capsys.readouterr().err
@@ -186,7 +186,7 @@ def test_another_versions_home_is_left_alone(home: Home, capsys: pytest.CaptureF
     assert "of another version of headwater" in capsys.readouterr().err
 
 
-def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_that_cannot_be_made_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert call(Home(tmp_path / "file" / "home"), "up") == Exit.CONFIGURATION
     assert "name another by --home" in capsys.readouterr().err

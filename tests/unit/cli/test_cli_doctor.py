@@ -95,7 +95,7 @@ def test_where_all_is_well_all_is_fine_and_one_event_is_in_the_log(examine: Doct
     assert list((tmp_path / "spools").iterdir()) == []
 
 
-def test_every_fault_is_told_with_the_key_that_was_meant(examine: Doctor) -> None:
+def test_every_fault_is_reported_with_the_key_that_was_meant(examine: Doctor) -> None:
     code, findings = examine(
         "--conf", "spark.headwtaer.job.name=x", spool_max_byte="5", spool_fsync="sometimes", listeners="log,log=console"
     )
@@ -119,7 +119,7 @@ def test_a_listener_that_is_misspelt_or_wrongly_configured_is_a_fault_of_the_con
     assert "spark.headwater.console." in of(findings, "factory")["advice"]
 
 
-def test_what_keeps_headwater_from_doing_anything_is_told(examine: Doctor) -> None:
+def test_what_keeps_headwater_from_doing_anything_is_reported(examine: Doctor) -> None:
     code, findings = examine(enabled="false", listeners="")
     assert code == Exit.CONFIGURATION
     assert of(findings, "enabled")["status"] == "warning"
@@ -290,7 +290,7 @@ def test_a_disk_that_refuses_to_sync_or_is_slow(examine: Doctor, monkeypatch: py
     assert of(findings, "fsync")["status"] == "warning"
 
 
-def test_what_dead_drivers_left_is_told_with_its_age(examine: Doctor, tmp_path: Path) -> None:
+def test_what_dead_drivers_left_is_reported_with_its_age(examine: Doctor, tmp_path: Path) -> None:
     with bus_of(tmp_path / "spools", {}, {"listeners": "lgo"}) as bus:
         bus.emit(Heartbeat())
         until(lambda: bus.faults)
@@ -349,7 +349,7 @@ def test_an_examination_that_hangs_is_given_up() -> None:
     ]
 
 
-def test_an_examination_that_breaks_is_told_without_secrets(examine: Doctor) -> None:
+def test_an_examination_that_breaks_is_reported_without_secrets(examine: Doctor) -> None:
     code, findings = examine(listeners=f"mine={__name__}:Broken", mine_password="hunter2")
     assert code == Exit.FAILED
     assert of(findings, "first")["message"] == "spark.headwater.mine."

@@ -109,7 +109,7 @@ def test_what_is_not_asked_for_is_left_out(
     assert sequences(cat(capsys, f"log:{log}", "--output", "json", *flags)) == expected
 
 
-def test_times_can_be_told_by_how_long_ago() -> None:
+def test_times_can_be_reported_by_how_long_ago() -> None:
     before = datetime.now(timezone.utc)
     assert before <= moment("15m") + timedelta(minutes=15) <= datetime.now(timezone.utc)
 
@@ -188,7 +188,7 @@ def test_what_cannot_be_read_is_shown_as_that(tmp_path: Path, capsys: pytest.Cap
     assert "3 records can't be read and were left out by --job or --table" in capsys.readouterr().err
 
 
-def test_losses_are_told_beside_the_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_losses_are_reported_beside_the_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "partition-0000", RECORDS[:5])
     (segment,) = (tmp_path / "partition-0000").glob("*.segment")
     content = bytearray(segment.read_bytes())

@@ -66,7 +66,7 @@ def test_output_json_holds_for_lineage_too(url: str, capsys: pytest.CaptureFixtu
         ("downstream c@1.total", "leave the snapshot out"),
     ],
 )
-def test_what_is_wrong_is_told(url: str, capsys: pytest.CaptureFixture[str], words: str, expected: str) -> None:
+def test_what_is_wrong_is_reported(url: str, capsys: pytest.CaptureFixture[str], words: str, expected: str) -> None:
     assert main(["lineage", *words.split()]) in {Exit.FAILED, Exit.CONFIGURATION}
     assert expected in capsys.readouterr().err
 

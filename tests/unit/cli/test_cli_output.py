@@ -166,7 +166,7 @@ def test_many_values_come_from_a_variable_too(monkeypatch: pytest.MonkeyPatch) -
         (["--kafka", "x"], "argument --kafka: 'x' isn't KEY=VALUE (given as --kafka or HEADWATER_WRITER_KAFKA)"),
     ],
 )
-def test_a_slip_of_the_pen_is_told_with_what_was_meant(
+def test_a_slip_of_the_pen_is_reported_with_what_was_meant(
     given: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
@@ -174,7 +174,7 @@ def test_a_slip_of_the_pen_is_told_with_what_was_meant(
     assert f"error: {words}" in capsys.readouterr().err
 
 
-def test_a_wrong_variable_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_variable_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("HEADWATER_WRITER_KAFKA", "x")
     with pytest.raises(SystemExit, match="2"):
         full_parser().parse_args([])

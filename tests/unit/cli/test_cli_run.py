@@ -126,7 +126,7 @@ def test_a_link_is_followed_to_where_the_script_is(tmp_path: Path) -> None:
         (["--class", "a.B"], "say the jar that a.B is in"),
     ],
 )
-def test_what_cannot_be_run_is_told(
+def test_what_cannot_be_run_is_reported(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))

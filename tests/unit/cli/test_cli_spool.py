@@ -43,7 +43,7 @@ def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
     return [row for part in parts if not isinstance(part, bool) for row in (part if isinstance(part, list) else [part])]
 
 
-def test_what_waits_for_a_name_that_was_put_right_is_told_once_with_what_to_do(
+def test_what_waits_for_a_name_that_was_put_right_is_reported_once_with_what_to_do(
     spools: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     left = left_by_a_mistyped_name(spools)

@@ -82,7 +82,9 @@ def test_the_drivers_own_properties_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_target_that_is_away_is_told_and_nothing_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_target_that_is_away_is_reported_and_nothing_is_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     spool, emitted = left_in(tmp_path)
     SCRIPTS["mine"] = lambda _: Away()
     began = time.monotonic()

@@ -133,7 +133,7 @@ def test_what_can_be_seen_at_once_of_damage_and_loss(tmp_path: Path, capsys: pyt
     assert (waiting["waiting"], waiting["dropped"]) == (end - first, first)
 
 
-def test_a_spool_that_is_being_shipped_is_told_apart_from_a_live_one(
+def test_a_spool_that_is_being_shipped_is_distinguished_from_a_live_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     left = left_by_a_mistyped_name(tmp_path)

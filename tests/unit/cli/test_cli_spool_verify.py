@@ -86,7 +86,7 @@ def test_a_sound_spool_is_read_to_its_end_and_not_touched(
     assert contents(spool) == before
 
 
-def test_damage_in_the_middle_is_told_by_file_and_byte_and_whose_it_was(
+def test_damage_in_the_middle_is_reported_by_file_and_byte_and_whose_it_was(
     emitted: list[Event], spool: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (segment,) = spool.glob("*.segment")

@@ -93,7 +93,7 @@ def test_several_are_lines_of_a_variable(
         ("batch = 2020-01-01", "batch: date can't be a value here"),
     ],
 )
-def test_what_is_wrong_in_the_file_is_told(
+def test_what_is_wrong_in_the_file_is_reported(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, words: str
 ) -> None:
     place = tmp_path / "write.toml"
@@ -102,7 +102,7 @@ def test_what_is_wrong_in_the_file_is_told(
     assert words in capsys.readouterr().err
 
 
-def test_a_value_that_is_wrong_in_the_file_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_value_that_is_wrong_in_the_file_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     place = tmp_path / "write.toml"
     place.write_text("batch = 0")
     with pytest.raises(SystemExit):
@@ -110,7 +110,7 @@ def test_a_value_that_is_wrong_in_the_file_is_told(capsys: pytest.CaptureFixture
     assert "write 1 or more" in capsys.readouterr().err
 
 
-def test_a_variable_that_no_flag_has_is_told(
+def test_a_variable_that_no_flag_has_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADWATER_WRITER_KAKFA", "a=b")
@@ -187,7 +187,7 @@ def test_a_variable_says_no_more_than_where_things_are(
         ),
     ],
 )
-def test_what_is_missing_is_told_by_its_own_exit_code(
+def test_what_is_missing_is_reported_by_its_own_exit_code(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], words: str
 ) -> None:
     LocalLog.open(tmp_path / "log").writer().close()
@@ -195,7 +195,7 @@ def test_what_is_missing_is_told_by_its_own_exit_code(
     assert words in capsys.readouterr().err
 
 
-def test_what_happens_is_told_line_by_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_what_happens_is_reported_line_by_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     before = logging.getLogger("headwater").level
     log = LocalLog.open(tmp_path / "log")
     with log.writer() as journal:

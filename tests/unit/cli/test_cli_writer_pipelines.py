@@ -47,7 +47,7 @@ def test_times_and_sizes_have_units() -> None:
         ("--buckets", "0", "write 1 or more"),
     ],
 )
-def test_what_is_wrong_is_told(flag: str, value: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_is_reported(flag: str, value: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parsed(flag, value)
     assert words in capsys.readouterr().err

@@ -70,7 +70,7 @@ def test_what_is_there_is_left_out(store: Store) -> None:
     assert digest(store) == told(1, 2)
 
 
-def test_what_was_deleted_by_somebody_else_is_told_again(store: Store) -> None:
+def test_what_was_deleted_by_somebody_else_is_reported_again(store: Store) -> None:
     pipeline = PlainPipeline(store.bulk, "g", "kafka", "t")
     pipeline.store(pipeline.prepare(batch(1)))
     prepared = [pipeline.prepare(batch(2)), pipeline.prepare(batch(3))]  # before it is gone
@@ -103,7 +103,7 @@ def test_nothing_is_written_at_another_epoch(store: Store) -> None:
     assert digest(store) != before
 
 
-def test_what_came_to_be_known_while_it_was_read_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_came_to_be_known_while_it_was_read_is_reported(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """One batch is prepared while the one before it, the first of all, is stored: nobody has asked for the epoch yet at
     which that is known."""
     pipeline = PlainPipeline(store.bulk, "g", "kafka", "t")

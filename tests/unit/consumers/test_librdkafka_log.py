@@ -17,7 +17,7 @@ def refused(lines: LibrdkafkaLogger, millis: int) -> None:
     lines.log(logging.ERROR, text, *arguments[:2], arguments[2] % millis)
 
 
-def test_what_is_said_again_and_again_is_told_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_said_again_and_again_is_reported_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
     lines = LibrdkafkaLogger(RepeatFilter(lambda: now))
     with caplog.at_level(logging.INFO, LOGGER):
@@ -33,7 +33,7 @@ def test_what_is_said_again_and_again_is_told_now_and_then(caplog: pytest.LogCap
     assert "FAIL [rdkafka#consumer-1] Connect to 127.0.0.1:9 failed" in caplog.text
 
 
-def test_with_debug_all_of_it_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_with_debug_all_of_it_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     lines = LibrdkafkaLogger()
     with caplog.at_level(logging.DEBUG, LOGGER):
         for each in range(3):
@@ -41,7 +41,7 @@ def test_with_debug_all_of_it_is_told(caplog: pytest.LogCaptureFixture) -> None:
     assert [each.levelname for each in caplog.records] == ["ERROR", "DEBUG", "DEBUG"]
 
 
-def test_secrets_are_not_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_secrets_are_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     LibrdkafkaLogger().log(logging.ERROR, "%s", "sasl.password=hidden is wrong")
     assert caplog.records
     assert "hidden" not in caplog.text

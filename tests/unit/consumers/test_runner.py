@@ -109,7 +109,7 @@ def test_metrics_are_what_prometheus_reads() -> None:
     assert samples["headwater_writer_merge_seconds_bucket", "+Inf"] == 2
 
 
-def test_an_address_that_is_taken_is_told() -> None:
+def test_an_address_that_is_taken_is_reported() -> None:
     with HealthServer(WriterMetrics(), "127.0.0.1", 0) as serving, pytest.raises(ConfigurationError, match="free it"):
         HealthServer(WriterMetrics(), "127.0.0.1", serving.port)
 

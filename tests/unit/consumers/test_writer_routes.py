@@ -137,7 +137,7 @@ def test_each_store_has_what_concerns_its_catalogs(stores: dict[str, Store], mos
 
 
 @pytest.mark.slow
-def test_each_store_is_not_told_again_what_it_has(stores: dict[str, Store]) -> None:
+def test_each_store_is_not_reported_again_what_it_has(stores: dict[str, Store]) -> None:
     writing = pipeline(stores)
     writing.store(writing.prepare(batch(RECORDS)))
     again = writing.prepare(batch(RECORDS))

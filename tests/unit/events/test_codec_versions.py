@@ -336,13 +336,13 @@ def test_what_only_documents_a_schema_does_not_change_its_fingerprint() -> None:
     # Names of their own: those made from bytes that differ from run to run would differ between parallel workers.
     ids=["nothing", "confluent", "json", "gzip", "short-fingerprint", "cut-off", "one-too-many", "too-large"],
 )
-def test_what_is_wrong_with_bytes_is_told(data: bytes, problem: Problem, words: str) -> None:
+def test_what_is_wrong_with_bytes_is_reported(data: bytes, problem: Problem, words: str) -> None:
     with pytest.raises(DecodeError, match=words) as caught:
         Codec().decode(data)
     assert caught.value.problem is problem
 
 
-def test_what_a_field_must_not_be_is_told_with_its_name() -> None:
+def test_what_a_field_must_not_be_is_reported_with_its_name() -> None:
     buffer = io.BytesIO(b"\xc3\x01" + current_schema(Heartbeat).fingerprint)
     buffer.seek(10)
     schemaless_writer(buffer, parse_schema(SCHEMA), {**PLAIN, "sequence": -1})
@@ -351,7 +351,7 @@ def test_what_a_field_must_not_be_is_told_with_its_name() -> None:
     assert caught.value.problem is Problem.INVALID
 
 
-def test_many_faults_are_counted_and_few_are_told() -> None:
+def test_many_faults_are_counted_and_few_are_reported() -> None:
     commit = next(event for event in EXAMPLES if isinstance(event, Committed))
     schema, plain = current_schema(Committed), record_of(commit)
     wrong = {**plain["outputs"][0], "bytes": -1, "rows": -1, "parent": None}

@@ -79,7 +79,7 @@ def test_a_host_and_its_logical_name(host: str, logical: str | None) -> None:
         ({"a": "b*", "beta": "h"}, "another namespace's name"),
     ],
 )
-def test_a_wrong_list_is_told_with_its_key(lists: dict[str, str], words: str) -> None:
+def test_a_wrong_list_is_reported_with_its_key(lists: dict[str, str], words: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^namespaces\.") as caught:
         Namespaces.parse(lists)
     assert words in str(caught.value)
@@ -103,7 +103,7 @@ def test_lists_that_exclude_each_other_stand(lists: dict[str, str]) -> None:
     assert Namespaces.parse(lists) == Namespaces.parse(dict(lists))
 
 
-def test_an_overlap_that_only_a_host_shows_is_told_then() -> None:
+def test_an_overlap_that_only_a_host_shows_is_reported_then() -> None:
     both = Namespaces.parse({"a": "/h.*/", "b": "/.*1/"})
     assert both.logical(endpoint("h2")) == "a"
     with pytest.raises(IdentityError, match="a and b"):

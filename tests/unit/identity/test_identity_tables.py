@@ -95,7 +95,7 @@ def test_a_location_may_come_as_a_dataset() -> None:
 @pytest.mark.parametrize(("database", "table"), [("db", ".."), ("a/b", "t"), ("db", "x/y"), ("`..`", "t")])
 def test_a_name_never_leads_out_of_its_warehouse(database: str, table: str) -> None:
     for class_name, given in ((PAIMON, "warehouse=/wh"), (ICEBERG, "type=hadoop, warehouse=/wh")):
-        with pytest.raises(IdentityError, match="location has to be told"):
+        with pytest.raises(IdentityError, match="location has to be given"):
             identity(catalog(class_name, given), database, table)
 
 

@@ -49,7 +49,7 @@ def test_it_goes_on_where_it_committed(tmp_path: Path) -> None:
         assert cursor.committed == 3
 
 
-def test_a_new_one_begins_where_it_is_told(tmp_path: Path) -> None:
+def test_a_new_one_begins_where_it_is_reported(tmp_path: Path) -> None:
     fill(tmp_path, 10)
     reader = JournalReader.open(tmp_path)
     with reader.cursor("late", start=CursorStart.LATEST) as cursor:

@@ -186,7 +186,7 @@ def test_an_error_takes_nothing_along(tmp_path: Path) -> None:
     assert errors
 
 
-def test_a_reader_that_may_open_no_more_files_is_told_so(tmp_path: Path) -> None:
+def test_a_reader_that_may_open_no_more_files_is_reported_so(tmp_path: Path) -> None:
     class Few(OsFiles):
         def open(self, path: Path, flags: int) -> int:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))

@@ -407,7 +407,7 @@ def test_a_failed_sync_is_told_to_all_who_wait_and_its_file_is_left(tmp_path: Pa
     assert values_from(tmp_path)[-1] == b"sound again"
 
 
-def test_a_failed_sync_is_told_also_to_those_who_wrote_while_it_ran(tmp_path: Path) -> None:
+def test_a_failed_sync_is_reported_also_to_those_who_wrote_while_it_ran(tmp_path: Path) -> None:
     files = CountingFiles()
     with Journal.open(tmp_path, JournalOptions(fsync=Fsync.ALWAYS, reserve_bytes=0), files=files) as journal:
         journal.append(b"sound")
@@ -442,7 +442,7 @@ def flush_until_sound(journal: Journal) -> None:
     flush_until_sound(journal)
 
 
-def test_a_sync_that_failed_in_the_background_is_told_by_flush(tmp_path: Path) -> None:
+def test_a_sync_that_failed_in_the_background_is_reported_by_flush(tmp_path: Path) -> None:
     files = CountingFiles()
     options = JournalOptions(fsync=Fsync.INTERVAL, fsync_interval=60, reserve_bytes=0)
     with Journal.open(tmp_path, options, files=files) as journal:

@@ -252,7 +252,7 @@ class TestGaps:
         store(connection, producer)
         assert missing(connection, 20) == []
 
-    def test_what_was_told(self, connection: Connection) -> None:
+    def test_what_was_reported(self, connection: Connection) -> None:
         producer = ScriptedProducer(1)
         bounds = {"first_time": at(-5), "last_time": at(-1), "missed": 7, "missed_family": "JOB"}
         producer.emit(0, Gap, reason="SPOOL_LIMIT", detail="the disk was full", **bounds)

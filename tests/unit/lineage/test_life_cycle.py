@@ -166,7 +166,7 @@ class TestPolicies:
         store(connection, two)
         assert (writers(connection), snapshots(connection)) == ([("app.daily", 1)], [2])
 
-    def test_what_comes_after_its_end_but_was_told_before(self, connection: Connection) -> None:
+    def test_what_comes_after_its_end_but_was_reported_before(self, connection: Connection) -> None:
         producer = run_of(1)
         late = commit(producer, 1, 1)
         producer.events.remove(late)
@@ -258,7 +258,7 @@ class TestPurging:
         store(connection, [tell(expire_snapshots(connection, dataset("orders"), 10, before=at(9)), number=78)])
         assert purged(connection) == 3
 
-    def test_the_last_micro_batch_of_a_stream_may_be_told_again(self, connection: Connection) -> None:
+    def test_the_last_micro_batch_of_a_stream_may_be_reported_again(self, connection: Connection) -> None:
         producer = run_of(1)
         for batch in range(3):
             commit(producer, batch, batch + 1, batch_id=batch)

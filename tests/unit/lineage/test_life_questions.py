@@ -133,7 +133,7 @@ class TestRuns:
         assert (alive.status, alive.alive, alive.heard) == (JobStatus.RUNNING, True, at(19))
         assert (gone.status, gone.alive, gone.heard) == (JobStatus.RUNNING, False, at(4))
 
-    def test_what_a_run_told_itself_beats_what_others_inferred(self, connection: Connection) -> None:
+    def test_what_a_run_reported_itself_beats_what_others_inferred(self, connection: Connection) -> None:
         producer = started(1)
         lateness = producer.emit(5, JobStatusChanged, status=JobStatus.FINISHED)
         inferred = producer.emit(9, JobStatusChanged, status=JobStatus.KILLED, inferred=True)
@@ -246,7 +246,7 @@ class TestHistory:
         did = [(each.column, each.did) for each in schema_changes(connection, "sales.t", 1, 3, now=at(6))]
         assert did == [("a", ColumnChangeKind.DROPPED), ("b", ColumnChangeKind.ADDED)]
 
-    def test_a_change_whose_outcome_was_not_told_leaves_columns_unknown(self, connection: Connection) -> None:
+    def test_a_change_whose_outcome_was_not_reported_leaves_columns_unknown(self, connection: Connection) -> None:
         producer = ScriptedProducer(1)
         producer.emit(0, CreateTable, table=Table(columns=(Column(name="a", type='"int"'),)), **named("t"))
         self.write(producer, 1, snapshot=1)

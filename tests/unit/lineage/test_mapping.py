@@ -96,7 +96,7 @@ def test_a_table_that_was_dropped_is_gone_and_one_made_after_that_is_there() -> 
     assert generations == {"a": False, "b": True}
 
 
-def test_what_is_told_late_of_a_table_that_is_gone_does_not_bring_it_back() -> None:
+def test_what_is_reported_late_of_a_table_that_is_gone_does_not_bring_it_back() -> None:
     dropped = of_table(DropTable, 5, 2, generation="a")
     late = Committed(barrier=1, inputs=(Input(dataset=ORDERS, table=NAME, generation="a", snapshot=3),), **at(1, 1, Q))
     assert [row.is_visible for row in rows("aliases", dropped, late)] == [False]
@@ -129,7 +129,7 @@ def status_of(*told: Event) -> Any:
     return columns(row)["status"]
 
 
-def test_a_status_that_was_told_beats_one_that_was_inferred_whenever_they_come() -> None:
+def test_a_status_that_was_reported_beats_one_that_was_inferred_whenever_they_come() -> None:
     began, ended = status(0, 1, JobStatus.RUNNING), status(1, 2, JobStatus.FINISHED)
     inferred = status(9, 3, JobStatus.KILLED, Q, inferred=True)
     assert status_of(began) == "RUNNING"
@@ -163,7 +163,7 @@ def test_edges_are_told_where_the_commit_alone_does_not_tell_them() -> None:
         assert (columns(write)["made_from"], len(rows("commit_edges", told))) == (word, edges)
 
 
-def test_a_micro_batch_that_is_told_again_is_one_barrier() -> None:
+def test_a_micro_batch_that_is_reported_again_is_one_barrier() -> None:
     incarnation = UUID(int=99)
     first = commit(made_from=()).model_copy(update={"incarnation": incarnation})
     again = first.model_copy(update=at(3, 1, Q))
@@ -191,7 +191,7 @@ def test_the_end_of_a_run_takes_the_lineage_that_its_policy_says() -> None:
         assert all(each["run"] == RUN.bytes and each["job"] is None for each in found), "only what this run told"
 
 
-def test_the_shape_of_a_write_that_is_told_again_is_no_news() -> None:
+def test_the_shape_of_a_write_that_is_reported_again_is_no_news() -> None:
     (lineage,) = [event for event in EXAMPLES if isinstance(event, JobLineage)]
     again = lineage.model_copy(update=at(60, 50, Q))
     assert len(rows("job_lineage", lineage, again)) == 1

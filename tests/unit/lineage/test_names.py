@@ -74,7 +74,7 @@ def test_several_are_listed(store: Connection) -> None:
     ("text", "near"),
     [("sales.oders", "lake.sales.orders"), ("ordres", "lake.sales.orders"), ("s3://lake/orders", "s3")],
 )
-def test_of_what_there_isnt_the_nearest_is_told(store: Connection, text: str, near: str) -> None:
+def test_of_what_there_isnt_the_nearest_is_reported(store: Connection, text: str, near: str) -> None:
     with pytest.raises(UnknownNameError, match=f"did you mean {near}"):
         find(store, text)
 

@@ -24,7 +24,7 @@ def connection() -> Iterator[Connection]:
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda each: each.name)
-def test_what_is_told_is_answered(connection: Connection, story: Story) -> None:
+def test_what_is_reported_is_answered(connection: Connection, story: Story) -> None:
     producer = producer_of(story)
     store(connection, producer)
     try:

@@ -80,7 +80,7 @@ def test_a_handler_of_theirs_that_calls_ours_decides() -> None:
 
 
 @pytest.mark.parametrize("second", [15, 1])
-def test_a_second_signal_while_the_end_is_told_waits_for_nothing(second: int) -> None:
+def test_a_second_signal_while_the_end_is_reported_waits_for_nothing(second: int) -> None:
     lines = [
         f"def tell(ending): kill({second}); say('told', ending)",
         "exits = ExitWatcher(tell)",

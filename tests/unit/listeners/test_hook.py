@@ -86,7 +86,7 @@ def test_a_disabled_one_loads_nothing(python: Python, value: str) -> None:
     assert (done.stdout.strip(), done.stderr) == (HOOK_ONLY, "")
 
 
-def test_a_value_that_is_neither_is_told(python: Python) -> None:
+def test_a_value_that_is_neither_is_reported(python: Python) -> None:
     done = python(f"{MAKE % 'ture'}; {OURS}")
     assert done.stdout.strip() == HOOK_ONLY
     assert "spark.headwater.enabled is neither true nor false" in done.stderr
@@ -101,7 +101,7 @@ def test_a_value_that_is_neither_is_told(python: Python) -> None:
         ("spark.headwater.enabeld", "there is no key spark.headwater.enabeld: did you mean spark.headwater.enabled?"),
     ],
 )
-def test_a_misspelt_switch_is_told(python: Python, key: str, words: str) -> None:
+def test_a_misspelt_switch_is_reported(python: Python, key: str, words: str) -> None:
     make = f"from pyspark import SparkContext; SparkContext(**{{{key!r}: 'true', 'spark.x': 'a\\nb'}})"
     done = python(make)
     assert (done.stdout, done.stderr) == ("", f"{words}\n")
@@ -207,7 +207,7 @@ def test_in_sparks_python_workers_nothing_is_put_in_place(python: Python) -> Non
     ],
     ids=["raises", "is nonsense", "can't be imported"],
 )
-def test_what_is_broken_of_ours_is_told_and_the_job_goes_on(python: Python, faked: str) -> None:
+def test_what_is_broken_of_ours_is_reported_and_the_job_goes_on(python: Python, faked: str) -> None:
     done = python(f"{faked}\n{MAKE % 'true'}; print('the job goes on')")
     assert done.stdout == "the job goes on\n"
     assert "can't be installed" in done.stderr

@@ -100,7 +100,7 @@ def test_an_application_without_a_name_has_one() -> None:
     assert jobs("\n", user=None).application_job.name == "unnamed"
 
 
-def test_what_is_told_of_the_configuration() -> None:
+def test_what_is_reported_of_the_configuration() -> None:
     found = select_configuration(
         {
             "spark.sql.shuffle.partitions": "8",

@@ -95,7 +95,7 @@ def test_a_block_is_a_run_of_its_own(jobs: ApplicationRuns, emitted: EmittedEven
     assert (failed.error.type, failed.error.message) == ("ValueError", "no")
 
 
-def test_what_becomes_of_the_lineage_is_told_with_the_end_and_the_blocks_own_word_goes_before(
+def test_what_becomes_of_the_lineage_is_reported_with_the_end_and_the_blocks_own_word_goes_before(
     emitted: EmittedEvents,
 ) -> None:
     facts = ApplicationFacts(id="app-1", name="orders", user="anna", spark=SPARK)

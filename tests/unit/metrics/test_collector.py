@@ -135,7 +135,7 @@ def test_trouble_shows_by_its_cause(tmp_path: Path) -> None:
 
     with bus_of(tmp_path, {"away": make}) as bus:
         emit_all(bus, DRAFTS[:1])
-        until(lambda: bus.report().listeners[0].handed)
+        until(lambda: bus.report().listeners[0].received)
         scraped = scrape(bus)
     assert scraped("listener_errors_total", listener="away", cause="transport") == 1
     assert scraped("listener_errors_total", listener="away", cause='odd "cause"\\') == 1
@@ -151,7 +151,7 @@ def test_a_plain_listener_that_is_too_slow_misses_events(tmp_path: Path) -> None
 
     with bus_of(tmp_path, {"stuck": lambda _: Stuck()}, options=replace(QUICK, queue_count=2)) as bus:
         emit_all(bus, DRAFTS[:1])
-        until(lambda: bus.report().listeners[0].handed == 1)
+        until(lambda: bus.report().listeners[0].received == 1)
         assert scrape(bus)("listener_lag_seconds", listener="stuck") > 0, "of the one that it is told just now"
         emit_all(bus, DRAFTS[:5])
         scraped = scrape(bus)

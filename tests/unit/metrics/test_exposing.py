@@ -82,7 +82,7 @@ def test_one_who_scrapes_and_does_not_read_holds_nobody_up(tmp_path: Path) -> No
             each.close()
 
 
-def test_a_taken_port_is_told_and_no_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_taken_port_is_reported_and_no_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with bus_of(tmp_path, TAKING, {"metrics.port": str(port)}) as bus:
@@ -114,7 +114,7 @@ def test_a_directory_gets_a_file_for_the_application(tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "textfile").iterdir()] == ["headwater-application_1.prom"]
 
 
-def test_a_file_that_cannot_be_written_is_told_once(
+def test_a_file_that_cannot_be_written_is_reported_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("a file where a directory is wanted")

@@ -70,7 +70,7 @@ def test_a_node_that_is_not_written_as_we_know_it_is_named(kind: str, arguments:
     assert lineage.columns == {a: ()}
 
 
-def test_a_column_that_nothing_gives_is_told() -> None:
+def test_a_column_that_nothing_gives_is_reported() -> None:
     b = Building()
     table, _ = b.relation("t", "a")
     stray = b.attribute("stray")
@@ -78,7 +78,7 @@ def test_a_column_that_nothing_gives_is_told() -> None:
     assert lineage_of(b.plan(), 1).unknown == ("column stray",)
 
 
-def test_an_outer_reference_without_an_outer_query_is_told() -> None:
+def test_an_outer_reference_without_an_outer_query_is_reported() -> None:
     b = Building()
     table, _ = b.relation("t", "a")
     stray = b.attribute("stray")
@@ -134,7 +134,7 @@ def test_a_text_is_cut_and_says_so() -> None:
     assert len(first.expression) == MAX_LENGTH
 
 
-def test_what_every_column_is_made_from_is_told_once_and_shared() -> None:
+def test_what_every_column_is_made_from_is_reported_once_and_shared() -> None:
     plan = big.every_column_from_every(50)
     origins = list(lineage_of(plan, plan.root).columns.values())
     assert len(origins[0]) == 50

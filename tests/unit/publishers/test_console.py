@@ -133,7 +133,7 @@ def test_an_interpreter_ends_though_nobody_reads() -> None:
         assert process.stdout.read() == "False\n"
 
 
-def test_what_could_not_be_written_is_told_when_it_can_be() -> None:
+def test_what_could_not_be_written_is_reported_when_it_can_be() -> None:
     stream = io.StringIO()
     broken: list[bool] = [True]
     writer = LineWriter(lambda: None if broken[0] else stream, lambda count: f"missed {count}")

@@ -89,7 +89,7 @@ def test_a_new_topic_has_the_brokers_time_and_loses_nothing_to_compaction() -> N
         ("producer.no.such.setting", "x", 'No such configuration property: "no.such.setting"'),
     ],
 )
-def test_a_wrong_key_or_value_is_told_by_its_name(executor: Executor, key: str, value: str, why: str) -> None:
+def test_a_wrong_key_or_value_is_reported_by_its_name(executor: Executor, key: str, value: str, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why) as caught:
         KafkaFactory().create(MemoryContext("kafka", {**NOWHERE, key: value}, executor))
     assert "spark.headwater.kafka." in str(caught.value)
@@ -116,7 +116,7 @@ def test_secrets_are_in_no_words(executor: Executor) -> None:
     assert "pem-s3cret" not in str(caught.value)
 
 
-def test_causes_are_told_with_advice() -> None:
+def test_causes_are_reported_with_advice() -> None:
     for code, cause, advice in (
         (KafkaError._AUTHENTICATION, "authentication", "producer.sasl.password"),
         (KafkaError._SSL, "tls", "producer.ssl.ca.location"),

@@ -245,7 +245,7 @@ def test_limits_hold_in_partitions_that_nobody_writes_to(log: Log) -> None:
     assert 0 < sum(path.stat().st_size for path in left.glob("*.segment")) <= 64 << 10
 
 
-def test_a_doubtful_place_is_told_once(
+def test_a_doubtful_place_is_reported_once(
     log: Log, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     where = FileSystem(FileSystemKind.NETWORK, "nfs4", "/data")

@@ -86,7 +86,7 @@ def test_absurd_versions_are_refused(version: int) -> None:
         ({"spark.master": "k8s://x", "spark.executor.extraJavaOptions": AVRO_LIMITS}, None),
     ],
 )
-def test_missing_limits_are_told_once(
+def test_missing_limits_are_reported_once(
     conf: dict[str, str], named: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     warn_once.cache_clear()

@@ -84,7 +84,7 @@ def test_what_it_raised_for_is_not_answered() -> None:
     assert listener.flush(0) == one.end
 
 
-def test_a_durable_one_whose_handle_never_answers_is_told_so_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_durable_one_whose_handle_never_answers_is_reported_so_once(caplog: pytest.LogCaptureFixture) -> None:
     """Its author forgot to return `batch.end`: nothing would ever count as delivered, and nobody would know why."""
 
     class Forgetful(DurableListener):

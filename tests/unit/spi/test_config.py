@@ -60,18 +60,18 @@ def test_other_prefixes_are_none_of_its_business() -> None:
         ({}, r"spark\.headwater\.spool\.dir: isn't there, and has to be"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_full_key(values: dict[str, str], words: str) -> None:
+def test_what_is_wrong_is_reported_with_its_full_key(values: dict[str, str], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         read(**values)
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     with pytest.raises(ConfigurationError) as caught:
         read(max_bytes="much", fsnyc="always")
     assert [word in str(caught.value) for word in ("max.bytes", "fsnyc", "spool.dir: isn't there")] == [True] * 3
 
 
-def test_a_value_is_never_told_because_it_may_be_a_secret() -> None:
+def test_a_value_is_never_reported_because_it_may_be_a_secret() -> None:
     with pytest.raises(ConfigurationError) as caught:
         read(dir="/s", max_bytes="geheim")
     assert "geheim" not in str(caught.value)
@@ -134,7 +134,7 @@ def test_the_winner_does_not_depend_on_hashes() -> None:
 
 
 @pytest.mark.parametrize("key", ["plain", "plain."])
-def test_a_value_for_a_section_is_told_as_that(key: str) -> None:
+def test_a_value_for_a_section_is_reported_as_that(key: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         read_config(Sections, {f"p.{key}": "geheim"}, prefix="p.")
     assert str(caught.value) == f"p.{key} is a section, not a key: write p.plain.<name>"
@@ -162,6 +162,6 @@ def test_booleans(text: str, value: bool) -> None:
     assert read_config(Switch, {"is.on": text}).is_on is value
 
 
-def test_the_key_is_told_as_the_user_wrote_it_where_its_prefix_was_cut_off() -> None:
+def test_the_key_is_reported_as_the_user_wrote_it_where_its_prefix_was_cut_off() -> None:
     with pytest.raises(ConfigurationError, match=r"there is no key spark\.x\.dri: did you mean spark\.x\.dir\?"):
         read_config(Spool, {"dir": "/s", "dri": "/t"}, shown="spark.x.")

@@ -52,7 +52,7 @@ def test_what_the_environment_says_can_be_read() -> None:
     assert made == Kafka(bootstrap_servers=("a:1", "b:2"), producer={"acks": "all"})
 
 
-def test_all_wrong_variables_are_told_with_the_nearest_right_ones_and_no_values() -> None:
+def test_all_wrong_variables_are_reported_with_the_nearest_right_ones_and_no_values() -> None:
     with pytest.raises(ConfigurationError) as caught:
         environment(HEADWATER_KAFKA_BOOTSTRAP_SERVER="geheim", HEADWATER_KAFKA_PRODUCER="geheim")
     assert str(caught.value) == (
@@ -155,13 +155,13 @@ def test_a_file_is_read_as_spark_reads_its_defaults(tmp_path: Path) -> None:
         (b"a \xff", r"headwater\.conf isn't UTF-8: byte 2 is wrong"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told(tmp_path: Path, text: str | bytes, words: str) -> None:
+def test_what_is_wrong_with_a_file_is_reported(tmp_path: Path, text: str | bytes, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words) as caught:
         from_file(written(tmp_path, text))
     assert "geheim" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"none\.conf can't be read: No such file or directory"):
         from_file(tmp_path / "none.conf")
 

@@ -55,14 +55,14 @@ WRONG = ["", "much", "-1", "1 2", "1e9", "0x10", "nan", "inf", "1 mile", "\u0661
 
 
 @pytest.mark.parametrize("text", [*WRONG, "0.5", "1 ms"])
-def test_what_is_no_size_is_told_with_examples_and_without_the_value(text: str) -> None:
+def test_what_is_no_size_is_reported_with_examples_and_without_the_value(text: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         read_config(Limits, {"size": text})
     assert str(caught.value) == "size: write a size, such as 1048576, 512m or 1 GiB (units: b, k, m, g, t, p)"
 
 
 @pytest.mark.parametrize("text", [*WRONG, "1 kb"])
-def test_what_is_no_duration_is_told_with_examples_and_without_the_value(text: str) -> None:
+def test_what_is_no_duration_is_reported_with_examples_and_without_the_value(text: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         read_config(Limits, {"wait": text})
     assert str(caught.value) == "wait: write a duration, such as 30, 100 ms or 1 h (units: us, ms, s, min, h, d)"

@@ -51,7 +51,7 @@ def test_waiting_ends_with_what_there_was() -> None:
     forget("waited")
 
 
-def test_a_context_keeps_what_it_was_told() -> None:
+def test_a_context_keeps_what_it_was_reported() -> None:
     given_context = context("kafka")
     given_context.report_problem("transport", "the broker is away")
     assert given_context.problems == [("transport", "the broker is away")]

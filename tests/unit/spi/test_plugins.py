@@ -53,7 +53,7 @@ def test_a_path_is_imported() -> None:
         ("acme_broken:F", r"acme_broken:F can't be imported: RuntimeError: no licence"),
     ],
 )
-def test_what_is_wrong_is_told(name: str, words: str) -> None:
+def test_what_is_wrong_is_reported(name: str, words: str) -> None:
     with pytest.raises(PluginError, match=words):
         plugins.load(LISTENERS, name)
 
@@ -72,7 +72,9 @@ def test_two_distributions_with_one_name_are_both_told(tmp_path: Path, monkeypat
     assert plugins.names(LISTENERS).count("twice") == 1
 
 
-def test_a_module_that_fails_with_a_missing_attribute_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_fails_with_a_missing_attribute_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "acme_stale.py").write_text("import os\nos.no_such_thing\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()

@@ -22,7 +22,7 @@ def undecodable(data: bytes) -> Event | UnknownEvent:
 
 
 @pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: str(event.kind))
-def test_everything_is_told_without_decoding(event: Event) -> None:
+def test_everything_is_reported_without_decoding(event: Event) -> None:
     lazy = replace(record(7, event), decode=undecodable)
     assert (lazy.event_id, lazy.kind, lazy.family) == (event.event_id, event.kind, event.family)
 

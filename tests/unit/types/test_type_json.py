@@ -174,7 +174,7 @@ def test_numbers_in_metadata_keep_their_digits() -> None:
         (" " * (MAX_TEXT + 1), f"at most {MAX_TEXT} are read"),
     ],
 )
-def test_what_is_no_type_is_told_with_its_place(text: str, message: str) -> None:
+def test_what_is_no_type_is_reported_with_its_place(text: str, message: str) -> None:
     with pytest.raises(TypeTextError) as error:
         parse_json(text)
     assert message in str(error.value)
@@ -213,7 +213,7 @@ def test_brackets_in_names_and_texts_are_no_nesting() -> None:
         (columns_from_schema_json, nested_structs(MAX_NESTING)),
     ],
 )
-def test_little_stack_left_is_told_as_an_error_too(read: Callable[[str], object], text: str) -> None:
+def test_little_stack_left_is_reported_as_an_error_too(read: Callable[[str], object], text: str) -> None:
 
     def deeper(level: int) -> TypeTextError | None:
         try:

@@ -105,4 +105,4 @@ def _program() -> list[str]:
 
 def limits_of(results: Results) -> list[AnswerLimit]:
     """Return what any of the answers may lack, each once."""
-    return list(dict.fromkeys(limit for answer in results.everything() for limit in answer.limits))
+    return list(dict.fromkeys(limit for answer in results.all_answers() for limit in answer.limits))

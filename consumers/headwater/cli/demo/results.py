@@ -54,7 +54,7 @@ class Results:
         for table, history in self.histories.items():
             yield from ((table, each) for each in history if each.kind != "CreateTable")
 
-    def everything(self) -> Iterator[Answer[Any]]:
+    def all_answers(self) -> Iterator[Answer[Any]]:
         yield from self.tables
         yield from (self.top10, self.revenue, self.price, self.runs, self.steps, self.gaps)
         yield from self.histories.values()

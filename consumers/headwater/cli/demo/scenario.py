@@ -40,7 +40,7 @@ STEPS: Final = (
     Step(
         "daily_report.py",
         "A batch job sums up revenue_today and top10 (DWS)",
-        "an overwrite begins a table's contents anew, so what is in it now can be told exactly",
+        "an overwrite begins a table's contents anew, so what is in it now can be known exactly",
     ),
     Step(
         "shop_changes.py",
@@ -66,7 +66,7 @@ class Reporter(Protocol):
 
     def begin(self, workspace: Workspace) -> None: ...
 
-    def during(self, number: int, step: Step, run: Callable[[], None]) -> None:
+    def run_step(self, number: int, step: Step, run: Callable[[], None]) -> None:
         """Call `run`, and show it."""
         ...
 
@@ -74,10 +74,10 @@ class Reporter(Protocol):
 def play(workspace: Workspace, reporter: Reporter) -> None:
     day = f"{datetime.now(timezone.utc):%Y-%m-%d}"
     reporter.begin(workspace)
-    with workspace.writing():
+    with workspace.run_writer():
         for number, step in enumerate(STEPS, 1):
             argument = str(workspace.place / "checkpoint") if step.script == "order_details.py" else day
-            reporter.during(number, step, lambda n=number, a=step, given=argument: _run(workspace, n, a, given))  # type: ignore[misc]
+            reporter.run_step(number, step, lambda n=number, a=step, given=argument: _run(workspace, n, a, given))  # type: ignore[misc]
 
 
 def _run(workspace: Workspace, number: int, step: Step, argument: str) -> None:

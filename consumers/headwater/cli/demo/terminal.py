@@ -43,7 +43,7 @@ class Progress:
         self._say(faint(f"Everything goes into {workspace.place}"))
         self._say("")
 
-    def during(self, number: int, step: Step, run: Callable[[], None]) -> None:
+    def run_step(self, number: int, step: Step, run: Callable[[], None]) -> None:
         self._say(f"{faint(f'{number}/{len(STEPS)}')}  {bold(step.what)}")
         began = time.monotonic()
         run()
@@ -79,7 +79,7 @@ def _chapters(results: Results, workspace: Workspace) -> Iterator[tuple[str, Seq
     states, meaning = facts.together(results)
     yield "Do revenue_today and top10 belong together?", [states, meaning]
     yield f"What a change of {PRICE} breaks", _tree(results.price)
-    yield "The job that failed", list(_failed(results))
+    yield "The job that failed", list(_failure_lines(results))
     yield (
         "What was done to the tables",
         [
@@ -91,7 +91,7 @@ def _chapters(results: Results, workspace: Workspace) -> Iterator[tuple[str, Seq
     yield "Try next", [line for why, how in facts.commands(workspace.store) for line in (faint(f"# {why}"), how)]
 
 
-def _failed(results: Results) -> Iterator[str]:
+def _failure_lines(results: Results) -> Iterator[str]:
     error, left = facts.failure(results)
     ended = f" at {seconds_of(results.failed.ended)}" if results.failed.ended else ""
     yield f"{results.failed.job} {red(results.failed.status.value)}{ended}: {error}"

@@ -63,7 +63,7 @@ class Workspace:
         return self._run([*map(str, command), *arguments], self.logs / f"{name}.log")
 
     @contextmanager
-    def writing(self) -> Generator[None, None, None]:
+    def run_writer(self) -> Generator[None, None, None]:
         """While this holds, a writer fills the store; when it ends without an error all is in the store."""
         headwater = [sys.executable, "-m", "headwater.cli"]
         write = [*headwater, "writer", "run", "--bus", f"log:{self.log}", "--store", self.store]

@@ -54,14 +54,14 @@ def _stop(home: Home, output: CommandOutput, *, is_dry: bool) -> Exit:
     if is_dry:
         output.outcome("nothing was done: this was a dry run", {"done": False, "dry_run": True})
         return Exit.DONE
-    is_stopped = home.path.exists() and _stopped(home)
+    is_stopped = home.path.exists() and _stop_servers(home)
     output.outcome(
         "stopped" if is_stopped else f"nothing runs in {home.path}", {"home": home.path, "stopped": is_stopped}
     )
     return Exit.DONE
 
 
-def _stopped(home: Home) -> bool:
+def _stop_servers(home: Home) -> bool:
     """Return whether there was something to stop."""
     state = home.state()
     if state is None:
@@ -79,7 +79,7 @@ def _stopped(home: Home) -> bool:
 
 
 def _remove(home: Home) -> None:
-    with home.held() as is_ours:
+    with home.hold_lock() as is_ours:
         if not is_ours:
             raise TransientError(f"somebody starts in {home.path} just now: nothing is removed")
         home.purge()

@@ -78,7 +78,7 @@ class Home:
     def of(cls, given: Path | None) -> Self:
         return cls(given or default_home())
 
-    def created(self) -> Self:
+    def create(self) -> Self:
         """Make the directory where there is none."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ class Home:
         part.replace(self.path / _STATE)
 
     @contextmanager
-    def held(self) -> Generator[bool]:
+    def hold_lock(self) -> Generator[bool]:
         """Yield True for one process at a time, as long as the block lasts or the process does."""
         with (self.path / _LOCK).open("ab") as lock:
             try:

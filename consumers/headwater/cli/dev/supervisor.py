@@ -75,7 +75,7 @@ class Supervisor:
             while not until.wait(_LOOK_SECONDS):
                 for name, each in self._parts.items():
                     if not each.running:
-                        self._again(name, each)
+                        self._restart(name, each)
         except HeadwaterError as e:
             self.state.fault = str(e)
             raise
@@ -122,7 +122,7 @@ class Supervisor:
             self.state.parts[server.name] = part
             self._home.write(self.state)
 
-    def _again(self, name: str, server: Service) -> None:
+    def _restart(self, name: str, server: Service) -> None:
         """Start it again, unless that was done too often."""
         if not isinstance(server, LocalServer):
             return  # somebody else's: `status` asks it, and the writer waits for it

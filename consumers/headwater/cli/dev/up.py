@@ -53,11 +53,11 @@ With names of servers: those alone, with empty disks of their own, until Ctrl-C.
 def up(given: Namespace, output: CommandOutput) -> int:
     if given.servers:
         return _servers([ServerKind(name) for name in dict.fromkeys(given.servers)], output)
-    home = Home.of(given.home).created()
+    home = Home.of(given.home).create()
     database = _database(home, given.database)
     if given.detach:
         return _start_detached(home, database, given.topic, output)
-    with home.held() as is_ours:
+    with home.hold_lock() as is_ours:
         if is_ours:
             return _in_foreground(home, database, given.topic, output)
     return _already_running(home, output)
@@ -89,7 +89,7 @@ def _in_foreground(home: Home, database: ServerKind, topic: str, output: Command
         _end_orphans(home, output)
         _say(output, f"starting kafka, {database.value} and the writer in {home.path} …")
         supervisor = Supervisor(home, database, topic, lambda text: _say(output, text))
-        supervisor.start(lambda broker: _prepared(home, broker, topic))
+        supervisor.start(lambda broker: _prepare_home(home, broker, topic))
         try:
             instruct(output, home, supervisor.state)
             output.finish()
@@ -101,7 +101,7 @@ def _in_foreground(home: Home, database: ServerKind, topic: str, output: Command
 
 
 def _start_detached(home: Home, database: ServerKind, topic: str, output: CommandOutput) -> int:
-    with home.held() as is_free:  # given back at once: the supervisor takes it
+    with home.hold_lock() as is_free:  # given back at once: the supervisor takes it
         pass
     if not is_free:
         return _already_running(home, output)
@@ -173,7 +173,7 @@ def _end_orphans(home: Home, output: CommandOutput) -> None:
         process.terminate(signal.Signals(gentle), _LEFT_SECONDS)
 
 
-def _prepared(home: Home, broker: str, topic: str) -> None:
+def _prepare_home(home: Home, broker: str, topic: str) -> None:
     home.conf.write_text(as_file(spark_conf(broker, topic)))
     prepare_topic(broker, topic)
 

@@ -38,8 +38,8 @@ def _hook() -> CheckResult:
     if done.returncode == 0:
         return CheckResult.ok("hook", "drivers of this Python find headwater at their start (headwater.pth)")
     words = (
-        "this Python doesn't bring headwater in at its start: headwater.pth isn't in its site-packages, or it is told "
-        "to read no such files (-S, -I)"
+        "this Python doesn't bring headwater in at its start: headwater.pth isn't in its site-packages, or -S or "
+        "-I keeps it from reading such files"
     )
     return CheckResult.error("hook", words, f"{_INSTALL}: {sys.executable} -m pip install headwater")
 

@@ -1,4 +1,4 @@
-"""`headwater events cat` and `tail`: events as lines on standard output; losses are told on standard error."""
+"""`headwater events cat` and `tail`: events as lines on standard output; losses are reported on standard error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TextIO
 from headwater.cli.commands import command
 from headwater.cli.events.reading import Located, LocatedLoss, LocatedRecord, follow, read_all
 from headwater.cli.events.selection import Selection, pattern
-from headwater.cli.events.sources import checked, source_of
+from headwater.cli.events.sources import check_source, source_of
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, limit, moment
 from headwater.cli.output import CommandOutput
@@ -62,7 +62,7 @@ def _from_start(parser: Flags) -> None:
 )
 def cat(given: Namespace, output: CommandOutput) -> int:  # noqa: ARG001 - lines come one by one
     selection = Selection(given.kind, given.job, given.table, given.since, given.until)
-    return _show(read_all(checked(vars(given)["from"])), selection, given)
+    return _show(read_all(check_source(vars(given)["from"])), selection, given)
 
 
 @command(
@@ -73,7 +73,7 @@ def cat(given: Namespace, output: CommandOutput) -> int:  # noqa: ARG001 - lines
     is_stream=True,
 )
 def tail(given: Namespace, output: CommandOutput) -> int:  # noqa: ARG001 - lines come one by one
-    found = follow(checked(vars(given)["from"]), from_start=given.from_start)
+    found = follow(check_source(vars(given)["from"]), from_start=given.from_start)
     return _show(found, Selection(given.kind, given.job, given.table), given)
 
 
@@ -95,7 +95,7 @@ def _show(found: Iterator[Located], selection: Selection, given: Namespace) -> i
 
 
 def _select(found: Iterator[Located], selection: Selection, screen: Screen) -> Iterator[LocatedRecord]:
-    """Yield what was asked for; losses are told, whatever was."""
+    """Yield what was asked for; losses are reported, whatever was."""
     for item in found:
         if isinstance(item, LocatedLoss):
             screen.note(f"{item.place}: {_loss(item.lost)}")

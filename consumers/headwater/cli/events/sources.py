@@ -71,7 +71,7 @@ def source_of(text: str) -> JournalDirectory:
     raise ValueError(f"{text!r} isn't a source: write log:DIR or spool:DIR")
 
 
-def checked(source: JournalDirectory) -> JournalDirectory:
+def check_source(source: JournalDirectory) -> JournalDirectory:
     """Return the source if it can be read and is what it was called."""
     directory = source.directory
     if not directory.is_dir():

@@ -9,13 +9,13 @@ from getpass import getuser
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
-from headwater.cli.answers import add_namespace, connected, job_of
+from headwater.cli.answers import add_namespace, job_of, open_connection
 from headwater.cli.commands import command
 from headwater.cli.erasing import add_erasing, erase
 from headwater.cli.flags import Flags, moment, one_of
 from headwater.cli.lineage.publishing import add_bus, publish_or_store
 from headwater.cli.output import CommandOutput
-from headwater.cli.store import add_store, opened
+from headwater.cli.store import add_store, open_given_store
 from headwater.errors import ConfigurationError
 from headwater.events.names import DatasetId
 
@@ -105,7 +105,7 @@ def purge(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.retention import count_erasable  # noqa: PLC0415
     from headwater.lineage.retention import purge as purge_store  # noqa: PLC0415
 
-    with opened(given, readonly=False) as store:
+    with open_given_store(given, readonly=False) as store:
         commits = count_erasable(store.engine)
         output.record("purge", {"store": store.target.words, "commits to remove": commits}, "To remove from the disk")
 
@@ -163,7 +163,7 @@ def _find_dataset(connection: Connection, text: str) -> DatasetId:
 
 
 def _in_store(given: Namespace, question: Callable[[Connection, Namespace], T]) -> T:
-    with connected(given) as connection:
+    with open_connection(given) as connection:
         return question(connection, given)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from uuid import uuid4
 
 from headwater.cli.flags import Flags, pair
-from headwater.cli.store import add_store, opened
+from headwater.cli.store import add_store, open_given_store
 from headwater.errors import ConfigurationError, TransientError
 from headwater.events.avro import Codec, current_schema
 from headwater.events.envelope import Event
@@ -56,7 +56,7 @@ def publish_or_store(given: Namespace, draft: Event) -> str:
         raise ConfigurationError("where to? Name the bus by --bus, or where there is none the store by --store")
     from headwater.lineage.mapping import map_event  # noqa: PLC0415
 
-    with opened(given, readonly=False) as store:
+    with open_given_store(given, readonly=False) as store:
         Producer().emit(draft, lambda event, _: store.merge(map_event(event)))
     return "it holds from now on"
 

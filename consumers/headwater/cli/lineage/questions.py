@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.cli.answers import connected
+from headwater.cli.answers import open_connection
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, count, limit, moment
@@ -34,7 +34,7 @@ def _of(parser: Flags) -> None:
     parser.flag("job", str, None, "of tables: only what this job and its steps made", "JOB")
 
 
-def _between(parser: Flags) -> None:
+def _add_endpoints(parser: Flags) -> None:
     parser.word("source", str, "where the way begins: TABLE[@SNAPSHOT]", "FROM")
     parser.word("table", str, "where it ends: TABLE[@SNAPSHOT]", "TO")
 
@@ -75,13 +75,13 @@ def downstream(given: Namespace, output: CommandOutput) -> int:
 @command(
     "Show a shortest way by which one table or snapshot comes into another.",
     "headwater lineage path raw.orders sales.daily",
-    flags=[add_store, _between, _basis],
+    flags=[add_store, _add_endpoints, _basis],
     outputs=OUTPUTS,
 )
 def path(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.questions.paths import path_between  # noqa: PLC0415
 
-    with connected(given) as connection:
+    with open_connection(given) as connection:
         basis = given.basis or "commit"
         answer = path_between(connection, given.source, given.table, basis=basis, as_of=given.as_of)
     output.answer(_render(answer, given.output))
@@ -89,7 +89,7 @@ def path(given: Namespace, output: CommandOutput) -> int:
 
 
 def _follow(direction: str, given: Namespace, output: CommandOutput) -> int:
-    with connected(given) as connection:
+    with open_connection(given) as connection:
         answer = _answer(connection, direction, given)
     output.answer(_render(answer, given.output))
     return Exit.DONE

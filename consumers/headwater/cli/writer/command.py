@@ -1,4 +1,4 @@
-"""`headwater writer run`: events from a bus into a lineage store, until it is told to stop."""
+"""`headwater writer run`: events from a bus into a lineage store, until it is stopped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from headwater.cli.writer.pipelines import (
     JDBC,
     add_pipeline,
     check_pipeline,
-    coordinated,
+    make_coordinator,
     opened_by_name,
     pipeline_into,
 )
@@ -132,7 +132,7 @@ def _stored_offsets(stores: Mapping[str, Store], group: str) -> Stored:
 
 def _runner(source: EventSource, stores: Mapping[str, Store], given: Any) -> Runner | Coordinator:
     if given.pipeline == COORDINATED:
-        return coordinated(source, stores[MAIN], given)
+        return make_coordinator(source, stores[MAIN], given)
     from headwater.consumers.writer.plain_pipeline import PlainPipeline  # noqa: PLC0415
     from headwater.consumers.writer.routed_pipeline import RoutedPipeline  # noqa: PLC0415
     from headwater.consumers.writer.runner import Pipeline, Runner  # noqa: PLC0415

@@ -56,7 +56,7 @@ def check_pipeline(given: Any) -> None:
         )
 
 
-def coordinated(source: EventSource, store: Store, given: Any) -> Coordinator:
+def make_coordinator(source: EventSource, store: Store, given: Any) -> Coordinator:
     """Return the coordinated pipeline. Its connections are its own, apart from the store's."""
     from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits, StoreConnection  # noqa: PLC0415
 

@@ -1,7 +1,7 @@
 """`headwater writer run --processes N`: as many writers of one group, because one interpreter keeps one core busy.
 
 They share the partitions as writers on several machines would, and know nothing of each other. A signal goes to all of
-them; where one fails, the others are told to end too, and so are all where the one that began them is gone.
+them; where one fails, the others are asked to end too, and so are all where the one that began them is gone.
 """
 
 from __future__ import annotations

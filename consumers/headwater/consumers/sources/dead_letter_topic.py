@@ -142,7 +142,7 @@ class DeadLetterTopic:
         cause = f" ({self._last_error})" if self._last_error and self._last_error != error.str() else ""
         words = f"{self._topic}: {error.str()}{cause}"
         if error.code() == KafkaError.POLICY_VIOLATION:
-            return TerminalError(f"{words}: {_BY_HAND.format(topic=self._topic)}; {_OFF}")
+            return TerminalError(f"{words}: {_CREATE_YOURSELF.format(topic=self._topic)}; {_OFF}")
         return TransientError(words)
 
     def _on_error(self, error: KafkaError) -> None:
@@ -155,11 +155,11 @@ _RIGHTS: Final = frozenset(
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     }
 )
-_BY_HAND: Final = "somebody who may has to make it (kafka-topics.sh --create --topic {topic})"
+_CREATE_YOURSELF: Final = "somebody who may has to make it (kafka-topics.sh --create --topic {topic})"
 _ALLOW: Final = "kafka-acls.sh --add --allow-principal User:{user} --topic {topic}"
 _MAKE: Final = (
-    f"there is no such topic that this user may see, and it may not make it: {_BY_HAND} and give the right to write to "
-    f"it ({_ALLOW} --operation Write), or give that and the right to make it (--operation Create)"
+    f"there is no such topic that this user may see, and it may not make it: {_CREATE_YOURSELF} and give the right to "
+    f"write to it ({_ALLOW} --operation Write), or give that and the right to make it (--operation Create)"
 )
 _WRITE: Final = f"this user may not write to it: somebody who may has to give the right ({_ALLOW} --operation Write)"
 _OFF: Final = "or switch it off: --dead-letter-topic none"

@@ -146,7 +146,7 @@ class KafkaSource:
             return int(self._client.get_watermark_offsets(place, timeout=_ASK_SECONDS)[0])
         except KafkaException as e:
             self._give_back()
-            raise TransientError(self._explained(e.args[0])) from e
+            raise TransientError(self._explain(e.args[0])) from e
 
     def _ends(self) -> dict[BusPartition, int]:
         """Return the partitions that were read to their end. Checked from time to time, while nothing arrives."""
@@ -173,7 +173,7 @@ class KafkaSource:
             self._refuse_faults(found)
         except KafkaException as e:
             self._give_back()
-            raise TransientError(self._explained(e.args[0])) from e
+            raise TransientError(self._explain(e.args[0])) from e
         except HeadwaterError:
             self._give_back()
             raise
@@ -182,7 +182,7 @@ class KafkaSource:
     def _refuse_faults(self, messages: Sequence[Message]) -> None:
         fault = next((error for each in messages if (error := each.error()) is not None), None)
         if fault is not None:
-            raise TransientError(self._explained(fault))
+            raise TransientError(self._explain(fault))
 
     def _give_back(self) -> None:
         """Unsubscribe. Records that weren't returned come again from the store's offsets. This also prevents the client
@@ -204,7 +204,7 @@ class KafkaSource:
             message = self._client.poll(0)
         except KafkaException as e:
             self._give_back()
-            raise TransientError(self._explained(e.args[0])) from e
+            raise TransientError(self._explain(e.args[0])) from e
         if message is not None:  # of a partition that came just now
             self._unread_messages.append(message)
 
@@ -269,7 +269,7 @@ class KafkaSource:
             error: KafkaError = e.args[0]
             if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise TransientError(f"there is no topic {self._name} yet: the first driver makes it") from e
-            raise TransientError(self._explained(error)) from e
+            raise TransientError(self._explain(error)) from e
         self._become(found)
         self._client.subscribe(
             [self._name], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
@@ -292,7 +292,7 @@ class KafkaSource:
         try:
             self._begin_reading(client, partitions)
         except KafkaException as e:
-            raise TransientError(self._explained(e.args[0])) from e
+            raise TransientError(self._explain(e.args[0])) from e
 
     def _begin_reading(self, client: Consumer, partitions: Sequence[TopicPartition]) -> None:
         known = self._committed_offsets(partitions)
@@ -371,6 +371,6 @@ class KafkaSource:
         if self._repeat_filter.is_new(self._last_error):
             _LOG.warning("Kafka: %s", self._last_error)
 
-    def _explained(self, error: KafkaError) -> str:
+    def _explain(self, error: KafkaError) -> str:
         cause = f" ({self._last_error})" if self._last_error and self._last_error != error.str() else ""
         return f"{self._name}: {error.str()}{cause}"

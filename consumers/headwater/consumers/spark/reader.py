@@ -76,8 +76,8 @@ def _events(df: DataFrame, steps: QuerySteps, reader: WriterSchema) -> DataFrame
     """Return the rows of known schemas with their event as Spark reads it, or its problem."""
     f = functions()
     read = df.where(steps.of_these_schemas()).withColumn(EVENT_COLUMN, _read(steps.readings(reader)))
-    told = read.withColumn("problem", f.expr(steps.problem(f"{EVENT_COLUMN}.{MARK}")))
-    sound = told.withColumn(EVENT_COLUMN, f.expr(steps.sound_event(reader)))
+    checked = read.withColumn("problem", f.expr(steps.problem(f"{EVENT_COLUMN}.{MARK}")))
+    sound = checked.withColumn(EVENT_COLUMN, f.expr(steps.sound_event(reader)))
     return sound.withColumn("problem", f.expr(steps.problem_of_event()))
 
 

@@ -1,4 +1,4 @@
-"""The schemas with which a query reads events, and the headers that tell them apart."""
+"""The schemas with which a query reads events, and the headers that distinguish them."""
 
 from __future__ import annotations
 

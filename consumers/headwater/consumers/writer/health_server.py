@@ -63,7 +63,7 @@ def _handler(metrics: WriterMetrics) -> type[BaseHTTPRequestHandler]:
 
 def _answer(metrics: WriterMetrics, path: str) -> tuple[HTTPStatus, str, str]:
     if path == "/metrics":
-        return HTTPStatus.OK, _METRICS, "\n".join([*metrics.exposed(), ""])
+        return HTTPStatus.OK, _METRICS, "\n".join([*metrics.render(), ""])
     if path == "/live":
         return _response(metrics.is_alive, "alive", "its loop hangs")
     if path == "/ready":

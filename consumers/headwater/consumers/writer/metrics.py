@@ -29,7 +29,7 @@ class Histogram:
         self._counts[place] += 1
         self._sum += value
 
-    def exposed(self, name: str, text: str) -> Iterator[str]:
+    def render(self, name: str, text: str) -> Iterator[str]:
         total = 0
         yield f"# HELP {name} {text}"
         yield f"# TYPE {name} histogram"
@@ -113,7 +113,7 @@ class WriterMetrics:
         """Return totals for people, at the end."""
         return {name: getattr(self, name) for name in ("batches", "events", "rows", "dead_letters", "retries", "waits")}
 
-    def exposed(self) -> Iterator[str]:
+    def render(self) -> Iterator[str]:
         """Yield the metrics in Prometheus' text format."""
         for name, text in _COUNTERS.items():
             yield from _metric(f"headwater_writer_{name}_total", "counter", text, getattr(self, name))
@@ -123,8 +123,8 @@ class WriterMetrics:
         if self.partitions is not None:
             yield from _metric("headwater_writer_partitions", "gauge", "Partitions that it reads.", self.partitions)
         yield from self._lag()
-        yield from self.flush_seconds.exposed("headwater_writer_merge_seconds", "Time of a transaction.")
-        yield from self.flush_rows.exposed("headwater_writer_merge_rows", "Rows of a transaction.")
+        yield from self.flush_seconds.render("headwater_writer_merge_seconds", "Time of a transaction.")
+        yield from self.flush_rows.render("headwater_writer_merge_rows", "Rows of a transaction.")
 
     def _lag(self) -> Iterator[str]:
         if self.lag is not None:

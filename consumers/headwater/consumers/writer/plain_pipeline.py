@@ -80,9 +80,9 @@ class PlainPipeline:
     def prepare(self, batch: SourceBatch) -> PreparedBatch:
         epoch = self.index.epoch  # before anything is left out
         read = self._reader.read(batch.records)
-        return self.prepared(batch, batch.records, read, epoch).with_dead_letters(read.dead_letters)
+        return self.prepare_rows(batch, batch.records, read, epoch).with_dead_letters(read.dead_letters)
 
-    def prepared(
+    def prepare_rows(
         self,
         batch: SourceBatch,
         records: Sequence[BusRecord],

@@ -102,7 +102,7 @@ class RecordReader:
 
     def events(self, records: Sequence[BusRecord]) -> DecodedBatch:
         """Decode records without mapping them."""
-        told, letters = list[tuple[Event, BusRecord]](), list[DeadLetter]()
+        decoded, letters = list[tuple[Event, BusRecord]](), list[DeadLetter]()
         for record in records:
             try:
                 with self._lock:
@@ -114,10 +114,10 @@ class RecordReader:
             self._in_a_row = 0
             event = _known_event(found)
             if event is not None:
-                told.append((event, record))
+                decoded.append((event, record))
             if isinstance(found, UnknownEvent):
                 letters.append(self._unknown(record, found))
-        return DecodedBatch(told, letters)
+        return DecodedBatch(decoded, letters)
 
     def event_rows(self, records: Sequence[BusRecord]) -> Iterator[EventRows]:
         """Yield each event's rows separately, to find the one that a database refuses. Events that `read` made dead

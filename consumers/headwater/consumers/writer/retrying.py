@@ -1,4 +1,4 @@
-"""Retries with backoff: logs an outage once, and stops when the writer is told to stop."""
+"""Retries with backoff: logs an outage once, and stops when the writer is asked to stop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_WAIT: Final = 15.0
 
 
 class StopRequested(Exception):  # noqa: N818 - no fault
-    """The writer was told to stop while it waited for something to come back."""
+    """The writer was asked to stop while it waited for something to come back."""
 
 
 class Retrier:

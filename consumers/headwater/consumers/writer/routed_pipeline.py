@@ -105,7 +105,9 @@ class RoutedPipeline:
         rows = list(merge_by_key(row for _, read in mine for row in read.rows).values())
         new = [row for _, read in mine for row in read.new]
         left_out = [row for _, read in mine for row in read.left_out]
-        return self._pipelines[name].prepared(batch, records, ReadResult(rows, [], new, left_out), epoch, everywhere)
+        return self._pipelines[name].prepare_rows(
+            batch, records, ReadResult(rows, [], new, left_out), epoch, everywhere
+        )
 
     def _sorted_out(self, records: Sequence[BusRecord]) -> dict[frozenset[str], list[BusRecord]]:
         found = defaultdict[frozenset[str], list[BusRecord]](list)

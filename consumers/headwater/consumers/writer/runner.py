@@ -1,5 +1,5 @@
 """Runs a pipeline: polls and prepares a batch while the previous one is merged, waits for outages, and finishes what it
-has when it is told to stop.
+has when it is asked to stop.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ class Runner:
         """Run until stopped, or until the end of the bus if that was requested. TerminalErrors are raised: somebody has
         to change something first."""
         with suppress(StopRequested):
-            prepared = await self._prepared()
+            prepared = await self._prepare()
             while True:
-                following = None if self._stop.is_set() else asyncio.create_task(self._prepared())
+                following = None if self._stop.is_set() else asyncio.create_task(self._prepare())
                 try:
                     await self._store(prepared)
                 except BaseException:
@@ -101,7 +101,7 @@ class Runner:
             await asyncio.to_thread(record_lag, self.metrics, self._source)
             self._look_at = time.monotonic() + _LOOK_SECONDS
 
-    async def _prepared(self) -> HasBatch:
+    async def _prepare(self) -> HasBatch:
         prepared: HasBatch = PreparedBatch()
         batch = await self._retrier.run("the bus", lambda: self._source.poll(self._most, self._idle))
         self.metrics.has_polled = True

@@ -91,11 +91,11 @@ class _AccessTemplate:
         if numbers.has_texts:
             self._format = beginning
         else:
-            told = b"".join(_NUMBER if place >= 0 else encode((None,)) for place in numbers.places)
-            self._format = beginning + told + _escape(encode(self._end))
+            fields = b"".join(_NUMBER if place >= 0 else encode((None,)) for place in numbers.places)
+            self._format = beginning + fields + _escape(encode(self._end))
         self.counts, self.counted = counts.picked, counts.present
 
-    def row(self, values: Sequence[Value], context: _CommitContext, told: GroupValues) -> Row:
+    def row(self, values: Sequence[Value], context: _CommitContext, fields: GroupValues) -> Row:
         numbers = self._numbers(values)
         if self._rest is None:
             named = self._format % (context.barrier, context.commit, *self._present(values))
@@ -103,7 +103,7 @@ class _AccessTemplate:
             numbers = tuple([clean_text(each) if isinstance(each, str) else each for each in numbers])
             named = self._format % context[:_COMMIT] + encode(numbers) + self._rest
         key = (context.barrier, context.commit, *self._middle, *numbers, *self._end)
-        return Row(self._kind, blake2b(named, digest_size=HASH_BYTES).digest(), key, (), context.span, (told,))
+        return Row(self._kind, blake2b(named, digest_size=HASH_BYTES).digest(), key, (), context.span, (fields,))
 
 
 def _slot_getter(places: Sequence[int]) -> SlotGetter:
@@ -207,14 +207,14 @@ class CommitMapper:
         if fit is None:
             return None
         template, values = fit.value, fit.values
-        told: list[Any] = values
-        producer, sequence, number, moment = told[:_APPLICATION]
-        if sequence < 0 or number < 0 or not 0 <= moment < LATEST or not template.is_sound(told):
+        fields: list[Any] = values
+        producer, sequence, number, moment = fields[:_APPLICATION]
+        if sequence < 0 or number < 0 or not 0 <= moment < LATEST or not template.is_sound(fields):
             return None
         time = cap_time(moment, append_time)
         stamp = make_stamp(time, producer, sequence)
-        self._agains.record(template.job_rows, told[template.run], time, stamp)
-        return EventArrival(producer, number, time), template.rows(told, time, stamp)
+        self._agains.record(template.job_rows, fields[template.run], time, stamp)
+        return EventArrival(producer, number, time), template.rows(fields, time, stamp)
 
     def learn(self, data: bytes, event: Committed) -> None:
         """Learn a template from a commit. Split commits and uncertain ones aren't learned: `map_event` handles them."""

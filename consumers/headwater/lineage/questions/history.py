@@ -188,7 +188,7 @@ def _last_columns(changes_so_far: Sequence[Any]) -> dict[str, Any] | None:
         if table is not None:
             return {column["name"]: column for column in table.get("columns", [])}
         if any(change.get("change", "") in _OF_COLUMNS for change in detail.get("changes", ())):
-            return None  # what came of it wasn't told, and what was before it holds no more
+            return None  # what came of it wasn't reported, and what was before it holds no more
     return None
 
 

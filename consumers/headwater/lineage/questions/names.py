@@ -55,7 +55,7 @@ def find(connection: Connection, text: str) -> ResolvedName:
         number = at["snapshot"]
         if number.lstrip("-").isdigit():
             return ResolvedName(dataset, int(number), None, column)
-        return ResolvedName(dataset, _tagged(connection, dataset, number), number, column)
+        return ResolvedName(dataset, _tagged_snapshot(connection, dataset, number), number, column)
     if _is_place(text):
         return ResolvedName(find_dataset(connection, text))
     parts = parts_of(text)
@@ -63,14 +63,14 @@ def find(connection: Connection, text: str) -> ResolvedName:
         found = _by_name(connection, parts[:length])
         if found:
             return ResolvedName(_only(connection, text, found), column=parts[length:] or None)
-    raise _nothing(connection, text)
+    raise _unknown_name(connection, text)
 
 
 def find_dataset(connection: Connection, text: str) -> Dataset:
     """Resolve a table without snapshot and column."""
     found = _by_place(connection, text) if _is_place(text) else _by_name(connection, parts_of(text))
     if not found:
-        raise _nothing(connection, text)
+        raise _unknown_name(connection, text)
     return _only(connection, text, found)
 
 
@@ -133,7 +133,7 @@ def _only(connection: Connection, text: str, found: Sequence[bytes]) -> Dataset:
     raise AmbiguousNameError(f"{text!r} is the name of several tables: {listed}; name the one that is meant in full")
 
 
-def _nothing(connection: Connection, text: str) -> UnknownNameError:
+def _unknown_name(connection: Connection, text: str) -> UnknownNameError:
     near = list(_near(connection, text))
     hint = f"did you mean {' or '.join(near)}?" if near else "nothing of a like name is there either"
     return UnknownNameError(f"the store knows no table {text!r}; {hint}")
@@ -156,7 +156,7 @@ def _near(connection: Connection, text: str) -> Iterator[str]:
     yield from dict.fromkeys(spelled[each] for each in get_close_matches(text, spelled, 5, 0.7))
 
 
-def _tagged(connection: Connection, dataset: Dataset, tag: str) -> int:
+def _tagged_snapshot(connection: Connection, dataset: Dataset, tag: str) -> int:
     row = table_of(t.TAG).c
     query = select(row.tag, row.snapshot, row.last, row.deleted).where(row.dataset == dataset.key)
     there = {each.tag: each.snapshot for each in connection.execute(query) if each.last > each.deleted}

@@ -50,7 +50,7 @@ def find_reachable_tables(
             found.is_cut = True
             return found
         new = []
-        for several in _linked(connection, unknown):
+        for several in _group_linked(connection, unknown):
             new += _of_one(several, found, canonical, level)
         for step in new_steps:
             found.steps.add(TableStep(canonical[step.source], canonical[step.target], step.job))
@@ -83,7 +83,7 @@ def _steps(connection: Connection, keys: Collection[bytes], *, up: bool) -> Iter
         yield TableStep(bytes(each.source), bytes(each.target), (each.job_namespace, each.job))
 
 
-def _linked(connection: Connection, keys: Collection[bytes]) -> list[list[bytes]]:
+def _group_linked(connection: Connection, keys: Collection[bytes]) -> list[list[bytes]]:
     """Group these identities with all that are linked to them."""
     row = table_of(t.DATASET_LINK).c
     of: dict[bytes, set[bytes]] = {key: {key} for key in keys}

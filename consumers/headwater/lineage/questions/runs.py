@@ -19,7 +19,7 @@ from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
 from headwater.lineage.questions.gaps.silence import silence_limit
-from headwater.lineage.questions.subject import TableSubject, is_told_by_job, job_key, resolve_table, subject_limits
+from headwater.lineage.questions.subject import TableSubject, belongs_to_job, job_key, resolve_table, subject_limits
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import stamp_name, table_of
@@ -98,8 +98,8 @@ def runs(
     limits = () if job is None and about is None else subject_limits(connection, table=about, job=job, now=now)
     if len(found) > at_most:
         limits = (*limits, AnswerLimit(LimitReason.CUT, f"the newest {at_most} runs"))
-    told = tuple(_run(each, heard, failures.get(bytes(each.run), ())) for each in rows)
-    return Answer(told, complete_until(connection, now), limits)
+    reported = tuple(_run(each, heard, failures.get(bytes(each.run), ())) for each in rows)
+    return Answer(reported, complete_until(connection, now), limits)
 
 
 def runs_by_id(connection: Connection, ids: Iterable[bytes], now: datetime | None = None) -> dict[bytes, Run]:
@@ -114,8 +114,8 @@ def _select_runs(job: tuple[str, str] | None, about: TableSubject | None, run: U
     row, known = table_of(t.RUN).c, table_of(t.TABLE_LINEAGE).c
     chosen = select(table_of(t.RUN))
     if job is not None:
-        mine = select(row.run).where(is_told_by_job(row, job))
-        steps = select(known.run).where(is_told_by_job(known, job), known.run.is_not(None))
+        mine = select(row.run).where(belongs_to_job(row, job))
+        steps = select(known.run).where(belongs_to_job(known, job), known.run.is_not(None))
         chosen = chosen.where(row.run.in_(mine.union(steps)))
     if about is not None:
         chosen = chosen.where(row.run.in_(select(known.run).where(known.dataset.in_(about.keys))))
@@ -193,9 +193,9 @@ def _error(text: str | None) -> str | None:
     """Return the exception's class and the first line of its message."""
     if not text:
         return None
-    told = json.loads(text)
-    message = str(told.get("message") or "").strip().partition("\n")[0]
-    return ": ".join(part for part in (str(told.get("type") or ""), message) if part)
+    reported = json.loads(text)
+    message = str(reported.get("message") or "").strip().partition("\n")[0]
+    return ": ".join(part for part in (str(reported.get("type") or ""), message) if part)
 
 
 def _place(place: dict[str, Any]) -> str:

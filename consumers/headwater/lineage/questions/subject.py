@@ -63,7 +63,7 @@ def job_key(job: JobName | str) -> tuple[str, str]:
     return job.namespace or DEFAULT_JOB_NAMESPACE, job.name
 
 
-def is_told_by_job(row: Any, job: tuple[str, str], *, steps: bool = True) -> ColumnElement[bool]:
+def belongs_to_job(row: Any, job: tuple[str, str], *, steps: bool = True) -> ColumnElement[bool]:
     """Return a condition: the job, or one of its steps, reported the row."""
     mine = and_(row.job_namespace == job[0], row.job == job[1])
     return or_(mine, and_(row.parent_namespace == job[0], row.parent_job == job[1])) if steps else mine
@@ -82,8 +82,8 @@ def subject_limits(
     name = JobName(name=job) if isinstance(job, str) else job
     found = gaps(connection, datasets=keys, job=name, at_most=_GAPS, now=now)
     counted = Counter(each.reason or each.cause.value for each in found)
-    told = [AnswerLimit(LimitReason.GAP, about, f"{reason} ({number})") for reason, number in sorted(counted.items())]
-    return (*told, *deletion_limits(connection, about, keys, None if job is None else job_key(job)))
+    limits = [AnswerLimit(LimitReason.GAP, about, f"{reason} ({number})") for reason, number in sorted(counted.items())]
+    return (*limits, *deletion_limits(connection, about, keys, None if job is None else job_key(job)))
 
 
 def deletion_limits(
@@ -98,7 +98,7 @@ def deletion_limits(
         jobs = select(row.job).where(row.dataset.in_(keys))
         conditions += [stone.dataset.in_(keys), stone.job.in_(jobs)]
     if job is not None:
-        of_runs = of_runs.where(is_told_by_job(row, job))
+        of_runs = of_runs.where(belongs_to_job(row, job))
         conditions += [and_(stone.job_namespace == job[0], stone.job == job[1])]
     everything = and_(stone.job.is_(None), stone.run.is_(None), stone.dataset.is_(None))
     chosen = select(stone.scope, func.count(), func.max(stone.deleted))

@@ -78,7 +78,7 @@ class LineageGraph:
     def line(self, line: GraphEdge) -> None:
         key = (line.target, line.source, line.label)
         known = self.lines.get(key)
-        self.lines[key] = line if known is None else replace(known, jobs=_united((known, line)))
+        self.lines[key] = line if known is None else replace(known, jobs=_jobs_of((known, line)))
 
     def name_jobs(self) -> None:
         """Note at each node which jobs write it."""
@@ -86,8 +86,8 @@ class LineageGraph:
         for line in self.lines.values():
             jobs.setdefault(line.target, []).append(line)
         for target, lines in jobs.items():
-            self.nodes[target].note = self.nodes[target].note or _by(_united(lines))
-            self.nodes[target].jobs = _united(lines)
+            self.nodes[target].note = self.nodes[target].note or _by(_jobs_of(lines))
+            self.nodes[target].jobs = _jobs_of(lines)
 
 
 def build_graph(answer: LineageAnswer[Any]) -> LineageGraph:
@@ -241,7 +241,7 @@ def _column_id(column: ColumnRef) -> Id:
     return (column.dataset.key, column.path, column.snapshot)
 
 
-def _united(lines: Iterable[GraphEdge]) -> tuple[str, ...]:
+def _jobs_of(lines: Iterable[GraphEdge]) -> tuple[str, ...]:
     return tuple(sorted({job for line in lines for job in line.jobs}))
 
 

@@ -71,10 +71,10 @@ def _trees(picture: LineageGraph) -> Iterator[str]:
             node = picture.nodes[root]
             yield _labelled(node.label, node.note if picture.direction != "downstream" else "")
             shown.add(root)
-            yield from _below(root, "", picture, following, shown)
+            yield from _lines_below(root, "", picture, following, shown)
 
 
-def _below(
+def _lines_below(
     start: Id, indent: str, picture: LineageGraph, following: Mapping[Id, list[tuple[Id, GraphEdge]]], shown: set[Id]
 ) -> Iterator[str]:
     """Yield the lines below a node. It doesn't recurse: a chain can be longer than Python's stack."""

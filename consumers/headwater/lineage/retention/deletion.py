@@ -20,7 +20,7 @@ from headwater.events.names import CatalogId, DatasetId, JobName
 from headwater.events.scalars import Format
 from headwater.lineage.mapping.commits import SINK, SOURCE
 from headwater.lineage.mapping.row_builder import catalog_hash, dataset_hash, job_name_key
-from headwater.lineage.questions.subject import is_told_by_job
+from headwater.lineage.questions.subject import belongs_to_job
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA, TABLES_OF
 from headwater.lineage.sql.catalogs import belongs_to
@@ -99,7 +99,7 @@ def _draft_conditions(row: Any, by: Any, draft: LineageDeleted) -> list[ColumnEl
     conditions: list[ColumnElement[bool]] = [row.last <= micros_of(draft.before)]
     if draft.of_job is not None:
         namespace, name = job_name_key(draft.of_job)
-        conditions.append(is_told_by_job(by, (str(namespace), str(name)), steps=draft.steps))
+        conditions.append(belongs_to_job(by, (str(namespace), str(name)), steps=draft.steps))
     if draft.of_run is not None:
         conditions.append(by.run == draft.of_run.bytes)
     if draft.dataset is not None:

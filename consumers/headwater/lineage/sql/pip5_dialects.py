@@ -81,7 +81,7 @@ class Pip5Dialect(ABC):
         """Yield the statements that create what the views depend on."""
 
     @abstractmethod
-    def shown(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+    def client_column(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
         """Convert a column to the type that clients expect: a timestamp in UTC instead of microseconds."""
 
     @abstractmethod
@@ -93,11 +93,15 @@ class Pip5Dialect(ABC):
         job = self.text(job_name_column(table_of(t.COMMIT).alias("x").c)).replace("x.", "")
         for table in ("reads", "writes"):
             yield from self._index(
-                table, table, f"({self._indexed_name('table_name')}, snapshot){self._short('table_name')}"
+                table, table, f"({self._indexed_name('table_name')}, snapshot){self._index_condition('table_name')}"
             )
         names = f"{self._indexed_name('table_name')}, {self._indexed_name('job')}, first"
-        yield from self._index("table_lineage", "table_lineage", f"({names}){self._short('table_name', 'job')}")
-        yield from self._index("runs", "runs", f"({self._indexed_name('job')}, started_at, id){self._short('job')}")
+        yield from self._index(
+            "table_lineage", "table_lineage", f"({names}){self._index_condition('table_name', 'job')}"
+        )
+        yield from self._index(
+            "runs", "runs", f"({self._indexed_name('job')}, started_at, id){self._index_condition('job')}"
+        )
         yield from self._index("commits", "commits", "(barrier)")
         for table in ("commits", "runs", "table_lineage"):
             yield from self._job_index(table, job)
@@ -109,7 +113,7 @@ class Pip5Dialect(ABC):
         """Return the indexed expression of a text column."""
         return column
 
-    def _short(self, *_: str) -> str:
+    def _index_condition(self, *_: str) -> str:
         """Return the WHERE clause of an index with these text columns."""
         return ""
 
@@ -163,7 +167,7 @@ class PostgresPip5Dialect(Pip5Dialect):
         base = self._connection.scalar(text("SELECT current_schema()"))
         yield postgresql_function(self._quote(str(base)))
 
-    def shown(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+    def client_column(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
         """Show times with their zone; a client in another zone would misread them otherwise."""
         if column.key != "create_time":
             return column
@@ -174,7 +178,7 @@ class PostgresPip5Dialect(Pip5Dialect):
         """Join a second source: PostgreSQL refuses to write to such a view."""
         return selected.select_from(select(literal(1).label("one")).subquery("unwritable"))
 
-    def _short(self, *columns: str) -> str:
+    def _index_condition(self, *columns: str) -> str:
         """A B-tree entry has at most 2,704 bytes, and no row may be refused because of an index."""
         return " WHERE " + " AND ".join(f"octet_length({column}) <= {_SHORT}" for column in columns)
 
@@ -211,7 +215,7 @@ class MariaDBPip5Dialect(Pip5Dialect):
         names = self.text(pip5_catalog.select_shown_names(self.database, "mysql"))
         yield f"CREATE OR REPLACE VIEW {self._quote(self._helper)} (name, catalog_id, prefix) AS {names}"
 
-    def shown(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+    def client_column(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
         if column.key == "job":
             table = next(each.table.name for each in iterate(_element(column)) if isinstance(each, Column))
             return literal_column(f"{table}.{_JOB}").label("job")
@@ -282,7 +286,7 @@ class SQLitePip5Dialect(Pip5Dialect):
         names = self.text(pip5_catalog.select_shown_names(self.database, "sqlite"))
         yield f"CREATE VIEW {NAMES} (name, catalog_id, prefix) AS {names}"
 
-    def shown(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+    def client_column(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
         """SQLite has no timestamp type: show times as its own functions write them."""
         if column.key != "create_time":
             return column

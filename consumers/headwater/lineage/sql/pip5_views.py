@@ -95,7 +95,7 @@ def _selects(place: Pip5Dialect) -> dict[str, Select[Any]]:
 
 def _client_columns(place: Pip5Dialect, rows: Select[Any]) -> Select[Any]:
     """Convert the columns for clients, and fail if it is unclear which catalog is meant."""
-    recorded = [place.shown(each) for each in rows.selected_columns]
+    recorded = [place.client_column(each) for each in rows.selected_columns]
     shown = rows.with_only_columns(*recorded, maintain_column_froms=True)
     return place.unwritable(shown.where(place.is_clear()))
 

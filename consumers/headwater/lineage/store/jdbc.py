@@ -125,7 +125,7 @@ _JAVA_S_OWN: Final = """
 _IGNORED: Final = frozenset(_JAVA_S_OWN.split())
 
 
-def translated(parameters: Iterable[tuple[str, str]], known: Mapping[str, Translation]) -> dict[str, str]:
+def translate_parameters(parameters: Iterable[tuple[str, str]], known: Mapping[str, Translation]) -> dict[str, str]:
     """Translate parameters by name. An unknown one is an error; error messages contain no values."""
     found: dict[str, str] = {}
     for name, value in parameters:

@@ -79,12 +79,12 @@ def _make_ready(engine: Engine, target: StoreAddress, history: MigrationHistory,
     if found.standing is SchemaState.CURRENT:
         return
     if not may_change:
-        raise StoreSchemaError(_missing(target, found))
+        raise StoreSchemaError(_migration_advice(target, found))
     try:
         with translate_errors(target.words):
             _change(engine, history, found)
     except StoreRightsError as e:
-        raise StoreRightsError(f"{_missing(target, found)} ({e})") from e
+        raise StoreRightsError(f"{_migration_advice(target, found)} ({e})") from e
 
 
 def _change(engine: Engine, history: MigrationHistory, found: SchemaStatus) -> None:
@@ -101,7 +101,7 @@ def _newer(target: StoreAddress, found: SchemaStatus, history: MigrationHistory)
     )
 
 
-def _missing(target: StoreAddress, found: SchemaStatus) -> str:
+def _migration_advice(target: StoreAddress, found: SchemaStatus) -> str:
     if found.standing is SchemaState.OLDER:
         return (
             f"the store in {target.words} is at version {found.version}, older than this headwater: somebody who may "

@@ -47,7 +47,7 @@ class SchemaStatus:
 def inspect_schema(connection: Connection, history: MigrationHistory) -> SchemaStatus:
     version = read_version(connection)
     if version is not None:
-        return SchemaStatus(_standing(version, history), version.name)
+        return SchemaStatus(_compare_version(version, history), version.name)
     ours = {*METADATA.tables}
     tables = frozenset(ours & {*inspect(connection).get_table_names()})
     return SchemaStatus(SchemaState.UNMARKED if tables else SchemaState.EMPTY, None, tables)
@@ -66,7 +66,7 @@ def write_version(connection: Connection, version: SchemaVersion) -> None:
     connection.execute(insert(VERSION).values(version_num=version.name, least=version.least))
 
 
-def _standing(version: SchemaVersion, history: MigrationHistory) -> SchemaState:
+def _compare_version(version: SchemaVersion, history: MigrationHistory) -> SchemaState:
     if version.name == history.newest.name:
         return SchemaState.CURRENT
     if history.knows(version.name):

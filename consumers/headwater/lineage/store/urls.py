@@ -129,7 +129,7 @@ def _of_jdbc(rest: str, database: DatabaseKind) -> URL:
     match = _SERVER.fullmatch(rest)
     if match is None or rest.startswith(("replication:", "loadbalance:", "sequential:", "aurora:", "address=")):
         raise ConfigurationError(f"jdbc.url: {_HOW}")
-    parameters = jdbc.translated(_pairs(match["query"] or ""), _PARAMETERS[database])
+    parameters = jdbc.translate_parameters(_pairs(match["query"] or ""), _PARAMETERS[database])
     credentials, _, hosts = (match["hosts"] or "localhost").rpartition("@")
     name, is_given, password = credentials.partition(":")
     places = [_place(each) for each in hosts.split(",")]

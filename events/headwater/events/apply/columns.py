@@ -7,9 +7,9 @@ from headwater.events.apply.names import Names
 from headwater.events.apply.nodes import (
     SchemaNode,
     joined,
+    parse_type,
     renamed,
     retyped,
-    typed,
     with_comment,
     with_default,
     with_nullability,
@@ -34,7 +34,7 @@ from headwater.events.types import StructField, to_json
 
 def add_column(table: Table, change: AddColumn, names: Names) -> Table:
     """Spark puts what it evaluates a default to into EXISTS_DEFAULT: that isn't known here."""
-    type_ = typed(change.type)
+    type_ = parse_type(change.type)
     columns = _complete_columns(table)
     if len(change.path) == 1:
         column = Column(
@@ -44,11 +44,11 @@ def add_column(table: Table, change: AddColumn, names: Names) -> Table:
             generated=change.generated,
             metadata=change.metadata,
         )
-        return table.model_copy(update={"columns": _added(columns, column, change, names)})
+        return table.model_copy(update={"columns": _add_column(columns, column, change, names)})
     field = StructField(change.path[-1], type_, change.nullable)
     walk = Walk(change.path, names)
     return table.model_copy(
-        update={"columns": walk.to_fields(columns, lambda fields: _added(fields, field, change, names))}
+        update={"columns": walk.to_fields(columns, lambda fields: _add_column(fields, field, change, names))}
     )
 
 
@@ -81,13 +81,13 @@ def move_column(table: Table, change: MoveColumn, names: Names) -> Table:
     def move(siblings: tuple[SchemaNode, ...]) -> tuple[SchemaNode, ...]:
         moved = next(node for node in siblings if node.name == path[-1])
         rest = tuple([node for node in siblings if node is not moved])
-        return _placed(rest, moved, change.position, path, names)
+        return _insert_node(rest, moved, change.position, path, names)
 
     return _among_siblings(table, path, names, move)
 
 
 def retype_column(table: Table, change: RetypeColumn, names: Names) -> Table:
-    type_ = typed(change.type)
+    type_ = parse_type(change.type)
     path = spelling(table, change.path, names)
 
     def retype(node: SchemaNode) -> SchemaNode:
@@ -139,7 +139,7 @@ def _spelled_path(table: Table, path: FieldPath, names: Names) -> FieldPath:
     return spelling(table, path, names)
 
 
-def _added(
+def _add_column(
     siblings: tuple[SchemaNode, ...], node: SchemaNode, change: AddColumn, names: Names
 ) -> tuple[SchemaNode, ...]:
     there = [sibling.name for sibling in siblings]
@@ -149,13 +149,13 @@ def _added(
         node = with_comment(node, change.comment)
     if change.default is not None:
         node = with_default(node, change.default)
-    return _placed(siblings, node, change.position, change.path, names)
+    return _insert_node(siblings, node, change.position, change.path, names)
 
 
-def _placed(
+def _insert_node(
     siblings: tuple[SchemaNode, ...], node: SchemaNode, position: ColumnPosition | None, path: FieldPath, names: Names
 ) -> tuple[SchemaNode, ...]:
-    """Behind the others where no position is told."""
+    """Behind the others where no position is given."""
     if position is None:
         return joined(siblings, [node])
     if position.after is None:

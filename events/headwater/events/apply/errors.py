@@ -1,4 +1,4 @@
-"""What is told of a change that a table doesn't admit."""
+"""The errors for a change that a table doesn't admit."""
 
 from __future__ import annotations
 

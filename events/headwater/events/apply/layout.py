@@ -55,7 +55,7 @@ def set_primary_key(table: Table, change: SetPrimaryKey, names: Names) -> Table:
 
 
 def add_constraint(table: Table, change: AddConstraint, names: Names) -> Table:
-    """A primary key that is told as a constraint is the table's primary key as well."""
+    """A primary key that is given as a constraint is the table's primary key as well."""
     constraint = respelled_constraint(change.constraint, _spelling_of(table, names))
     there = [known.name for known in table.constraints]
     if names.find(there, constraint.name) is not None:

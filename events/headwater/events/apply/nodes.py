@@ -24,10 +24,10 @@ def joined(*parts: Iterable[SchemaNode]) -> tuple[SchemaNode, ...]:
 
 
 def type_of(node: Column | StructField) -> DataType:
-    return typed(node.type) if isinstance(node, Column) else node.type
+    return parse_type(node.type) if isinstance(node, Column) else node.type
 
 
-def typed(text: str) -> DataType:
+def parse_type(text: str) -> DataType:
     try:
         return parse_json(text)
     except TypeTextError as error:

@@ -26,7 +26,7 @@ class SiblingsEdit(Protocol):
 
 
 class Walk:
-    """One way along one path. `path` is told in errors, from the top."""
+    """One way along one path. `path` is named in errors, from the top."""
 
     def __init__(self, path: FieldPath, names: Names) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Changes of what is told of a table as a whole."""
+"""Changes of a table's properties, comment and owner."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def spelling(table: Table, path: FieldPath, names: Names) -> FieldPath:
 
 
 def rename_references(table: Table, path: FieldPath, new_name: str, names: Names) -> Table:
-    """The texts of expressions (checks, defaults, generated columns) are left as they were told."""
+    """The texts of expressions (checks, defaults, generated columns) are left as they were recorded."""
     last = len(path) - 1
 
     def renamed(reference: FieldPath) -> FieldPath:

@@ -120,13 +120,13 @@ def _choice_writer(shape: AvroUnion) -> Convert | None:
 
 def _generation_writer(shape: AvroUnion) -> Convert:
     if shape.options != (AvroUuid(), AvroScalar("string")):
-        raise TypeError(f"{shape} is a choice that can't be told apart on the wire")
+        raise TypeError(f"{shape} is a choice that can't be distinguished on the wire")
     branch = f"{NAMESPACE}.Uuid"
     return lambda value: (branch, value.bytes) if isinstance(value, UUID) else value
 
 
 def _branch_name(shape: AvroType) -> str | None:
-    """fastavro is told the branch only where trying them costs something."""
+    """fastavro gets the branch only where trying them costs something."""
     if isinstance(shape, AvroRecord):
         return f"{NAMESPACE}.{shape.model.__name__}"
     return f"{NAMESPACE}.Uuid" if isinstance(shape, AvroUuid) else None

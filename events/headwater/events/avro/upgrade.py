@@ -50,12 +50,12 @@ def upgraded(kind: type[Event], version: int, record: dict[str, Any]) -> dict[st
     """The record, already resolved to the newest schema, with the meaning of the newest version."""
     newest = version_of(kind)
     for step in range(max(version, 0), newest):  # a version below 0 would be a long way up
-        record = STEPS.get((kind.__name__, step), _nothing)(record)
+        record = STEPS.get((kind.__name__, step), _keep_record)(record)
     record["schema_version"] = newest
     return record
 
 
-def _nothing(record: dict[str, Any]) -> dict[str, Any]:
+def _keep_record(record: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
@@ -99,7 +99,7 @@ class Resolution:
         return _known_word(written, wanted) if kind == "enum" else _leaf(written, wanted)
 
     def _union(self, branches: list[Any], wanted: Any) -> Convert:
-        """Told by their names or, those without names, by what they are in Python: a union has one of each."""
+        """Chosen by their names or, those without names, by what they are in Python: a union has one of each."""
         found: dict[Any, Convert | None] = {}
         for branch in (_in_full(b, self._written) for b in branches):
             key = branch["name"] if _kind(branch) in _NAMED else _in_python(branch)

@@ -1,10 +1,10 @@
 """One content for all orders in which inputs, outputs and the edges between them can be listed.
 
-Inputs that are alike (a table read twice) are told apart by the columns that go out of them: each node's colour takes
-in the colours of what it is connected to, until no more nodes differ. Where all outputs differ, inputs that are still
-alike have the same edges to the same outputs: exchanging them changes nothing, so the content is exact. Outputs that
-are alike too (one table written twice by one statement, with the same columns) are told apart in the same way, except
-where edges between twins on both sides cross as evenly as they could run side by side: two such shapes have one.
+Inputs that are alike (a table read twice) are distinguished by the columns that go out of them: each node's colour
+takes in the colours of what it is connected to, until no more nodes differ. Where all outputs differ, inputs that are
+still alike have the same edges to the same outputs: exchanging them changes nothing, so the content is exact. Outputs
+that are alike too (one table written twice by one statement, with the same columns) are distinguished in the same way,
+except where edges between twins on both sides cross as evenly as they could run side by side: two such shapes have one.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ def order_free(inputs: Sequence[Any], outputs: Sequence[Any], edges: Iterable[Ed
     colours: dict[Node, str] = {end: digest(["missing", *end]).hex() for edge in distinct for end in _ends(edge)}
     colours |= {("input", at): digest(["input", content]).hex() for at, content in enumerate(inputs)}
     colours |= {("output", at): digest(["output", content]).hex() for at, content in enumerate(outputs)}
-    colours = _refined(colours, distinct)
+    colours = _refine_colours(colours, distinct)
     return [
         sorted(colours.values()),
         sorted([colours[edge.source], edge.label, colours[edge.sink]] for edge in distinct),
     ]
 
 
-def _refined(colours: Mapping[Node, str], edges: Collection[Edge]) -> dict[Node, str]:
+def _refine_colours(colours: Mapping[Node, str], edges: Collection[Edge]) -> dict[Node, str]:
     """A round that tells no more nodes apart is the last."""
     finer = dict(colours)
-    while len(finer) > (told_apart := len(set(finer.values()))):
+    while len(finer) > (distinct := len(set(finer.values()))):
         finer = _next_round(finer, edges)
-        if len(set(finer.values())) == told_apart:
+        if len(set(finer.values())) == distinct:
             break
     return finer
 

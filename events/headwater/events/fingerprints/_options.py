@@ -16,10 +16,10 @@ _TEXTS_IN_DOUBLE_QUOTES: Final = ("mysql:", "mariadb:")
 
 def canonical_options(ref: SourceSchema | SinkSchema) -> list[tuple[str, str | None]]:
     """Names and values, sorted; no value where only the name counts."""
-    return sorted(_counting(ref), key=lambda option: (option[0], option[1] or ""))
+    return sorted(_significant_options(ref), key=lambda option: (option[0], option[1] or ""))
 
 
-def _counting(ref: SourceSchema | SinkSchema) -> Iterator[tuple[str, str | None]]:
+def _significant_options(ref: SourceSchema | SinkSchema) -> Iterator[tuple[str, str | None]]:
     for name, value in ref.options.items():
         key = folded(name)
         rule = rule_of(key)

@@ -1,7 +1,7 @@
 """Who is who: one physical thing gets one identity, as far as the strings that Spark tells can show it.
 
 Everything here is a pure function of its arguments. What can't be known from them is in an `Environment`; what can't
-be known at all comes back as `Unknown`, and what is malformed raises `IdentityError`: never a guess told as a fact.
+be known at all comes back as `Unknown`, and what is malformed raises `IdentityError`: never a guess reported as a fact.
 """
 
 from __future__ import annotations

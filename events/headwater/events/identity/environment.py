@@ -12,7 +12,8 @@ from headwater.events.identity.namespaces import Namespaces
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """Where an application stands. Everything but the host may stay out; what then can't be told is told so."""
+    """Where an application stands. Everything but the host may stay out; what then can't be determined is reported
+    as unknown."""
 
     host: str
     """The driver's host: local files and `localhost` are there."""

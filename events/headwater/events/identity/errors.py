@@ -13,7 +13,7 @@ class IdentityError(TerminalError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """No identity can be told, and why. Recorded as an opaque input or output, never replaced by a guess."""
+    """No identity can be determined, and why. Recorded as an opaque input or output, never replaced by a guess."""
 
     reason: str
     query: bool = False

@@ -1,4 +1,4 @@
-"""Kafka: one dataset per topic that is really read. Which cluster is told by its bootstrap list."""
+"""Kafka: one dataset per topic that is really read. Which cluster is known by its bootstrap list."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class KafkaRead:
     partitions: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Of `assign`: the partitions per topic; empty: all."""
     unknown: Unknown | None = None
-    """Why no dataset is told, where none is."""
+    """Why no dataset is known, where none is."""
 
 
 def kafka_namespace(bootstrap_servers: str, environment: Environment) -> str:

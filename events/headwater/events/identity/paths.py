@@ -27,25 +27,25 @@ def dataset_of_path(path: str, environment: Environment) -> DatasetId:
 
     Partition directories and globs are taken as they stand; `under_root` and `glob_root` take them off on demand.
     """
-    scheme, authority, key = _parted(_absolute(required(path, "the path"), environment))
+    scheme, authority, key = _split_path(_absolute(required(path, "the path"), environment))
     if scheme not in {*_WEB, "file"} and _QUERY.search(f"{authority or ''}/{key}") and _SCHEME.match(path):
         msg = f"the {scheme} location ends in a query (?…=…), which is no part of a place; give it without"
         raise IdentityError(msg)
-    return _placed(scheme, authority, key, environment)
+    return _dataset_at(scheme, authority, key, environment)
 
 
 def dataset_of_uri(uri: str, environment: Environment) -> DatasetId:
     """The dataset at a `java.net.URI` (`CatalogTable.storage.locationUri`): percent-encoded, a query is dropped."""
     encoded = _AUTHORITY_TAIL.sub("", required(uri, "the location"))
-    scheme, authority, key = _parted(_absolute(required(encoded, "the location"), environment))
+    scheme, authority, key = _split_path(_absolute(required(encoded, "the location"), environment))
     if scheme in _WEB:
-        return _placed(scheme, authority, key, environment)
+        return _dataset_at(scheme, authority, key, environment)
     try:
         decoded = unquote(key, errors="strict")
     except UnicodeDecodeError:
         msg = f"the {scheme} location is percent-encoded, but not in UTF-8; give it as Spark's Path shows it"
         raise IdentityError(msg) from None
-    return _placed(scheme, authority, required(decoded, "the location") if key else "", environment)
+    return _dataset_at(scheme, authority, required(decoded, "the location") if key else "", environment)
 
 
 def location_of(identity: DatasetId) -> str:
@@ -60,7 +60,7 @@ def location_of(identity: DatasetId) -> str:
     return f"{namespace}/{name}"
 
 
-def _parted(text: str) -> tuple[str, str | None, str]:
+def _split_path(text: str) -> tuple[str, str | None, str]:
     """Scheme in lower case, authority if there is one, and the rest with its leading slash."""
     match = _SCHEME.match(text)
     if match is None or len(match[1]) == 1:
@@ -83,7 +83,7 @@ def _absolute(path: str, environment: Environment) -> str:
     if _SCHEME.match(path):
         return path
     if path.startswith("/"):
-        scheme, authority, _ = _parted(environment.default_filesystem)
+        scheme, authority, _ = _split_path(environment.default_filesystem)
         return f"{scheme}://{authority or ''}{path}"
     if environment.working_directory is None or not (
         _SCHEME.match(environment.working_directory) or environment.working_directory[:1] == "/"
@@ -93,7 +93,7 @@ def _absolute(path: str, environment: Environment) -> str:
     return _absolute(f"{environment.working_directory.rstrip('/')}/{path}", environment)
 
 
-def _placed(scheme: str, authority: str | None, key: str, environment: Environment) -> DatasetId:
+def _dataset_at(scheme: str, authority: str | None, key: str, environment: Environment) -> DatasetId:
     kind = family(scheme)
     if not authority and not kind.local:
         authority = _default_authority(scheme, environment)
@@ -103,7 +103,7 @@ def _placed(scheme: str, authority: str | None, key: str, environment: Environme
 
 def _default_authority(scheme: str, environment: Environment) -> str:
     """Hadoop's rule: a location without an authority has the default file system's, if that has the same scheme."""
-    default_scheme, authority, _ = _parted(environment.default_filesystem)
+    default_scheme, authority, _ = _split_path(environment.default_filesystem)
     if default_scheme == scheme and authority:
         return authority
     fallback = {"dbfs": environment.workspace, "viewfs": "default"}.get(scheme)

@@ -24,7 +24,7 @@ from headwater.events.names import DatasetId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDatasets:
-    """What a source names. Either datasets, or why none can be told; the rest of its choice as attributes."""
+    """What a source names. Either datasets, or why none can be determined; the rest of its choice as attributes."""
 
     datasets: tuple[DatasetId, ...] = ()
     unknown: Unknown | None = None
@@ -145,7 +145,7 @@ def _files(source: _SourceOptions) -> SourceDatasets:
         return _paths(source, source.seen)
     given = _given_paths(source.options)
     if not given:
-        reason = f"source {source.format} names no path; what it reads isn't told by its options"
+        reason = f"source {source.format} names no path; what it reads isn't known from its options"
         return SourceDatasets(unknown=Unknown(reason=reason))
     if source.format == "iceberg" and not source.write and any("/" not in path for path in given):
         return SourceDatasets(unknown=Unknown(reason="the path is a table's name in a catalog; ask the loaded table"))

@@ -18,7 +18,7 @@ By: TypeAlias = Literal["location", "warehouse", "metastore"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableIdentity:
-    """A table's dataset, what that was told by, and its name in the metastore as an alias."""
+    """A table's dataset, what that is known by, and its name in the metastore as an alias."""
 
     dataset: DatasetId
     by: By
@@ -60,7 +60,7 @@ def laid_out(layout: Layout, warehouse: str, name: TableName) -> str:
     is_paimon = layout is Layout.PAIMON
     spaces = split(required(name.database, "the table's database")) if is_paimon or name.database else ()
     if any("/" in part or part in {".", ".."} for part in (*spaces, name.table)):
-        msg = "a table's or database's name can't be a directory's; its location has to be told"
+        msg = "a table's or database's name can't be a directory's; its location has to be given"
         raise IdentityError(msg)
     if is_paimon:
         spaces = (f"{'.'.join(spaces)}.db",)

@@ -42,8 +42,8 @@ def _nullability(change: c.ChangeNullability) -> str:
 
 
 def _default(change: c.ChangeDefault) -> str:
-    told = f"default {change.default}" if change.default is not None else "drop the default"
-    return f"{path(change.path)} {shortened(told, LONGEST_NAME)}"
+    text = f"default {change.default}" if change.default is not None else "drop the default"
+    return f"{path(change.path)} {shortened(text, LONGEST_NAME)}"
 
 
 def _property(change: c.SetProperty) -> str:

@@ -40,7 +40,7 @@ def heartbeat(event: Heartbeat) -> str:
 
 def closed(event: Closed) -> str:
     return joined(
-        "all is told" if event.complete else "what is left in the spool must be shipped", _dropped(event.dropped)
+        "all is reported" if event.complete else "what is left in the spool must be shipped", _dropped(event.dropped)
     )
 
 

@@ -1,4 +1,4 @@
-"""Small words that the lines of all kinds are made of. Snapshots are told in full: a line is what people search in."""
+"""Small words that the lines of all kinds are made of. Snapshots are shown in full: a line is what people search in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headwater.events.types import TypeTextError, parse_json, simple_string
 T = TypeVar("T")
 
 LISTED: Final = 6
-"""Of a list that can be long, so many are told."""
+"""Of a list that can be long, so many are shown."""
 LONGEST_TEXT: Final = 200
 LONGEST_NAME: Final = 60
 _VERSIONED: Final = frozenset({Format.ICEBERG, Format.DELTA, Format.PAIMON, Format.HUDI, Format.KAFKA})

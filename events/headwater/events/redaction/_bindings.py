@@ -112,7 +112,7 @@ def _header_value(text: str, at: int) -> Span:
 
 
 def _without_sign(named: Named) -> Span | None:
-    tagged = _tagged(named)
+    tagged = _find_tagged(named)
     if tagged:
         return tagged
     entry = _VALUE_NEXT.match(named.text, named.end)
@@ -124,10 +124,10 @@ def _without_sign(named: Named) -> Span | None:
     spaced = _SPACE.match(named.text, named.end) or _CALL.match(named.text, named.end)
     if spaced:
         return value_at(named.text, spaced.end())
-    return _paired(named) or _last_or_spoken(named)
+    return _find_paired(named) or _last_or_spoken(named)
 
 
-def _tagged(named: Named) -> Span | None:
+def _find_tagged(named: Named) -> Span | None:
     """Between the tags of an XML text, or the bars of a table."""
     text, before = named.text, named.before
     for is_such, begins, ends in (
@@ -149,7 +149,7 @@ def _is_cell(named: Named) -> bool:
     return _CELL_BEFORE.search(named.text, max(0, named.start - _MAX_PADDING), named.start) is not None
 
 
-def _paired(named: Named) -> Span | None:
+def _find_paired(named: Named) -> Span | None:
     pair = _PAIR.match(named.text, named.end) if named.before == "(" else None
     if pair:
         return Span(*pair.span("value"))

@@ -74,7 +74,7 @@ class _Folder:
 
 
 def folded(tokens: Iterable[SqlToken]) -> list[SqlToken]:
-    """The tokens with equal neighbours in lists of literals told once."""
+    """The tokens with equal neighbours in lists of literals kept once."""
     folder = _Folder()
     waiting: SqlToken | None = None
     for token in tokens:

@@ -6,7 +6,7 @@ separators. Two questions are asked of it:
 * `names_secret`: may this word, found in a free text before a `=` or a `:`, be followed by a secret? Texts also speak
   of columns (`a.customer_key = b.customer_key`), so a bare "key" isn't enough there.
 * `is_secret_option`: is the value of this option a secret? Here an unknown "… key" is one: losing an option's value is
-  better than telling a secret. What lineage needs is named below: `primary-key`, `bucket-key`, `key.fields` and
+  better than giving away a secret. What lineage needs is named below: `primary-key`, `bucket-key`, `key.fields` and
   their like stay readable, and so do names whose last word says that the value is a place, a class, a size or a time.
 """
 

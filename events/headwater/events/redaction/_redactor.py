@@ -50,7 +50,7 @@ class Redactor:
     """
 
     def __init__(self, pattern: str | None = None) -> None:
-        self._pattern = None if pattern is None else _compiled(pattern)
+        self._pattern = None if pattern is None else _compile_pattern(pattern)
         is_own = pattern is None or pattern == _SPARK_DEFAULT
         self._custom: Callable[[str], bool] | None = None if is_own else self._matches
         self._clean: set[str] = set()  # short texts without a secret: most texts come again and again
@@ -184,7 +184,7 @@ def _without_all(text: str, find: Callable[[str], Iterator[Span]]) -> str:
     return redacted
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     """Compile a pattern that was written for Java, as far as both languages mean the same by it."""
     try:
         if _NESTED_SET.match(pattern):

@@ -21,14 +21,14 @@ def without(text: str, spans: Iterable[Span]) -> str:
     """The text with a mark for each span; spans that overlap or touch share one."""
     pieces: list[str] = []
     done = 0
-    for start, end in _united(spans):
+    for start, end in _merge_spans(spans):
         if text[start:end] != REDACTED:
             pieces += (text[done:start], REDACTED)
             done = end
     return "".join([*pieces, text[done:]]) if pieces else text
 
 
-def _united(spans: Iterable[Span]) -> list[Span]:
+def _merge_spans(spans: Iterable[Span]) -> list[Span]:
     united: list[Span] = []
     for span in sorted(span for span in spans if span.end > span.start):
         if united and span.start <= united[-1].end:

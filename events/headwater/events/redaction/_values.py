@@ -1,6 +1,6 @@
 """Where a value in a text ends, however it is quoted: the whole of a secret must go, not its part up to some quote.
 
-In doubt a value is taken to be longer: covering a word too much is better than telling a secret's tail.
+In doubt a value is taken to be longer: covering a word too much is better than giving away a secret's tail.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _STRING_OR_LIMITED: Final = r"(?:(char|varchar)\((\d{1,9})\)|string)"
 
 
 def with_lengths(type_: DataType, type_text: str) -> DataType | None:
-    """The type with the lengths that `told` has for its strings, or None where that says nothing of this type."""
+    """The type with the lengths that `type_text` has for its strings, or None where that says nothing of this type."""
     lengths = None if has_lengths(type_) else _lengths(type_, type_text)
     if lengths is None:
         return None
@@ -42,7 +42,7 @@ def with_lengths(type_: DataType, type_text: str) -> DataType | None:
 
 
 def as_carried(type_: DataType, type_text: Json) -> DataType:
-    """The type as it stands beside `told` in the schemas of tables: strings, whatever their length."""
+    """The type as it stands beside `type_text` in the schemas of tables: strings, whatever their length."""
     plain = _without_lengths(type_)
     return plain if isinstance(type_text, str) and with_lengths(plain, type_text) == type_ else type_
 
@@ -56,7 +56,7 @@ def _without_lengths(type_: DataType) -> DataType:
 
 
 def _lengths(type_: DataType, type_text: str) -> Iterator[tuple[str | None, str | None]] | None:
-    """For each string in the type, in its order, what `told` has there."""
+    """For each string in the type, in its order, what `type_text` has there."""
     try:
         if "\0" in simple_string(type_):
             return None

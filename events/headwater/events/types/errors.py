@@ -42,7 +42,7 @@ def check_size(text: str) -> None:
 
 
 def check_unicode(text: str) -> None:
-    """Half a surrogate pair has no UTF-8, so that nothing that holds one could be told to anybody."""
+    """Half a surrogate pair has no UTF-8, so that nothing that holds one could be reported to anybody."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -155,7 +155,7 @@ class Bus:
         emitter, shipper = self._emitter, self._shipper
         listeners = (*self._delivery.report(), *(shipper.report() if shipper else ()))
         intake = emitter.report(self._spool_bytes)
-        shipped = self._delivery.shipper.shipped + (shipper.shipped if shipper else 0)
+        shipped = self._delivery.dead_spools.shipped + (shipper.shipped if shipper else 0)
         process = None if shipper is None else ShipperReport(shipper.pid, shipper.restarts)
         return BusReport(emitter.emitted, emitter.refused.total, self.spool, listeners, intake, shipped, process)
 
@@ -165,7 +165,7 @@ class Bus:
         The bus ships them anyway; this call only waits for it.
         """
         deadline = time.monotonic() + timeout
-        looks = [self._delivery.shipper.looked] if self._delivery.workers else []
+        looks = [self._delivery.dead_spools.looked] if self._delivery.workers else []
         looks += [self._shipper.has_looked] if self._shipper else []
         have_all_looked = all(each.wait(max(0.0, deadline - time.monotonic())) for each in looks)
         return self.report().shipped if have_all_looked else None
@@ -173,17 +173,17 @@ class Bus:
     @property
     def remote_spools(self) -> tuple[RemoteSpool, ...]:
         """Spools in a remote shared directory that nobody has claimed yet."""
-        return self._delivery.shipper.remote_spools
+        return self._delivery.dead_spools.remote_spools
 
     @property
     def handover_error(self) -> str:
         """Why those spools can't be claimed now; empty if they can."""
-        return self._delivery.shipper.error
+        return self._delivery.dead_spools.error
 
     @property
     def shipping(self) -> SpoolShipment | None:
         """The dead driver's spool that is being delivered now, by this process."""
-        return self._delivery.shipper.shipping
+        return self._delivery.dead_spools.shipping
 
     def flush(self, timeout: float) -> bool:
         """Wait until every listener has acknowledged what was emitted so far; False if one hasn't in time.
@@ -291,7 +291,7 @@ class Bus:
         came_back = self._delivery.stop(deadline - share)
         self._handover.begin_stop()
         is_done = leave_spool(self._emitter.spool, self._handover.hand_over, deadline) and came_back and is_released
-        self._delivery.shipper.give_back()
+        self._delivery.dead_spools.give_back()
         self._handover.close()
         if self._shipper is not None:
             self._shipper.leave()

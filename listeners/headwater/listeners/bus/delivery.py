@@ -16,6 +16,7 @@ from headwater.events.envelope import Event
 from headwater.events.health import Gap
 from headwater.journal import JournalRecord, StorageError
 from headwater.listeners.bus.dead_letters import DeadLetterStore, refused_gap
+from headwater.listeners.bus.dead_spool_delivery import DeadSpoolDelivery, DeadSpoolTargets
 from headwater.listeners.bus.durations import RecordAges
 from headwater.listeners.bus.gap_tracker import GapTracker, LostRange
 from headwater.listeners.bus.handover_target import HandoverTarget
@@ -28,7 +29,6 @@ from headwater.listeners.bus.report import ListenerMeter, ListenerReport, Progre
 from headwater.listeners.bus.spool import spool_places
 from headwater.listeners.bus.spool_dispatcher import SpoolDispatcher
 from headwater.listeners.bus.spool_reader import SpoolSource
-from headwater.listeners.bus.spool_shipper import ShippingTargets, SpoolShipper
 from headwater.listeners.settings import Settings
 from headwater.spi import Application, Clock
 
@@ -62,20 +62,20 @@ class Delivery:
         self._has_queues = has_queues
         self._progress = progress
         self._on_gap = on_gap
-        self._tell_known = on_known
+        self._report_known = on_known
         self._lost: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
         self._dead_letters = DeadLetterStore(lambda: spool_places(settings, make=True), options.files)
         self.workers = [
             self._make_worker(ListenerFactoryRunner(each, configuration, application, clock)) for each in specs
         ]
-        self.shipper = self._make_shipper(handover)
+        self.dead_spools = self._make_dead_spool_delivery(handover)
 
     def start(self) -> None:
         for worker in self.workers:
             worker.start()
         if self.workers:
-            self.shipper.start()
+            self.dead_spools.start()
 
     @property
     def faults(self) -> tuple[ConfigurationError | PluginError, ...]:
@@ -99,18 +99,18 @@ class Delivery:
 
     def begin_stop(self, deadline: float) -> None:
         """Let the shipper of dead spools come to an end."""
-        self.shipper.begin_stop(deadline)
+        self.dead_spools.begin_stop(deadline)
 
     def stop(self, deadline: float) -> bool:
         """Deliver what can be delivered until then, and stop; whether all threads ended."""
         came_back = stop_workers(self.workers, deadline)
-        self.shipper.join(deadline - time.monotonic())
+        self.dead_spools.join(deadline - time.monotonic())
         for worker in self.workers:
             worker.release_cursor()
         return came_back
 
     def _complete(self, one: ListenerReport) -> ListenerReport:
-        acknowledged = one.acknowledged + self.shipper.acknowledged[one.name]
+        acknowledged = one.acknowledged + self.dead_spools.acknowledged[one.name]
         return replace(one, acknowledged=acknowledged, lost=self._lost[one.name], dead_letters=self._refused[one.name])
 
     def _make_worker(self, factory_runner: ListenerFactoryRunner) -> ListenerWorker:
@@ -153,9 +153,9 @@ class Delivery:
             record_ages=self.record_ages,
         )
 
-    def _make_shipper(self, handover: HandoverTarget | None) -> SpoolShipper:
+    def _make_dead_spool_delivery(self, handover: HandoverTarget | None) -> DeadSpoolDelivery:
         settings, options = self._settings, self._options
-        return SpoolShipper(
+        return DeadSpoolDelivery(
             lambda: tuple(spool_places(settings)),
             self._targets,
             options,
@@ -168,11 +168,11 @@ class Delivery:
             on_gap=self._on_gap,
         )
 
-    def _targets(self) -> ShippingTargets:
+    def _targets(self) -> DeadSpoolTargets:
         durable = {worker.name: worker.factory_runner for worker in self.workers if worker.durable}
         plain = frozenset(worker.name for worker in self.workers if worker.durable is False)
         are_all = all(worker.is_known for worker in self.workers)
-        return ShippingTargets(durable, plain, are_all=are_all, configured=frozenset(self._settings.listener_names))
+        return DeadSpoolTargets(durable, plain, are_all=are_all, configured=frozenset(self._settings.listener_names))
 
     def _on_lost(self, listener: str, tracker: GapTracker, lost_range: LostRange) -> None:
         """Called on a listener's thread."""
@@ -191,8 +191,8 @@ class Delivery:
 
     def _on_known(self, worker: ListenerWorker) -> None:
         """Called on the listener's thread once it is known what it is, or that it can't be created."""
-        self.shipper.wake()
+        self.dead_spools.wake()
         if worker.durable is False:
             worker.release_cursor()
             worker.spool_dispatcher = None
-        self._tell_known(worker)
+        self._report_known(worker)

@@ -81,8 +81,8 @@ class DeliveryTimes:
     """The records of a spool on their way to one listener: when each was handed to it, and when it answered. A record
     that comes again counts once. For that listener's thread."""
 
-    def __init__(self, handed: DurationRecorder, acknowledged: DurationRecorder) -> None:
-        self._handed = handed
+    def __init__(self, received: DurationRecorder, acknowledged: DurationRecorder) -> None:
+        self._received = received
         self._acknowledged = acknowledged
         self._last_offset = -1
         self._waiting: deque[tuple[int, int]] = deque()
@@ -94,7 +94,7 @@ class DeliveryTimes:
             self._waiting.append((record.offset, record.time))
             if record.offset > self._last_offset:
                 self._last_offset = record.offset
-                self._handed.record((now - record.time) / _MICROS)
+                self._received.record((now - record.time) / _MICROS)
 
     def acknowledge(self, position: int | None = None) -> None:
         """All up to that offset are dealt with; all there are without one."""

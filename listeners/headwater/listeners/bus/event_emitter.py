@@ -89,7 +89,7 @@ class EventEmitter:
 
     def emit_own_gap(self, gap: Gap) -> None:
         """Emit a Gap of the bus itself, now or as soon as the spool takes records again."""
-        own = self._attributed(gap)
+        own = self._attribute_gap(gap)
         if not self._emit(own, is_own=True):
             self._pending_gaps.append(own)
 
@@ -130,7 +130,7 @@ class EventEmitter:
             return
         _LOG.warning("the spool takes no records just now: %s", error)
         if isinstance(error, SpoolFullError):
-            self._emit(self._attributed(announcement), reserved=True, is_own=True)
+            self._emit(self._attribute_gap(announcement), reserved=True, is_own=True)
 
     def _note_broken(self, draft: Event, error: Exception, *, is_own: bool) -> None:
         """Count a draft that couldn't become an event, and emit a Gap for it."""
@@ -146,7 +146,7 @@ class EventEmitter:
         """Emit the Gaps that couldn't be emitted before."""
         missing = self.refused.take()
         if missing is not None:
-            if self._emit(self._attributed(missing.gap()), is_own=True):
+            if self._emit(self._attribute_gap(missing.gap()), is_own=True):
                 self.refused.mark_reported()
             else:
                 self.refused.put_back(missing)
@@ -160,7 +160,7 @@ class EventEmitter:
             return
         self.emit_own_gap(gap)
 
-    def _attributed(self, gap: Gap) -> Gap:
+    def _attribute_gap(self, gap: Gap) -> Gap:
         if gap.job is not None or gap.run is not None:
             return gap
         job, run = self.about

@@ -60,7 +60,7 @@ class DaemonExecutor(Executor):
                 continue
             try:
                 result = work()
-            except BaseException as e:  # noqa: BLE001 - whoever waits for the result is told
+            except BaseException as e:  # noqa: BLE001 - whoever waits for the result gets the error
                 future.set_exception(e)
             else:
                 future.set_result(result)

@@ -62,7 +62,7 @@ class GapTracker:
         self._last: JournalRecord | None = None
         self._last_by_family: dict[bytes, JournalRecord] = {}
         self._reported_by_family: dict[EventFamily, int] = {}
-        """The greatest number of each that was told as missing: the next lost range doesn't begin before it."""
+        """The greatest number of each that was reported as missing: the next lost range doesn't begin before it."""
 
     def note(self, records: Iterable[JournalRecord]) -> None:
         """Note acknowledged records, in order; some may be noted a second time."""
@@ -86,7 +86,7 @@ class GapTracker:
         """
         lost, after = lost_range
         before = self._last
-        missing = [each for each in self._missing(after) if each.may_be_any]
+        missing = [each for each in self._find_missing(after) if each.may_be_any]
         if not missing:
             return None
         one = missing[0] if len(missing) == 1 else None
@@ -111,7 +111,7 @@ class GapTracker:
         known = [each for each in by_family if each is not None]
         return min(records, sum(known)) if len(known) == len(by_family) else records
 
-    def _missing(self, after: Sequence[JournalRecord]) -> Iterator[_MissingNumbers]:
+    def _find_missing(self, after: Sequence[JournalRecord]) -> Iterator[_MissingNumbers]:
         for family in self._families:
             yield _MissingNumbers(family, self._first_missed(family), _last_missing_number(family, after))
 

@@ -21,7 +21,7 @@ _CATALOG_FAMILIES = frozenset({EventFamily.CATALOG, EventFamily.ADMIN})
 _JOB_FAMILIES = frozenset({EventFamily.JOB, EventFamily.ADMIN})
 
 ReportProblem = Callable[[str, str], None]
-"""Takes the cause and the detail of what `ListenerContext.report_problem` was told. Doesn't raise."""
+"""Takes the cause and the detail of a call of `ListenerContext.report_problem`. Doesn't raise."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class BusOptions:
     """For so long."""
     linger_seconds: float = 0.01
     """After a small batch a worker waits so long before it looks again: events come in bursts, and being woken for each
-    would cost the one who tells them more than the telling."""
+    would cost the one who emits them more than the reporting."""
     flush_slice: float = 0.25
     commit_interval: float = 0.5
     keep_interval: float = 1.0

@@ -13,7 +13,7 @@ class InvalidAcknowledgementError(TerminalError):
     """An acknowledgement that goes back, or beyond what was dispatched."""
 
 
-class _HandedBatch(NamedTuple):
+class _OutstandingBatch(NamedTuple):
     end: SpoolPosition
     time: int
     records: int
@@ -27,7 +27,7 @@ class OutstandingRecords:
         self.acknowledged: SpoolPosition | None = None
         self.count = 0
         self.size = 0
-        self._batches: deque[_HandedBatch] = deque()
+        self._batches: deque[_OutstandingBatch] = deque()
 
     def __bool__(self) -> bool:
         return bool(self._batches)
@@ -39,7 +39,7 @@ class OutstandingRecords:
 
     def add(self, end: SpoolPosition, time: int, count: int, size: int) -> None:
         """A batch is being handed over."""
-        self._batches.append(_HandedBatch(end, time, count, size))
+        self._batches.append(_OutstandingBatch(end, time, count, size))
         self.count += count
         self.size += size
 

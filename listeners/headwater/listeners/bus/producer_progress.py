@@ -63,7 +63,8 @@ class ProducerProgress:
             self.runs.pop(run, None)
 
     def ends(self) -> tuple[JobStatusChanged, ...]:
-        """What has to be told for the runs of a producer that died; nothing where it closed, or isn't known enough."""
+        """What has to be reported for the runs of a producer that died; nothing where it closed, or isn't known
+        enough."""
         if self.producer is None or self.time is None or self.is_closed or not self.is_certain or not self.runs:
             return ()
         last = JobStatusChanged(

@@ -127,8 +127,8 @@ class QueueDispatcher:
         return ServeResult.FINISHED
 
     def _dispatch(self, listener: Listener, waiting: _QueuedEvent) -> None:
-        self._meter.handed += 1
-        self._meter.handed_after.record(time.monotonic() - waiting.offered)
+        self._meter.received += 1
+        self._meter.received_after.record(time.monotonic() - waiting.offered)
         try:
             if waiting.missed:
                 self._call(lambda: listener.on_missed(waiting.missed))

@@ -22,7 +22,7 @@ class ListenerState(str, Enum):
     STARTING = "starting"
     RUNNING = "running"
     PAUSING = "pausing"
-    """It failed and is tried again soon, or it told of trouble that it goes on after by itself, and hasn't yet."""
+    """It failed and is tried again soon, or it reported a problem that it goes on after by itself, and hasn't yet."""
     SUSPENDED = "suspended"
     FAILED = "failed"
     """It can't be made, and isn't tried again."""
@@ -44,10 +44,10 @@ class ListenerReport:
     durable: bool | None
     """None until it is made for the first time."""
     state: ListenerState
-    handed: int
-    """Events that it was handed or told, counted again where they were handed over again."""
+    received: int
+    """Events that it received, counted again where they were delivered again."""
     acknowledged: int
-    """Events that it answered for, each once, or that it was told and didn't fail at; those too of dead drivers."""
+    """Events that it answered for, each once, or that it received and didn't fail at; those too of dead drivers."""
     lag: int
     """Events that it hasn't dealt with."""
     lag_seconds: float
@@ -58,14 +58,14 @@ class ListenerReport:
     """By a durable one, at most, because the spool reached its limit or is damaged."""
     dead_letters: int
     """Events that it refused for ever: they lie in its dead letters."""
-    handed_after: DurationHistogram
-    """How long events took until it was handed them for the first time, those of this driver."""
+    received_after: DurationHistogram
+    """How long events of this driver took until it received them for the first time."""
     acknowledged_after: DurationHistogram
     """How long they took until it answered for them."""
     failures: int
     """How often it raised."""
     errors: Mapping[str, int]
-    """What it raised, by type, and the trouble that it told of, by cause."""
+    """What it raised, by type, and the problems that it reported, by cause."""
     calls: int
     seconds: float
     """In all calls together."""
@@ -73,7 +73,7 @@ class ListenerReport:
     last_error: str
 
     def __str__(self) -> str:
-        words = [f"{self.name} ({self.state.value}): {self.handed} handed over, {self.lag} not dealt with"]
+        words = [f"{self.name} ({self.state.value}): {self.received} received, {self.lag} not dealt with"]
         words += [f"the oldest {self.lag_seconds:.1f} s old"] if self.lag and self.lag_seconds else []
         words += [f"{self.missed} missed"] if self.missed else []
         words += [f"{self.dead_letters} dead letters"] if self.dead_letters else []
@@ -91,7 +91,7 @@ class IntakeReport:
     broken: Mapping[str, int]
     """What no event could be made of, by kind."""
     gaps: Mapping[str, int]
-    """Gaps told, by reason."""
+    """Gaps emitted, by reason."""
     missed: Mapping[str, int]
     """How many events those say are missing, where they know, by reason."""
     spool_bytes: int
@@ -99,7 +99,7 @@ class IntakeReport:
     append: DurationHistogram
     """Writing to the spool, one for each event in it."""
     emit: DurationHistogram
-    """All of telling, on the thread that tells."""
+    """All of emitting, on the thread that emits."""
 
 
 @dataclass(frozen=True)
@@ -137,12 +137,12 @@ class BusReport:
 
     @property
     def is_delivered(self) -> bool:
-        """Whether all that was told is dealt with by everybody."""
+        """Whether all that was emitted is dealt with by everybody."""
         return not self.refused and all(each.lag == 0 and each.missed == 0 for each in self.listeners)
 
     def __str__(self) -> str:
         where = f" in {self.spool}" if self.spool else ""
-        head = f"{self.emitted} events told, {self.refused} refused{where}"
+        head = f"{self.emitted} events emitted, {self.refused} refused{where}"
         return "; ".join([head, *map(str, self.listeners)])
 
 
@@ -151,12 +151,12 @@ class ListenerMeter:
 
     def __init__(self, errors: ListenerErrors) -> None:
         self.errors = errors
-        self.handed = 0
+        self.received = 0
         self.failures = 0
         self.calls = 0
         self.seconds = 0.0
         self.longest = 0.0
-        self.handed_after, self.acknowledged_after = (
+        self.received_after, self.acknowledged_after = (
             DurationRecorder(DELIVERY_BOUNDS),
             DurationRecorder(DELIVERY_BOUNDS),
         )

@@ -70,7 +70,7 @@ class Spool:
             try:
                 offset = write(data, key=key, headers=headers)
             except SyncFailedError as e:
-                offset = self._again(data, key, headers, e)
+                offset = self._append_copy(data, key, headers, e)
             except StorageError as e:
                 if e.unknown:
                     raise
@@ -80,7 +80,9 @@ class Spool:
                 raise NotAppendedError(str(e)) from e
             self._progress.note(event, offset)
 
-    def _again(self, data: bytes, key: bytes, headers: tuple[tuple[str, bytes], ...], first: SyncFailedError) -> int:
+    def _append_copy(
+        self, data: bytes, key: bytes, headers: tuple[tuple[str, bytes], ...], first: SyncFailedError
+    ) -> int:
         """It is in, but perhaps not on the disk: a second copy may get there, and a copy does no harm."""
         try:
             return self.journal.append(data, key=key, headers=headers)
@@ -143,7 +145,7 @@ class Spool:
 
 
 def open_spool(settings: Settings, manifest: SpoolManifest, options: BusOptions) -> Spool | None:
-    """The spool where the settings want it, else in a temporary directory, else none; each is told in the log."""
+    """The spool where the settings want it, else in a temporary directory, else none; each is reported in the log."""
     for place in spool_places(settings, make=True):
         try:
             return _open_in(place / manifest.directory, settings, manifest, options)

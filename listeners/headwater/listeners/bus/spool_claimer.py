@@ -125,7 +125,7 @@ class SpoolClaimer:
         if time.monotonic() - self._renewed.get(copy, time.monotonic()) > _RENEW_SECONDS:
             self._renewed[copy] = time.monotonic()
             if (origin := read_origin(copy)) is not None:
-                self._quietly(lambda: self._files.write(f"{origin.name}/{CLAIM}", self._signed(), replace=True))
+                self._quietly(lambda: self._files.write(f"{origin.name}/{CLAIM}", self._claim_bytes(), replace=True))
 
     def finish(self, copy: Path) -> None:
         """All of it is delivered: it isn't needed over there any more. A RemoteError where it stays."""
@@ -161,12 +161,12 @@ class SpoolClaimer:
         path = f"{name}/{CLAIM}"
         claim = next((each for each in self._files.names(name) if each.name == CLAIM), None)
         if claim is None:
-            return self._files.write(path, self._signed(), replace=False)
+            return self._files.write(path, self._claim_bytes(), replace=False)
         if self._owner_of(path) == self._owner:
             return True
         if _is_valid(claim):
             return False
-        self._files.write(path, self._signed(), replace=True)
+        self._files.write(path, self._claim_bytes(), replace=True)
         return self._owner_of(path) == self._owner
 
     def _owner_of(self, path: str) -> str:
@@ -178,7 +178,7 @@ class SpoolClaimer:
     def _release(self, name: str) -> None:
         self._quietly(lambda: self._files.remove(f"{name}/{CLAIM}"))
 
-    def _signed(self) -> bytes:
+    def _claim_bytes(self) -> bytes:
         return json.dumps({"owner": self._owner, "host": os.uname().nodename, "pid": os.getpid()}).encode()
 
     def _quietly(self, do: Callable[[], object]) -> None:

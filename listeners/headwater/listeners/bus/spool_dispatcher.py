@@ -56,7 +56,7 @@ class SpoolDispatcher:
         self.oldest_time: int | None = None
         """When the oldest unacknowledged record was appended, in microseconds."""
         self.is_pausing = False
-        self.delivery_times = DeliveryTimes(meter.handed_after, meter.acknowledged_after)
+        self.delivery_times = DeliveryTimes(meter.received_after, meter.acknowledged_after)
         self._name = name
         self._source = source
         self._cursor = cursor
@@ -160,7 +160,7 @@ class SpoolDispatcher:
             return None
         self._outstanding.add(SpoolPosition(wanted[-1].offset), wanted[0].time, len(wanted), _total_size(wanted))
         self.oldest_time = self._outstanding.oldest_time
-        self._meter.handed += len(wanted)
+        self._meter.received += len(wanted)
         self.delivery_times.start(wanted)
         return self._reader.batch(wanted)
 
@@ -195,12 +195,12 @@ class SpoolDispatcher:
 
     def _should_retry(self, cause: BaseException) -> bool:
         """Return whether to retry what isn't acknowledged, after a pause, because the listener raised."""
-        handed = self._cursor.position
+        end = self._cursor.position
         self._outstanding.reset()
         self.delivery_times.reset()
         self._reader.rewind()
         self._cursor.rewind()
-        if isinstance(cause, RefusedRecordError) and self.acknowledged_offset <= cause.position < handed:
+        if isinstance(cause, RefusedRecordError) and self.acknowledged_offset <= cause.position < end:
             self._refused_in_row += 1
             if self._refused_in_row > _MOST_REFUSED:
                 return False

@@ -35,7 +35,7 @@ def drop_listener(spool: Path, name: str) -> bool:
 
 
 def waiting_listeners(spool: Path, files: Files = OS_FILES) -> set[str]:
-    """The listeners that a spool is kept for, as far as that can be told."""
+    """The listeners that a spool is kept for, as far as that can be known."""
     return {*committed_positions(files, spool), *read_manifest(files, spool).families} - {PROGRESS_CURSOR}
 
 
@@ -43,7 +43,7 @@ def describe_stranded(spool: Path, name: str, configured: Collection[str]) -> st
     """That nobody gets what was kept for this listener, and what can be done about it."""
     other = next(iter(get_close_matches(name, configured, n=1, cutoff=0.0)), "OTHER")
     return (
-        f"{spool} holds what was told to the listener {name}, which could not be made, and none is called so now "
+        f"{spool} holds events for the listener {name}, which could not be made, and none is called so now "
         f"(there is {', '.join(sorted(configured)) or 'none'}): `headwater spool rename {name} {other}` gives it to "
         f"another one, `headwater spool drop {name}` lets it go; until then it stays, as long as there is room"
     )

@@ -89,7 +89,7 @@ def list_spools(places: Collection[Path]) -> list[SpoolSummary]:
 
 
 def summarize_spool(spool: Path) -> SpoolSummary:
-    """A StorageError where it can't be read; one that goes in this moment may be told as empty."""
+    """A StorageError where it can't be read; one that goes in this moment may be listed as empty."""
     manifest = read_manifest(OS_FILES, spool)
     reader = JournalReader.open(spool)
     first, end = reader.first_offset(), reader.next_offset()

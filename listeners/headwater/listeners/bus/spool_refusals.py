@@ -54,8 +54,8 @@ class SpoolRefusals:
         return self._missing is not None
 
     def add(self, draft: Event, why: str, micros: int) -> Gap | None:
-        """Count one. For the first since all was well there is a Gap, to be told at once if that can be: it says from
-        when on something is missing."""
+        """Count one. For the first since all was well there is a Gap, to be reported at once if that can be: it says
+        from when on something is missing."""
         moment = moment_of(micros)
         with self._lock:
             self.total += 1
@@ -64,11 +64,11 @@ class SpoolRefusals:
             if self._is_announced:
                 return None
             self._is_announced = True
-        detail = f"{why}; how much is missing is told when the spool takes records again"
+        detail = f"{why}; how much is missing is reported when the spool takes records again"
         return Gap(reason=GapReason.SPOOL_FAILED, detail=detail, first_time=moment)
 
     def take(self) -> RefusedEvents | None:
-        """What is to be told now that records are taken again."""
+        """What is to be reported now that records are taken again."""
         with self._lock:
             missing, self._missing = self._missing, None
             return missing
@@ -79,7 +79,7 @@ class SpoolRefusals:
             self._is_announced = self._missing is not None
 
     def put_back(self, missing: RefusedEvents) -> None:
-        """It couldn't be told after all."""
+        """It couldn't be reported after all."""
         with self._lock:
             if self._missing is not None:
                 missing.add(self._missing)

@@ -20,7 +20,7 @@ from headwater.listeners.bus.producer_progress import PROGRESS_CURSOR, is_progre
 from headwater.listeners.bus.spool_manifest import read_manifest
 
 _MAX_DEFECTS: Final = 1_000
-"""So many places are told of one spool; the others are counted."""
+"""So many places are reported of one spool; the others are counted."""
 _CHECK_DEVICE: Final = "check the device and the kernel's log"
 _STILL_DELIVERED: Final = (
     f"what is whole is delivered all the same, and a Gap tells each listener what it misses; {_CHECK_DEVICE}"
@@ -43,7 +43,7 @@ class SpoolDefect:
     lost: int = 0
     """Records."""
     families: Mapping[str, int] = field(default_factory=dict)
-    """How many of them of each family, as far as that can be told."""
+    """How many of them of each family, as far as that can be known."""
     listeners: tuple[str, ...] = ()
     """Those that hadn't got them."""
 
@@ -60,7 +60,7 @@ class SpoolVerification:
     last_sequence: int | None
     findings: tuple[SpoolDefect, ...]
     more: int
-    """Findings that aren't told one by one."""
+    """Findings that aren't listed one by one."""
 
     @property
     def is_sound(self) -> bool:
@@ -115,7 +115,7 @@ class _SpoolVerifier:
             on_progress(self._inspection.bytes_read - read)
             read = self._inspection.bytes_read
         findings = [each.resolved() for each in self._defects]
-        findings += self._beside()
+        findings += self._verify_other_files()
         last = max(self._sequences.values(), default=None)
         return SpoolVerification(
             self._spool, segments, read, self._records, self._first_sequence, last, tuple(findings), self._more
@@ -145,15 +145,15 @@ class _SpoolVerifier:
         if last is None:
             self._first_sequence = number if self._first_sequence is None else self._first_sequence
         elif number > last + 1 and not is_known:
-            self._add(self._unwritten(record, last + 1, number - 1))
+            self._add(self._unwritten_defect(record, last + 1, number - 1))
         self._sequences[producer] = max(number, last or 0)
 
-    def _unwritten(self, record: JournalRecord, first: int, last: int) -> SpoolDefect:
+    def _unwritten_defect(self, record: JournalRecord, first: int, last: int) -> SpoolDefect:
         bases = [base for base in list_bases(OS_FILES, self._spool) if base <= record.offset]
         words = f"sequences {first} to {last} aren't there" if last > first else f"sequence {first} isn't there"
         return SpoolDefect(
             segment_path(self._spool, bases[-1] if bases else 0),
-            f"{words}, before offset {record.offset}: the device failed while they were told",
+            f"{words}, before offset {record.offset}: the device failed while they were recorded",
             f"a Gap of its driver tells it; {_CHECK_DEVICE}",
             lost=last - first + 1,
             listeners=tuple(sorted(self._positions)),
@@ -178,7 +178,7 @@ class _SpoolVerifier:
     def _missed_by(self, first: int, following: int) -> tuple[str, ...]:
         return tuple(sorted(name for name, at in self._positions.items() if at < following and following > first))
 
-    def _beside(self) -> Iterator[SpoolDefect]:
+    def _verify_other_files(self) -> Iterator[SpoolDefect]:
         """What stands beside the records."""
         for path in self._inspection.damaged_cursors():
             advice = "what is delivered already may be delivered again, which does no harm"

@@ -62,7 +62,7 @@ class Capture:
             self._pipeline.emit_gap(GapReason.NOT_EXACT, detail)
 
     def drain(self, timeout: float) -> bool:
-        """Whether all that Spark has shown so far was told within this time."""
+        """Whether all that Spark has shown so far was reported within this time."""
         token, mark = uuid4().hex, threading.Event()
         deadline = time.monotonic() + timeout
         self._marks[token] = mark
@@ -118,7 +118,7 @@ class Capture:
             elif (mark := self._marks.get(record.token)) is not None:
                 mark.set()
         except Exception:  # noqa: BLE001 - whatever a record holds
-            _LOG.exception("a statement couldn't be told")
+            _LOG.exception("a statement couldn't be reported")
 
 
 def _spark_version(spark_context: Any) -> tuple[int, ...]:

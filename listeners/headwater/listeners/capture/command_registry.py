@@ -1,4 +1,4 @@
-"""Every batch command of Spark and of the formats: told, ignored for a reason, or, where it isn't here, a Gap."""
+"""Every batch command of Spark and of the formats: recorded, ignored for a reason, or, where it isn't here, a Gap."""
 
 from __future__ import annotations
 

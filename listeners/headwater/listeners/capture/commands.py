@@ -1,6 +1,7 @@
 """What capture makes of a command: a write, a modification of a catalog, both, or nothing, and then why.
 
-Every command of Spark and of the formats is in the register, by its class's simple name; what isn't, is told as a Gap.
+Every command of Spark and of the formats is in the register, by its class's simple name; what isn't, is reported as a
+Gap.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import Statement
 
 WriteReader: TypeAlias = Callable[[PlanNode, Plan, CaptureContext], StatementWrites | None]
-"""Asked once for each plan; None where it can't be told what is written, which makes a Gap."""
+"""Asked once for each plan; None where it can't be determined what is written, which makes a Gap."""
 CatalogTranslator: TypeAlias = Callable[[PlanNode, Statement, CaptureContext], Iterable[Event]]
 """Drafts, in order; asked for each statement that didn't fail."""
 
@@ -25,9 +26,10 @@ CatalogTranslator: TypeAlias = Callable[[PlanNode, Statement, CaptureContext], I
 class CommandRule:
     write: WriteReader | None = None
     catalog: CatalogTranslator | None = None
-    """Told before the write's commit."""
+    """Reported before the write's commit."""
     ignored: str | None = None
-    """Why nothing is told of it."""
+    """Why nothing is recorded of it."""
     proven: bool = False
-    """What it tells of a catalog rests on commits that hooks noted: so it is told of a statement that failed, too."""
+    """What it says of a catalog rests on commits that hooks noted: so it is reported of a statement that failed,
+    too."""
     formats: tuple[str, ...] = field(default=())

@@ -84,10 +84,10 @@ class CaptureContext:
     _made: dict[str, SessionNamedCatalog] = field(default_factory=dict)
     _databases: OrderedDict[_Place, Database] = field(default_factory=OrderedDict)
 
-    def learn_catalog(self, told: CatalogConfiguration) -> SessionNamedCatalog:
+    def learn_catalog(self, configuration: CatalogConfiguration) -> SessionNamedCatalog:
         """A catalog that the driver tells of, once for each number."""
-        found = self._session_catalog(told.name, told.class_name, told.options)
-        self._catalogs[told.number] = found
+        found = self._session_catalog(configuration.name, configuration.class_name, configuration.options)
+        self._catalogs[configuration.number] = found
         return found
 
     def catalog(self, reference: Any) -> SessionNamedCatalog:
@@ -113,16 +113,16 @@ class CaptureContext:
         for known in self._catalogs.values():
             if known.name == SESSION_CATALOG:
                 return known
-        return self._configured(SESSION_CATALOG, _DEFAULT_CLASS)
+        return self._configured_catalog(SESSION_CATALOG, _DEFAULT_CLASS)
 
     def catalogs(self, factory: str) -> list[SessionNamedCatalog]:
-        """All of a factory: those that were told so far, then those that the application's configuration names."""
+        """All of a factory: those that were read so far, then those that the application's configuration names."""
         fields = {each.name: each for each in self._catalogs.values()}
         words = (key.removeprefix(_CATALOG_PREFIX) for key in self.conf if key.startswith(_CATALOG_PREFIX))
-        named = [self._configured(word) for word in words if "." not in word and word not in fields]
+        named = [self._configured_catalog(word) for word in words if "." not in word and word not in fields]
         return [each for each in (*fields.values(), *named) if each.context.factory == factory]
 
-    def _configured(self, name: str, class_name: str = "") -> SessionNamedCatalog:
+    def _configured_catalog(self, name: str, class_name: str = "") -> SessionNamedCatalog:
         """The application's configuration doesn't change."""
         if name not in self._made:
             self._made[name] = self._make(name, class_name)
@@ -144,7 +144,7 @@ class CaptureContext:
             return None
         return None if isinstance(found, Unknown) else found.dataset
 
-    def known(self, name: TableName) -> KnownTable | None:
+    def find_known(self, name: TableName) -> KnownTable | None:
         return self._known.get(self._place(name))
 
     def remember(self, name: TableName, known: KnownTable) -> None:

@@ -18,7 +18,7 @@ _MAX_WAITING_PLANS: Final = 1_000
 _MAX_PLAN_BYTES: Final = 64 << 20
 """About how many bytes of the heap they may keep in use."""
 OWN_TAG: Final = "headwater-own"
-"""A job tag: statements that carry it aren't the job's doing, and aren't told."""
+"""A job tag: statements that carry it aren't the job's doing, and aren't recorded."""
 STREAMS: Final = "StreamRuns"
 """What captures streaming queries, where the classes of streaming are as it knows them."""
 _HOOKS: Final = ("Hook", "ProcedureHook")
@@ -34,8 +34,8 @@ def split_records(text: str | None) -> list[str]:
 
 
 def exclude_from_capture(spark_context: Any) -> None:
-    """What the calling thread does in Spark from now on isn't the job's doing, and isn't told: a listener that writes
-    with Spark would else be told of its own writes for ever."""
+    """What the calling thread does in Spark from now on isn't the job's doing, and isn't recorded: a listener that
+    writes with Spark would else record its own writes for ever."""
     if type(spark_context._gateway).__name__ == "ClientServer":  # else the tag would be on any thread of the JVM
         spark_context.addJobTag(OWN_TAG)
 
@@ -50,7 +50,7 @@ class DriverListener:
         self._hooks = settings.capture_hooks == "auto"
         self._installed: list[str] = []
         self.degraded: list[DegradedPart] = []
-        """What should be there and isn't: told as Gaps."""
+        """What should be there and isn't: reported as Gaps."""
         self._leave_out_what_is_broken()
         self._check_version()
         self._listener = self._java.new(

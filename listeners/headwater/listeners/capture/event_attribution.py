@@ -70,7 +70,7 @@ class EventAttributor:
 
 
 def _is_private(confs: Mapping[str, str]) -> bool:
-    """Whether a session keeps its SQL and literals for itself, where the application's are told."""
+    """Whether a session keeps its SQL and literals for itself, where the application's are reported."""
     return confs.get(_CAPTURE_SQL, _ON).strip().lower() != _ON
 
 

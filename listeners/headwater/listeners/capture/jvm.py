@@ -106,7 +106,7 @@ class JavaClasses:
         constructor = self.load(name).getConstructors()[0]
         given = self._gateway.new_array(self._jvm.java.lang.Object, len(arguments))
         for place, kind in enumerate(constructor.getParameterTypes()):
-            given[place] = self._fitting(arguments[place], kind.getName())
+            given[place] = self._convert_argument(arguments[place], kind.getName())
         try:
             return constructor.newInstance(given)
         except Exception as e:
@@ -153,7 +153,7 @@ class JavaClasses:
             return False
         return True
 
-    def _fitting(self, argument: Any, kind: str) -> Any:
+    def _convert_argument(self, argument: Any, kind: str) -> Any:
         return self._jvm.java.lang.Long.valueOf(str(argument)) if kind == "long" else argument
 
     def _kept_loader(self) -> Any:

@@ -1,4 +1,5 @@
-"""Which statements a part of the Java side would have told more of, had it fitted the driver's Spark and formats."""
+"""Which statements a part of the Java side would have recorded more of, had it fitted the driver's Spark and
+formats."""
 
 from __future__ import annotations
 

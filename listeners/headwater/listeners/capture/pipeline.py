@@ -41,14 +41,14 @@ class EventPipeline:
         self._emit = emit
 
     def process(self, record: Record) -> None:
-        """Emit the events of one record; a Gap if it can't be told."""
+        """Emit the events of one record; a Gap if it can't be translated."""
         try:
             self._process(self._resolver.resolve(record))
-        except Exception as e:  # noqa: BLE001 - a statement that can't be told must not stop the next one
+        except Exception as e:  # noqa: BLE001 - a statement that can't be translated must not stop the next one
             self._process(invalid_record(record, e))
 
     def take_forgotten(self) -> list[str]:
-        """Digests of the plans that aren't kept any more: a statement that has one needs it told again."""
+        """Digests of the plans that aren't kept any more: a statement that has one needs it reported again."""
         return self._resolver.take_forgotten()
 
     def emit_gap(self, reason: GapReason, detail: str) -> None:

@@ -1,7 +1,7 @@
 """Plans by their shapes: the SQL listener tells each once, and it is read once.
 
-How many are kept is bounded by what they take of memory. Which ones were given up is told to the SQL listener before
-the next records are taken, so that it tells them again when a statement needs them.
+How many are kept is bounded by what they take of memory. Which ones were given up is reported to the SQL listener
+before the next records are taken, so that it tells them again when a statement needs them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class UnknownPlanError(HeadwaterError):
 
 @dataclass(frozen=True)
 class ParsedPlan:
-    """What is known of a shape. A fault is told each time a statement has it, not looked for each time."""
+    """What is known of a shape. A fault is reported each time a statement has it, not looked for each time."""
 
     plan: Plan
     node: PlanNode
@@ -111,7 +111,7 @@ class PlanCache:
             return ParsedPlan(plan, node, command, None, None)
         try:
             lineage = self._lineage_of(plan, node, command)
-        except Exception as e:  # noqa: BLE001 - a plan can be anything; the statement is told as a Gap
+        except Exception as e:  # noqa: BLE001 - a plan can be anything; the statement is reported as a Gap
             _LOG.debug("a plan couldn't be read", exc_info=True)
             return ParsedPlan(plan, node, command, None, f"{node.name} can't be read: {type(e).__name__}: {e}")
         return ParsedPlan(plan, node, command, lineage, None)

@@ -42,7 +42,7 @@ def gap_of(record: Record) -> Gap:
 
 def _of_unreadable(record: UnreadableRecord) -> str:
     what = "a procedure" if record.id is None else f"statement {record.id}"
-    return f"{what} can't be told: {record.why}"
+    return f"{what} can't be recorded: {record.why}"
 
 
 def _of_lost(record: LostRecord) -> str:

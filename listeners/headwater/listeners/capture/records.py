@@ -33,7 +33,7 @@ _HOOK_OF_RDD_JOBS: Final = "jobs"
 
 @dataclass(frozen=True, slots=True)
 class CatalogConfiguration:
-    """A catalog of a session's: told once, and referred to by its number."""
+    """A catalog of a session's: reported once, and referred to by its number."""
 
     number: int
     name: str
@@ -138,7 +138,7 @@ class FailedRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkRecord(Record):
-    """All that was posted before somebody asked for this token has been told."""
+    """All that was posted before somebody asked for this token has been reported."""
 
     token: str
 

@@ -1,4 +1,5 @@
-"""Records with what they refer to: catalogs, the plan that was told before, the rows that another statement kept."""
+"""Records with what they refer to: catalogs, the plan that was reported before, the rows that another statement
+kept."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class ResolvedStatement:
     known: ParsedPlan
     parts: Iterable[Resolved] = ()
     """Of a micro-batch that a user's function was given: what it did. To be read once, each part when the one before it
-    has been told: that may have made the table that this one writes."""
+    has been reported: that may have made the table that this one writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Resolver:
             return invalid_record(record, e)
 
     def take_forgotten(self) -> list[str]:
-        """Digests of the plans that aren't kept any more: a statement that has one needs it told again."""
+        """Digests of the plans that aren't kept any more: a statement that has one needs it reported again."""
         return self._plans.take_forgotten()
 
     def _statement(self, record: StatementRecord, batch: MicroBatch | None) -> ResolvedStatement:
@@ -94,8 +95,8 @@ class Resolver:
 
 
 def invalid_record(record: Record, error: Exception) -> InvalidRecord:
-    """What stands for a record that can't be told."""
-    _LOG.debug("a record couldn't be told", exc_info=error)
+    """What stands for a record that can't be translated."""
+    _LOG.debug("a record couldn't be reported", exc_info=error)
     return InvalidRecord(
         id=record.id,
         started=record.started,

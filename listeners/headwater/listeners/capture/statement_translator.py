@@ -49,24 +49,24 @@ class StatementTranslator:
             yield OwnedDrafts(_owner(resolved, known.lineage), chain(declared, events or ()))
 
     def refused_write(self, refused: RefusedWrite) -> Iterator[OwnedDrafts]:
-        """A write that analysis refused: told as one that failed, with what is known of it."""
-        lineage = self._lineage_filter.shown(refused.lineage)
+        """A write that analysis refused: reported as one that failed, with what is known of it."""
+        lineage = self._lineage_filter.visible_part(refused.lineage)
         if lineage is not None:
             failed = self._commits.failure(refused.statement, lineage)
             yield OwnedDrafts(Owner(refused.record, _sink_of(lineage)), (failed,))
 
     def _without_omitted(self, known: ParsedPlan) -> tuple[list[Event], ParsedPlan]:
-        """What has to be told of the catalogs that it uses, and the rest without what is told to nobody."""
+        """What has to be reported of the catalogs that it uses, and the rest without what is kept back."""
         if known.lineage is None:
             return [], known
-        declared: list[Event] = list(self._lineage_filter.declared(known.lineage))
-        shown = self._lineage_filter.shown(known.lineage)
+        declared: list[Event] = list(self._lineage_filter.declare_catalogs_of(known.lineage))
+        shown = self._lineage_filter.visible_part(known.lineage)
         if shown is None and known.command is not None:
             known = replace(known, command=replace(known.command, write=None))
         return declared, replace(known, lineage=shown)
 
     def _events_of(self, record: StatementRecord, statement: Statement, known: ParsedPlan) -> Iterable[Event] | None:
-        """None where nothing is to be told of such a statement."""
+        """None where nothing is to be reported of such a statement."""
         if record.reads_only and (statement.failure is not None or record.checkpoint_columns is not None):
             return None
         if known.fault is not None:
@@ -98,7 +98,7 @@ class StatementTranslator:
             return
         for draft in command.catalog(known.node, statement, self._context):
             if isinstance(draft, CatalogModification):
-                yield from self._lineage_filter.used(draft.context.name)
+                yield from self._lineage_filter.declare_catalog(draft.context.name)
             yield draft
 
     def _function_batch(self, resolved: ResolvedStatement) -> Iterator[OwnedDrafts]:
@@ -130,13 +130,13 @@ class StatementTranslator:
         """One that can't be read must not hide the others."""
         try:
             yield from self._events_of_part(part, done, failed)
-        except Exception as e:  # noqa: BLE001 - it is told as a Gap
+        except Exception as e:  # noqa: BLE001 - it is reported as a Gap
             yield gap_of(invalid_record(part.record, e))
 
     def _events_of_part(
         self, part: ResolvedStatement, done: list[_Write], failed: list[tuple[Owner, _Write]]
     ) -> Iterator[Event]:
-        """What it writes is told with the batch; what it does to catalogs, at once."""
+        """What it writes is recorded with the batch; what it does to catalogs, at once."""
         statement = part.statement
         declared, known = self._without_omitted(part.known)
         yield from declared
@@ -170,4 +170,4 @@ def _unknown_command_gap(record: StatementRecord, known: ParsedPlan) -> Gap:
 
 
 def _unknown_write_gap(known: ParsedPlan) -> Gap:
-    return Gap(reason=GapReason.NOT_SUPPORTED, detail=f"what this {known.node.name} writes can't be told")
+    return Gap(reason=GapReason.NOT_SUPPORTED, detail=f"what this {known.node.name} writes can't be recorded")

@@ -38,7 +38,7 @@ class Launch:
 
 def host(work: Callable[[], RunEnd], launch: Launch) -> NoReturn:
     """Do it with headwater enabled in the driver that it starts, and end as it says, by a SystemExit. How the run ended
-    is told when the interpreter ends."""
+    is reported when the interpreter ends."""
     apply_configuration({hook.ENABLED: "true", **launch.configuration}, launch.submitted)
     hook.watch()
     exits = contexts.exits
@@ -96,7 +96,7 @@ def end_of_jvm(code: int | None) -> RunEnd:
 
 
 def stop(spark: SparkSession) -> None:
-    """Stop Spark; what it did is told before. What hangs is left alone: the JVM ends with this process."""
+    """Stop Spark; what it did is reported before. What hangs is left alone: the JVM ends with this process."""
     run_with_timeout(_STOP_SECONDS, spark.stop)
 
 

@@ -117,5 +117,5 @@ def _end_of_exit(process: Any) -> RunEnd:
 
 def _end_of_exception(runner: Any) -> RunEnd:
     error = runner.thrown()
-    told = make_error_details(str(error.getClass().getName()), str(error.getMessage() or ""))
-    return RunEnd(status=JobStatus.FAILED, exit_code=1, details_without_error=told)
+    details = make_error_details(str(error.getClass().getName()), str(error.getMessage() or ""))
+    return RunEnd(status=JobStatus.FAILED, exit_code=1, details_without_error=details)

@@ -50,8 +50,8 @@ class HostedServer(Protocol):
 
 
 def serve(servers: Sequence[HostedServer], launch: Launch, ready: Callable[[str, str], None]) -> NoReturn:
-    """Serve until a signal comes, and then stop in order and die of it. `ready` is told each server's name and address
-    when clients can come."""
+    """Serve until a signal comes, and then stop in order and die of it. `ready` is called with each server's name and
+    address when clients can come."""
     host(lambda: _serve(servers, ready), launch)
 
 

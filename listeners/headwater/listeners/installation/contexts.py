@@ -134,7 +134,7 @@ class InstalledContexts:
             try:
                 self.context_stops(stopped)
             except Exception as e:  # noqa: BLE001 - Spark's own stop comes, whatever becomes of ours
-                _LOG.warning("telling the end of the application: %s: %s", type(e).__name__, e)
+                _LOG.warning("reporting the end of the application: %s: %s", type(e).__name__, e)
             original(stopped)
 
         stop.__doc__ = original.__doc__
@@ -168,7 +168,7 @@ def begin(context: Any) -> Installation:
 def install(spark: Any) -> Installation:
     """Install headwater in the driver of this SparkSession, or SparkContext. What is there already stays as it is.
 
-    `spark.headwater.*` of its configuration says which listeners are told. Where something isn't right, the log says
+    `spark.headwater.*` of its configuration says which listeners there are. Where something isn't right, the log says
     so and the job goes on. A TerminalError if this is nothing to install headwater in.
     """
     return contexts.begin(_spark_context_of(spark))

@@ -49,7 +49,7 @@ class Installation:
 
     @property
     def is_active(self) -> bool:
-        """Whether what Spark does is being told."""
+        """Whether what Spark does is being recorded."""
         return self._tracker is not None and self._is_installed
 
     @property
@@ -67,7 +67,7 @@ class Installation:
         return None if self._bus is None else self._bus.report()
 
     def flush(self, timeout: float = 10.0) -> bool:
-        """Have all told that happened so far, and dealt with by every listener; False if it isn't by then."""
+        """Have all reported that happened so far, and dealt with by every listener; False if it isn't by then."""
         deadline = time.monotonic() + timeout
         if self._tracker is None or self._bus is None:
             return False
@@ -89,7 +89,7 @@ class Installation:
             blocks.restart_open_blocks(self._tracker)
 
     def finish_capture(self, timeout: float) -> None:
-        """The context ends: tell what it did. How the run ends is told by `end`."""
+        """The context ends: report what it did. How the run ends is reported by `end`."""
         self._detach()
         deadline = time.monotonic() + timeout - _RESERVE
         self._worker.call(lambda: self._finish_capture(deadline), timeout)
@@ -123,7 +123,7 @@ class Installation:
             blocks.attach(self._tracker)
 
     def _start_capture(self, settings: Settings, bus: InstalledBus, jobs: ApplicationRuns) -> InstalledCapture | None:
-        """Without capture the runs are still told, and that nothing else is."""
+        """Without capture the runs are still reported, and that nothing else is."""
         try:
             capture = self._factories.make_capture(self.context, settings, bus, jobs)
             capture.start()

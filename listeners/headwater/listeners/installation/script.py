@@ -88,7 +88,7 @@ def find_module(name: str) -> Program:
 
 def run(program: Program, arguments: Sequence[str], configuration: Mapping[str, str]) -> NoReturn:
     """Run it as the main program with headwater enabled in the SparkContexts that it makes, and end as it ends, by a
-    SystemExit. How its runs ended is told when the interpreter ends, with its threads and what it registered."""
+    SystemExit. How its runs ended is reported when the interpreter ends, with its threads and what it registered."""
     apply_configuration({hook.ENABLED: "true", **configuration})
     hook.watch()
     exits = contexts.exits

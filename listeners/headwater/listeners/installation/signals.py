@@ -1,4 +1,4 @@
-"""The signals that end a process: what is told of them, and that users' own handlers do what they would without us.
+"""The signals that end a process: what is recorded of them, and that users' own handlers do what they would without us.
 
 Where nobody handles one, ours tells the end and lets the process die of it. Where somebody does, it is theirs to say
 what happens: ours stands around it and looks only whether it raised, because who exits out of a handler was killed by

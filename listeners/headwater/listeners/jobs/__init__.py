@@ -1,4 +1,4 @@
-"""Job names and runs: what a statement belongs to, and what is told of applications and with-blocks."""
+"""Job names and runs: what a statement belongs to, and what is recorded of applications and with-blocks."""
 
 from __future__ import annotations
 

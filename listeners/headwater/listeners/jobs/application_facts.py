@@ -65,7 +65,7 @@ def read_application_facts(
 def _ask_or_none(what: str, ask: Callable[[], T]) -> T | None:
     try:
         return ask()
-    except Exception as e:  # noqa: BLE001 - py4j raises what it likes; the rest can still be told
+    except Exception as e:  # noqa: BLE001 - py4j raises what it likes; the rest can still be recorded
         _LOG.debug("the application's %s isn't known: %s", what, e)
         return None
 

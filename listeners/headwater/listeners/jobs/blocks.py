@@ -30,7 +30,7 @@ def job(
     tags: Mapping[str, str] | None = None,
     on_end: Literal["keep", "delete-table", "delete-all"] | None = None,
 ) -> JobBlock:
-    """What is done inside the block, by the thread that entered it, is told as this job's; also a decorator.
+    """What is done inside the block, by the thread that entered it, is reported as this job's; also a decorator.
 
         with headwater.listeners.job("orders_etl", tags={"team": "sales"}):
             spark.sql("INSERT INTO …")

@@ -1,4 +1,4 @@
-"""What of an application's configuration is worth telling. Secrets are taken out of it as of every event."""
+"""What of an application's configuration is worth reporting. Secrets are taken out of it as of every event."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXCLUDED_KEYS: Final = frozenset(
         "spark.submit.pyFiles",
     }
 )
-"""Told elsewhere, the same for everybody, or made anew by each start."""
+"""Reported elsewhere, the same for everybody, or made anew by each start."""
 _EXCLUDED_PREFIXES: Final = (
     "spark.app.initial.",
     "spark.authenticate",

@@ -1,4 +1,5 @@
-"""The jobs of one SparkContext at work: blocks are entered and left by the user's threads, and told by one of ours."""
+"""The jobs of one SparkContext at work: blocks are entered and left by the user's threads, and reported by one of
+ours."""
 
 from __future__ import annotations
 
@@ -54,14 +55,15 @@ class JobRunTracker:
         return block
 
     def leave(self, block: BlockRun, end: RunEnd) -> None:
-        """The block was left, by the thread that had entered it. Its end is told when all that started in it is."""
+        """The block was left, by the thread that had entered it. Its end is reported when all that started in it is."""
         self._jobs.end_block(block, end)
         self._worker.submit(self._emit_ends)
         if not self._is_closing:
             self._context.removeJobTag(block.tag)
 
     def emit_all(self, timeout: float) -> bool:
-        """Have all told that has happened so far, by our own thread; False if it wasn't done in that many seconds."""
+        """Have all reported that has happened so far, by our own thread; False if it wasn't done in that many
+        seconds."""
         deadline = time.monotonic() + timeout
         answers: list[bool] = []
         is_done = self._worker.call(lambda: answers.append(self._drain_and_emit(deadline)), timeout)
@@ -105,7 +107,7 @@ class JobRunTracker:
         if not self._has_warned:
             self._has_warned = True
             _LOG.warning(
-                "PYSPARK_PIN_THREAD is false, so with-blocks can't be told apart: what is in them is recorded as the "
-                "application's"
+                "PYSPARK_PIN_THREAD is false, so with-blocks can't be distinguished: what is in them is recorded as "
+                "the application's"
             )
         return False

@@ -31,7 +31,7 @@ _GENERIC: Final = re.compile(
 
 
 def clean_name(name: str) -> str:
-    """A name on one line, of a length that can be kept under a key: what is cut off is told apart by a digest."""
+    """A name on one line, of a length that can be kept under a key: what is cut off is replaced by a digest."""
     sound = _BREAKS.sub(" ", name.encode("utf-8", "replace").decode("utf-8")).strip()
     if len(sound) <= _MAX_NAME_LENGTH:
         return sound

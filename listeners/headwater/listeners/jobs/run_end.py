@@ -67,7 +67,7 @@ def make_error_details(kind: str, message: str) -> ErrorDetails:
 
 
 def exit_code_of(error: SystemExit) -> int:
-    """What the operating system is told: 8 bits of a number, nothing for None, 1 for words."""
+    """What the operating system gets: 8 bits of a number, nothing for None, 1 for words."""
     if error.code is None:
         return 0
     return error.code & 0xFF if isinstance(error.code, int) else 1

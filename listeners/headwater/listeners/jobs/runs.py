@@ -1,5 +1,5 @@
 """The runs of one application: itself, its with-blocks, its streaming queries, the sessions of a server's clients. What
-is told of them, and which of them a statement belongs to.
+is recorded of them, and which of them a statement belongs to.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class ApplicationRuns:
         return block
 
     def session(self, client: Client) -> BlockRun:
-        """The run of this client's session, whose beginning is told when somebody asks for it first."""
+        """The run of this client's session, whose beginning is reported when somebody asks for it first."""
         with self._lock:
             known = self._sessions.get(client.session_key)
             if known is None:
@@ -150,7 +150,7 @@ class ApplicationRuns:
         return known
 
     def end_session(self, client: Client) -> None:
-        """It was closed: how the client's program ended nobody knows. Nothing is told of one that did nothing."""
+        """It was closed: how the client's program ended nobody knows. Nothing is recorded of one that did nothing."""
         with self._lock:
             known = self._sessions.get(client.session_key)
         if known is not None:
@@ -162,7 +162,7 @@ class ApplicationRuns:
         self._end_of_sessions = _end_of_parts(end)
 
     def end_block(self, block: BlockRun, end: RunEnd) -> None:
-        """It was left so. Nothing is told yet: what it did may still be on its way."""
+        """It was left so. Nothing is recorded yet: what it did may still be on its way."""
         with self._lock:
             if block.end is None:
                 block.end = end
@@ -225,7 +225,7 @@ class ApplicationRuns:
         self._emit_status(query.job, query.run, RunEnd(status=JobStatus.RUNNING))
 
     def query_attribution(self, run: UUID) -> Attribution | None:
-        """What a micro-batch belongs to; None if nobody told that the query runs."""
+        """What a micro-batch belongs to; None if nobody reported that the query runs."""
         with self._lock:
             query = self._queries.get(run)
         return None if query is None else Attribution(query.job, query.run, query.parent_job)
@@ -243,7 +243,7 @@ class ApplicationRuns:
         self._emit_status(query.job, query.run, end)
 
     def unreported_ends(self) -> list[BlockRun]:
-        """The blocks that are left, and whose end is still to be told: those of before this call."""
+        """The blocks that are left, and whose end is still to be reported: those of before this call."""
         with self._lock:
             return list(self._unreported_ends)
 

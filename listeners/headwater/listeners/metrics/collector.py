@@ -1,4 +1,4 @@
-"""The bus's report as metrics. It is made when somebody asks: telling an event costs no more than its counters."""
+"""The bus's report as metrics. It is made when somebody asks: emitting an event costs no more than its counters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BusCollector(Collector):
     def __init__(
         self, report: ReportFunction, *, info: Mapping[str, str] | None = None, labels: Mapping[str, str] | None = None
     ) -> None:
-        """`info` is told once, as labels of `headwater_info`; `labels` stand on every sample."""
+        """`info` is given once, as labels of `headwater_info`; `labels` stand on every sample."""
         self._report = report
         self._info = dict(info or {})
         self._labels = dict(labels or {})
@@ -57,8 +57,10 @@ class BusCollector(Collector):
 
 
 def _intake_metrics(intake: IntakeReport, report: BusReport) -> Iterator[Metric]:
-    told = {**dict.fromkeys(_FAMILY_LABELS, 0), **intake.emitted}
-    yield _counter("headwater_events_emitted", "Events that were emitted, with a place in the order.", "family", told)
+    emitted = {**dict.fromkeys(_FAMILY_LABELS, 0), **intake.emitted}
+    yield _counter(
+        "headwater_events_emitted", "Events that were emitted, with a place in the order.", "family", emitted
+    )
     yield CounterMetricFamily("headwater_events_spooled", "Events appended to the spool.", intake.append.count)
     words = "Events that the spool didn't take: its disk is full, or fails. A Gap says so."
     yield CounterMetricFamily("headwater_events_refused", words, report.refused)
@@ -118,7 +120,11 @@ def _gauges(listeners: tuple[ListenerReport, ...]) -> Iterator[Metric]:
 
 _Numbers: TypeAlias = "tuple[tuple[str, str, Callable[[ListenerReport], float]], ...]"
 _COUNTERS: Final[_Numbers] = (
-    ("handed_events", "Events handed to the listener, again where they were handed again.", lambda one: one.handed),
+    (
+        "handed_events",
+        "Events delivered to the listener, again where they were delivered again.",
+        lambda one: one.received,
+    ),
     (
         "acknowledged_events",
         "Events that the listener answered for, or took without failing; those of dead drivers too.",
@@ -149,8 +155,8 @@ _GAUGES: Final[_Numbers] = (
 def _histograms(listeners: tuple[ListenerReport, ...]) -> Iterator[Metric]:
     yield _histogram(
         "headwater_listener_hand_off_seconds",
-        "From the append of an event to its being handed to the listener for the first time.",
-        {(one.name,): one.handed_after for one in listeners},
+        "From the append of an event to its first delivery to the listener.",
+        {(one.name,): one.received_after for one in listeners},
         ("listener",),
     )
     yield _histogram(

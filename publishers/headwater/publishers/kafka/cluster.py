@@ -38,12 +38,12 @@ class KafkaTopic:
     @property
     def max_message_bytes(self) -> int | None:
         """How many bytes it takes in one batch."""
-        told = (self.settings or {}).get("max.message.bytes", "")
-        return int(told) if told.isdigit() else None
+        found = (self.settings or {}).get("max.message.bytes", "")
+        return int(found) if found.isdigit() else None
 
 
 class KafkaCluster:
-    """Asks; for one thread. Nothing waits longer than it is told to, or once it is known that waiting won't help."""
+    """Asks; for one thread. Nothing waits longer than it is asked to, or once it is known that waiting won't help."""
 
     def __init__(self, config: KafkaConfig, errors: ErrorTracker) -> None:
         """A ValueError where librdkafka doesn't like the settings."""
@@ -163,10 +163,10 @@ class KafkaCluster:
             [ConfigResource(ResourceType.TOPIC, self._config.topic)], request_timeout=_time_left(deadline)
         )
         try:
-            told = self._answer(next(iter(asked.values())), deadline)
+            found = self._answer(next(iter(asked.values())), deadline)
         except (KafkaException, TransientError):
             return None  # not everybody may see them
-        return {name: str(entry.value) for name, entry in told.items() if entry.value is not None}
+        return {name: str(entry.value) for name, entry in found.items() if entry.value is not None}
 
     def _check_pending(self, deadline: float, cause: KafkaException | None = None) -> None:
         """A HeadwaterError with the true cause as soon as no answer is to be expected."""

@@ -1,4 +1,4 @@
-"""What stands under `spark.headwater.kafka.`, and what librdkafka is told of it."""
+"""What stands under `spark.headwater.kafka.`, and what librdkafka gets of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client is told beside the answers to its requests, and passes on to whoever looks at the listener."""
+"""What a client hears beside the answers to its requests, and passes on to whoever looks at the listener."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _HUNG_UP_AT_ONCE: Final = "in state APIVERSION_QUERY"
 
 
 class ErrorTracker:
-    """Gathers what `error_cb` and `throttle_cb` are told: while a client is polled, on the thread that polls."""
+    """Gathers what `error_cb` and `throttle_cb` receive: while a client is polled, on the thread that polls."""
 
-    def __init__(self, tell: Callable[[str, str], None], hide: Callable[[str], str]) -> None:
+    def __init__(self, report: Callable[[str, str], None], hide: Callable[[str], str]) -> None:
         self.last: KafkaProblem | None = None
         """Since the last `clear`; one that nobody but a person can mend stays before any other."""
         self.has_no_answer = False
         """All brokers were tried since the last `clear`."""
         self.losses = 0
         """Connections that were lost, or couldn't be made."""
-        self._tell = tell
+        self._report = report
         self._hide = hide
 
     def callbacks(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class ErrorTracker:
 
     def on_error(self, error: KafkaError) -> None:
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
-            self.has_no_answer = True  # why not was told of each
+            self.has_no_answer = True  # why not was reported for each
         elif is_cause(error):
             self.add(describe_error(error))
 
@@ -47,15 +47,15 @@ class ErrorTracker:
         trouble = KafkaProblem(trouble.cause, self._hide(trouble.words))
         if self.last is None or trouble.is_permanent or not self.last.is_permanent:
             self.last = trouble
-        self._tell(trouble.cause, trouble.words)
+        self._report(trouble.cause, trouble.words)
 
     def explain(self, otherwise: str) -> str:
-        """The cause that was told, where one was."""
+        """The cause that was reported, where one was."""
         return otherwise if self.last is None else f"{otherwise}: {self.last.words}"
 
     def log(self, _level: int, text: str, *arguments: object) -> None:
         """What librdkafka logs, each attempt to connect above all. A connection that is lost and made anew at once is
-        told nowhere else."""
+        reported nowhere else."""
         if _LOG.isEnabledFor(logging.DEBUG):
             _LOG.debug("%s", self._hide(text % arguments))
         if arguments[:1] == (_CONNECTION_LOST,):
@@ -66,4 +66,4 @@ class ErrorTracker:
 
     def _on_throttle(self, event: ThrottleEvent) -> None:
         words = f"the brokers slow this client down, by {event.throttle_time:.1f} s just now: its quota is used up"
-        self._tell(THROTTLED, words)
+        self._report(THROTTLED, words)

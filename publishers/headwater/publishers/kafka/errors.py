@@ -1,6 +1,6 @@
 """librdkafka's errors in words that say what to do: a short one for the cause, by which errors are counted, and advice.
 
-A client sees most troubles only as time-outs. Their true cause is told to `error_cb`, and to nobody else.
+A client sees most troubles only as time-outs. Their true cause is reported to `error_cb`, and to nobody else.
 """
 
 from __future__ import annotations

@@ -147,14 +147,14 @@ class KafkaListener:
     def _warn_of_settings(self, topic: KafkaTopic) -> None:
         """What is there was made by somebody who may not know what matters here."""
         for name, wanted in (("message.timestamp.type", "LogAppendTime"), ("cleanup.policy", "delete")):
-            told = (topic.settings or {}).get(name, wanted)
-            if told != wanted:
+            current = (topic.settings or {}).get(name, wanted)
+            if current != wanted:
                 _LOG.warning(
                     "the topic %s has %s=%s, where %s is needed: kafka-configs.sh --bootstrap-server %s --alter "
                     "--entity-type topics --entity-name %s --add-config %s=%s",
                     topic.name,
                     name,
-                    told,
+                    current,
                     wanted,
                     self._config.bootstrap_servers,
                     topic.name,

@@ -116,18 +116,18 @@ def find_tls_mismatch(config: KafkaConfig) -> tuple[str, str] | None:
 
 def make_tls_context(config: KafkaConfig) -> ssl.SSLContext:
     """As librdkafka would check, as far as this Python can do the same."""
-    told = config.producer
-    place = told.get("ssl.ca.location", "")
+    settings = config.producer
+    place = settings.get("ssl.ca.location", "")
     context = ssl.create_default_context(cafile=place if place not in {"", "probe"} else None)
-    if told.get("ssl.ca.pem"):
-        context.load_verify_locations(cadata=told["ssl.ca.pem"])
-    if told.get("ssl.endpoint.identification.algorithm", "https") == "none":
+    if settings.get("ssl.ca.pem"):
+        context.load_verify_locations(cadata=settings["ssl.ca.pem"])
+    if settings.get("ssl.endpoint.identification.algorithm", "https") == "none":
         context.check_hostname = False
-    if told.get("enable.ssl.certificate.verification", "true").lower() == "false":
+    if settings.get("enable.ssl.certificate.verification", "true").lower() == "false":
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    if "ssl.certificate.location" in told:  # never asked for at a terminal
+    if "ssl.certificate.location" in settings:  # never asked for at a terminal
         context.load_cert_chain(
-            told["ssl.certificate.location"], told.get("ssl.key.location"), told.get("ssl.key.password", "")
+            settings["ssl.certificate.location"], settings.get("ssl.key.location"), settings.get("ssl.key.password", "")
         )
     return context
 
@@ -159,8 +159,8 @@ def _try_to_reach(server: BrokerAddress) -> Reachability:
 def _check_addresses(reached: list[Reachability], *, is_enough: bool) -> Iterator[CheckResult]:
     known = {each.server.host: ", ".join(each.addresses) for each in reached if each.addresses}
     if known:
-        told = [host if host == addresses else f"{host} is {addresses}" for host, addresses in known.items()]
-        yield CheckResult.ok("addresses", "; ".join(told))
+        words = [host if host == addresses else f"{host} is {addresses}" for host, addresses in known.items()]
+        yield CheckResult.ok("addresses", "; ".join(words))
     for each in reached:
         if not each.addresses:
             advice = "put bootstrap.servers right, or the name service (/etc/hosts, DNS) of this machine"

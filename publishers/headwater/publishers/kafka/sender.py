@@ -169,7 +169,7 @@ class KafkaSender:
         return False
 
     def _fail(self, error: KafkaError, position: SpoolPosition | None = None, size: int = 0) -> None:
-        """Of all that fail together one record is the cause, or several: the first of them is told."""
+        """Of all that fail together one record is the cause, or several: the first of them is reported."""
         known = self.failure
         if known is None or (is_cause(error) and (not known.is_cause or _is_before(position, known.position))):
             self.failure = SendFailure(describe_error(error), position, size, is_cause=is_cause(error))

@@ -94,8 +94,8 @@ def _check_replicas(config: KafkaConfig, topic: KafkaTopic, settings: Mapping[st
 
 
 def _number_of(settings: Mapping[str, str], name: str, otherwise: int) -> int:
-    told = settings.get(name, "")
-    return int(told) if told.lstrip("-").isdecimal() else otherwise
+    value = settings.get(name, "")
+    return int(value) if value.lstrip("-").isdecimal() else otherwise
 
 
 def _describe_retention(settings: Mapping[str, str]) -> str:

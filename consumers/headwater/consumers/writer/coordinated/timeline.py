@@ -79,8 +79,8 @@ class Timeline:
                 return self._connection.merge(replace(work, epoch=instant.epoch))
         except EpochChanged:
             instant.must_rewrite = True
-        told = list(self._reader.event_rows(instant.records))
-        return self._connection.merge_events(told, replace(work, rows=instant.gaps))
+        rows = list(self._reader.event_rows(instant.records))
+        return self._connection.merge_events(rows, replace(work, rows=instant.gaps))
 
     def _store_state(self, number: int, state: InstantState, **words: object) -> None:
         self._connection.merge(WriteBatch(instants=[WriterInstant(self.writer, number, state, to_detail(**words))]))

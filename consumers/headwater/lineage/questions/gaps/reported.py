@@ -26,12 +26,12 @@ def find_reported_gaps(connection: Connection, filters: GapFilter) -> Iterator[P
     if filters.datasets is not None:
         chosen = chosen.where(gap.c.dataset.in_(filters.datasets))
     for each in connection.execute(chosen.order_by(gap.c.time, gap.c.producer, gap.c.sequence)):
-        found = _missing(each)
+        found = _possible_gap(each)
         if filters.until is None or found.since is None or found.since <= (time_of(filters.until) or found.since):
             yield found
 
 
-def _missing(row: Any) -> PossibleGap:
+def _possible_gap(row: Any) -> PossibleGap:
     bounds = json.loads(row.bounds) if row.bounds else {}
     at = time_of(row.time)
     reason = str(row.reason)

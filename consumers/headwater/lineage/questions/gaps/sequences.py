@@ -62,7 +62,7 @@ def find_sequence_gaps(connection: Connection, filters: GapFilter) -> Iterator[P
     for several in (found[at : at + _AT_ONCE] for at in range(0, len(found), _AT_ONCE)):
         about = _producers(connection, {each.producer for each in several})
         for gap in several:
-            yield _missing(gap, about.get(gap.producer))
+            yield _possible_gap(gap, about.get(gap.producer))
     yield from _tails(connection, filters)
 
 
@@ -76,7 +76,7 @@ def find_pending_gaps(connection: Connection, now: int) -> list[PendingGap]:
     ]
 
 
-def _missing(gap: SequenceGap, about: Any) -> PossibleGap:
+def _possible_gap(gap: SequenceGap, about: Any) -> PossibleGap:
     count = gap.high - gap.low + 1
     numbers = f"number {gap.low}" if count == 1 else f"numbers {gap.low} to {gap.high}"
     return PossibleGap(
@@ -148,7 +148,7 @@ def _of_family(producer: bytes, family: str, before: _Block | None, blocks: list
     expected = 1 if before is None else _top(before) + 1
     for block in blocks:
         for low, high in _absent(block, expected):
-            is_before = high + 1 == block.number * ARRIVALS_PER_ROW + _lowest(block)
+            is_before = high + 1 == block.number * ARRIVALS_PER_ROW + _lowest_bit(block)
             began, ended = (last or block.first, block.first) if is_before else (block.first, block.last)
             yield SequenceGap(producer, family, low, high, min(began, ended), ended)
         expected, last = _top(block) + 1, block.last
@@ -170,7 +170,7 @@ def _top(block: _Block) -> int:
     return block.number * ARRIVALS_PER_ROW + block.bits.bit_length()
 
 
-def _lowest(block: _Block) -> int:
+def _lowest_bit(block: _Block) -> int:
     """The least bit that arrived, counted from 1."""
     return (block.bits & -block.bits).bit_length()
 

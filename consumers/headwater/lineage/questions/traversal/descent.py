@@ -39,14 +39,14 @@ class Descent:
                 self._ask([head for _, head in heads])
             else:
                 self._read_on([head for _, head in heads if not self._has_children(head)])
-            heads = self._following(heads, found)
+            heads = self._next_heads(heads, found)
             if not heads and self._ask([head for _, head in visited]):
-                heads = self._following(visited, found)
+                heads = self._next_heads(visited, found)
             visited += heads
             steps += 1
         return {origin: list(each.values()) for origin, each in found.items()}
 
-    def _following(self, heads: Collection[_Head], found: dict[bytes, dict[bytes, SnapshotWrite]]) -> list[_Head]:
+    def _next_heads(self, heads: Collection[_Head], found: dict[bytes, dict[bytes, SnapshotWrite]]) -> list[_Head]:
         following: list[_Head] = []
         for origin, head in heads:
             for child in self._born(head):

@@ -128,8 +128,10 @@ class Identities:
         """Return when the dataset was last seen under a name that it still has."""
         if dataset not in self._used:
             row = table_of(t.ALIAS).c
-            told = self._connection.scalars(select(row.last).where(row.dataset == dataset, row.last > row.deleted))
-            self._used[dataset] = max(told, default=0)
+            generations = self._connection.scalars(
+                select(row.last).where(row.dataset == dataset, row.last > row.deleted)
+            )
+            self._used[dataset] = max(generations, default=0)
         return self._used[dataset]
 
     def _keep(self, found: Iterable[tuple[bytes, bytes, str, int]]) -> None:

@@ -119,7 +119,7 @@ def build_drawing(answers: LineageAnswer[Any] | Iterable[LineageAnswer[Any]], ma
 
 
 def shorten(text: str) -> str:
-    """Long numbers by their end, by which people tell them apart."""
+    """Long numbers by their end, by which people distinguish them."""
     return _LONG.sub(lambda found: f"…{found[0][-_SHOWN:]}", text)
 
 

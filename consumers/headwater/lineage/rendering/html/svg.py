@@ -128,7 +128,7 @@ class _Picture:
             f'<path class="band" d="M{x + 9:.1f} {y:.1f}h-1a8 8 0 0 0 -8 8v{size.height - 16:.1f}a8 8 0 0 0 8 8h1'
             f'a4 4 0 0 1 -4 -4v{-(size.height - 8):.1f}a4 4 0 0 1 4 -4z"/>'
         )
-        yield _text("above", x + _PAD, y + 19, _cut(box.above, size.width - 2 * _PAD, _above))
+        yield _text("above", x + _PAD, y + 19, _cut(box.above, size.width - 2 * _PAD, _title_width))
         yield _text("name", x + _PAD, y + 38, _cut(box.title, size.width - 2 * _PAD, _name))
         if box.mark:
             yield _text("mark", x + _PAD, y + size.height - 9, box.mark.words)
@@ -142,7 +142,7 @@ class _Picture:
         yield f"<g {self._attributes(row.id, f'row {colour}{root}', words, row.mark)}><title>{escape(words)}</title>"
         height = _ROW - 4
         yield f'<rect class="chip" x="{at.x:.1f}" y="{at.y + 2:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6"/>'
-        yield _text("part", at.x + 9, at.y + 17.5, _cut(row.text, width - 18 - _aside(row), _even))
+        yield _text("part", at.x + 9, at.y + 17.5, _cut(row.text, width - 18 - _aside(row), _row_width))
         if row.mark:
             yield _text("aside", at.x + width - 8, at.y + 17, row.mark.words)
         yield "</g>"
@@ -166,8 +166,8 @@ def _size(box: Box) -> BoxSize:
     if box.is_job:
         width = max(_job(box.title), mark) + 2 * _PAD
         return BoxSize(min(width, _WIDEST), _PILL + (_MARK - 4 if box.mark else 0))
-    rows = [_even(row.text) + 18 + _aside(row) for row in box.rows.values()]
-    width = max([_name(box.title), _above(box.above), mark, *rows, 96]) + 2 * _PAD
+    rows = [_row_width(row.text) + 18 + _aside(row) for row in box.rows.values()]
+    width = max([_name(box.title), _title_width(box.above), mark, *rows, 96]) + 2 * _PAD
     height = _HEAD + (len(box.rows) * _ROW + _FOOT - 3 if box.rows else 0) + (_MARK if box.mark else 0)
     return BoxSize(min(width, _WIDEST), height)
 
@@ -176,7 +176,7 @@ def _name(text: str) -> float:
     return width_of(text, _NAME, is_bold=True)
 
 
-def _above(text: str) -> float:
+def _title_width(text: str) -> float:
     return width_of(text, _SMALL, is_bold=True)
 
 
@@ -185,7 +185,7 @@ def _job(text: str) -> float:
     return width_of(text, _PART, is_bold=True)
 
 
-def _even(text: str) -> float:
+def _row_width(text: str) -> float:
     """The width of a row's text, whose characters are all as wide."""
     return _PART * sum(1.05 if ord(character) > 0x2E7F else 0.62 for character in text)
 

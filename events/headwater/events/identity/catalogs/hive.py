@@ -17,7 +17,7 @@ def hive_catalog(_name: str, options: Mapping[str, str], environment: Environmen
         return _hive(metastore_of(uris, environment))
     if environment.metastore_database:
         return _inside_the_driver(environment.metastore_database, environment)
-    return Unknown(reason="the metastore isn't told: neither the catalog's uri nor hive.metastore.uris is set")
+    return Unknown(reason="the metastore isn't known: neither the catalog's uri nor hive.metastore.uris is set")
 
 
 def session_catalog(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
@@ -26,10 +26,12 @@ def session_catalog(_name: str, options: Mapping[str, str], environment: Environ
         if environment.metastore or environment.metastore_database or options.get("hive.metastore.uris"):
             return hive_catalog(_name, options, environment)
         if environment.working_directory is None:
-            return Unknown(reason="the metastore isn't told: set hive.metastore.uris or javax.jdo.option.ConnectionURL")
+            return Unknown(
+                reason="the metastore isn't known: set hive.metastore.uris or javax.jdo.option.ConnectionURL"
+            )
         return _inside_the_driver("jdbc:derby:;databaseName=metastore_db", environment)
     if environment.warehouse is None:
-        return Unknown(reason="neither a metastore nor spark.sql.warehouse.dir is told")
+        return Unknown(reason="neither a metastore nor spark.sql.warehouse.dir is set")
     warehouse = warehouse_of(environment.warehouse, environment, "spark.sql.warehouse.dir")
     return Catalog(id=physical("spark", warehouse), names=warehouse, folds=True, warehouse=warehouse)
 

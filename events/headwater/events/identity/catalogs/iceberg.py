@@ -39,7 +39,7 @@ def iceberg_catalog(name: str, options: Mapping[str, str], environment: Environm
 
 
 def iceberg_session_catalog(name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
-    """Iceberg in front of Spark's session catalog: the same metastore unless it is told another one."""
+    """Iceberg in front of Spark's session catalog: the same metastore unless it is configured with another one."""
     is_own_catalog = options.get("catalog-impl") or options.get("uri") or options.get("type", "hive").lower() != "hive"
     return (
         iceberg_catalog(name, options, environment) if is_own_catalog else session_catalog(name, options, environment)
@@ -52,7 +52,7 @@ def _hadoop(_name: str, options: Mapping[str, str], environment: Environment) ->
     return Catalog(id=identity, names=warehouse, layout=Layout.HADOOP, warehouse=warehouse)
 
 
-def _rest(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog:
+def _rest_catalog(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog:
     """One server may serve several warehouses, by path, ARN or a name of its own."""
     return rest_catalog("iceberg", options, environment)
 
@@ -64,7 +64,7 @@ def _nessie(_name: str, options: Mapping[str, str], environment: Environment) ->
 
 
 def _jdbc(name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
-    """Several catalogs share the tables of one database, told apart by the catalog's name."""
+    """Several catalogs share the tables of one database, distinguished by the catalog's name."""
     location = database_location(options.get("uri"), options, environment, "option uri of an Iceberg jdbc catalog")
     if isinstance(location, Unknown):
         return location
@@ -84,7 +84,7 @@ def rest_catalog(kind: str, options: Mapping[str, str], environment: Environment
 _READERS: Final[Mapping[str, _Reader]] = {
     "hadoop": _hadoop,
     "hive": hive_catalog,
-    "rest": _rest,
+    "rest": _rest_catalog,
     "glue": glue_catalog,
     "jdbc": _jdbc,
     "nessie": _nessie,

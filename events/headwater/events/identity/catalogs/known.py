@@ -40,7 +40,7 @@ class Catalog:
     layout: Layout | None = None
     warehouse: str | None = None
     jdbc: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Of a JDBC catalog: its url and options, as told. Not for recording."""
+    """Of a JDBC catalog: its url and options, as configured. Not for recording."""
 
 
 def physical(kind: str, location: str) -> CatalogId:

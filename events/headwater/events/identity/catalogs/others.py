@@ -27,7 +27,7 @@ def unity_catalog(name: str, options: Mapping[str, str], environment: Environmen
     """One catalog of a Unity Catalog server: there its name is its own, not an alias."""
     uri = options.get("uri") or (f"https://{environment.workspace}" if environment.workspace else None)
     if uri is None:
-        return Unknown(reason="Unity Catalog: neither option uri nor the workspace's URL is told")
+        return Unknown(reason="Unity Catalog: neither option uri nor the workspace's URL is known")
     server = "unitycatalog://" + service_of(uri, environment, "option uri").partition("://")[2].partition("/")[0]
     catalog = required(name, "the name of a Unity Catalog").lower()
     identity = physical("unity", f"{server}/{catalog}")
@@ -35,7 +35,8 @@ def unity_catalog(name: str, options: Mapping[str, str], environment: Environmen
 
 
 def generic_catalog(kind: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
-    """Of an unknown class: all that it is told to point at. Pointing nowhere, it can't be told from another one."""
+    """Of an unknown class: all that its options point at. Pointing nowhere, it can't be distinguished from another
+    one."""
     pointers = [_pointer(key, options[key], environment) for key in _POINTERS if options.get(key)]
     if not pointers:
         return Unknown(reason=f"catalog class {kind} tells none of the options {', '.join(_POINTERS)}")

@@ -32,7 +32,7 @@ def _filesystem(options: Mapping[str, str], environment: Environment) -> Catalog
 
 
 def _jdbc(options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
-    """Several catalogs share the tables of one database, told apart by `catalog-key`."""
+    """Several catalogs share the tables of one database, distinguished by `catalog-key`."""
     location = database_location(options.get("uri"), options, environment, "option uri of a Paimon jdbc catalog")
     if isinstance(location, Unknown):
         return location

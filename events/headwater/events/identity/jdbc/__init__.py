@@ -54,7 +54,7 @@ class JdbcDatabase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JdbcTable:
-    """A table, and what of its name neither url nor `dbtable` told but the database's defaults (`schema public`)."""
+    """A table, and what of its name neither url nor `dbtable` said but the database's defaults (`schema public`)."""
 
     dataset: DatasetId
     assumed: tuple[str, ...] = ()

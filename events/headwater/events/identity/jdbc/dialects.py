@@ -28,7 +28,7 @@ class Dialect:
     levels: tuple[Level, ...] = ("database", "schema", "table")
     """The parts of a full name; empty where they aren't known."""
     defaults: Mapping[Level, str] = field(default_factory=dict[Level, str])
-    """What an unqualified name most likely means; told as an assumption."""
+    """What an unqualified name most likely means; recorded as an assumption."""
     quotes: str = '"`'
     dashes: bool = False
     """Unquoted names may hold hyphens."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from headwater.events.identity.errors import IdentityError, Unknown
 from headwater.events.identity.jdbc.dialects import Dialect, Fold
-from headwater.events.identity.jdbc.urls import Address, divided, malformed, places
+from headwater.events.identity.jdbc.urls import Address, malformed, places, split_settings
 
 _MEMORY = re.compile(r"(?:mem(?:ory)?:|:memory:|file::memory:|res:|jar:|classpath:|zip:).*", re.IGNORECASE | re.DOTALL)
 _SERVER = re.compile(r"(?:tcp:|ssl:|hsqls?:|https?:)?//(?P<authority>[^/]+)/(?P<path>.*)", re.IGNORECASE | re.DOTALL)
@@ -20,7 +20,7 @@ IN_PROCESS: Final = "the database lives in one process (in memory or among its r
 
 
 def embedded_address(rest: str, dialect: Dialect) -> Address | Unknown:
-    location, settings = divided(rest, "?;" if dialect.name == "sqlite" else ";")
+    location, settings = split_settings(rest, "?;" if dialect.name == "sqlite" else ";")
     location = location or settings.get("databasename", "")
     if _MEMORY.fullmatch(location) or (dialect.name == "sqlite" and (not location or settings.get("mode") == "memory")):
         return Unknown(reason=IN_PROCESS)
@@ -47,7 +47,7 @@ def _on_server(authority: str, path: str, dialect: Dialect, settings: Mapping[st
 
 
 def _fold(settings: Mapping[str, str]) -> Fold | None:
-    """H2 can be told not to fold, or to fold the other way."""
+    """H2 can be configured not to fold, or to fold the other way."""
     if settings.get("database_to_lower", "").lower() == "true":
         return "lower"
     return "keep" if settings.get("database_to_upper", "").lower() == "false" else None

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from headwater.events.identity.hosts import Endpoint, endpoint
 from headwater.events.identity.jdbc.dialects import Dialect
-from headwater.events.identity.jdbc.urls import Address, divided, malformed, server_address
+from headwater.events.identity.jdbc.urls import Address, malformed, server_address, split_settings
 
 _MODE = re.compile(
     r"(?:(?:replication|loadbalance|sequential|failover|load-balance-read|aurora|aws):)?(?=//)", re.IGNORECASE
@@ -24,7 +24,7 @@ def mysql_address(rest: str, dialect: Dialect) -> Address:
     mode = _MODE.match(rest)
     if mode is None:
         raise malformed(dialect, "//host:port/database")
-    location, _ = divided(rest[mode.end() + 2 :], "?")
+    location, _ = split_settings(rest[mode.end() + 2 :], "?")
     authority, slash, database = location.rpartition("/") if "/" in location else (location, "", "")
     if user := _USER.match(authority):
         authority = authority[user.end() :]

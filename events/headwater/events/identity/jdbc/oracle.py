@@ -1,4 +1,4 @@
-"""Oracle: EZConnect, the old colon form and connect descriptors. A bare alias lives in a file that isn't told."""
+"""Oracle: EZConnect, the old colon form and connect descriptors. A bare alias lives in a file that isn't known."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ from headwater.events.identity.jdbc.dialects import DIALECTS, Dialect
 from headwater.events.identity.jdbc.urls import (
     Address,
     database_name,
-    divided,
     first_of,
     malformed,
     places,
     server_address,
     settings_of,
+    split_settings,
 )
 
 _ACCOUNT = re.compile(r"(?P<account>[a-z0-9_.-]+?)(?:\.privatelink)?\.snowflakecomputing\.(?:com|cn)", re.ASCII)
@@ -47,7 +47,7 @@ def redshift_address(rest: str, dialect: Dialect) -> Address:
 
 def snowflake_address(rest: str, dialect: Dialect, values: Mapping[str, str]) -> Address:
     """The account is the place, as organisation-account or as locator; regions' private links lead to the same."""
-    location, settings = divided(rest.removeprefix("//"), "?")
+    location, settings = split_settings(rest.removeprefix("//"), "?")
     settings = {**values, **settings}
     host = location.rstrip("/").rpartition("@")[2]
     account = snowflake_account(host)
@@ -72,7 +72,7 @@ def bigquery_address(rest: str, dialect: Dialect, values: Mapping[str, str]) -> 
 
 def trino_address(rest: str, dialect: Dialect) -> Address:
     """`//host/catalog/schema`; the port is 443 with SSL and else 80, as in the driver."""
-    location, settings = divided(rest.removeprefix("//"), "?")
+    location, settings = split_settings(rest.removeprefix("//"), "?")
     authority, _, names = location.rstrip("/").partition("/")
     if not rest.startswith("//") or names.count("/") > 1:
         raise malformed(dialect, "//host:port/catalog/schema")

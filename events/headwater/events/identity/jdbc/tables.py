@@ -51,7 +51,7 @@ def qualified(
             name = _default(dialect.defaults.get(level), user, fold)
             assumed.append(f"{level} {name}")
         if name is None:
-            return Unknown(reason=f"the {level} isn't told by url or table name; write dbtable as {_form(dialect)}")
+            return Unknown(reason=f"the {level} isn't given by url or table name; write dbtable as {_form(dialect)}")
         full.append(name)
     return tuple(full), tuple(assumed)
 

@@ -53,14 +53,14 @@ def server_address(rest: str, dialect: Dialect, settings_mark: str = "?;") -> tu
     """The common form `//host,host:port/database?settings` (or `;settings`), and its settings."""
     if not rest.startswith("//"):
         raise malformed(dialect, "//host:port/database")
-    location, settings = divided(rest[2:], settings_mark)
+    location, settings = split_settings(rest[2:], settings_mark)
     authority, _, path = location.partition("/")
     database = database_name(path.rstrip("/"), dialect)
     address = Address(dialect=dialect, places=places(authority, dialect.port), database=database)
     return address, settings
 
 
-def divided(text: str, marks: str) -> tuple[str, dict[str, str]]:
+def split_settings(text: str, marks: str) -> tuple[str, dict[str, str]]:
     """What stands before the first mark, and the settings behind it with their names in lower case."""
     cut = min((text.index(mark) for mark in marks if mark in text), default=len(text))
     return text[:cut], settings_of(text[cut + 1 :])
@@ -76,7 +76,7 @@ def places(authority: str, default_port: int | None) -> tuple[Endpoint, ...]:
     entries = [entry.strip() for entry in authority.split(",")]
     users = ["@" in entry for entry in entries]
     if any(users[1:]) and not all(users):
-        msg = "the hosts of the jdbc url can't be told from its credentials; give user and password as options"
+        msg = "the hosts of the jdbc url can't be distinguished from its credentials; give user and password as options"
         raise IdentityError(msg)
     hosts = [without_user(entry) or "localhost" for entry in entries]
     return tuple(endpoint(host, default_port) for host in hosts)

@@ -53,13 +53,13 @@ def main(fields: Mapping[str, Any], descriptor: int) -> None:
     forwarding = _ForwardingHandler(channel)
     root.addHandler(forwarding)
     _end_with(fields["driver"], channel)
-    LiveSpoolShipper(orders, channel).run()
+    DriverSpoolDelivery(orders, channel).run()
     root.removeHandler(forwarding)
     root.addHandler(logging.StreamHandler())  # into the file beside the spool
     ship_rest(orders)
 
 
-class LiveSpoolShipper:
+class DriverSpoolDelivery:
     """Delivers what a living driver appends, and what dead drivers left before."""
 
     def __init__(self, orders: Orders, channel: Channel) -> None:
@@ -148,8 +148,8 @@ class LiveSpoolShipper:
             for worker in delivery.workers
             if worker.fault is not None
         }
-        shipper = delivery.shipper
-        return ShipperState(delivery.report(), acknowledged, faults, shipper.shipped, shipper.looked.is_set())
+        dead_spools = delivery.dead_spools
+        return ShipperState(delivery.report(), acknowledged, faults, dead_spools.shipped, dead_spools.looked.is_set())
 
 
 def ship_rest(orders: Orders) -> None:
@@ -181,7 +181,7 @@ class ForeignSpool:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.next_offset = 0
-        """As the driver told it the last time it waited for something."""
+        """As the driver reported it the last time it waited for something."""
         self._reader = JournalReader.open(directory)
 
     def cursor(self, name: str) -> Cursor:
@@ -246,5 +246,5 @@ def _end_with(driver: int, channel: Channel) -> None:
 
 
 def _essence(report: Any) -> tuple[object, ...]:
-    """What of a report is worth telling again: not how old something is."""
-    return report.state, report.durable, report.handed, report.acknowledged, report.failures, dict(report.errors)
+    """What of a report is worth sending again: not how old something is."""
+    return report.state, report.durable, report.received, report.acknowledged, report.failures, dict(report.errors)

@@ -1,4 +1,4 @@
-"""Starts the shipper: what it is told at its beginning, and the process itself."""
+"""Starts the shipper: what it receives at its beginning, and the process itself."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BOOT: Final = (
 
 @dataclasses.dataclass(frozen=True)
 class Orders:
-    """What a shipper is told at its beginning."""
+    """What a shipper receives at its beginning."""
 
     configuration: Mapping[str, str] = dataclasses.field(repr=False)
     application: Application

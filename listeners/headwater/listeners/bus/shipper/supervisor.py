@@ -33,7 +33,7 @@ _LOG_BYTES: Final = 500
 
 
 class ShipperProcess:
-    """Thread-safe; no method raises, or waits longer than it is told to."""
+    """Thread-safe; no method raises, or waits longer than it is asked to."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ShipperProcess:
         on_gap: Callable[[Gap], object],
         on_failed: Callable[[str], object],
     ) -> None:
-        """`on_failed` is told each listener that can't be created."""
+        """`on_failed` is called with each listener that can't be created."""
         self.restarts = 0
         self.shipped = 0
         self.has_looked = threading.Event()
@@ -71,7 +71,7 @@ class ShipperProcess:
         self._is_stopping = threading.Event()
         self._released = threading.Event()
         self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
-        self._is_missing_told = False
+        self._is_missing_reported = False
         self._thread = DaemonThread("headwater-shipper", self._run)
 
     def start(self) -> None:
@@ -133,7 +133,7 @@ class ShipperProcess:
         now = report or _no_report(name)
         lag = max(0, self._journal.next_offset - self._acknowledged[name])
         if self._process is None and not now.state.is_stopped:
-            state = ListenerState.FAILED if self._is_missing_told else ListenerState.PAUSING
+            state = ListenerState.FAILED if self._is_missing_reported else ListenerState.PAUSING
             now = replace(now, state=state, last_error=self._last_error or now.last_error)
         lag_seconds = self._record_ages.of(self._acknowledged[name]) if lag else 0.0
         return _add(self._past.get(name), replace(now, lag=lag, lag_seconds=lag_seconds))
@@ -147,9 +147,9 @@ class ShipperProcess:
                         return
                     self._process, self._channel = start_process(self._orders)
             except TransientError as e:
-                self._tell_missing(e)
+                self._report_missing(e)
             else:
-                self._is_missing_told = False
+                self._is_missing_reported = False
                 self._serve(self._channel)
                 self._channel.close()
                 self._note_end(self._process)
@@ -219,12 +219,12 @@ class ShipperProcess:
             last = " ".join(text.split())
         return f"{words} ({last})" if last else words
 
-    def _tell_missing(self, error: TransientError) -> None:
+    def _report_missing(self, error: TransientError) -> None:
         """Once: nothing is published as long as there is no process for it."""
         self._last_error = str(error)
-        if self._is_missing_told:
+        if self._is_missing_reported:
             return
-        self._is_missing_told = True
+        self._is_missing_reported = True
         names = ", ".join(each.name for each in self._specs)
         detail = (
             f"nothing is sent to {names} while this driver runs, because no process can be had for it: {error}; events "
@@ -263,14 +263,14 @@ def _no_report(name: str) -> ListenerReport:
         name=name,
         durable=None,
         state=ListenerState.STARTING,
-        handed=0,
+        received=0,
         acknowledged=0,
         lag=0,
         lag_seconds=0.0,
         missed=0,
         lost=0,
         dead_letters=0,
-        handed_after=nothing,
+        received_after=nothing,
         acknowledged_after=nothing,
         failures=0,
         errors={},
@@ -289,11 +289,11 @@ def _add(past: ListenerReport | None, now: ListenerReport) -> ListenerReport:
     return replace(
         now,
         durable=past.durable if now.durable is None else now.durable,
-        handed=past.handed + now.handed,
+        received=past.received + now.received,
         acknowledged=past.acknowledged + now.acknowledged,
         lost=past.lost + now.lost,
         dead_letters=past.dead_letters + now.dead_letters,
-        handed_after=past.handed_after + now.handed_after,
+        received_after=past.received_after + now.received_after,
         acknowledged_after=past.acknowledged_after + now.acknowledged_after,
         failures=past.failures + now.failures,
         errors=errors,

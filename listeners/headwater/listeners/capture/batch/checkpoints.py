@@ -165,7 +165,7 @@ def _replace_rdd(
 
 
 def _index_of(source: Any, sources: list[Any]) -> int:
-    """Of a source that is told; an RDD is never another one's."""
+    """Of a source that is recorded; an RDD is never another one's."""
     if source.opaque is not None or source not in sources:
         sources.append(source)
         return len(sources) - 1

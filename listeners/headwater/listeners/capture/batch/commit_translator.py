@@ -1,4 +1,4 @@
-"""From a statement that wrote to what is told of it: the shape, the commit, or the failure; not whose it is."""
+"""From a statement that wrote to what is recorded of it: the shape, the commit, or the failure; not whose it is."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Read:
 
 
 class CommitTranslator:
-    """For one producer and one thread: which shapes were told, and when."""
+    """For one producer and one thread: which shapes were reported, and when."""
 
     def __init__(
         self, context: CaptureContext, lineage_filter: LineageFilter, next_barrier: Callable[[], int], repeat: float
@@ -98,7 +98,7 @@ class CommitTranslator:
     def _due_lineage(
         self, statement: Statement, lineage: WriteLineage, sinks: tuple[SinkSchema, ...], fingerprint: bytes
     ) -> Iterator[JobLineage]:
-        """The shape, unless it was told a short time ago."""
+        """The shape, unless it was recorded a short time ago."""
         if self._is_due(fingerprint):
             yield self._lineage(statement, lineage, sinks, fingerprint)
 
@@ -138,7 +138,7 @@ class CommitTranslator:
                 yield _Read(number, _make_input(source, version, versioned=leaf.relation.versioned), version.why)
 
     def _versions(self, source: SourceSchema, leaf: SourceLeaf, statement: Statement) -> tuple[ReadVersion, ...]:
-        """A stream that gave nothing wasn't read, whatever may be told of the versions of others."""
+        """A stream that gave nothing wasn't read, whatever may be recorded of the versions of others."""
         found = read_versions(leaf, statement)
         return found if not found or not self._lineage_filter.of(source).data_lineage else (_UNREPORTED,)
 

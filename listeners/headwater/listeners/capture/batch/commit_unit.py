@@ -1,4 +1,5 @@
-"""What several statements did that are told as one: each relation is read, and each target written, by one of them."""
+"""What several statements did that are reported as one: each relation is read, and each target written, by one of
+them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class FailureTranslator:
     def events(
         self, node: PlanNode, statement: Statement, lineage: WriteLineage | None, command: CommandRule
     ) -> Iterator[Event]:
-        """Drafts, in order. A modification of a catalog that failed before it committed anything is told by nothing."""
+        """Drafts, in order. A modification of a catalog that failed before it committed anything isn't recorded."""
         fields = list(self._committed(node, statement, lineage, command))
         if lineage is None and not fields:
             fields = list(self._hook_commits(statement))

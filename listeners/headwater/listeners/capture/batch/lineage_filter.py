@@ -1,4 +1,5 @@
-"""What the options of catalogs keep from being told: the driver leaves it out, and CatalogOptionsDeclared says so."""
+"""What the options of catalogs keep from being reported: the driver leaves it out, and CatalogOptionsDeclared says
+so."""
 
 from __future__ import annotations
 
@@ -22,19 +23,19 @@ class LineageFilter:
         self._context = context
         self._declarations = CatalogDeclarations()
 
-    def declared(self, lineage: WriteLineage) -> Iterator[CatalogOptionsDeclared]:
-        """What has to be told of the catalogs whose tables these are: once each."""
+    def declare_catalogs_of(self, lineage: WriteLineage) -> Iterator[CatalogOptionsDeclared]:
+        """What has to be reported of the catalogs whose tables these are: once each."""
         places = [*lineage.sources, *(resolved.part.target.sink for resolved in lineage.parts)]
         for name in dict.fromkeys(place.table.catalog for place in places if place.table is not None):
-            yield from self.used(name)
+            yield from self.declare_catalog(name)
 
-    def used(self, name: str) -> Iterator[CatalogOptionsDeclared]:
+    def declare_catalog(self, name: str) -> Iterator[CatalogOptionsDeclared]:
         """The same of the catalog that has this name."""
         catalog = self._context.catalog_called(name)
         if catalog is not None:
             yield from self._declarations.of(catalog)
 
-    def shown(self, lineage: WriteLineage) -> WriteLineage | None:
+    def visible_part(self, lineage: WriteLineage) -> WriteLineage | None:
         """The shape without the tables of catalogs that keep them; None where nothing that is written stays."""
         for number in reversed(range(len(lineage.leaves))):
             if self.of(lineage.sources[lineage.leaves[number].source]).table_lineage:

@@ -46,7 +46,7 @@ class OutsideStatementTranslator:
         self._context = context
         self._commits = commits
         self._lineage_filter = lineage_filter
-        self._told: OrderedDict[str, None] = OrderedDict()
+        self._reported: OrderedDict[str, None] = OrderedDict()
 
     def commits(self, record: OutsideCommitRecord) -> Iterator[OwnedDrafts]:
         """A commit that a library made outside of any statement."""
@@ -84,7 +84,7 @@ class OutsideStatementTranslator:
         )
 
     def _events_of_job(self, record: RddJobRecord, output: Output | None) -> Iterator[Event]:
-        """What is known is told each time, and that something isn't, once for each place in the code."""
+        """What is known is reported each time, and that something isn't, once for each place in the code."""
         if output is not None:
             yield self._commits.outside_statement((output,), (_RDD_INPUT,))
         elif self._is_new(record.site):
@@ -93,9 +93,9 @@ class OutsideStatementTranslator:
             yield Gap(reason=GapReason.NOT_SUPPORTED, detail=detail)
 
     def _is_new(self, site: str) -> bool:
-        if site in self._told:
+        if site in self._reported:
             return False
-        self._told[site] = None
-        if len(self._told) > _MAX_REMEMBERED:
-            self._told.popitem(last=False)
+        self._reported[site] = None
+        if len(self._reported) > _MAX_REMEMBERED:
+            self._reported.popitem(last=False)
         return True

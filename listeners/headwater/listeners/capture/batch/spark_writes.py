@@ -88,7 +88,7 @@ def column_order(relation: PlanNode, query: int | None, plan: Plan) -> tuple[Fie
 
 
 def _table_of_other_format(relation: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
-    """A table of a catalog whose format has no module here: it is told by what its catalog certainly knows."""
+    """A table of a catalog whose format has no module here: it is recorded by what its catalog certainly knows."""
     if relation.name != "DataSourceV2Relation" or not relation.args.get("catalog"):
         return None
     catalog = context.catalog(relation.args["catalog"])

@@ -29,7 +29,8 @@ from headwater.listeners.capture.plan.columns import ColumnOrigin, QueryLineage,
 from headwater.listeners.capture.plan.tree import Plan, PlanError, PlanNode
 
 MAX_EDGES: Final = 50_000
-"""A function over all columns of a wide table makes an edge of each pair: that there are more is told, not which."""
+"""A function over all columns of a wide table makes an edge of each pair: that there are more is reported, not
+which."""
 _RDD: Final = "LogicalRDD"
 _Side = TypeVar("_Side", SourceSchema, SinkSchema)
 

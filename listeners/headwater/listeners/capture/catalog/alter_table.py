@@ -73,10 +73,10 @@ def alter_v1_table(read: ReadChanges) -> CatalogTranslator:
         fields: Mapping[str, Any] = node.args.get("tableName") or node.args["table"]
         named = name_v1_table(fields, context)
         new = table_after(named, statement)
-        known = context.known(named.name)
+        known = context.find_known(named.name)
         old = known.table if known is not None and isinstance(known.table, Table) else None
-        told_changes = read(node, statement.plan, new.table if new else None)
-        changes = [change for change in told_changes if _has_effect(change, old)]
+        read_changes = read(node, statement.plan, new.table if new else None)
+        changes = [change for change in read_changes if _has_effect(change, old)]
         effect = ModificationEffect.UNKNOWN if node.args.get("ifExists") and old is None else ModificationEffect.APPLIED
         return alter_events_by_name(named, changes, new, StatementContext(statement, context), effect=effect)
 

@@ -83,7 +83,7 @@ def create_v1_table(node: PlanNode, statement: Statement, context: CaptureContex
 
 def _was_seen_before(named: NamedTable, found: TableDescription, context: CaptureContext) -> bool:
     """Two that race may ask for it in the same millisecond."""
-    known = context.known(named.name)
+    known = context.find_known(named.name)
     return known is not None and known.generation is not None and known.generation == found.generation
 
 
@@ -161,7 +161,7 @@ def _create_event(
     fields = was_event_posted(statement, asked.named.catalog, "CreateTableEvent", name.database, name.table)
     if fields is not None:
         return fields
-    known = context.known(name)
+    known = context.find_known(name)
     if (
         known is not None
         and found is not None
@@ -216,7 +216,7 @@ def _was_created(
     if made is False:
         return
     named = asked.named
-    before = on.context.known(named.name)
+    before = on.context.find_known(named.name)
     dataset = dataset_of_table(named, fields.table, on.context)
     generation: Generation | None = fields.generation
     existed = account.existed if account.existed is not None else (before is not None and asked.may_replace)

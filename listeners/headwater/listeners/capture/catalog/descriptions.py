@@ -35,7 +35,7 @@ _CLUSTERING: Final = "cluster_by"
 
 @dataclass(frozen=True)
 class TableDescription:
-    """A table as something told it."""
+    """A table as something described it."""
 
     table: Table
     format: Format = Format.UNKNOWN

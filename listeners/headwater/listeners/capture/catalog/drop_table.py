@@ -37,11 +37,11 @@ def _drop_table_by_name(node: PlanNode, statement: Statement, context: CaptureCo
 def drop_events(
     named: NamedTable, node: PlanNode, statement: Statement, context: CaptureContext
 ) -> Iterator[DropTable]:
-    known = context.known(named.name)
+    known = context.find_known(named.name)
     if_exists = bool(node.args.get("ifExists"))
     gone = True if not if_exists else _was_dropped(named, known, statement)
     if gone is False:
-        return  # what is known stays: who dropped it may be told later
+        return  # what is known stays: who dropped it may be reported later
     table = known.table if known is not None and isinstance(known.table, Table) else None
     details: dict[str, Any] = {} if table is None else {"format": format_of_table(table.provider)}
     yield DropTable(
@@ -70,7 +70,7 @@ def _rename_v1_table(node: PlanNode, statement: Statement, context: CaptureConte
     """AlterTableRenameCommand. A managed table moves with its name."""
     named = name_v1_table(node.args["oldName"], context)
     new = name_v1_table(node.args["newName"], context, named.name.database)
-    known = context.known(named.name)
+    known = context.find_known(named.name)
     old = TableDescription(known.table) if known is not None and isinstance(known.table, Table) else None
     yield from _rename_event(named, new, old, table_after(new, statement), StatementContext(statement, context))
 

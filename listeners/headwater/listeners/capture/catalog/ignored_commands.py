@@ -1,4 +1,4 @@
-"""Commands of Spark's own of which nothing is told, and why; and those that nobody can tell."""
+"""Commands of Spark's own of which nothing is recorded, and why; and those that can't be recorded."""
 
 from __future__ import annotations
 
@@ -126,4 +126,4 @@ GAPS: Final[Mapping[str, str]] = {
     "UpdateTable": _REPLACED_BY_SPARK,
     "ExternalCommandExecutor": "what it does is a data source's own business",
 }
-"""Commands of Spark's that aren't in the register: each that runs is told as a Gap. Why they can't be told."""
+"""Commands of Spark's that aren't in the register: each that runs is reported as a Gap. Why they can't be recorded."""

@@ -1,5 +1,6 @@
-"""What a catalog's options say about lineage: whether the tables that jobs read and write are told (`table-lineage`),
-and the versions of them (`data-lineage`). They are immutable: in one driver the first declared value holds.
+"""What a catalog's options say about lineage: whether the tables that jobs read and write are reported
+(`table-lineage`), and the versions of them (`data-lineage`). They are immutable: in one driver the first declared
+value holds.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _OFF: Final = "false"
 
 
 class LineageSwitches(NamedTuple):
-    """What isn't told of a catalog's tables."""
+    """What isn't recorded of a catalog's tables."""
 
     table_lineage: bool = False
     """Its tables don't occur in what jobs read and wrote: neither shapes nor commits have them."""
@@ -46,14 +47,14 @@ def _option(options: Mapping[str, str], key: str) -> str:
 
 
 class CatalogDeclarations:
-    """For one producer: each catalog is told once, when it is first used."""
+    """For one producer: each catalog is reported once, when it is first used."""
 
     def __init__(self) -> None:
         self._first: dict[object, SessionNamedCatalog] = {}
         self._warned: set[object] = set()
 
     def of(self, catalog: SessionNamedCatalog) -> tuple[CatalogOptionsDeclared, ...]:
-        """What has to be told of a catalog that is used: nothing, when it is known."""
+        """What has to be reported of a catalog that is used: nothing, when it is known."""
         known = self._first.get(_identity(catalog))
         if known is None:
             self._first[_identity(catalog)] = catalog

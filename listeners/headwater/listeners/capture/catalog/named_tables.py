@@ -106,7 +106,7 @@ _REPORTED_OPTIONS: Final[Mapping[str, Callable[[Mapping[str, str]], dict[str, st
 
 
 def reported_options(provider: str | None, options: Mapping[str, str]) -> Mapping[str, str]:
-    """Those of a table's options that may be told."""
+    """Those of a table's options that may be recorded."""
     system = system_of(provider)
     return options if system is None else _REPORTED_OPTIONS[system](options)
 

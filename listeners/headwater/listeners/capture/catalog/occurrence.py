@@ -28,7 +28,7 @@ _POSTING_CATALOGS: Final = frozenset(
 
 @dataclass(frozen=True)
 class StatementContext:
-    """What is told of: one statement, where it was seen."""
+    """The subject: one statement, where it was seen."""
 
     statement: Statement
     context: CaptureContext
@@ -49,7 +49,7 @@ def session_facts(statement: Statement) -> Mapping[str, Any]:
 def was_event_posted(
     statement: Statement, catalog: SessionNamedCatalog, event: str, database: str, name: str | None = None
 ) -> bool | None:
-    """Whether Spark's own catalog told this event; None where its silence tells nothing."""
+    """Whether Spark's own catalog reported this event; None where its silence tells nothing."""
     if catalog.name != SESSION_CATALOG:
         return None
     wanted = (event, database.lower(), None if name is None else name.lower())
@@ -61,13 +61,13 @@ def was_event_posted(
 
 
 def catalog_events(statement: Statement) -> Iterator[Mapping[str, Any]]:
-    """What Spark's own catalog told in the statement's thread, or between its start and its end."""
+    """What Spark's own catalog reported in the statement's thread, or between its start and its end."""
     yield from (each for each in statement.facts.hook_facts if each.get("hook") == "catalog")
     yield from session_facts(statement).get("catalogEvents", ())
 
 
 def is_during(statement: Statement, millis: int | None) -> bool | None:
-    """Whether this moment, which may be told in whole seconds, is within the statement; None where one of them isn't
+    """Whether this moment, which may be given in whole seconds, is within the statement; None where one of them isn't
     known."""
     if millis is None or statement.started is None:
         return None

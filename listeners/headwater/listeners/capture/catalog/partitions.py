@@ -62,7 +62,7 @@ def _rename_partition(node: PlanNode, statement: Statement, context: CaptureCont
 
 
 def _repair_table(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
-    """Which partitions were found isn't told: listing all of them could take long."""
+    """Which partitions were found isn't recorded: listing all of them could take long."""
     words = [("enableAddPartitions", "added"), ("enableDropPartitions", "dropped")]
     did = " and ".join(word for key, word in words if node.args.get(key))
     change = OtherChange(what=f"partitions {did or 'added'} as they are found in the table's directory")
@@ -152,7 +152,7 @@ def _truncate_v1_table(node: PlanNode, statement: Statement, context: CaptureCon
     """TruncateTableCommand. The old table isn't in it."""
     named = name_v1_table(node.args["tableName"], context)
     spec = node.args.get("partitionSpec")
-    known = context.known(named.name)
+    known = context.find_known(named.name)
     table = known.table if known is not None and isinstance(known.table, Table) else None
     dataset = dataset_of_table(named, table, context) or (known.dataset if known else None)
     yield Truncate(

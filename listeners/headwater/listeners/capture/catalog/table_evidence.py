@@ -25,7 +25,7 @@ PAIMON: Final = "paimon"
 
 @dataclass(frozen=True)
 class TableEvidence:
-    """None is what nobody told."""
+    """None is what nobody reported."""
 
     did: bool | None = None
     """Whether the table was made, or made anew, while the statement ran."""

@@ -60,7 +60,7 @@ def alter_events_by_name(
 ) -> Iterator[Event]:
     """Of a table in Spark's own catalog that the plan only names: the old one is what this driver last knew, the new
     one was read afterwards."""
-    known = on.context.known(named.name)
+    known = on.context.find_known(named.name)
     old = known.table if known is not None and isinstance(known.table, Table) else None
     fields = tuple(changes)
     if not fields:
@@ -100,7 +100,7 @@ def table_after(named: NamedTable, statement: Statement) -> TableDescription | N
 
 
 def remember(named: NamedTable, table: Table | None, generation: Any, context: CaptureContext) -> None:
-    """What this driver knows of the table from now on; nothing, where that couldn't be told."""
+    """What this driver knows of the table from now on; nothing, where that couldn't be read."""
     if table is None:
         context.forget(named.name)
     else:

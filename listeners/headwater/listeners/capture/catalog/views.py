@@ -36,7 +36,7 @@ def _create_view(node: PlanNode, statement: Statement, context: CaptureContext) 
     if made is False:
         return
     view = view_of(named, node, query, statement, context)
-    known = context.known(named.name)
+    known = context.find_known(named.name)
     yield CreateView(
         context=named.catalog.context,
         effect=EFFECTS[made],
@@ -212,7 +212,7 @@ def _remember(named: NamedTable, view: View | None, context: CaptureContext) -> 
 
 
 def _known_view(named: NamedTable, context: CaptureContext) -> View | None:
-    known = context.known(named.name)
+    known = context.find_known(named.name)
     return known.table if known is not None and isinstance(known.table, View) else None
 
 
@@ -229,7 +229,7 @@ def _drop_v2_view(node: PlanNode, statement: Statement, context: CaptureContext)
 
 
 def _drop_events(named: NamedTable, node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
-    """As a table is dropped, told as a view."""
+    """As a table is dropped, reported as a view."""
     before = _known_view(named, context)
     for fields in drop_events(named, node, statement, context):
         yield DropView(

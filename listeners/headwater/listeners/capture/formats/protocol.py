@@ -39,20 +39,20 @@ class SourceRelation:
     """The leaf of the plan."""
     source: SourceSchema
     versioned: bool = False
-    """Whether the format has versions: if so, one that isn't known is told as a Gap."""
+    """Whether the format has versions: if so, one that isn't known is reported as a Gap."""
     asked: int | None = None
     """The version that was asked for by number, where the plan tells it."""
     hints: Mapping[str, Any] = field(default_factory=dict)
-    """Whatever the format wants to find again: never told."""
+    """Whatever the format wants to find again: never values."""
     hidden: frozenset[str] = frozenset()
-    """Columns that the format keeps beside the table's own: nothing is told to come from them."""
+    """Columns that the format keeps beside the table's own: nothing is recorded to come from them."""
     also: tuple[SourceRelation, ...] = ()
     """What else the same leaf reads: the other topics of a subscription."""
 
 
 @dataclass(frozen=True)
 class ReadVersion:
-    """A version that was read. At most one of `snapshot` and `candidates` is told."""
+    """A version that was read. At most one of `snapshot` and `candidates` is set."""
 
     snapshot: int | None = None
     version: str | None = None
@@ -86,8 +86,8 @@ class WriteTarget:
     def output(self, sink: SinkSchema | None = None, **fields: object) -> Output:
         """What was committed to it, or to the sink as it is known by now: of the command's kind and extent, where the
         fields of the output don't say otherwise."""
-        told: dict[str, Any] = {"commit_kind": self.kind, "replaced": self.replaced, **fields}
-        return Output(**ref_fields(sink or self.sink), **told)
+        values: dict[str, Any] = {"commit_kind": self.kind, "replaced": self.replaced, **fields}
+        return Output(**ref_fields(sink or self.sink), **values)
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class TableFormat(Protocol):
         ...
 
     def sink(self, node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
-        """What is written, told by a relation (DataSourceV2Relation, LogicalRelation …) or, where the statement makes
+        """What is written, found by a relation (DataSourceV2Relation, LogicalRelation …) or, where the statement makes
         the table or the v1 source does (CreateTableAsSelect, ReplaceTableAsSelect, SaveIntoDataSource-
         Command), by the command itself; None where it isn't this format's."""
         ...
@@ -160,13 +160,13 @@ class TableFormat(Protocol):
 
     def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
         """What this statement committed to the target. `made_from` is the caller's business. One that failed may have
-        committed before: of it, a snapshot is told only where it is certain that the statement itself made it."""
+        committed before: of it, a snapshot is recorded only where it is certain that the statement itself made it."""
         ...
 
     def schema_changes(
         self, target: WriteTarget, statement: Statement, context: CaptureContext
     ) -> tuple[AlterTable, ...]:
-        """How the write changed the table's schema, told before its commit."""
+        """How the write changed the table's schema, reported before its commit."""
         ...
 
 

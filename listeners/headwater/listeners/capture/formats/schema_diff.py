@@ -74,7 +74,7 @@ class SchemaDiff:
         self._key = key
 
     def of(self, old: Fields, new: Fields, path: FieldPath = ()) -> Iterator[TableChange]:
-        pairs = self._paired(old, new)
+        pairs = self._pair_fields(old, new)
         kept = {before["name"]: after["name"] for before, after in pairs}
         for field in old:
             if field["name"] not in kept:
@@ -86,7 +86,7 @@ class SchemaDiff:
         for before, after in pairs:
             yield from self._field(before, after, (*path, after["name"]))
 
-    def _paired(self, old: Fields, new: Fields) -> list[tuple[Field, Field]]:
+    def _pair_fields(self, old: Fields, new: Fields) -> list[tuple[Field, Field]]:
         key = self._key(old, new)
         there = {key(field): field for field in new}
         return [(field, there[key(field)]) for field in old if key(field) in there]
@@ -98,14 +98,14 @@ class SchemaDiff:
             name = field["name"]
             position = ColumnPosition(after=names[place - 1] if place else None)
             if name not in kept:
-                yield self._added(field, (*path, name), None if place == len(order) else position)
+                yield self._describe_addition(field, (*path, name), None if place == len(order) else position)
                 order.insert(place, name)
             elif order[place] != name:
                 yield MoveColumn(path=(*path, name), position=position)
                 order.remove(name)
                 order.insert(place, name)
 
-    def _added(self, field: Field, path: FieldPath, position: ColumnPosition | None) -> AddColumn:
+    def _describe_addition(self, field: Field, path: FieldPath, position: ColumnPosition | None) -> AddColumn:
         column = self._column(field)
         return AddColumn(
             path=path,

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 
 /**
  * A write that analysis refused, which Spark tells from version 4 on. Its error has the plan as far as it was resolved:
- * what it would have written and read is told where that is resolved, and left out where it isn't.
+ * what it would have written and read is recorded where that is resolved, and left out where it isn't.
  */
 final class AnalysisFailure {
     private static final List WRITES = Arrays.asList(new Object[] {

@@ -111,7 +111,7 @@ public final class CatalogHook {
         return known;
     }
 
-    /** What the bus told of a statement, and whether there can be nothing else; written into an open object. */
+    /** What the bus reported of a statement, and whether there can be nothing else; written into an open object. */
     public static void writeFacts(Statement statement, Json json) {
         boolean received = !attached() && wanted && statement.kept.get(UNCLEAR) == null;
         json.entry("certain", covers(statement.started) || received);

@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 
-/** Catalogs are told once each, with what they are configured with, and referred to by number after that. */
+/** Catalogs are reported once each, with what they are configured with, and referred to by number after that. */
 public final class CatalogWriter {
     private static final String SESSION = "spark_catalog";
     private static final String STANDARD = "org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog";
@@ -42,14 +42,14 @@ public final class CatalogWriter {
         return numberOf(described(SESSION, "builtin".equals(kind) ? STANDARD : kind));
     }
 
-    /** What was told didn't arrive: everything is told anew, under numbers of its own. */
+    /** What was reported didn't arrive: everything is reported anew, under numbers of its own. */
     public synchronized void forget() {
         numbers.clear();
         seen.clear();
         pending.setLength(0);
     }
 
-    /** What was told of catalogs since the last call, as elements of a list. */
+    /** What was reported of catalogs since the last call, as elements of a list. */
     public synchronized String takeNew() {
         String text = pending.toString();
         pending.setLength(0);

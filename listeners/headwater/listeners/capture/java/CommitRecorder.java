@@ -46,7 +46,7 @@ public final class CommitRecorder {
 
     static SparkContext listeningTo() { return (SparkContext) CURRENT.get(); }
 
-    /** Whom calls that no execution is around are told to, as long as it is there. */
+    /** Who receives calls that no execution is around, as long as it is there. */
     static void setListener(SqlExecutionListener listener) { LISTENER.set(listener); }
 
     static void post(ProcedureCall called) throws Exception {

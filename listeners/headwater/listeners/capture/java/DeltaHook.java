@@ -166,7 +166,7 @@ public final class DeltaHook {
                 });
         }
 
-        /** What fails behind it, another hook say, is told to no observer: so this is where the commit is known. */
+        /** What fails behind it, another hook say, is reported to no observer: so this is where the commit is known. */
         private void ran(Object[] arguments) {
             Long version = null;
             for (int i = 0; version == null && arguments != null && i < arguments.length; i++) version = versionIn(arguments[i]);

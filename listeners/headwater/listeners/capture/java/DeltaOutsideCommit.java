@@ -2,7 +2,7 @@ package headwater.capture;
 
 import org.apache.spark.sql.delta.DeltaLog;
 
-/** A version that was committed outside of any execution and that no hook told: looked for in the log, by its transaction. */
+/** A version that was committed outside of any execution and that no hook reported: looked for in the log, by its transaction. */
 final class DeltaOutsideCommit implements DeferredFact {
     private final String fact;
     private final DeltaLog log;

@@ -17,7 +17,7 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
  * Which statement an execution is, or is part of, from its start to its end.
  *
  * Spark tells of an execution only which one is the root. Within a root that is a micro-batch of foreachBatch, whatever a
- * user's function writes is a statement of its own, told with the batch; what such a statement runs in turn to do its work
+ * user's function writes is a statement of its own, reported with the batch; what such a statement runs in turn to do its work
  * isn't. The same holds within a root that has ended: a thread that was born in it gives that number for as long as it lives.
  */
 final class ExecutionTracker {
@@ -88,7 +88,7 @@ final class ExecutionTracker {
         return made;
     }
 
-    /** A part may be seen first: what a builder of Delta's does ends before the whole is told to have started. */
+    /** A part may be seen first: what a builder of Delta's does ends before the whole is reported as started. */
     private TrackedExecution opened(Long root, boolean isOwn) {
         TrackedExecution known = (TrackedExecution) open.get(root);
         if (known != null) return known;

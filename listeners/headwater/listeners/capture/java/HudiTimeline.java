@@ -122,7 +122,7 @@ final class HudiTimeline {
             else if (action.equals("rollback")) texts("undone", timeline.readRollbackMetadata(instant).getCommitsRollback(), json);
             else if (action.equals("restore")) texts("undone", timeline.readRestoreMetadata(instant).getInstantsToRollback(), json);
         } catch (Throwable unread) {
-            // archived meanwhile, or written by another version: the instant alone is told
+            // archived meanwhile, or written by another version: the instant alone is reported
         }
     }
 

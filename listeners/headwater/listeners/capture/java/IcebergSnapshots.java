@@ -168,7 +168,7 @@ final class IcebergSnapshots {
         return write == null || !write.getClass().getName().startsWith("org.apache.iceberg.") ? null : (String) LazyFields.value(write, "queryId");
     }
 
-    /** Without what is told of single partitions, of which there may be many. */
+    /** Without what is recorded of single partitions, of which there may be many. */
     static void summary(Map summary, Json json) {
         if (summary == null) return;
         json.key("summary").open();

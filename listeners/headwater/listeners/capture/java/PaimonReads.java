@@ -99,7 +99,7 @@ public final class PaimonReads {
         for (int i = 0; i < children.size(); i++) initial((QueryPlan) children.get(i), known, found, seen);
     }
 
-    /** Leaves that aren't known yet; told where `found` is given. */
+    /** Leaves that aren't known yet; filled where `found` is given. */
     private static void walk(QueryPlan plan, Map known, StringBuilder found) throws Exception {
         if (known.put(plan, plan) != null) return;
         if (plan instanceof AdaptiveSparkPlanExec) walk(((AdaptiveSparkPlanExec) plan).executedPlan(), known, found);

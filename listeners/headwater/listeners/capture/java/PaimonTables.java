@@ -98,7 +98,7 @@ public final class PaimonTables {
     }
 
     /**
-     * When the table's first schema was made; null where that can't be told.
+     * When the table's first schema was made; null where that can't be determined.
      *
      * In memory of a table that was never altered. Of another it is read once for each of its schemas: files that never
      * change, unless the table is dropped and made again, and then its schema has another time as well.

@@ -36,7 +36,7 @@ import org.apache.spark.sql.types.StructType;
  * Writes a plan as flat lists: types, attributes, expressions, nodes, each referring to what stands before it.
  *
  * Flat, because neither side may recurse over what a user's query nests. Ids of attributes are counted anew in the
- * order they are met, so that a statement told twice is the same text twice. No literal's value is in it, but for true,
+ * order they are met, so that a statement reported twice is the same text twice. No literal's value is in it, but for true,
  * false and the arguments of procedures and partitions (`literal` true), unless the application captures SQL.
  *
  * A plan of more parts than anybody would follow is written without its columns: commands as they are, below them
@@ -499,6 +499,6 @@ public final class PlanWriter {
         return found;
     }
 
-    /** More than anybody would read: it is written without columns, and told as a gap if that is too large too. */
+    /** More than anybody would read: it is written without columns, and reported as a gap if that is too large too. */
     public static final class TooLarge extends Exception { }
 }

@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Texts that wait to be taken, bounded by their number and length. What finds no room is counted, and told in its place.
+ * Texts that wait to be taken, bounded by their number and length. What finds no room is counted, and reported in its place.
  *
  * The plans that a text refers to wait beside it, each once by its digest. One goes along with the first text that needs
  * it and again after whoever takes said that it forgot it: so a text that is taken never lacks its plan.
@@ -62,7 +62,7 @@ final class RecordQueue {
         notifyAll();
     }
 
-    /** Digests, separated by commas, of plans that are to be told again when a text needs them. */
+    /** Digests, separated by commas, of plans that are to be reported again when a text needs them. */
     synchronized void forget(String digests) {
         if (digests.equals(ALL)) known.clear();
         else known.removeAll(java.util.Arrays.asList(digests.split(",")));

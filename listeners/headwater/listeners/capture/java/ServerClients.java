@@ -18,7 +18,7 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
  * Whose a statement is where servers in this driver run statements for others: Spark Connect and the Thrift server.
  *
  * Their events are read by the names of their fields, because neither server need be on the class path. Connect puts a tag
- * on whatever it runs; the Thrift server a job group, which Spark 3.5 shows with jobs only: what runs no job is told by its
+ * on whatever it runs; the Thrift server a job group, which Spark 3.5 shows with jobs only: what runs no job is reported by its
  * text, where just one operation has that text. Called on the thread of our queue only.
  */
 final class ServerClients {
@@ -51,7 +51,7 @@ final class ServerClients {
         return name.startsWith(CONNECT) || name.startsWith(THRIFT);
     }
 
-    /** A text to be told behind all that was seen so far, or null. */
+    /** A text to be reported behind all that was seen so far, or null. */
     String receive(Object event) throws Exception {
         String name = event.getClass().getName();
         return name.startsWith(CONNECT)
@@ -160,7 +160,7 @@ final class ServerClients {
 
     private static String sessionClosed(Operation session) { return session.open("closed").close().toString(); }
 
-    /** An operation failed. What Spark showed as an execution is told as that. */
+    /** An operation failed. What Spark showed as an execution is reported as that. */
     private String failed(Operation operation, String message) {
         if (operation == null || operation.isSeen || message == null) return null;
         operation.isSeen = true;

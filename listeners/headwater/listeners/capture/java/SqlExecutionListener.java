@@ -23,17 +23,17 @@ import org.apache.spark.sql.streaming.StreamingQueryListener;
  * Listens on a queue of its own, lets through what matters, and turns it into texts on a thread of its own.
  *
  * Plans are held only until that thread has read them; how many may wait is bounded by number and by weight, and so are
- * the texts that wait to be taken. What finds no room is counted, and told in its place among the texts. A statement of
- * which a part found no room is dropped whole: half of what it did would be told for all of it.
+ * the texts that wait to be taken. What finds no room is counted, and reported in its place among the texts. A statement of
+ * which a part found no room is dropped whole: half of what it did would be reported for all of it.
  */
 public final class SqlExecutionListener extends SparkListener {
-    /** A job tag: what carries it isn't the job's doing, and isn't told. */
+    /** A job tag: what carries it isn't the job's doing, and isn't recorded. */
     public static final String OWN = "headwater-own";
     private static final String QUEUE = "headwater";
 
     private final SparkContext context;
     private final StatementWriter writer;
-    /** Plans, and now and then what is told of a query's life, which always finds room. */
+    /** Plans, and now and then what is recorded of a query's life, which always finds room. */
     private final LinkedBlockingQueue waiting = new LinkedBlockingQueue();
     private final int mostPlans;
     private final long mostWeight;
@@ -52,7 +52,7 @@ public final class SqlExecutionListener extends SparkListener {
     private long lost;
     private long failures;
     private volatile Set ignored = new HashSet();
-    /** Whether a text got lost, with what it told once for all. */
+    /** Whether a text got lost, with what it reported once only. */
     private volatile boolean hasLostText;
     private volatile boolean stopped;
     private Thread reader;
@@ -150,7 +150,7 @@ public final class SqlExecutionListener extends SparkListener {
         return mark.await(deadline);
     }
 
-    /** What only we are told, behind all that was posted before. Never waits: what finds no room is counted by Spark. */
+    /** What only we receive, behind all that was posted before. Never waits: what finds no room is counted by Spark. */
     void post(SparkListenerEvent event) throws Exception {
         Object queue = ownQueue();
         if (queue != null) post(queue, event);
@@ -209,7 +209,7 @@ public final class SqlExecutionListener extends SparkListener {
         }
     }
 
-    /** To be told behind what waits to be read. */
+    /** To be reported behind what waits to be read. */
     private void later(String text) {
         if (text == null) return;
         waiting.add(text);
@@ -223,7 +223,7 @@ public final class SqlExecutionListener extends SparkListener {
         if (whole.statement.stream != null) announce(whole.statement.stream, whole.statement, SQLExecution.getQueryExecution(start.executionId()));
     }
 
-    /** That a query runs is told with its first micro-batch, or when it is sure that none comes: that says where it starts. */
+    /** That a query runs is reported with its first micro-batch, or when it is sure that none comes: that says where it starts. */
     private void announce(final StreamQuery stream, final Statement first, final QueryExecution query) {
         if (stream == null || stream.isAnnounced) return;
         stream.isAnnounced = true;

@@ -8,7 +8,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.QueryExecution;
 
-/** One statement: a root execution, with what its nested ones have told so far; or a call, which has no query. */
+/** One statement: a root execution, with what its nested ones have reported so far; or a call, which has no query. */
 public final class Statement {
     public final long id;
     /** Milliseconds; -1 where its start wasn't seen, as of one that failed in planning. */

@@ -22,7 +22,7 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 
 /**
  * Writes a statement that has ended: its facts, and its shape (the plan) by its digest. The plan itself goes to the
- * statement: whether it is told along is up to the queue.
+ * statement: whether it is written along is up to the queue.
  *
  * One at a time, on the reader's thread.
  */
@@ -71,7 +71,7 @@ public final class StatementWriter {
         return query.logical().getClass().getSimpleName().equals(CALL) && !planOf(query).getClass().getSimpleName().equals(CALL);
     }
 
-    /** Whose call a hook has seen, that is told already. */
+    /** Whose call a hook has seen, that is reported already. */
     private String procedureCall(Statement statement, SparkListenerSQLExecutionEnd end) throws Exception {
         List name = PlanWriter.list(LazyFields.value(end.qe().logical().children().head(), "nameParts"));
         CatalogManager catalogs = end.qe().sparkSession().sessionState().catalogManager();
@@ -95,7 +95,7 @@ public final class StatementWriter {
         return json.close().toString();
     }
 
-    /** A text that was written didn't arrive: the catalogs that it told are told again. */
+    /** A text that was written didn't arrive: the catalogs that it reported are reported again. */
     public void forget() { catalogs.forget(); }
 
     /** A nested execution ended: only what its leaves read, and what extractors look for. */
@@ -391,7 +391,7 @@ public final class StatementWriter {
         }
     }
 
-    /** Told where a statement couldn't be read: that there was one, and why it can't be told. */
+    /** Reported where a statement couldn't be read: that there was one, and why it can't be determined. */
     public static String unreadable(Statement statement, SparkListenerEvent event, String why) {
         Json json = new Json().open().entry("kind", "unreadable");
         if (statement.id >= 0) json.entry("id", statement.id);

@@ -20,7 +20,7 @@ public interface StreamCapture {
     void adopt(Statement statement, QueryExecution query);
     /** The run, where it is known or still active; else null. */
     StreamQuery at(UUID id, UUID run);
-    /** The run that something was told of that isn't its start or end; null where it isn't there any more. */
+    /** The run of which something was reported that isn't its start or end; null where it isn't there any more. */
     StreamQuery of(StreamingQueryListener.Event event);
     /** Forget a run, and return it if it was known. */
     StreamQuery ended(UUID run);

@@ -17,7 +17,7 @@ abstract class StreamQuery {
     final String id;
     final String run;
     final String name;
-    /** That it runs was told. For the thread that listens. */
+    /** That it runs was reported. For the thread that listens. */
     boolean isAnnounced;
     /** The text of its shape, and who knows its attributes: written with the first batch. For the thread that reads. */
     String text;

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.streaming.StreamExecution;
  * One run of a streaming query.
  *
  * Each micro-batch has a plan of its own, in which the streams are replaced by what is new in them, and absent where
- * nothing is. So the shape is read once from the query's own plan; of a batch only what each stream gave is told, as the
+ * nothing is. So the shape is read once from the query's own plan; of a batch only what each stream gave is reported, as the
  * checkpoint has it: it is the same whoever looks, and however late.
  */
 final class StreamRun extends StreamQuery {

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.streaming.FileStreamSink;
 import org.apache.spark.sql.execution.streaming.FileStreamSinkLog;
 import org.apache.spark.sql.streaming.StreamingQueryListener;
 
-/** Writes what is told of streaming queries: that one starts and ends, and what is a micro-batch's own. */
+/** Writes what is recorded of streaming queries: that one starts and ends, and what is a micro-batch's own. */
 final class StreamWriter {
     private static final int LONGEST = 20000;
     private final CatalogWriter catalogs;

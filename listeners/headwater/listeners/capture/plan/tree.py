@@ -130,7 +130,7 @@ class Plan:
             raise PlanError(f"attribute {number} is only referred to")
         return found
 
-    def below(self, index: int) -> list[PlanNode]:
+    def subtree(self, index: int) -> list[PlanNode]:
         """A node and all that is under it through `inputs`, children first, each once."""
         wanted, order = {index}, range(index, -1, -1)
         for place in order:

@@ -30,18 +30,20 @@ _CONTINUOUS: Final = "continuous processing has no micro-batches: nothing is rec
 
 
 def query_started(record: QueryStartedRecord, context: CaptureContext) -> Iterator[Translated]:
-    """That it runs, and what can't be told of it."""
+    """That it runs, and what can't be determined of it."""
     fault = record.fault
     try:
         starts = tuple(_starts(record, context))
-    except Exception as e:  # noqa: BLE001 - that it runs is told in any case
-        _LOG.debug("where a query starts can't be told", exc_info=True)
+    except Exception as e:  # noqa: BLE001 - that it runs is recorded in any case
+        _LOG.debug("where a query starts can't be determined", exc_info=True)
         starts, fault = (), f"{type(e).__name__}: {e}"
     start = QueryStart(stream=_details(record), session=record.confs, tags=record.tags, starts_at=starts)
     yield QueryBegin(record.run, start)
     gaps: list[Gap] = []
     if fault:
-        gaps.append(Gap(reason=GapReason.CAPTURE_FAILED, detail=f"where this query starts can't be told: {fault}"))
+        gaps.append(
+            Gap(reason=GapReason.CAPTURE_FAILED, detail=f"where this query starts can't be determined: {fault}")
+        )
     if record.is_continuous:
         gaps.append(Gap(reason=GapReason.NOT_SUPPORTED, detail=_CONTINUOUS))
     yield OwnedDrafts(Owner(record, query_run=record.run), gaps)

@@ -8,7 +8,7 @@ import org.apache.spark.util.ShutdownHookManager;
  * Runs a main method on a thread of its own, while Python watches it.
  *
  * `System.exit` shows in a shutdown hook only, in which everything still works: there, before Spark's own, it is waited until
- * what the program did is told. For a short time at most, and not at all where nobody watches any more.
+ * what the program did is reported. For a short time at most, and not at all where nobody watches any more.
  */
 public final class Main implements Runnable {
     /** Spark's context has 50, and what comes first has the greater number. */

@@ -1,4 +1,4 @@
-"""What Delta's own DDL did to a catalog's tables: told from the versions it committed."""
+"""What Delta's own DDL did to a catalog's tables: read from the versions it committed."""
 
 from __future__ import annotations
 

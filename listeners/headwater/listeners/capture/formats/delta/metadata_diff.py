@@ -34,7 +34,7 @@ def metadata_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tup
 
 
 def _columns(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[TableChange, ...]:
-    """Proved by applying them; changes that don't lead there aren't told one by one."""
+    """Proved by applying them; changes that don't lead there aren't recorded one by one."""
     old, new = columns_from_metadata(before), columns_from_metadata(after)
     if old == new:
         return ()

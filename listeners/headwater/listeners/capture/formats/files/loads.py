@@ -44,7 +44,7 @@ def loaded_files(node: PlanNode, context: CaptureContext) -> SourceRelation:
 def _load_write(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
     fields: Mapping[str, Any] = node.args["table"]
     name = table_name({**fields, "name": fields["table"]})
-    known = None if name is None else context.known(name)
+    known = None if name is None else context.find_known(name)
     overwrites = bool(node.args.get("isOverwrite"))
     extent = (
         OverwriteScope.NOTHING

@@ -62,12 +62,12 @@ def _row_level_write(
             return None
         sides = [plan.nodes[top].plan_of(side) for side in ("targetTable", "table", "sourceTable")]
         target_side, *others = [side for side in sides if side is not None] or [top]
-        leaves = [each for each in plan.below(target_side) if not each.inputs]
+        leaves = [each for each in plan.subtree(target_side) if not each.inputs]
         target = sink_of(leaves[0], plan, context) if leaves else None
         if target is None:
             return None
         target = replace(target, kind=kind, replaced=OverwriteScope.PART)
-        read = [each.index for side in others for each in plan.below(side) if _is_table(each)]
+        read = [each.index for side in others for each in plan.subtree(side) if _is_table(each)]
         return StatementWrites((SinkWrite(target, row_level=True),), (*read, leaves[0].index))
 
     return read

@@ -38,7 +38,7 @@ _RENAMED_ARGUMENT: Final = "tableIdentifier"
 
 
 def _as_spark_command(sparks: str, **arguments: str) -> CatalogTranslator:
-    """Told as Spark's own command is, whose arguments have these names here."""
+    """Reported as Spark's own command is, whose arguments have these names here."""
 
     def translate(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
         read = catalog.COMMANDS[sparks].catalog

@@ -1,4 +1,4 @@
-"""CALL: what each of Hudi's procedures does to a table, or why nothing is told of it."""
+"""CALL: what each of Hudi's procedures does to a table, or why nothing is recorded of it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _drop_tags(arguments: ProcedureArguments, modified: Mapping[str, Any]) -> It
 
 
 def _truncate_changes(arguments: ProcedureArguments, modified: Mapping[str, Any]) -> Iterator[Event]:
-    """Of partitions it can't be told which: the argument may be a pattern."""
+    """Of partitions it can't be determined which: the argument may be a pattern."""
     if not arguments.get("partitions"):
         yield Truncated(**modified)
 
@@ -103,7 +103,7 @@ IGNORED: Final[Mapping[str, str]] = {
     "UpgradeOrDowngrade": "no table has other rows after it",
     "SetAuditLock": "it says who looks at locks",
 }
-"""What isn't named here is told as a Gap when it is called: `CopyToTable`, `HdfsParquetImport`, `RunBootstrap` and
+"""What isn't named here is reported as a Gap when it is called: `CopyToTable`, `HdfsParquetImport`, `RunBootstrap` and
 `RepairDeduplicate`, whose rows come from instants and files that aren't followed yet."""
 
 

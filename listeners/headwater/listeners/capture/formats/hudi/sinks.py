@@ -53,7 +53,7 @@ def target_of_ref(ref: HudiTableRef, node: PlanNode, context: CaptureContext) ->
 
 def named_table_target(name: TableName, path: str | None, context: CaptureContext) -> WriteTarget:
     """A table of which the plan has no more than its name."""
-    known = context.known(name)
+    known = context.find_known(name)
     dataset = place_path(path, context.environment) or (known.dataset if known else None)
     sink = SinkSchema(dataset=dataset, table=name, format=Format.HUDI)
     return WriteTarget(sink, context.session_catalog(), versioned=True, hints=session_hints(context))

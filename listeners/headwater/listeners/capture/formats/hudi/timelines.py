@@ -1,4 +1,4 @@
-"""A table's timeline as the driver told it: instants in the order in which they were completed.
+"""A table's timeline as the driver reported it: instants in the order in which they were completed.
 
 An instant is called by the time at which it was asked for. Where several write at once they are completed in another
 order, and that is the order in which the table's states follow each other.

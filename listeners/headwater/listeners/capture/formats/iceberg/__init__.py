@@ -55,12 +55,12 @@ class IcebergFormat:
             main=ref.branch is None,
             tag=ref.asked.tag,
             columns=columns_of(plan, node.output),
-            partitioning=partitioning_of(ref.told),
-            primary_key=primary_key_of(ref.told),
+            partitioning=partitioning_of(ref.reported),
+            primary_key=primary_key_of(ref.reported),
         )
         hints = {
-            "location": ref.told["location"],
-            "name": ref.told["name"],
+            "location": ref.reported["location"],
+            "name": ref.reported["name"],
             "asked": ref.asked,
             "metadata": ref.metadata,
         }

@@ -39,7 +39,7 @@ def _layout_command(changes: Changes) -> CommandRule:
     def translate(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterable[Event]:
         found = find_modified_table(statement, context)
         if found is None or found.any is None:
-            return [unknown_change(f"{node.name} isn't told")]
+            return [unknown_change(f"{node.name} isn't recorded")]
         fields = tuple(changes(node, found))
         return [alter_event(found, fields, context)] if fields else []
 

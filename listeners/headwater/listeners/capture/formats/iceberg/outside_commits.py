@@ -22,7 +22,7 @@ _EXTENTS: Final[Mapping[str, OverwriteScope]] = {
 
 
 def outside_commit(fact: Mapping[str, Any], context: CaptureContext) -> OutsideCommit | None:
-    """The table is told where the snapshot was found in it: a name alone may be another catalog's."""
+    """The table is given where the snapshot was found in it: a name alone may be another catalog's."""
     if fact.get("hook") != FORMAT or fact.get("action") != "committed":
         return None
     found = fact.get("found")

@@ -1,7 +1,7 @@
 """Procedures: a commit of its own kind, a modification of a catalog, or nothing, and then why.
 
 Some move a branch and fire no event: the snapshots before and after are what they answer. Which table was meant is only
-said by name; what they answer is told only where that table has such snapshots.
+said by name; what they answer is recorded only where that table has such snapshots.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Call:
 
     kind: CommitKind
     statement: Statement
-    told: Mapping[str, Any]
+    reported: Mapping[str, Any]
     """What was looked up."""
     sink: SinkSchema
 
@@ -64,7 +64,7 @@ class _Call:
         return [n for n in facts if n.get("hook") == FORMAT and n.get("action") == "committed"]
 
     def snapshot(self, number: int | None) -> Mapping[str, Any] | None:
-        return next((each for each in self.told.get("snapshots", ()) if each["snapshot"] == number), None)
+        return next((each for each in self.reported.get("snapshots", ()) if each["snapshot"] == number), None)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _cherry_picked(call: _Call) -> Iterator[Output]:
     if not call.noted:
         current = call.row.get("current_snapshot_id")
         found = call.snapshot(current)
-        before = (call.told.get("before") or {}).get("current")
+        before = (call.reported.get("before") or {}).get("current")
         if found is not None and before != current:
             yield output_of(
                 _output_without_rows(found),
@@ -130,7 +130,7 @@ def _committed_outputs(call: _Call) -> Iterator[Output]:
 
 def _merge_event(found: ModifiedTable, call: _Call, context: CaptureContext) -> Iterator[Event]:
     branch, previous, updated = (call.row.get(key) for key in ("branch_updated", "previous_ref", "updated_ref"))
-    source = (call.told.get("arguments") or [None] * 3)[2]
+    source = (call.reported.get("arguments") or [None] * 3)[2]
     if source is None or branch is None or previous == updated or call.snapshot(updated) is None:
         return
     ref = ((found.before or {}).get("refs") or {}).get(source)
@@ -240,7 +240,7 @@ def _write_result(procedure: _Procedure, target: WriteTarget, statement: Stateme
     found = find_modified_table(statement, context, "call")
     if found is None or found.any is None or procedure.outputs is None:
         return WriteResult(gap="the table of a procedure couldn't be looked up, so what it did isn't recorded")
-    call = _Call(procedure.kind, statement, found.told, _complete_sink(target.sink, found, context))
+    call = _Call(procedure.kind, statement, found.reported, _complete_sink(target.sink, found, context))
     outputs = tuple(procedure.outputs(call))
     gap = procedure.gap if outputs else _result_without_hooks(call)
     return WriteResult(outputs, gap, call.sink, unknown_origin=procedure.gap is not None)
@@ -249,7 +249,7 @@ def _write_result(procedure: _Procedure, target: WriteTarget, statement: Stateme
 def _result_without_hooks(call: _Call) -> str | None:
     """Without hooks nobody sees the commits of procedures that don't answer with them."""
     blind = call.statement.facts.looked_up.get(FORMAT, {}).get("hooked") is False
-    changed = call.told.get("changes", 0) > 0
+    changed = call.reported.get("changes", 0) > 0
     return "what this procedure committed is only seen by a hook" if blind and changed else None
 
 
@@ -274,7 +274,7 @@ def _catalog_events(node: PlanNode, statement: Statement, context: CaptureContex
     if procedure is None or procedure.catalog is None or found is None:
         return ()
     sink = SinkSchema(dataset=None, table=found.table)
-    return procedure.catalog(found, _Call(procedure.kind, statement, found.told, sink), context)
+    return procedure.catalog(found, _Call(procedure.kind, statement, found.reported, sink), context)
 
 
 COMMANDS: Final[Mapping[str, CommandRule]] = {"Call": CommandRule(write=_procedure_write, catalog=_catalog_events)}

@@ -30,7 +30,7 @@ _RETENTION: Final[Mapping[str, str]] = {
 def _ref_created(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterable[Event]:
     found = find_modified_table(statement, context)
     if found is None or found.any is None:
-        return [unknown_change(f"{node.name} isn't told")]
+        return [unknown_change(f"{node.name} isn't recorded")]
     tag = "tag" in node.args
     name = node.args["tag" if tag else "branch"]
     effect = _effect_of(node, found, name)
@@ -74,7 +74,7 @@ def _snapshot(node: PlanNode, found: ModifiedTable, name: str) -> int | None:
 def _ref_dropped(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterable[Event]:
     found = find_modified_table(statement, context)
     if found is None or found.any is None:
-        return [unknown_change(f"{node.name} isn't told")]
+        return [unknown_change(f"{node.name} isn't recorded")]
     name = node.args.get("tag") or node.args["branch"]
     lenient = bool(node.args["ifExists"])
     if lenient and found.before is not None and not _existed(found, name):

@@ -44,13 +44,13 @@ def _existing_target(node: PlanNode, plan: Plan, context: CaptureContext) -> Wri
         branch=ref.branch,
         main=ref.branch is None,
         columns=columns_of(plan, node.output),
-        partitioning=partitioning_of(ref.told),
-        primary_key=primary_key_of(ref.told),
+        partitioning=partitioning_of(ref.reported),
+        primary_key=primary_key_of(ref.reported),
     )
     properties = node.args["table"].get("properties", {})
     hints = {
-        "location": ref.told["location"],
-        "name": ref.told["name"],
+        "location": ref.reported["location"],
+        "name": ref.reported["name"],
         "branch": ref.branch,
         "by_name": properties.get(_ANY_SCHEMA) == "true",
     }
@@ -80,7 +80,7 @@ def _created_table_target(node: PlanNode, plan: Plan, context: CaptureContext) -
 
 def _is_plain_table(ref: IcebergTableRef) -> WriteTarget:
     """Compaction of delete files writes through `t.position_deletes`: it commits by itself, not by this write."""
-    sink = SinkSchema(dataset=None, table=ref.table, format=Format.ICEBERG, opaque=ref.told["metadata"])
+    sink = SinkSchema(dataset=None, table=ref.table, format=Format.ICEBERG, opaque=ref.reported["metadata"])
     return WriteTarget(sink, ref.catalog, hints={"by_name": True}, result=lambda *_: WriteResult())
 
 

@@ -31,7 +31,7 @@ class ModifiedTable:
     after: TableState | None
     changes: int
     """How often its metadata changed while the statement ran. More than once: others changed it, too."""
-    told: Mapping[str, Any]
+    reported: Mapping[str, Any]
 
     @property
     def any(self) -> TableState | None:

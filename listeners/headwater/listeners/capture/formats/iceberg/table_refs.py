@@ -34,7 +34,7 @@ class SnapshotSelector:
 
 @dataclass(frozen=True, slots=True)
 class IcebergTableRef:
-    told: Mapping[str, Any]
+    reported: Mapping[str, Any]
     """What the extractor wrote of the table."""
     catalog: SessionNamedCatalog | None
     table: TableName | None
@@ -49,7 +49,7 @@ class IcebergTableRef:
     @property
     def metadata(self) -> bool:
         """Whether it is a table about a table: its files, snapshots, history."""
-        return "metadata" in self.told
+        return "metadata" in self.reported
 
 
 def find_table_ref(node: PlanNode, context: CaptureContext) -> IcebergTableRef | None:
@@ -64,7 +64,7 @@ def find_table_ref(node: PlanNode, context: CaptureContext) -> IcebergTableRef |
     options = {key.lower(): text for key, text in (node.args.get("options") or {}).items()}
     name = None if catalog is None or identifier is None else _table_name(catalog, identifier, fields)
     return IcebergTableRef(
-        told=fields,
+        reported=fields,
         catalog=catalog if name else None,
         table=name,
         dataset=dataset_at(fields["location"], catalog, name, context),

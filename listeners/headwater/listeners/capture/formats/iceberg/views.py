@@ -24,7 +24,7 @@ def _create_view(node: PlanNode, statement: Statement, context: CaptureContext) 
     if named is None or query is None:
         return
     lenient = bool(node.args.get("allowExisting"))
-    known = context.known(named.name)
+    known = context.find_known(named.name)
     if lenient and known is not None:
         return
     view = view_of(named, _as_spark_command(node), query, statement, context)

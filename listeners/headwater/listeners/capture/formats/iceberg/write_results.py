@@ -1,6 +1,6 @@
 """What a statement committed to a table: the snapshots that the hook noted, with what the metadata says of them.
 
-Which branch a snapshot is on is found among the table's branches, never told by the plan alone: sessions can divert
+Which branch a snapshot is on is found among the table's branches, never known from the plan alone: sessions can divert
 writes (spark.wap.branch), hold them back (spark.wap.id), and one option for it is shown and not obeyed.
 """
 
@@ -147,7 +147,7 @@ def _staged_table(statement: Statement) -> Mapping[str, Any]:
 
 
 def _complete_sink(target: WriteTarget, statement: Statement) -> SinkSchema:
-    """The sink; of a table that the statement made with what the making of it told."""
+    """The sink; of a table that the statement made with what its creation reported."""
     evolved = statement.facts.looked_up.get(FORMAT, {}).get("evolved", {}).get(target.hints.get("location"))
     if evolved is not None:
         return target.sink.model_copy(update={"columns": columns_from_schema_json(evolved["schema"])})

@@ -1,4 +1,4 @@
-"""Which table of which database the options of a reader or writer name, and what of them may be told."""
+"""Which table of which database the options of a reader or writer name, and what of them may be recorded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _REPORTED_OPTIONS: Final = frozenset(
         "upperbound",
     }
 )
-"""Options that are told. Whatever else there is, the driver of the database gets, and that is where secrets are."""
+"""Options that are recorded. Whatever else there is, the driver of the database gets, and that is where secrets are."""
 _ASSUMED: Final = "assumed"
 _TABLE_OPTIONS: Final = frozenset({"url", "dbtable", "query", "user"})
 
@@ -49,8 +49,8 @@ class JdbcTableRef:
 
 
 def find_table_ref(options: Mapping[str, str], environment: Environment) -> JdbcTableRef:
-    """A query may read any table: its text is all that is known of it. (No quotes in what is opaque: it is told without
-    literals.)"""
+    """A query may read any table: its text is all that is known of it. (No quotes in what is opaque: it is recorded
+    without literals.)"""
     given = lower_keys(options)
     fields = {key: text for key, text in given.items() if key in _REPORTED_OPTIONS}
     url, table, query = given.get("url", ""), given.get("dbtable", ""), given.get("query")

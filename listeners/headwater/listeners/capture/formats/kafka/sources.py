@@ -39,7 +39,7 @@ _REPORTED_OPTIONS: Final = frozenset(
         "topic",
     }
 )
-"""Options that are told. The others are between Spark's client and the broker: that is where secrets are."""
+"""Options that are recorded. The others are between Spark's client and the broker: that is where secrets are."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Subscription:
 
 
 def reported_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Of options in any case, those that may be told."""
+    """Of options in any case, those that may be recorded."""
     return {key: text for key, text in lower_keys(options).items() if key in _REPORTED_OPTIONS}
 
 

@@ -1,4 +1,4 @@
-"""CALL sys.*: what each of Paimon's procedures does to a table, or why nothing is told of it."""
+"""CALL sys.*: what each of Paimon's procedures does to a table, or why nothing is recorded of it."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def name_in(catalog: SessionNamedCatalog, table: Mapping[str, Any]) -> TableName
 
 
 def complete_sink(shaped: SinkSchema, fields: Mapping[str, Any], environment: Environment) -> SinkSchema:
-    """The sink, with what a writer told of a table that the plan doesn't know."""
+    """The sink, with what a writer reported of a table that the plan doesn't know."""
     changes: dict[str, object] = {
         "dataset": _dataset(fields, environment) or shaped.dataset,
         "generation": parse_generation(fields),

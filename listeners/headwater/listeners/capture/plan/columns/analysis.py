@@ -45,7 +45,7 @@ class Analysis:
             if index in needed:
                 continue
             needed.add(index)
-            waiting.extend(self._below(self.plan.nodes[index]))
+            waiting.extend(self._children_of(self.plan.nodes[index]))
         for index in sorted(needed.difference(self.work.outcomes)):
             self.work.outcomes[index] = self._outcome(self.plan.nodes[index])
 
@@ -92,7 +92,7 @@ class Analysis:
             if rule is not None:
                 return rule(self.work, node)
             if node.name in PASS_THROUGH:
-                return self.work.below(node)
+                return self.work.input_of(node)
             if is_leaf(node):
                 self.leaves[node.index] = None
                 return read_leaf(self.work, node)
@@ -102,7 +102,7 @@ class Analysis:
             self.work.unknown[node.class_name or node.name] = None
         return OperatorOutput(dict.fromkeys(node.output, NO_VALUE))
 
-    def _below(self, node: PlanNode) -> Iterator[int]:
+    def _children_of(self, node: PlanNode) -> Iterator[int]:
         yield from inputs_of(self.work, node)
         if self._has_subqueries:
             yield from self._subqueries(_references(node.args))
@@ -128,7 +128,7 @@ class Analysis:
 
 def lineage_of_brief_plan(plan: Plan, query: int) -> QueryLineage:
     """What is read, of a plan that is written without its columns."""
-    leaves = tuple(node.index for node in plan.below(query) if is_leaf(node))
+    leaves = tuple(node.index for node in plan.subtree(query) if is_leaf(node))
     return QueryLineage(leaves=leaves, unknown=(f"a plan of more than {plan.brief:,} columns and expressions",))
 
 

@@ -37,7 +37,7 @@ def merge_lineage(plan: Plan, command: int) -> QueryLineage:
     """The lineage of an UPDATE, DELETE or MERGE, in whatever form: `fields` has what is assigned.
 
     Conditions are indirect: what rows are matched by is JOIN, all else FILTER. What isn't assigned has no edges, and
-    neither has a column that is set to itself. A command that isn't known is told in `unknown`.
+    neither has a column that is set to itself. A command that isn't known is reported in `unknown`.
     """
     node = plan.nodes[command]
     if plan.brief is not None:
@@ -105,7 +105,7 @@ def _merge_changes(actions: tuple[str, ...], target: str, source: str, condition
         analysis.look_at(sides, [*matching, *conditions, *(ref for each in done for ref in each.inputs)])
         scope = _scope_of(analysis, sides)
         rows = NO_MEMBERS.union(*(work.outcomes[each].rows for each in sides))
-        rows |= work.deciding(matching, scope, DerivationRank.JOIN) | work.deciding(
+        rows |= work.deciding_members(matching, scope, DerivationRank.JOIN) | work.deciding_members(
             conditions, scope, DerivationRank.FILTER
         )
         assignments = (each for action in done for each in _assignments(plan, action, scope))
@@ -161,7 +161,7 @@ def _update_changes(table: str) -> _Reader:
         for attribute, reference in zip(target, positional, strict=False):
             assignments.append(Assignment((plan.attribute(attribute).name,), reference, scope))
         return RowChanges(
-            target, tuple(assignments), rows | analysis.work.deciding(condition, scope, DerivationRank.FILTER)
+            target, tuple(assignments), rows | analysis.work.deciding_members(condition, scope, DerivationRank.FILTER)
         )
 
     return read
@@ -173,7 +173,7 @@ def _rewrite_changes(analysis: Analysis, node: PlanNode) -> RowChanges:
     relation = node.plan_of("originalTable")
     if query is None or relation is None:
         return RowChanges(())
-    is_merge = any(each.name == "MergeRows" for each in plan.below(query))
+    is_merge = any(each.name == "MergeRows" for each in plan.subtree(query))
     condition = () if is_merge else node.expressions_of("condition")
     analysis.work.expressions.assumed = frozenset(condition)
     analysis.look_at([query], condition)
@@ -181,7 +181,7 @@ def _rewrite_changes(analysis: Analysis, node: PlanNode) -> RowChanges:
     if not _leaves_of(analysis, target):
         analysis.look_at([relation])
     scope = _scope_of(analysis, analysis.leaves)
-    rows = analysis.work.outcomes[query].rows | analysis.work.deciding(condition, scope, DerivationRank.FILTER)
+    rows = analysis.work.outcomes[query].rows | analysis.work.deciding_members(condition, scope, DerivationRank.FILTER)
     names = {plan.attribute(each).name for each in target}
     assignments = (each for each in _column_alternatives(analysis, query) if each.target[0] in names)
     return RowChanges(target, tuple(assignments), rows)

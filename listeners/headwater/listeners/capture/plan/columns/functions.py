@@ -22,7 +22,7 @@ def _from_all_columns(work: OperatorContext, node: PlanNode) -> OperatorOutput:
 
 
 def _columns(work: OperatorContext, node: PlanNode, place: int, child: int) -> list[ColumnValue]:
-    return work.columns(work.plan.nodes[child], work.below(node, place).scope)
+    return work.columns(work.plan.nodes[child], work.input_of(node, place).scope)
 
 
 def _from_grouped_columns(work: OperatorContext, node: PlanNode) -> OperatorOutput:
@@ -34,32 +34,32 @@ def _groups(work: OperatorContext, node: PlanNode) -> Members:
     """Of two sides, the first columns of each are what they are grouped by."""
     scope = {}
     for place in range(len(node.inputs)):
-        scope.update(work.below(node, place).scope)
+        scope.update(work.input_of(node, place).scope)
     references = [each for name in _KEYS for each in node.expressions_of(name)]
     for place, name in enumerate(("leftGroupingLen", "rightGroupingLen")):
         count = node.args.get(name)
         if isinstance(count, int) and place < len(node.inputs):
             references += [-1 - each for each in work.plan.nodes[node.inputs[place]].output[:count]]
-    return work.deciding(references, scope, DerivationRank.GROUP_BY)
+    return work.deciding_members(references, scope, DerivationRank.GROUP_BY)
 
 
 def _from_deserialized_columns(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """Objects are made from some columns; what the function gives, from those."""
     scope = {}
     for place in range(len(node.inputs)):
-        scope.update(work.below(node, place).scope)
+        scope.update(work.input_of(node, place).scope)
     names = [name for name in node.args if name.lower().endswith("deserializer")]
     references = [each for name in names for each in node.expressions_of(name)]
-    members = work.deciding(references, scope, DerivationRank.TRANSFORMATION)
+    members = work.deciding_members(references, scope, DerivationRank.TRANSFORMATION)
     made = _function_output(work, node, members, node.output)
     return made._replace(rows=made.rows | _groups(work, node))
 
 
 def _append_columns(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """Keys that a function makes stand beside the columns they are made from."""
-    below = work.below(node)
+    below = work.input_of(node)
     known = [each for each in node.output if each in below.scope]
-    members = work.deciding(node.expressions_of("deserializer"), below.scope, DerivationRank.TRANSFORMATION)
+    members = work.deciding_members(node.expressions_of("deserializer"), below.scope, DerivationRank.TRANSFORMATION)
     made = _function_output(work, node, members, tuple(each for each in node.output if each not in below.scope))
     return OperatorOutput({**{each: below.scope[each] for each in known}, **made.scope}, made.rows)
 
@@ -71,7 +71,7 @@ def _function_output(
     found: ColumnValue = make_value(
         ValuePart(work.origins.lift(members, DerivationRank.TRANSFORMATION), f"{_name(work, node)}(…)")
     )
-    rows = NO_MEMBERS.union(*(work.below(node, place).rows for place in range(len(node.inputs))))
+    rows = NO_MEMBERS.union(*(work.input_of(node, place).rows for place in range(len(node.inputs))))
     return OperatorOutput(dict.fromkeys(outputs, found), rows)
 
 

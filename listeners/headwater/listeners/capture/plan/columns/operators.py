@@ -59,10 +59,10 @@ class OperatorContext:
         self.expressions = Expressions(plan, self.origins, self.outcomes)
         self.unknown: dict[str, None] = {}
 
-    def below(self, node: PlanNode, place: int = 0) -> OperatorOutput:
+    def input_of(self, node: PlanNode, place: int = 0) -> OperatorOutput:
         return self.outcomes[node.inputs[place]]
 
-    def deciding(self, references: Iterable[int], scope: Scope, how: DerivationRank) -> Members:
+    def deciding_members(self, references: Iterable[int], scope: Scope, how: DerivationRank) -> Members:
         return self.expressions.members(references, scope, how)
 
     def columns(self, node: PlanNode, scope: Scope) -> list[ColumnValue]:
@@ -95,27 +95,27 @@ def read_leaf(work: OperatorContext, node: PlanNode) -> OperatorOutput:
 
 
 def _project(work: OperatorContext, node: PlanNode) -> OperatorOutput:
-    below = work.below(node)
+    below = work.input_of(node)
     values = (work.expressions.value(each, below.scope) for each in node.expressions_of("projectList"))
     return OperatorOutput(dict(zip(node.output, values, strict=True)), below.rows)
 
 
 def _aggregate(work: OperatorContext, node: PlanNode) -> OperatorOutput:
-    below = work.below(node)
+    below = work.input_of(node)
     values = (work.expressions.value(each, below.scope) for each in node.expressions_of("aggregateExpressions"))
-    groups = work.deciding(node.expressions_of("groupingExpressions"), below.scope, DerivationRank.GROUP_BY)
+    groups = work.deciding_members(node.expressions_of("groupingExpressions"), below.scope, DerivationRank.GROUP_BY)
     return OperatorOutput(dict(zip(node.output, values, strict=True)), below.rows | groups)
 
 
 def _window(work: OperatorContext, node: PlanNode) -> OperatorOutput:
-    below = work.below(node)
+    below = work.input_of(node)
     made = node.expressions_of("windowExpressions")
     return add_columns(below, node.output[-len(made) :], [work.expressions.value(each, below.scope) for each in made])
 
 
 def _attach_sequence(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """A number for each row, which pandas on Spark takes for an index."""
-    below = work.below(node)
+    below = work.input_of(node)
     made = [each for each in node.output if each not in below.scope]
     return add_columns(below, made, [NO_VALUE] * len(made))
 
@@ -138,13 +138,13 @@ def _typed_filter(work: OperatorContext, node: PlanNode) -> OperatorOutput:
 
 
 def _add_deciding(work: OperatorContext, node: PlanNode, argument: str, how: DerivationRank) -> OperatorOutput:
-    scope, rows = work.below(node)
-    return OperatorOutput(scope, rows | work.deciding(node.expressions_of(argument), scope, how))
+    scope, rows = work.input_of(node)
+    return OperatorOutput(scope, rows | work.deciding_members(node.expressions_of(argument), scope, how))
 
 
 def _distinct(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """Grouped by all that there is."""
-    scope, rows = work.below(node)
+    scope, rows = work.input_of(node)
     return OperatorOutput(scope, rows | _add_deciding_columns(work, node, scope, DerivationRank.GROUP_BY))
 
 
@@ -154,17 +154,17 @@ def _add_deciding_columns(work: OperatorContext, node: PlanNode, scope: Scope, h
 
 def _join(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """LEFT SEMI and LEFT ANTI give nothing of the right side, which decides all the same."""
-    left, right = work.below(node), work.below(node, 1)
+    left, right = work.input_of(node), work.input_of(node, 1)
     both = {**left.scope, **right.scope}
     references = [
         each for name in ("condition", "asOfCondition", "orderExpression") for each in node.expressions_of(name)
     ]
-    rows = left.rows | right.rows | work.deciding(references, both, DerivationRank.JOIN)
+    rows = left.rows | right.rows | work.deciding_members(references, both, DerivationRank.JOIN)
     return OperatorOutput(left.scope if node.args.get("joinType") in {"LeftSemi", "LeftAnti"} else both, rows)
 
 
 def _lateral_join(work: OperatorContext, node: PlanNode) -> OperatorOutput:
-    left = work.below(node)
+    left = work.input_of(node)
     query = work.plan.nodes[work.plan.expressions[node.expressions_of("right")[0]].details["plan"]]
     inner, resolved = work.outcomes[query.index], work.expressions.resolved
     made: Scope = {}
@@ -173,7 +173,9 @@ def _lateral_join(work: OperatorContext, node: PlanNode) -> OperatorOutput:
         made[attribute] = ColumnValue(parts, resolved(held.members, left.scope))
     both = {**left.scope, **made}
     rows = left.rows | resolved(inner.rows, left.scope)
-    return OperatorOutput(both, rows | work.deciding(node.expressions_of("condition"), both, DerivationRank.JOIN))
+    return OperatorOutput(
+        both, rows | work.deciding_members(node.expressions_of("condition"), both, DerivationRank.JOIN)
+    )
 
 
 def _union(work: OperatorContext, node: PlanNode) -> OperatorOutput:
@@ -200,7 +202,7 @@ def _union_inputs(plan: Plan, node: PlanNode) -> list[int]:
 
 def _set_operation(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """INTERSECT and EXCEPT: values are the left side's; which rows stay, is decided by all columns of both."""
-    left, right = work.below(node), work.below(node, 1)
+    left, right = work.input_of(node), work.input_of(node, 1)
     sides = ((node.inputs[0], left), (node.inputs[1], right))
     compared = (
         _add_deciding_columns(work, work.plan.nodes[each], outcome.scope, DerivationRank.FILTER)
@@ -211,7 +213,7 @@ def _set_operation(work: OperatorContext, node: PlanNode) -> OperatorOutput:
 
 def _expand(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """Each row as often as there are projections: GROUPING SETS, UNPIVOT."""
-    scope, rows = work.below(node)
+    scope, rows = work.input_of(node)
     projections = [tuple(each["x"]) for each in node.args["projections"]]
     made: dict[int, ColumnValue] = {}
     values: Scope = {}
@@ -224,14 +226,14 @@ def _expand(work: OperatorContext, node: PlanNode) -> OperatorOutput:
 
 
 def _generate(work: OperatorContext, node: PlanNode) -> OperatorOutput:
-    below = work.below(node)
+    below = work.input_of(node)
     outputs = [-1 - each for each in node.expressions_of("generatorOutput")]
     reference = node.expressions_of("generator")[0]
     generator = work.plan.expressions[reference]
     if generator.name == "Stack":
         return add_columns(below, outputs, _stacked(work, generator.inputs[1:], len(outputs), below.scope))
     rows = (
-        work.deciding([reference], below.scope, DerivationRank.FILTER)
+        work.deciding_members([reference], below.scope, DerivationRank.FILTER)
         if _makes_rows(work.plan, generator)
         else NO_MEMBERS
     )

@@ -13,7 +13,7 @@ from headwater.listeners.capture.plan.tree import Plan, PlanError
 
 @dataclass(frozen=True, slots=True)
 class ColumnOrigin:
-    """A column of a leaf of the plan, and how it comes into what it is told of."""
+    """A column of a leaf of the plan, and how it comes into its target."""
 
     leaf: int
     """The node that reads it: a relation, an RDD, a stream. Rows made by the query itself have no origin."""

@@ -90,7 +90,7 @@ def _body(expression: Expression) -> Iterator[Role]:
     return ((each, _VALUE) for each in expression.inputs[:1])
 
 
-def _nothing(expression: Expression) -> Iterator[Role]:
+def _no_roles(expression: Expression) -> Iterator[Role]:
     """rank() names the columns of its window's order as its children."""
     return iter(())
 
@@ -101,14 +101,14 @@ _RULES: Final[Mapping[str, Callable[[Expression], Iterator[Role]]]] = {
     "CaseWhen": _case,
     "Coalesce": _coalesce,
     "CreateNamedStruct": _fields,
-    "DenseRank": _nothing,
+    "DenseRank": _no_roles,
     "If": _chosen_by_first,
     "LambdaFunction": _body,
     "MapFilter": _chosen_by_others,
     "MaxBy": _chosen_by_others,
     "MinBy": _chosen_by_others,
-    "PercentRank": _nothing,
+    "PercentRank": _no_roles,
     "PivotFirst": _chosen_by_first,
-    "Rank": _nothing,
+    "Rank": _no_roles,
     "WindowExpression": _window,
 }

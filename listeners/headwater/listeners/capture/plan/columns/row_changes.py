@@ -1,7 +1,7 @@
 """What a row becomes where rows of a table are changed one by one: UPDATE, DELETE and MERGE, in whatever form.
 
-Told are assignments and conditions. That rows which aren't changed stay what they are is no edge, although some plans
-carry them along: a MERGE has the same lineage however its table is stored.
+Recorded are assignments and conditions. That rows which aren't changed stay what they are is no edge, although some
+plans carry them along: a MERGE has the same lineage however its table is stored.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Assignment(NamedTuple):
 
 def merge_rows(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """What a MERGE became: for each row one of some instructions, each of which gives all columns anew."""
-    scope, rows = work.below(node)
+    scope, rows = work.input_of(node)
     ways = merge_alternatives(work.plan, node)
     values = (merge_values(work.expressions.value(way[n], scope) for way in ways) for n in range(len(node.output)))
     outputs = dict(zip(node.output, values, strict=True))
     return OperatorOutput(
-        outputs, rows | work.deciding(instruction_conditions(work.plan, node), scope, DerivationRank.FILTER)
+        outputs, rows | work.deciding_members(instruction_conditions(work.plan, node), scope, DerivationRank.FILTER)
     )
 
 
@@ -51,7 +51,7 @@ def instruction_conditions(plan: Plan, node: PlanNode) -> list[int]:
 
 
 def argument(expression: Expression, name: str) -> tuple[int, ...]:
-    """References that an argument of an expression is, where its arguments are told by name."""
+    """References that an argument of an expression is, where its arguments are given by name."""
     value: Any = expression.details.get("args", {}).get(name)
     found = value.get("x", ()) if isinstance(value, dict) else ()
     return (found,) if isinstance(found, int) else tuple(found)

@@ -1,4 +1,5 @@
-"""What a column holds at one place of a plan: origins of its values, told apart by the expression they came through."""
+"""What a column holds at one place of a plan: origins of its values, distinguished by the expression they came
+through."""
 
 from __future__ import annotations
 

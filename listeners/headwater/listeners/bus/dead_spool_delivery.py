@@ -50,7 +50,7 @@ _LAST_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class ShippingTargets:
+class DeadSpoolTargets:
     """The listeners to which dead drivers' spools can be shipped now."""
 
     durable: Mapping[str, ListenerFactoryRunner]
@@ -62,13 +62,13 @@ class ShippingTargets:
     """All that the configuration names, those too that can't be made."""
 
 
-class SpoolShipper:
+class DeadSpoolDelivery:
     """Looks for dead drivers' spools at its start and periodically, and ships them."""
 
     def __init__(
         self,
         places: Callable[[], Collection[Path]],
-        targets: Callable[[], ShippingTargets],
+        targets: Callable[[], DeadSpoolTargets],
         options: BusOptions,
         *,
         shared: Path | None,
@@ -146,7 +146,7 @@ class SpoolShipper:
         found = [*local, *shared_spools(self._shared)]
         return sorted(filter(self._options.is_ours, found), key=_last_modified)
 
-    def _claim_remote_spools(self, targets: ShippingTargets) -> None:
+    def _claim_remote_spools(self, targets: DeadSpoolTargets) -> None:
         """One after the other out of the shared directory that is no path of this machine. Where the last one couldn't
         be delivered, the next would only lie here too."""
         if self._claimer is None:
@@ -179,7 +179,7 @@ class SpoolShipper:
         """A copy only as long as what it is a copy of is there, and is ours to ship."""
         return read_origin(spool) is None or (self._claimer is not None and self._claimer.hold(spool))
 
-    def _ship_quietly(self, spool: Path, targets: ShippingTargets) -> None:
+    def _ship_quietly(self, spool: Path, targets: DeadSpoolTargets) -> None:
         try:
             if self._listeners_of(spool, targets) and self._is_ours_to_ship(spool):
                 self._ship(spool, targets)
@@ -188,12 +188,12 @@ class SpoolShipper:
         except (HeadwaterError, OSError) as e:
             _LOG.warning("the spool %s of a dead driver can't be shipped now: %s", spool, e)
 
-    def _listeners_of(self, spool: Path, targets: ShippingTargets) -> list[str]:
-        """The listeners to ship to, of those that the spool was kept for; or all, where that isn't told."""
+    def _listeners_of(self, spool: Path, targets: DeadSpoolTargets) -> list[str]:
+        """The listeners to ship to, of those that the spool was kept for; or all, where that isn't noted."""
         names = waiting_listeners(spool, self._options.files)
         return [name for name in targets.durable if name in names or not names]
 
-    def _warn_stranded(self, spool: Path, targets: ShippingTargets) -> None:
+    def _warn_stranded(self, spool: Path, targets: DeadSpoolTargets) -> None:
         """Listeners that the spool's driver couldn't make, and that nobody knows here either: a name that was put right
         since, most likely. Only somebody who knows can say which one was meant."""
         files = self._options.files
@@ -205,7 +205,7 @@ class SpoolShipper:
                 self._stranded.add((spool, name))
                 _LOG.warning("%s", describe_stranded(spool, name, targets.configured))
 
-    def _ship(self, spool: Path, targets: ShippingTargets) -> None:
+    def _ship(self, spool: Path, targets: DeadSpoolTargets) -> None:
         options = JournalOptions(fsync=self._fsync, max_bytes=None, drop_consumed=True, reserve_bytes=0)
         with Journal.open(spool, options, files=self._options.files) as journal:
             append_run_ends(journal, self._options.files)
@@ -321,7 +321,7 @@ def _lagging_listeners(journal: Journal) -> set[str]:
     return {name for name, position in journal.positions().items() if name != PROGRESS_CURSOR and position < end}
 
 
-def _has_target(remote_spool: RemoteSpool, targets: ShippingTargets) -> bool:
+def _has_target(remote_spool: RemoteSpool, targets: DeadSpoolTargets) -> bool:
     """Whether somebody here hasn't got all of it; or nobody at all, so that it can go."""
     behind = {name for name, count in remote_spool.waiting.items() if count}
     return not behind.isdisjoint(targets.durable) or not behind
