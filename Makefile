@@ -43,7 +43,7 @@ lock: .venv ## Write requirements/*.lock anew from pyproject.toml; UPGRADE=1 tak
 	@for spark in $(SPARKS); do \
 		echo pyspark==$$spark | $(LOCK_SPARK) - --output-file requirements/spark-$$spark.lock || exit 1; done
 	@cp requirements/dev.lock requirements/demo.lock
-	@$(COMPILE) --extra demo requirements/dev.in --output-file requirements/demo.lock
+	@$(COMPILE) --extra demo requirements/demo.in --output-file requirements/demo.lock
 
 schemas: .venv ## Write the Avro schemas anew from the event models
 	@$(BIN)/python -m tools.schemas

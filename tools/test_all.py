@@ -3,7 +3,7 @@
 Each kind of long test is cut into as many parts as there are slices, and a slice plays its part of each kind:
 
 - tests that are `long`: the rest of sampled families, races, many random rounds, the demo, the whole path;
-- the tests of capture on the other main line of Spark, and the smoke tests on one more Spark;
+- the tests of capture on the other main line of Spark, and smoke tests on one more Spark;
 - the laws with many more examples (Hypothesis);
 - the fast tests on another Python: every slice on one of them, the newest with coverage and its limit.
 
@@ -48,11 +48,13 @@ class Slice:
             raise SystemExit(f"SLICE is K/N with 1 <= K <= N, such as 3/{SLICES}, or auto; not {text!r}")
         return cls(int(number), int(count))
 
-    def mine(self, things: Sequence[str]) -> list[str]:
-        """One of a few things in each slice, turn by turn; all of them where there are fewer slices than things."""
+    def mine(self, things: Sequence[str]) -> list[tuple[str, Slice]]:
+        """One of a few things in each slice, turn by turn, with the part of it that is this slice's; all of them where
+        there are fewer slices than things."""
         if self.count < len(things):
-            return list(things)
-        return [things[(self.number - 1) % len(things)]]
+            return [(thing, Slice(1, 1)) for thing in things]
+        place, turn = (self.number - 1) % len(things), (self.number - 1) // len(things)
+        return [(things[place], Slice(turn + 1, len(range(place, self.count, len(things)))))]
 
 
 def commit() -> str:
@@ -82,16 +84,16 @@ def on_second_spark(part: Slice) -> int:
 
 
 def on_other_sparks(part: Slice) -> int:
-    """The smoke tests of capture on one of the other Sparks."""
+    """A part of the smoke tests of capture on one of the other Sparks."""
     return max(
-        sparks.run(each, "-q", "-m", sparks.smoke(each), *test.PARALLEL, *sparks.TESTS)
-        for each in part.mine(sparks.SMOKED)
+        sparks.run(each, "-q", "-m", sparks.smoke(each), f"--slice={own}", *test.PARALLEL, *sparks.TESTS)
+        for each, own in part.mine(sparks.SMOKED)
     )
 
 
 def on_other_pythons(part: Slice) -> int:
     """The fast tests on another Python, on the newest with coverage."""
-    return max(fast_tests_on(version) for version in part.mine(PYTHONS))
+    return max(fast_tests_on(version) for version, _ in part.mine(PYTHONS))
 
 
 def fast_tests_on(version: str) -> int:

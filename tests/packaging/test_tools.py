@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.house import ROOT, run
-from tools import bench, check, environment
+from tools import bench, check, environment, test_all
 
 
 def python(code: str) -> list[str]:
@@ -86,3 +86,15 @@ def test_ci_runs_all_three_tiers() -> None:
     assert "timed make check" in text
     assert "timed make test " in text
     assert "timed make test-all SLICE=auto" in text
+
+
+@pytest.mark.parametrize("count", [8, 16, 24])
+def test_all_slices_together_play_each_of_a_few_things_once(count: int) -> None:
+    things = ["one", "two", "three", "four", "five", "six"]
+
+    played = [own for number in range(1, count + 1) for own in test_all.Slice(number, count).mine(things)]
+
+    for thing in things:
+        parts = [part for name, part in played if name == thing]
+        assert parts == [test_all.Slice(turn, len(parts)) for turn in range(1, len(parts) + 1)]
+        assert parts

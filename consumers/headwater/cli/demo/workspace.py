@@ -98,7 +98,7 @@ class Workspace:
     def _environment(self) -> dict[str, str]:
         """Return the environment without what is set for another Spark or another store."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_OTHERS)}
-        own = {"JAVA_HOME": str(self.requirements.java.home), "SPARK_HOME": str(self.requirements.spark)}
+        own = {"JAVA_HOME": str(self.requirements.java_home), "SPARK_HOME": str(self.requirements.spark)}
         return {**kept, **own, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
     def _run(self, command: Sequence[str], log: Path) -> int:
