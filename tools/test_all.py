@@ -1,4 +1,4 @@
-"""`make test-all`: everything that takes long; `SLICE=3/16` plays a part of at most eight minutes.
+"""`make test-all`: everything that takes long; `SLICE=3/24` plays a part of at most eight minutes.
 
 Each kind of long test is cut into as many parts as there are slices, and a slice plays its part of each kind:
 
@@ -7,7 +7,7 @@ Each kind of long test is cut into as many parts as there are slices, and a slic
 - the laws with many more examples (Hypothesis);
 - the fast tests on another Python: every slice on one of them, the newest with coverage and its limit.
 
-`SLICE=auto` takes one of sixteen by the commit's hash, so that the landings of a week play all of them.
+`SLICE=auto` takes one of 24 by the commit's hash, so that the landings of a week play all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from tools import check, environment, sparks, test
 
-SLICES = 16
+SLICES = 24
 PYTHONS = ("3.10", "3.12")
 COVERED = PYTHONS[-1]
 
@@ -38,7 +38,7 @@ class Slice:
 
     @classmethod
     def parse(cls, text: str) -> Slice:
-        """`3/16`, `auto` for the one that the commit's hash chooses, or nothing for everything."""
+        """`3/24`, `auto` for the one that the commit's hash chooses, or nothing for everything."""
         if not text:
             return cls(1, 1)
         if text == "auto":

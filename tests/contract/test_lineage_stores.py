@@ -17,7 +17,7 @@ from headwater.local import Service
 from headwater.testing.stores import AsyncLineageMetaContract, LineageMetaContract
 from tests.stores import own_database
 
-pytestmark = pytest.mark.sample(45)
+pytestmark = [pytest.mark.sample(30)]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from headwater.listeners.capture.records import VERSION
 from tests.faults.capture_kit import ScriptedTap, driver
 from tests.matrix.harness import attached, of
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(1)]
 BROKEN = b"package headwater.capture; public final class %s { static int version() { return Nowhere.VERSION; } }"
 
 

@@ -19,7 +19,7 @@ from tests.faults.shipping import ship_by_bus
 from tests.faults.topic_check import check_topic
 from tests.faults.topic_copies import copies_on
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.sample(2)]
 
 RIGHT: Final = "s3cr3t-that-is-right"
 WRONG: Final = "s3cr3t-that-is-wrong"

@@ -20,7 +20,7 @@ from tests.stores import own_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-GOOD, MUTANTS, LARGE = 1_500, 6_000, 100
+GOOD, MUTANTS, LARGE = 1_500, 3_000, 100
 PARTITIONS = 3
 MOST_MEMORY = 450 << 20
 """A writer takes so much at most, whatever comes; 5,000 events are a batch, and two batches are held."""

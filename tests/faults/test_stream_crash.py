@@ -18,7 +18,7 @@ from tests.integration.servers import configure
 from tests.matrix.harness import DELTA
 from tests.matrix.streams import barriers, query_id
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(400), pytest.mark.sample(1)]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(400), pytest.mark.sample(1), pytest.mark.long]
 
 JOB: Final = """
 import os, signal, sys

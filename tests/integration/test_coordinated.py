@@ -50,7 +50,7 @@ from tests.integration.stores import database_on
 from tests.integration.test_writer import commits
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.database, pytest.mark.sample(8)]
+pytestmark = [pytest.mark.slow, pytest.mark.database, pytest.mark.sample(5)]
 
 CODEC = Codec()
 MIXED = [*events(1_200), *EXAMPLES]

@@ -17,7 +17,7 @@ from headwater.cli.exits import Exit
 from headwater.events.envelope import EventId
 from tests.integration.drivers import BIN, SESSION, Ended, Place
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.long]
 PARTS = '''
 from headwater.errors import TransientError
 

@@ -24,7 +24,7 @@ from tests.integration.servers import Served, configure, serving, sessions
 from tests.matrix.harness import ICEBERG
 from tests.matrix.sparks import MAJOR
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(3)]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(2)]
 CONNECT = () if MAJOR >= 4 else (f"org.apache.spark:spark-connect_2.12:{version('pyspark')}",)
 CLIENT = Path(__file__).with_name("connect_client.py")
 TABLE = "ice.shop.orders"

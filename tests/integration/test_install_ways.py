@@ -13,7 +13,7 @@ import pytest
 from tests.integration.drivers import BIN, PYTHON, SECONDS, SESSION, Place
 from tests.waiting import attempts
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(1)]
 WRITE = "spark.range(3).write.saveAsTable('t')\n"
 LISTENERS = """
 def listeners():

@@ -40,6 +40,7 @@ def filled(postgres: Service) -> Iterator[tuple[Engine, Graph]]:
     engine.dispose()
 
 
+@pytest.mark.long
 def test_answers_come_in_time(filled: tuple[Engine, Graph]) -> None:
     found = measured(*filled, times=20, names=BOUNDS)
     # The shortest of them: a machine that does other things too gives one of twenty its time.
@@ -47,6 +48,7 @@ def test_answers_come_in_time(filled: tuple[Engine, Graph]) -> None:
     assert {name: took for name, took in shortest.items() if took > BOUNDS[name]} == {}
 
 
+@pytest.mark.long
 def test_gaps_among_very_many_events_are_all_found(filled: tuple[Engine, Graph]) -> None:
     engine, graph = filled
     with engine.connect() as connection:

@@ -19,7 +19,7 @@ from headwater.local.kafka import ARTIFACTS, HASHES, kafka_libraries, metadata_f
 from headwater.local.process import free_ports
 from tests.waiting import attempts
 
-pytestmark = [pytest.mark.kafka, pytest.mark.sample(4)]
+pytestmark = [pytest.mark.kafka, pytest.mark.sample(2)]
 
 PATIENCE_SECONDS = 60.0
 

@@ -27,6 +27,7 @@ pytestmark = [
     pytest.mark.database,
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+    pytest.mark.long,
 ]
 # As they are printed in the proposal.
 DOWNSTREAM_SNAPSHOTS = """

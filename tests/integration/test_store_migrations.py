@@ -31,7 +31,11 @@ from tests.integration.catalogs import described
 from tests.integration.test_store_opening import TOLD, digest, digest_in_memory, rows_of
 
 # The views have indexes of expressions, which nothing needs to see that looks for others.
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression"),
+    pytest.mark.sample(10),
+]
 
 SECOND = """
     import sqlalchemy as sa

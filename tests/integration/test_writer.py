@@ -37,7 +37,7 @@ from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
 from tests.integration.stores import database_on
 
-pytestmark = [pytest.mark.slow, pytest.mark.sample(5)]
+pytestmark = [pytest.mark.slow, pytest.mark.sample(3)]
 
 CODEC = Codec()
 PRODUCER = UUID(int=77)

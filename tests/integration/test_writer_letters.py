@@ -28,7 +28,7 @@ from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
 from tests.waiting import attempts, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(2)]
+pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(1)]
 PATIENCE = 60.0
 BAD: list[tuple[bytes | None, bytes, list[tuple[str, str | bytes | None]]]] = [
     (b"key", b"no event", [("made-by", b"a hand")]),

@@ -23,7 +23,7 @@ from tests.integration.stores import database_on
 from tests.integration.test_writer import CODEC, PATIENCE, commits, digest_by_law, digest_in, on_topic, produced
 from tests.waiting import attempts, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database, pytest.mark.sample(2)]
+pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database, pytest.mark.sample(1)]
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests.matrix.iceberg_truth import metadata_at
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.xdist_group("spark-iceberg"), pytest.mark.needs("iceberg")]
+pytestmark = [pytest.mark.xdist_group("spark-iceberg"), pytest.mark.needs("iceberg"), pytest.mark.sample(1)]
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from headwater.local import Service
 
-pytestmark = [pytest.mark.kafka, pytest.mark.sample(12), pytest.mark.needs("kafka")]
+pytestmark = [pytest.mark.kafka, pytest.mark.needs("kafka"), pytest.mark.sample(8)]
 
 SECRET: Final = "hunter2-is-secret"
 WITH_SECRETS: Final = {

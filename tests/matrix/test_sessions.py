@@ -12,7 +12,7 @@ from headwater.events import AlterTable, Committed, CreateTable, DropTable, Even
 from tests.matrix.harness import HOST, ICEBERG, Driver, driver_with, edges, of, the
 from tests.matrix.iceberg_truth import metadata_at
 
-pytestmark = pytest.mark.needs("iceberg")
+pytestmark = [pytest.mark.needs("iceberg"), pytest.mark.sample(1, keep=("test_one_name_of_two_catalogs",))]
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from tests.matrix.harness import Driver, edges, of
 from tests.matrix.hudi_place import hudi_driver, timeline_of
 from tests.matrix.streams import Case, Start, barriers, commits, run_fed
 
-pytestmark = pytest.mark.needs("hudi")
+pytestmark = [pytest.mark.needs("hudi"), pytest.mark.long]
 _WRITTEN = {
     "hoodie.table.name": "sink",
     "hoodie.datasource.write.recordkey.field": "id",

@@ -11,7 +11,7 @@ from headwater.events import Committed, Gap, TableName
 from tests.matrix.harness import DELTA, ICEBERG, Driver, driver_with, edges, of, the, together
 from tests.matrix.iceberg_truth import metadata_at
 
-pytestmark = [pytest.mark.sample(2), pytest.mark.needs("delta", "iceberg")]
+pytestmark = [pytest.mark.sample(2), pytest.mark.needs("delta", "iceberg"), pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

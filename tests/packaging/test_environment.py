@@ -22,7 +22,7 @@ from tests.packaging.house import ROOT
 from tools import uv
 from tools.environment import PythonEnvironment
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sample(8)]
 
 PYPROJECT = """
 [build-system]
