@@ -29,6 +29,7 @@ complete -o default -F _headwater headwater
 """
 _ZSH: Final = """#compdef headwater
 # zsh completion of headwater; made by `headwater completion zsh`. zsh takes completions that are written for bash.
+(( ${{+functions[compdef]}} )) || {{ autoload -U +X compinit && compinit; }}
 autoload -U +X bashcompinit && bashcompinit
 {bash}"""
 _FISH: Final = """# fish completion of headwater; made by `headwater completion fish`
