@@ -32,6 +32,49 @@ def test_what_cannot_be_compiled_is_left_out(java_home: Path, tmp_path: Path, mo
             assert all(any(name in each.detail for each in of(Gap, bus.events)) for name in names)
 
 
+THROWS = {
+    "CatalogHook": (
+        "boolean within = CommitRecorder.execution() != null;",
+        "NoSuchMethodError(\"'void strange.Library.moved(int)'\")",
+    ),
+    "SessionExtractor": (
+        "ended(Statement statement, Json json) throws Exception {",
+        "IllegalStateException(\"no 'secret'\")",
+    ),
+}
+"""By class the line that throws from now on, and what."""
+
+
+def test_what_is_caught_is_reported_of_its_statement_with_its_line(
+    java_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The statement runs, and nothing of what the message quotes is reported or logged."""
+    sources, lines = jvm.read_sources(), {}
+    for name, (before, thrown) in THROWS.items():
+        source = sources[f"{name}.java"].decode()
+        assert source.count(before) == 1
+        lines[name] = f"{name}.java:{source[: source.index(before)].count(chr(10)) + 1}"
+        sources[f"{name}.java"] = source.replace(before, f"{before} if (true) throw new {thrown};").encode()
+    monkeypatch.setattr(jvm, "read_sources", lambda: sources)
+    with driver(java_home, tmp_path) as spark, attached(spark) as (capture, bus):
+        for _ in range(2):
+            spark.sql("CREATE TABLE c USING parquet AS SELECT * FROM a")
+            spark.sql("DROP TABLE c")
+        assert spark.sql("SHOW TABLES LIKE 'c'").count() == 0
+        assert capture.drain(60)
+    of_hook = f"{lines['CatalogHook']}: java.lang.NoSuchMethodError: `void strange.Library.moved(int)`"
+    of_extractor = f"{lines['SessionExtractor']}: java.lang.IllegalStateException: no '?'"
+    written = {each.statement for each in of(Committed, bus.events)}
+    assert len(written) == 2
+    for cause in (of_hook, of_extractor):
+        assert written <= {gap.statement for gap in of(Gap, bus.events) if cause in gap.detail}
+    for name, cause in (("CatalogHook.note", of_hook), ("StatementWriter.facts", of_extractor)):
+        (message,) = [each.getMessage() for each in caplog.records if each.getMessage().startswith(f"{name} caught")]
+        assert cause in message
+        assert f"\n    at headwater.capture.{lines[cause.partition('.')[0]].partition('.')[0]}." in message
+    assert "secret" not in caplog.text + repr(bus.events)
+
+
 def test_classes_of_another_version_are_refused(
     java_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

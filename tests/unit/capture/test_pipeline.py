@@ -116,6 +116,25 @@ def test_rows_of_a_checkpoint_are_seen_through(line: Line) -> None:
     assert [str(each.table) for each in committed.inputs] == ["ice.shop.orders"]
 
 
+def test_what_was_caught_is_reported_of_each_statement_and_logged(line: Line, caplog: pytest.LogCaptureFixture) -> None:
+    caught = [{"why": "A.java:1: X", "statement": 7}, {"why": "B.java:2: Y", "statement": 7}, {"why": "C.java:3: Z"}]
+    first = {"place": "A.b", "why": "A.java:1: X", "frames": ["a.A.b(A.java:1)", "c.D.e(D.java:2)"]}
+    reported = line.events_of(json.dumps({"kind": "failed", "count": 5, "caught": caught, "firsts": [first]}))
+    assert [(gap.statement, gap.missed, gap.detail) for gap in of(Gap, reported)] == [
+        (7, 2, "what was seen of statement 7 can't be read: A.java:1: X; B.java:2: Y"),
+        (None, 3, "what was seen of some statements can't be read: C.java:3: Z"),
+    ]
+    assert [each.message for each in caplog.records] == [
+        "A.b caught, and went on after: A.java:1: X\n    at a.A.b(A.java:1)\n    at c.D.e(D.java:2)"
+    ]
+
+
+def test_what_was_caught_and_is_reported_elsewhere_is_logged_only(line: Line, caplog: pytest.LogCaptureFixture) -> None:
+    first = {"place": "A.b", "why": "A.java:1: X", "frames": []}
+    assert line.events_of(json.dumps({"kind": "failed", "count": 0, "firsts": [first]})) == []
+    assert [each.message for each in caplog.records] == ["A.b caught, and went on after: A.java:1: X"]
+
+
 TRUE: Final = [["Literal", [], {"value": True, "type": 0}]]
 IS_SEVEN: Final = [["Literal", [], {"value": "7", "type": 0}], ["EqualTo", [-5, 0], {}]]
 

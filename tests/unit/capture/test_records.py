@@ -16,6 +16,9 @@ import pytest
 
 from headwater.listeners.capture.records import (
     VERSION,
+    CaughtError,
+    FailedRecord,
+    FirstCaughtError,
     InvalidRecord,
     RddJobRecord,
     StatementRecord,
@@ -30,6 +33,7 @@ JAVA: Final = files("headwater.listeners.capture").joinpath("java")
 WRITERS: Final = (
     "AnalysisFailure",
     "CatalogWriter",
+    "CaughtErrors",
     "RddJobOutput",
     "RecordQueue",
     "ServerClients",
@@ -47,6 +51,8 @@ PARTS: Final = {
     "rdds": "RDD",
     "offsets": "range of offsets",
     "fact": "RDD job",
+    "caught": "caught error",
+    "firsts": "first error",
 }
 """The keys under which a record has objects that are parsed too, and their sections on the page."""
 PAYLOADS: Final = {"reads": "read", "nestedReads": "read", "nestedFacts": "nested fact", "hookFacts": "hook fact"}
@@ -206,6 +212,35 @@ def test_unknown_keys_are_ignored() -> None:
 
 def test_a_start_that_was_not_seen_is_none() -> None:
     assert parse_record('{"kind":"unreadable","started":-1,"why":"w"}').started is None
+
+
+CAUGHT: Final = "IcebergHook.java:61: java.lang.IllegalStateException: no row 'secret' in [1, 2]"
+FAILED: Final[Mapping[str, Any]] = {
+    "kind": "failed",
+    "count": 2,
+    "caught": [{"why": CAUGHT, "statement": 7}],
+    "firsts": [{"place": "IcebergHook.noticed", "why": CAUGHT, "frames": ["a.B.c(B.java:1)"]}],
+}
+
+
+def test_what_was_caught_comes_over_without_the_values_in_it() -> None:
+    record = json.loads(json.dumps(FAILED), object_hook=Watched)
+    found = parse_fields(record)
+    assert isinstance(found, FailedRecord)
+    masked = "IcebergHook.java:61: java.lang.IllegalStateException: no row '?' in [?]"
+    assert found.caught == (CaughtError(masked, 7),)
+    assert found.firsts == (FirstCaughtError("IcebergHook.noticed", masked, ("a.B.c(B.java:1)",)),)
+    for each, keys in known_objects(record):
+        assert each.keys() <= keys & each.asked
+
+
+@pytest.mark.parametrize("method", ["'void a.B.c(int)'", "`void a.B.c(int)`"])
+def test_the_name_of_a_method_that_is_missing_is_kept(method: str) -> None:
+    """In single quotes it would be taken for data, so the JVM writes it in others."""
+    why = f"DeltaHook.java:99: java.lang.NoSuchMethodError: {method}"
+    found = parse_fields({"kind": "failed", "count": 1, "caught": [{"why": why}]})
+    assert isinstance(found, FailedRecord)
+    assert ("a.B.c" in found.caught[0].why) == method.startswith("`")
 
 
 def test_a_job_of_an_rdd_has_the_tags_of_its_thread() -> None:

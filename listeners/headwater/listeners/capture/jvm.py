@@ -166,6 +166,7 @@ class JavaClasses:
             content.put(f"headwater/capture/{name}", text)
         finder = self._jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(content)
         loader = self._jvm.org.codehaus.janino.JavaSourceClassLoader(self._parent, finder, "UTF-8")
+        loader.setDebuggingInfo(True, True, False)  # source and lines, with which what is caught is reported
         properties.put(_LOADER_PROPERTY, loader)
         return loader
 

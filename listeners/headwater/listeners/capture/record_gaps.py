@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from headwater.events import Gap
 from headwater.events.health import GapReason
 from headwater.listeners.capture.driver_listener import QUEUE
 from headwater.listeners.capture.records import (
+    CaughtError,
     DroppedRecord,
     FailedRecord,
     InvalidRecord,
@@ -52,6 +54,25 @@ def _of_lost(record: LostRecord) -> str:
     )
 
 
+def by_statement(record: FailedRecord) -> Iterator[FailedRecord]:
+    """A record for each statement of which something is known to be missing, and one for the rest."""
+    known: dict[int | None, list[CaughtError]] = {}
+    for each in record.caught:
+        known.setdefault(each.statement, []).append(each)
+    rest = known.pop(None, [])
+    for statement, caught in known.items():
+        yield replace(record, id=statement, count=len(caught), caught=tuple(caught))
+    count = record.count - sum(map(len, known.values()))
+    if count > 0:
+        yield replace(record, count=count, caught=tuple(rest))
+
+
+def _of_failed(record: FailedRecord) -> str:
+    what = "some statements" if record.id is None else f"statement {record.id}"
+    causes = "; ".join(dict.fromkeys(each.why for each in record.caught))
+    return f"what was seen of {what} can't be read" + (f": {causes}" if causes else "")
+
+
 _DETAILS: Final[Mapping[type[Record], tuple[GapReason, Callable[[Any], str]]]] = {
     InvalidRecord: (GapReason.CAPTURE_FAILED, lambda record: record.why),
     UnreadableRecord: (GapReason.CAPTURE_FAILED, _of_unreadable),
@@ -64,7 +85,7 @@ _DETAILS: Final[Mapping[type[Record], tuple[GapReason, Callable[[Any], str]]]] =
         lambda record: f"{record.count} statements weren't read: the queue was full",
     ),
     LostRecord: (GapReason.QUEUE_OVERFLOW, _of_lost),
-    FailedRecord: (GapReason.CAPTURE_FAILED, lambda _: "what was seen of some statements can't be read"),
+    FailedRecord: (GapReason.CAPTURE_FAILED, _of_failed),
 }
 
 

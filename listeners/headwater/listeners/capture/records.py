@@ -129,11 +129,33 @@ class LostRecord(Record):
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class CaughtError:
+    """What was caught in the JVM, and where: its class and the first line of what it says."""
+
+    why: str
+    statement: int | None = None
+    """Spark's id of the execution that it was about."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstCaughtError:
+    """The first of its class that a method of ours caught: for the log."""
+
+    place: str
+    why: str
+    frames: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedRecord(Record):
-    """What went wrong in the JVM that no other record tells."""
+    """What went wrong in the JVM that no other record says, and the first errors of each kind."""
 
     count: int
+    """None where other records say what is missing."""
+    caught: tuple[CaughtError, ...] = ()
+    """Of so many, those that are known."""
+    firsts: tuple[FirstCaughtError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,6 +380,20 @@ def _outside_statement(fields: Mapping[str, Any], origin: Mapping[str, Any]) -> 
     )
 
 
+def _failed(fields: Mapping[str, Any], origin: Mapping[str, Any]) -> FailedRecord:
+    return FailedRecord(
+        **origin,
+        count=fields["count"],
+        caught=tuple(
+            CaughtError(mask_message(each["why"]), each.get("statement")) for each in fields.get("caught", ())
+        ),
+        firsts=tuple(
+            FirstCaughtError(each["place"], mask_message(each["why"]), tuple(each["frames"]))
+            for each in fields.get("firsts", ())
+        ),
+    )
+
+
 def _of_client(fields: Mapping[str, Any], origin: Mapping[str, Any]) -> Record:
     if fields["what"] == "closed":
         return SessionClosedRecord(**origin)
@@ -394,6 +430,6 @@ _KINDS: Final[Mapping[str, Callable[[Mapping[str, Any], dict[str, Any]], Record]
     "query": _query,
     "dropped": lambda fields, origin: DroppedRecord(**origin, count=fields["count"]),
     "lost": lambda fields, origin: LostRecord(**origin, count=fields["count"]),
-    "failed": lambda fields, origin: FailedRecord(**origin, count=fields["count"]),
+    "failed": _failed,
     "mark": lambda fields, origin: MarkRecord(**origin, token=fields["token"]),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -11,9 +12,10 @@ from headwater.listeners.capture.batch.outside_statements import OutsideStatemen
 from headwater.listeners.capture.client_failures import client_failure
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.drafts import OwnedDrafts, Owner, SessionEnd, Translated
-from headwater.listeners.capture.record_gaps import gap_of
+from headwater.listeners.capture.record_gaps import by_statement, gap_of
 from headwater.listeners.capture.records import (
     ClientFailureRecord,
+    FailedRecord,
     OutsideCommitRecord,
     QueryEndedRecord,
     QueryStartedRecord,
@@ -23,6 +25,8 @@ from headwater.listeners.capture.records import (
 from headwater.listeners.capture.resolution import RefusedWrite, Resolved, ResolvedStatement
 from headwater.listeners.capture.statement_translator import StatementTranslator
 from headwater.listeners.capture.streaming.queries import query_ended, query_started
+
+_LOG = logging.getLogger(__name__)
 
 
 class Translator:
@@ -41,12 +45,21 @@ class Translator:
             QueryStartedRecord: lambda record: query_started(record, context),
             QueryEndedRecord: lambda record: (query_ended(record),),
             SessionClosedRecord: lambda record: (SessionEnd(record.client),),
+            FailedRecord: _failed,
             ClientFailureRecord: lambda record: (client_failure(record, context),),
         }
 
     def translate(self, resolved: Resolved) -> Iterable[Translated]:
         """In order, each when the one before it was emitted. What is of no other kind is a Gap."""
         return self._kinds.get(type(resolved), _gap)(resolved)
+
+
+def _failed(record: FailedRecord) -> Iterable[Translated]:
+    for first in record.firsts:
+        frames = "".join(f"\n    at {each}" for each in first.frames)
+        _LOG.warning("%s caught, and went on after: %s%s", first.place, first.why, frames)
+    for part in by_statement(record):
+        yield from _gap(part)
 
 
 def _gap(record: Any) -> Iterable[Translated]:

@@ -75,7 +75,7 @@ public final class CatalogHook {
             if (!within && event instanceof DropTableEvent) DROPPED.set(new Object[] {event, fact});
             else if (within || !(event instanceof AlterTableEvent)) CommitRecorder.note(fact);
         } catch (Throwable e) {
-            CommitRecorder.FAILED.incrementAndGet();
+            CaughtErrors.report("CatalogHook.note", e);
         }
     }
 

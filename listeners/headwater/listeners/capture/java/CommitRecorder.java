@@ -27,13 +27,15 @@ public final class CommitRecorder {
     /** Threads that one starts while it is in a call are in it too. */
     private static final InheritableThreadLocal CALL = new InheritableThreadLocal();
     private static final AtomicLong CALLS = new AtomicLong(-1);
-    /** Facts that found no room, and hooks that failed. */
+    /** Facts that found no room. */
     public static final AtomicLong DROPPED = new AtomicLong();
-    public static final AtomicLong FAILED = new AtomicLong();
 
     private CommitRecorder() { }
 
-    public static void attach(SparkContext context) { CURRENT.set(context); }
+    public static void attach(SparkContext context) {
+        CaughtErrors.forgetStatements();
+        CURRENT.set(context);
+    }
 
     public static void detach(SparkContext context) {
         if (CURRENT.compareAndSet(context, null)) {

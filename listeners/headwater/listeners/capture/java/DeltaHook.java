@@ -102,7 +102,7 @@ public final class DeltaHook {
             json.entry("nested", !execution.equals(root) && CommitRecorder.isRunning(root));
             CommitRecorder.noteFor(execution, json.close());
         } catch (Throwable e) {
-            CommitRecorder.FAILED.incrementAndGet();
+            CaughtErrors.report("DeltaHook.onScan", e);
         }
     }
 
@@ -148,7 +148,7 @@ public final class DeltaHook {
                 txn.executionObserver_$eq(own);
                 txn.registerPostCommitHook(own.hook());
             } catch (Throwable e) {
-                CommitRecorder.FAILED.incrementAndGet();
+                CaughtErrors.report("DeltaHook.watch", e);
             }
         }
 
@@ -180,7 +180,7 @@ public final class DeltaHook {
             try {
                 return (Long) argument.getClass().getMethod("committedVersion", new Class[0]).invoke(argument, new Object[0]);
             } catch (Exception e) {
-                CommitRecorder.FAILED.incrementAndGet();
+                CaughtErrors.report("DeltaHook.versionIn", e);
                 return null;
             }
         }
@@ -200,7 +200,7 @@ public final class DeltaHook {
                     CommitRecorder.noteOutsideExecution(new DeltaOutsideCommit(json.toString(), txn.deltaLog(), txn.readVersion(), txn.txnId()));
                 else CommitRecorder.note(json.close());
             } catch (Throwable e) {
-                CommitRecorder.FAILED.incrementAndGet();
+                CaughtErrors.report("DeltaHook.noteCommit", e);
             }
         }
 

@@ -22,7 +22,7 @@ final class DeltaOutsideCommit implements DeferredFact {
         try {
             DeltaCommitFiles.byTransaction(log, readVersion, transaction, found);
         } catch (Throwable e) {
-            CommitRecorder.FAILED.incrementAndGet();
+            CaughtErrors.report("DeltaOutsideCommit.resolve", e);
         }
         return fact + (found.length() == 0 ? "" : ",\"found\":" + found) + "}";
     }

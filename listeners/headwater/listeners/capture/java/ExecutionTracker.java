@@ -46,6 +46,7 @@ final class ExecutionTracker {
             Object next = LazyFields.value(SQLExecution$.MODULE$, "_nextExecutionId");
             return ((java.util.concurrent.atomic.AtomicLong) next).get() - 1;
         } catch (Throwable e) {
+            CaughtErrors.log("ExecutionTracker.lastExecution", e);
             return -1;
         }
     }

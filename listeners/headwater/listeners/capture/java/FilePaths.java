@@ -46,6 +46,7 @@ final class FilePaths {
         try {
             ofBatch(stream, source, batch, json);
         } catch (Throwable e) {
+            CaughtErrors.log("FilePaths.writeOfBatch", e);
             // whoever reads this knows that a pattern was asked for, and says that what it meant isn't known
         }
     }

@@ -89,6 +89,7 @@ public final class HudiHook {
             String there = config.getProps().getProperty(HudiTargets.CALLBACK_OPTIONS + option);
             return there == null || there.equals(ours);
         } catch (Throwable e) {
+            CaughtErrors.log("HudiHook.isFree", e);
             return false;
         }
     }
@@ -106,7 +107,7 @@ public final class HudiHook {
             counted(message.getHoodieWriteStat(), json);
             CommitRecorder.note(json.close());
         } catch (Throwable e) {
-            CommitRecorder.FAILED.incrementAndGet();
+            CaughtErrors.report("HudiHook.onCommit", e);
         }
     }
 

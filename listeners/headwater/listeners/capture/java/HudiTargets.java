@@ -123,6 +123,7 @@ final class HudiTargets {
             Object location = ScalaOptions.get(catalog.getTableMetadata(name).storage().locationUri());
             if (location != null) found.add(location.toString());
         } catch (Throwable missing) {
+            CaughtErrors.reportUnforeseen("HudiTargets.named", missing);
             // dropped meanwhile
         }
     }

@@ -87,6 +87,7 @@ final class HudiTimeline {
             return HoodieTableMetaClient.builder().setConf(HadoopFSUtils.getStorageConf(session.sessionState().newHadoopConf()))
                 .setBasePath(path).build();
         } catch (Throwable missing) {
+            CaughtErrors.reportUnforeseen("HudiTimeline.opened", missing);
             return null;
         }
     }
@@ -105,6 +106,7 @@ final class HudiTimeline {
                 return;
             }
         } catch (Throwable none) {
+            CaughtErrors.reportUnforeseen("HudiTimeline.evolved", none);
             // without a schema of its own, as what only deletes may be
         }
     }
@@ -122,6 +124,7 @@ final class HudiTimeline {
             else if (action.equals("rollback")) texts("undone", timeline.readRollbackMetadata(instant).getCommitsRollback(), json);
             else if (action.equals("restore")) texts("undone", timeline.readRestoreMetadata(instant).getInstantsToRollback(), json);
         } catch (Throwable unread) {
+            CaughtErrors.reportUnforeseen("HudiTimeline.details", unread);
             // archived meanwhile, or written by another version: the instant alone is reported
         }
     }
@@ -161,6 +164,7 @@ final class HudiTimeline {
             for (Iterator i = ((FileSlice) slice).getLogFiles().iterator(); i.hasNext();)
                 instants.add(((HoodieLogFile) i.next()).getDeltaCommitTime());
         } catch (Throwable unknown) {
+            CaughtErrors.reportUnforeseen("HudiTimeline.file", unknown);
             // a file of another name: it says nothing
         }
     }

@@ -82,6 +82,7 @@ final class IcebergCommands {
             Object behind = iceberg instanceof CachingCatalog ? LazyFields.value(iceberg, "catalog") : null;
             return (behind == null ? iceberg : (Catalog) behind).loadTable(name);
         } catch (Throwable none) {
+            CaughtErrors.reportUnforeseen("IcebergCommands.read", none);
             return null;
         }
     }

@@ -47,7 +47,7 @@ public final class IcebergHook {
             else if (event instanceof ScanEvent) onScan((ScanEvent) event, execution);
             else ranged((IncrementalScanEvent) event, execution);
         } catch (Throwable e) {
-            CommitRecorder.FAILED.incrementAndGet();
+            CaughtErrors.report("IcebergHook.noticed", e);
         }
     }
 

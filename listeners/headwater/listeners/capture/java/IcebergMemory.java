@@ -34,6 +34,7 @@ final class IcebergMemory {
             Object key = isExact ? name : name.toLowerCase();
             return (Table) call(policy, "getIfPresentQuietly", new Class[] {Object.class}, new Object[] {key});
         } catch (Throwable e) {
+            CaughtErrors.log("IcebergMemory.cached", e);
             return null;
         }
     }
@@ -60,6 +61,7 @@ final class IcebergMemory {
             Object found = LazyFields.value(operations, "currentMetadata");
             return (TableMetadata) (found == null ? LazyFields.value(operations, "current") : found);
         } catch (Throwable e) {
+            CaughtErrors.report("IcebergMemory.of", e);
             return null;
         }
     }

@@ -32,7 +32,7 @@ final class IcebergOutsideCommit implements DeferredFact {
         try {
             found = table.indexOf('/') >= 0 ? atPath() : inCatalogs();
         } catch (Throwable e) {
-            CommitRecorder.FAILED.incrementAndGet();
+            CaughtErrors.report("IcebergOutsideCommit.resolve", e);
         }
         return fact + (found == null ? "" : ",\"found\":" + found) + "}";
     }
@@ -67,6 +67,7 @@ final class IcebergOutsideCommit implements DeferredFact {
         try {
             return described(name, identifier, catalog.loadTable(identifier));
         } catch (Throwable none) {
+            CaughtErrors.reportUnforeseen("IcebergOutsideCommit.in", none);
             return null;
         }
     }

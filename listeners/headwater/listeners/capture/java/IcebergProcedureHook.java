@@ -87,7 +87,7 @@ public final class IcebergProcedureHook implements InvocationHandler {
             Class[] all = (Class[]) kinds.toArray(new Class[0]);
             return Proxy.newProxyInstance(behind.getClass().getClassLoader(), all, new IcebergProcedureHook(behind));
         } catch (Throwable e) {
-            CommitRecorder.FAILED.incrementAndGet();
+            CaughtErrors.report("IcebergProcedureHook.inFrontOf", e);
             return behind;
         }
     }
@@ -144,7 +144,7 @@ public final class IcebergProcedureHook implements InvocationHandler {
                 call.rows.addAll(java.util.Arrays.asList((Object[]) scan.rows()));
             }
         } catch (Throwable e) {
-            CommitRecorder.FAILED.incrementAndGet();
+            CaughtErrors.report("IcebergProcedureHook.answered", e);
         }
     }
 }

@@ -88,6 +88,7 @@ public final class PaimonCommands {
                 if (there != null && there.location().equals(table.location())) return (String) names.get(i);
             }
         } catch (Throwable none) {
+            CaughtErrors.reportUnforeseen("PaimonCommands.catalog", none);
             return null;
         }
         return null;
@@ -151,6 +152,7 @@ public final class PaimonCommands {
             find.setAccessible(true);
             return (Identifier) find.invoke(procedure, new Object[] {name, "table"});
         } catch (Throwable none) {
+            CaughtErrors.reportUnforeseen("PaimonCommands.identifier", none);
             return null;
         }
     }
@@ -160,6 +162,7 @@ public final class PaimonCommands {
             Object table = ((TableCatalog) catalog).loadTable(identifier);
             return table instanceof SparkTable ? PaimonTables.data(((SparkTable) table).getTable()) : null;
         } catch (Throwable missing) {
+            CaughtErrors.reportUnforeseen("PaimonCommands.loaded", missing);
             return null;
         }
     }

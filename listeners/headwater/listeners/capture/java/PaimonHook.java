@@ -66,7 +66,7 @@ public final class PaimonHook {
             added(entries, json);
             CommitRecorder.note(json.close());
         } catch (Throwable e) {
-            CommitRecorder.FAILED.incrementAndGet();
+            CaughtErrors.report("PaimonHook.onCommit", e);
         }
     }
 

@@ -62,6 +62,7 @@ public final class PaimonSnapshots {
             }
             if (!isStillThere(table)) return;
         } catch (Throwable missing) {
+            CaughtErrors.reportUnforeseen("PaimonSnapshots.newest", missing);
             return;
         }
         json.key("newest").raw(newest.closeList().toString()).entry("changed", changed);
@@ -81,6 +82,7 @@ public final class PaimonSnapshots {
             try {
                 snapshot = manager.snapshot(id);
             } catch (Throwable expired) {
+                CaughtErrors.reportUnforeseen("PaimonSnapshots.go", expired);
                 complete = older;
                 return;
             }
@@ -104,6 +106,7 @@ public final class PaimonSnapshots {
             SchemaManager schemas = new SchemaManager(table.fileIO(), table.location(), PaimonTables.branch(table));
             return schemas.schema(table.schema().id()).timeMillis() == table.schema().timeMillis();
         } catch (Throwable missing) {
+            CaughtErrors.reportUnforeseen("PaimonSnapshots.isStillThere", missing);
             return false;
         }
     }

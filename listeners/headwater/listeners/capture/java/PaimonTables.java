@@ -130,6 +130,7 @@ public final class PaimonTables {
             boolean same = own.schema(schema.id()).timeMillis() == schema.timeMillis();
             return same && first > 0 ? Long.valueOf(first) : null;
         } catch (Throwable missing) {
+            CaughtErrors.reportUnforeseen("PaimonTables.read", missing);
             return null;
         }
     }

@@ -31,6 +31,7 @@ final class PlanWeight {
             Object plan = LazyFields.value(query, "executedPlan");
             return PLAN + parsed(query) + (plan == null ? 0L : of((SparkPlan) plan, new IdentityHashMap()));
         } catch (Throwable e) {
+            CaughtErrors.log("PlanWeight.of", e);
             return 20 * PLAN;
         }
     }

@@ -185,6 +185,7 @@ public final class PlanWriter {
         try {
             own = list(plan.output());
         } catch (Throwable unresolved) {
+            CaughtErrors.logUnforeseen("PlanWriter.output", unresolved);
             return;
         }
         long[] ids = new long[own.size()];
@@ -300,6 +301,7 @@ public final class PlanWriter {
         try {
             changes = command.changes();
         } catch (Throwable e) {
+            CaughtErrors.logUnforeseen("PlanWriter.changes", e);
             return;
         }
         json.key("changes");
@@ -417,9 +419,11 @@ public final class PlanWriter {
         try {
             id = attribute(expression.toAttribute());
         } catch (Throwable none) {
+            CaughtErrors.logUnforeseen("PlanWriter.named", none);
             try {
                 id = counted(expression.exprId().id());
             } catch (Throwable unresolved) {
+                CaughtErrors.logUnforeseen("PlanWriter.named.exprId", unresolved);
                 return;
             }
         }
@@ -438,6 +442,7 @@ public final class PlanWriter {
         try {
             return get.childSchema().apply(get.ordinal()).name();
         } catch (Throwable unresolved) {
+            CaughtErrors.logUnforeseen("PlanWriter.field", unresolved);
             return String.valueOf(ScalaOptions.get(get.name()));
         }
     }
@@ -450,6 +455,7 @@ public final class PlanWriter {
         try {
             exprId = Long.valueOf(attribute.exprId().id());
         } catch (Throwable unresolved) {
+            CaughtErrors.logUnforeseen("PlanWriter.attribute", unresolved);
             exprId = Long.valueOf(-1L - attributeIds.size());
         }
         Integer known = (Integer) attributeIds.get(exprId);
@@ -464,6 +470,7 @@ public final class PlanWriter {
             String metadata = attribute.metadata().json();
             if (metadata.length() > 2) json.value(metadata);
         } catch (Throwable unresolved) {
+            CaughtErrors.logUnforeseen("PlanWriter.attribute.type", unresolved);
             // it has a name, and that is all
         }
         attributes.raw(json.closeList().toString());

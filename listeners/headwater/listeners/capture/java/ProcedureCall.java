@@ -60,7 +60,7 @@ public final class ProcedureCall implements SparkListenerEvent {
             called.statement.tags.addAll(scala.collection.JavaConverters.setAsJavaSet(context.getJobTags()));
             return called;
         } catch (Throwable e) {
-            CommitRecorder.FAILED.incrementAndGet();
+            CaughtErrors.report("ProcedureCall.begin", e);
             return null;
         }
     }
@@ -73,7 +73,7 @@ public final class ProcedureCall implements SparkListenerEvent {
             statement.ended = System.currentTimeMillis();
             CommitRecorder.post(this);
         } catch (Throwable e) {
-            CommitRecorder.FAILED.incrementAndGet();
+            CaughtErrors.report("ProcedureCall.end", e);
         }
     }
 }

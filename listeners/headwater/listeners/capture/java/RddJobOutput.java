@@ -58,6 +58,7 @@ final class RddJobOutput implements DeferredFact {
             }
             return null;
         } catch (Throwable e) {
+            CaughtErrors.log("RddJobOutput.of", e);  // that it saved something unknown is reported
             return null;
         }
     }
@@ -84,7 +85,7 @@ final class RddJobOutput implements DeferredFact {
                 json.entry("fresh", ((Configuration) configured.get("")).getBoolean("spark.hadoop.validateOutputSpecs", true));
             }
         } catch (Throwable e) {
-            CommitRecorder.FAILED.incrementAndGet();
+            CaughtErrors.report("RddJobOutput.resolve", e);
         }
         return json.close().toString();
     }

@@ -42,7 +42,7 @@ final class RddJobs {
             Map configured = saves ? RddJobOutput.of(context, start.jobId()) : null;
             open.put(Integer.valueOf(start.jobId()), new RddJobOutput(site, properties.getProperty(TAGS), start.time(), saves, configured));
         } catch (Throwable e) {
-            CommitRecorder.FAILED.incrementAndGet();
+            CaughtErrors.report("RddJobs.started", e);
         }
     }
 

@@ -169,6 +169,7 @@ final class ServerClients {
         try {
             if (!IntendedTargets.by(operation.request, operation.statement, targets)) return null;
         } catch (Throwable e) {
+            CaughtErrors.reportUnforeseen("ServerClients.failed", e);
             return null;  // it can't be known what it was to do
         }
         Json json = operation.open("failed").entry("message", message.length() > 20000 ? message.substring(0, 20000) : message);

@@ -47,7 +47,6 @@ public final class SqlExecutionListener extends SparkListener {
     private final boolean reads;
     private final AtomicLong offered = new AtomicLong();
     private final AtomicLong finished = new AtomicLong();
-    private final AtomicLong failed = new AtomicLong();
     private final com.codahale.metrics.Counter droppedBySpark;
     private long lost;
     private long failures;
@@ -112,9 +111,25 @@ public final class SqlExecutionListener extends SparkListener {
         long now = droppedBySpark.getCount();
         if (now > lost) texts.mark(new Json().open().entry("kind", "lost").entry("count", now - lost).close().toString());
         lost = now;
+        List unreported = CaughtErrors.takeUnreported();
+        List unlogged = CaughtErrors.takeUnlogged();
         now = failures();
-        if (now > failures) texts.mark(new Json().open().entry("kind", "failed").entry("count", now - failures).close().toString());
+        if (now > failures || !unlogged.isEmpty()) texts.mark(failed(now - failures, unreported, unlogged));
         failures = now;
+    }
+
+    private static String failed(long count, List unreported, List unlogged) {
+        Json json = new Json().open().entry("kind", "failed").entry("count", count);
+        list("caught", unreported, json);
+        list("firsts", unlogged, json);
+        return json.close().toString();
+    }
+
+    private static void list(String name, List objects, Json json) {
+        if (objects.isEmpty()) return;
+        json.key(name).openList();
+        for (int i = 0; i < objects.size(); i++) json.raw((String) objects.get(i));
+        json.closeList();
     }
 
     /**
@@ -183,7 +198,13 @@ public final class SqlExecutionListener extends SparkListener {
         return null;
     }
 
-    public void onJobEnd(org.apache.spark.scheduler.SparkListenerJobEnd end) { if (!stopped) jobs.ended(end); }
+    public void onJobEnd(org.apache.spark.scheduler.SparkListenerJobEnd end) {
+        try {
+            if (!stopped) jobs.ended(end);
+        } catch (Throwable e) {
+            CaughtErrors.report("SqlExecutionListener.onJobEnd", e);
+        }
+    }
 
     public void onOtherEvent(SparkListenerEvent event) {
         if (stopped) return;
@@ -196,7 +217,7 @@ public final class SqlExecutionListener extends SparkListener {
             else if (ServerClients.isClientEvent(event)) later(clients.receive(event));
             else if (event instanceof StreamingQueryListener.Event) streaming((StreamingQueryListener.Event) event);
         } catch (Throwable e) {
-            failed.incrementAndGet();
+            CaughtErrors.report("SqlExecutionListener.onOtherEvent", e);
         }
     }
 
@@ -205,7 +226,7 @@ public final class SqlExecutionListener extends SparkListener {
             if (!stopped) clients.begin(job);
             if (!stopped) jobs.started(job);
         } catch (Throwable e) {
-            failed.incrementAndGet();
+            CaughtErrors.report("SqlExecutionListener.onJobStart", e);
         }
     }
 
@@ -354,8 +375,9 @@ public final class SqlExecutionListener extends SparkListener {
                 else if (entry instanceof Runnable) ((Runnable) entry).run();
                 else read((Object[]) entry);
             } catch (Throwable e) {
-                failed.incrementAndGet();
+                CaughtErrors.report("SqlExecutionListener.readLoop", e);
             } finally {
+                CaughtErrors.readsNothing();
                 if (entry instanceof Object[]) weight.addAndGet(-((Long) ((Object[]) entry)[3]).longValue());
                 finished.incrementAndGet();
             }
@@ -365,6 +387,7 @@ public final class SqlExecutionListener extends SparkListener {
     private void read(Object[] entry) {
         SparkListenerSQLExecutionEnd end = (SparkListenerSQLExecutionEnd) entry[0];
         TrackedExecution known = (TrackedExecution) entry[1];
+        CaughtErrors.reads(known.statement);
         if (entry[2] != null) known.statement.take((Statement) entry[2]);
         if (known.statement.id != end.executionId()) writer.nested(known.statement, end);
         else if (known.batch != null) within(end, known);
@@ -388,12 +411,13 @@ public final class SqlExecutionListener extends SparkListener {
 
     private void finish(ProcedureCall called) {
         String text;
+        CaughtErrors.reads(called.statement);
         try {
             forgetLost();
             text = writer.write(called.statement, called);
         } catch (Throwable e) {
             hasLostText = true;
-            text = StatementWriter.unreadable(called.statement, null, e.toString());
+            text = StatementWriter.unreadable(called.statement, null, CaughtErrors.text("SqlExecutionListener.finish", e));
         }
         CommitRecorder.take(Long.toString(called.statement.id));
         add(text, called.statement);
@@ -410,7 +434,7 @@ public final class SqlExecutionListener extends SparkListener {
         } catch (Throwable e) {
             boolean isLarge = e instanceof PlanWriter.TooLarge;
             if (!isLarge) hasLostText = true;
-            return StatementWriter.unreadable(statement, end, isLarge ? "its plan is too large" : e.toString());
+            return StatementWriter.unreadable(statement, end, isLarge ? "its plan is too large" : CaughtErrors.text("SqlExecutionListener.text", e));
         }
     }
 
@@ -426,5 +450,5 @@ public final class SqlExecutionListener extends SparkListener {
         for (int i = 0; i < facts.size(); i++) texts.add("{\"kind\":\"outsideStatement\",\"fact\":" + facts.get(i) + "}");
     }
 
-    private long failures() { return failed.get() + CommitRecorder.FAILED.get() + CommitRecorder.DROPPED.get(); }
+    private static long failures() { return CaughtErrors.count() + CommitRecorder.DROPPED.get(); }
 }

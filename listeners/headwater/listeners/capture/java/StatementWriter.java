@@ -51,6 +51,7 @@ public final class StatementWriter {
             for (int i = 0; i < children.size(); i++) if (children.get(i) instanceof Command) return true;
             return false;
         } catch (Throwable e) {
+            CaughtErrors.log("StatementWriter.isCommand", e);
             return true;
         }
     }
@@ -110,7 +111,8 @@ public final class StatementWriter {
                 if (text.length() > 2) statement.hints.add(text);
             }
         } catch (Throwable e) {
-            statement.hints.add(new Json().open().entry("unreadable", e.toString()).close().toString());
+            CaughtErrors.report("StatementWriter.nested", e);
+            statement.hints.add(new Json().open().entry("unreadable", CaughtErrors.text("StatementWriter.nested", e)).close().toString());
         }
     }
 
@@ -157,6 +159,7 @@ public final class StatementWriter {
             if (!reads && !isCommand(query) && !keepsRows(end)) return false;
             return (executions > 1 || !isRepeated(query)) && !ignored.contains(planOf(query).getClass().getSimpleName());
         } catch (Throwable e) {
+            CaughtErrors.log("StatementWriter.matters", e);
             return true;
         }
     }
@@ -215,7 +218,8 @@ public final class StatementWriter {
             try {
                 ((ProcedureCallExtractor) extractors[i]).called(statement, called, facts);
             } catch (Throwable e) {
-                facts.entry("unreadable", e.toString());
+                CaughtErrors.report("StatementWriter.write", e);
+                facts.entry("unreadable", CaughtErrors.text("StatementWriter.write", e));
             }
             json.key(extractors[i].format()).raw(facts.close().toString());
         }
@@ -288,7 +292,8 @@ public final class StatementWriter {
             try {
                 extractors[i].ended(statement, ended);
             } catch (Throwable e) {
-                ended.entry("unreadable", e.toString());
+                CaughtErrors.report("StatementWriter.facts", e);
+                ended.entry("unreadable", CaughtErrors.text("StatementWriter.facts", e));
             }
             String text = ended.close().toString();
             if (text.length() > 2) json.key(extractors[i].format()).raw(text);

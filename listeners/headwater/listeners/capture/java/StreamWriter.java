@@ -64,6 +64,7 @@ final class StreamWriter {
             Object found = ScalaOptions.get(((FileStreamSinkLog) LazyFields.value(sink, "fileLog")).get(batch));
             return Integer.valueOf(found == null ? 0 : java.lang.reflect.Array.getLength(found));
         } catch (Throwable e) {
+            CaughtErrors.reportUnforeseen("StreamWriter.files", e);
             return null;
         }
     }
@@ -73,7 +74,7 @@ final class StreamWriter {
         try {
             json.entry("began", stream.began());
         } catch (Throwable e) {
-            json.entry("lost", e.toString());
+            json.entry("lost", CaughtErrors.text("StreamWriter.about", e));
         }
     }
 
@@ -83,7 +84,7 @@ final class StreamWriter {
             if (found == null) json.entry("unknown", "the checkpoint doesn't have its offsets any more");
             return found;
         } catch (Throwable e) {
-            json.entry("unknown", e.toString());
+            json.entry("unknown", CaughtErrors.text("StreamWriter.offsets", e));
             return null;
         }
     }
@@ -97,7 +98,7 @@ final class StreamWriter {
             json.entry("continuous", stream.execution.getClass().getSimpleName().startsWith("Continuous"));
             if (first != null) begins(stream, first, query == null ? null : StatementWriter.planOf(query), json);
         } catch (Throwable e) {
-            json.entry("unreadable", e.toString());
+            json.entry("unreadable", CaughtErrors.text("StreamWriter.started", e));
         }
         return json.close().toString();
     }

@@ -38,6 +38,7 @@ final class TrackedExecution {
             Object rows = query == null ? null : LazyFields.value(query, "toRdd");
             return rows != null && StatementWriter.isCommand(command) && reads(StatementWriter.planOf(command), rows);
         } catch (Throwable e) {
+            CaughtErrors.report("TrackedExecution.isReadBy", e);
             return false;
         }
     }

@@ -50,6 +50,7 @@ public final class Main implements Runnable {
             show(e.getCause());
             ended("thrown", e.getCause());
         } catch (Throwable e) {
+            // shown to the user as his own, and Python learns of it
             show(e);
             ended("thrown", e);
         }
