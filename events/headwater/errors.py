@@ -6,6 +6,12 @@ wrong, where, and what to do about it.
 
 from __future__ import annotations
 
+import sys
+from typing import Final
+
+_DISTRIBUTIONS: Final = {"confluent_kafka": "confluent-kafka", "pydantic_core": "pydantic"}
+"""What brings a package that is called otherwise."""
+
 
 class HeadwaterError(Exception):
     """The root of all errors that headwater raises on purpose."""
@@ -25,3 +31,15 @@ class ConfigurationError(TerminalError):
 
 class PluginError(TerminalError):
     """A plug-in can't be found or isn't what its place asks for."""
+
+
+def advise_import(error: ImportError) -> str:
+    """Return what to do about a package that isn't found, or whose native code isn't."""
+    package = (error.name or "").partition(".")[0]
+    if package in {"", "headwater"}:
+        return ""
+    distribution = _DISTRIBUTIONS.get(package, package)
+    return (
+        f"install {distribution} into this Python ({sys.executable} -m pip install {distribution}): a zip (--py-files) "
+        "can hold headwater itself, but no package with native code"
+    )

@@ -1,23 +1,49 @@
-"""Plug-ins: found by the name of an entry point or as `package.module:Name`, created, and checked."""
+"""Plug-ins: found by the name of an entry point or as `package.module:Name`, created, and checked.
+
+headwater's own plug-ins are entry points too. Where its metadata isn't beside it, as in a zip that holds the package
+alone, they are found by the table here.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from headwater.config import unknown
-from headwater.errors import PluginError
+from headwater.errors import PluginError, advise_import
+
+OWN_PLUGINS: Final[Mapping[str, Mapping[str, str]]] = {
+    "headwater.listeners": {
+        "console": "headwater.publishers.console:ConsoleFactory",
+        "jdbc": "headwater.lineage.listener:JdbcFactory",
+        "kafka": "headwater.publishers.kafka:KafkaFactory",
+        "log": "headwater.publishers.log:LogFactory",
+    },
+    "headwater.lineage_meta": {
+        "jdbc": "headwater.lineage.meta:JdbcLineageMetaFactory",
+        "memory": "headwater.lineage.meta:MemoryLineageMetaFactory",
+    },
+}
+"""The entry points of this distribution, by group: the same as in its metadata."""
+
+
+def own_version() -> str | None:
+    """Return the version of headwater, or None where its metadata isn't beside it."""
+    try:
+        return version("headwater")
+    except PackageNotFoundError:
+        return None
 
 
 def load(group: str, name: str) -> Any:
     """What this name stands for in that group of entry points. A PluginError says what is wrong with it."""
     if ":" in name:
         return _by_path(name)
-    points = [point for point in entry_points(group=group) if point.name == name]
+    points = [point for point in _points(group) if point.name == name]
     if not points:
         raise PluginError(unknown(f"plug-in of {group} called", name, names(group)))
     if len(points) > 1:
@@ -66,7 +92,14 @@ def check_methods(plugin: object, expected: Mapping[str, str]) -> None:
 
 def names(group: str) -> tuple[str, ...]:
     """The names that are installed in a group."""
-    return tuple(sorted({point.name for point in entry_points(group=group)}))
+    return tuple(sorted({point.name for point in _points(group)}))
+
+
+def _points(group: str) -> list[EntryPoint]:
+    points = list(entry_points(group=group))
+    if own_version() is None:
+        points += [EntryPoint(name, value, group) for name, value in OWN_PLUGINS.get(group, {}).items()]
+    return points
 
 
 def _ambiguous(group: str, name: str, points: list[EntryPoint]) -> str:
@@ -104,4 +137,6 @@ def _import_module(path: str, module_name: str) -> ModuleType:
 
 
 def _words(e: Exception) -> str:
-    return f"{type(e).__name__}: {e}"
+    words = f"{type(e).__name__}: {e}"
+    advice = advise_import(e) if isinstance(e, ImportError) else ""
+    return f"{words}; {advice}" if advice else words

@@ -14,7 +14,7 @@ from headwater.cli.commands import TREE, Command, CommandNode, CommandPath, Grou
 from headwater.cli.exits import MEANINGS, Exit, exit_for
 from headwater.cli.flags import Flags, no_such, one_of
 from headwater.cli.output import OUTPUTS, CommandOutput
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, TerminalError, advise_import
 
 _LOOKS = "{{{}}}"
 
@@ -37,7 +37,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.command not in node.children:
             parser.error(_no_command(parsed.command, path, node))
         path, node, words = (*path, parsed.command), node.children[parsed.command], parsed.arguments
-    return call(path, node.load(), words, output)
+    try:
+        command = node.load()
+    except ImportError as e:
+        if not (advice := advise_import(e)):
+            raise
+        OUTPUTS.get(output or "", OUTPUTS["text"])().error(TerminalError(f"{e}: {advice}"))
+        return Exit.FAILED
+    return call(path, command, words, output)
 
 
 def call(path: CommandPath, command: Command, arguments: Sequence[str], output: str | None) -> int:

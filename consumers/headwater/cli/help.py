@@ -43,9 +43,14 @@ def show_help(given: Namespace, output: CommandOutput) -> int:
     "Show the version of headwater and of the Python that runs it.", "headwater version", "headwater version -o json"
 )
 def show_version(given: Namespace, output: CommandOutput) -> int:  # noqa: ARG001 - there is nothing to say
-    from importlib.metadata import version  # noqa: PLC0415 - takes longer to import than everything else here
+    # Takes longer to import than everything else here.
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
-    found = {"headwater": version("headwater"), "python": platform.python_version()}
+    try:
+        ours = version("headwater")
+    except PackageNotFoundError:  # in a zip that holds the package alone
+        ours = "unknown"
+    found = {"headwater": ours, "python": platform.python_version()}
     output.outcome(f"headwater {found['headwater']}", found)
     return Exit.DONE
 

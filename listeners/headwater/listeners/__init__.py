@@ -31,4 +31,11 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - see above
 
-    return getattr(import_module(_HOMES[name]), name)
+    try:
+        return getattr(import_module(_HOMES[name]), name)
+    except ImportError as e:
+        from headwater.errors import advise_import  # noqa: PLC0415 - see above
+
+        if not (advice := advise_import(e)):
+            raise
+        raise ImportError(f"headwater.listeners.{name} isn't there: {e}; {advice}", name=e.name) from e

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from headwater.listeners.bus.isolation import Isolation, configured_isolation
+from headwater.listeners.bus.shipper import start
 from headwater.listeners.bus.shipper.linger import DEFAULT_SECONDS, linger_seconds
 
 
@@ -50,3 +52,26 @@ def test_how_long_it_outlives_a_driver(
         (tmp_path / "proc" / str(pid) / "status").write_text(f"Name:\tpython\nPPid:\t{parent}\n")
     assert linger_seconds(None, tmp_path, {}, max(parents, default=7)) == seconds
     assert linger_seconds(5, tmp_path, {}, max(parents, default=7)) == 5
+
+
+def test_a_shipper_finds_headwater_where_the_driver_found_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative places are those of the driver, and an importer of its own may have found headwater elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", "jobs.zip", "/opt/jobs"])
+    path = start._import_path()
+    assert path[:3] == [str(tmp_path), str(tmp_path / "jobs.zip"), "/opt/jobs"]
+    assert {str(Path(each).parent) for each in sys.modules["headwater"].__path__} <= {*path[3:]}
+
+
+@pytest.mark.parametrize(
+    ("log", "is_import"),
+    [
+        ("Traceback:\nModuleNotFoundError: No module named 'headwater'\n", True),
+        ("Traceback:\nzipimport.ZipImportError: bad local file header: '/a.zip'\n", True),
+        ("Traceback:\nheadwater.errors.TransientError: the spool can't be read now\n", False),
+        ("ImportError: early\nKeyError: 'late'\n", False),
+        ("", False),
+    ],
+)
+def test_what_a_process_says_that_cannot_import(log: str, is_import: bool) -> None:
+    assert (start.describe_import_failure(log) is not None) == is_import

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import ConfigurationError
+from headwater.errors import ConfigurationError, TransientError
 from headwater.events import Gap
 from headwater.events.health import GapReason
 from headwater.listeners.bus import Bus, ListenerState
+from headwater.listeners.bus.shipper import start
 from tests.unit.bus.kit import PATIENCE, emit_all
 from tests.unit.bus.shipper_kit import CLOCK, DIE, HOLD, PlainFactory, delivered, shipper_bus, shipper_conf
 from tests.waiting import until
@@ -115,7 +116,7 @@ def test_a_listener_that_never_comes_back_holds_nobody_up(tmp_path: Path) -> Non
     assert details(tmp_path) == [str(number) for number in range(100)]
 
 
-def test_a_driver_that_is_killed_is_reported_of_at_once(tmp_path: Path) -> None:
+def test_a_driver_that_is_killed_is_reported_at_once(tmp_path: Path) -> None:
     """By its own shipper, which sends the rest, and then ends too."""
     (tmp_path / HOLD).touch()
     emit = """
@@ -168,6 +169,29 @@ def test_without_a_process_nothing_is_sent_and_a_gap_says_so(tmp_path: Path, mon
     assert own == "0"
     assert told.startswith("nothing is sent to file while this driver runs")
     assert told.endswith("spark.headwater.file.isolation=thread publishes from the driver itself")
+
+
+def test_a_shipper_that_cannot_import_headwater_is_reported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(start, "_import_path", lambda: [str(tmp_path), *_standard_library()])
+    with shipper_bus(shipper_conf(tmp_path)) as bus:
+        emit_all(bus, gaps(1))
+        until(lambda: bus.report().intake.gaps.get("OTHER") == 2, "the Gap")
+        until(lambda: (shipper := bus.report().shipper) and shipper.restarts > 1, "another attempt")
+        (report,) = bus.report().listeners
+        assert report.state is ListenerState.FAILED
+        assert "can't import what this process could: ModuleNotFoundError: No module named" in report.last_error
+        assert bus.report().intake.gaps["OTHER"] == 2
+        assert caplog.text.count("nothing is sent to file") == 1
+        with pytest.raises(TransientError, match="No module named"):
+            start.check_start(PATIENCE)
+        monkeypatch.undo()
+        until(lambda: details(tmp_path)[:1] == ["0"], "the event, once what it needs is there again")
+
+
+def _standard_library() -> list[str]:
+    return [each for each in sys.path if each.endswith((".zip", "lib-dynload")) or Path(each, "json").is_dir()]
 
 
 def test_what_the_spool_dropped_is_reported_by_the_driver(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from headwater.cli import main
+from headwater.cli.commands import Command, Leaf
 from headwater.cli.doctor import installation, spool
 from headwater.cli.doctor.listeners import check_listener
 from headwater.cli.exits import Exit
@@ -26,6 +27,7 @@ from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.journal.filesystem import FileSystem, FileSystemKind
 from headwater.listeners.bus.listener_creation import ListenerSpec
+from headwater.listeners.bus.shipper import start
 from headwater.publishers import checks
 from headwater.spi import CheckResult, Diagnosable, Listener, ListenerContext
 from headwater.testing.memory import MemoryListener
@@ -182,6 +184,39 @@ def test_an_interpreter_without_the_line_in_site_packages(examine: Doctor, monke
     assert code == Exit.FAILED
     assert of(findings, "hook")["status"] == "error"
     assert "pip install headwater" in of(findings, "hook")["advice"]
+
+
+def test_headwater_from_a_zip(examine: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No `.pth` file is read there, so a job has to call it."""
+    monkeypatch.setattr(installation, "_ASK", "raise SystemExit(1)")
+    monkeypatch.setattr(installation, "_places", lambda: ["/jobs/headwater.zip/headwater"])
+    monkeypatch.setattr(installation, "own_version", lambda: None)
+    _, findings = examine()
+    assert "imported from a zip" in of(findings, "hook")["message"]
+    assert of(findings, "hook")["status"] == "warning"
+    assert of(findings, "hook")["advice"].startswith("call headwater.listeners.install(spark) in the job; or install")
+    assert of(findings, "headwater")["status"] == "ok"
+
+
+def test_a_shipper_that_cannot_import_headwater(examine: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, findings = examine(log_isolation="process")
+    assert of(findings, "process")["status"] == "ok"
+    monkeypatch.setattr(start, "_import_path", list)
+    code, findings = examine(log_isolation="process")
+    assert code == Exit.FAILED
+    assert "can't import what this process could" in of(findings, "process")["message"]
+    assert of(findings, "process")["advice"].endswith("or set spark.headwater.log.isolation=thread")
+
+
+def test_a_missing_package_is_reported_by_the_command_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(_: Leaf) -> Command:
+        raise ImportError("cannot import it", name="pydantic_core._pydantic_core")
+
+    monkeypatch.setattr(Leaf, "load", missing)
+    assert main(["doctor"]) == Exit.FAILED
+    assert "pip install pydantic" in capsys.readouterr().err
 
 
 def test_a_driver_of_another_python(examine: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

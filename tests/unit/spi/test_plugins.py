@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import headwater.listeners
 from headwater import plugins
-from headwater.errors import PluginError
+from headwater.errors import PluginError, advise_import
 from headwater.spi.factories import LISTENERS
 
 
@@ -80,3 +84,52 @@ def test_a_module_that_fails_with_a_missing_attribute_is_reported(
     importlib.invalidate_caches()
     with pytest.raises(PluginError, match=r"acme_stale:F can't be imported: AttributeError: .*no_such_thing"):
         plugins.load(LISTENERS, "acme_stale:F")
+
+
+def test_our_own_are_found_where_the_metadata_is_not_beside_us(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a zip that holds the package alone."""
+
+    def unknown(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(plugins, "version", unknown)
+    monkeypatch.setattr(plugins, "entry_points", lambda **_: ())
+    assert plugins.own_version() is None
+    assert plugins.names(LISTENERS) == ("console", "jdbc", "kafka", "log")
+    assert plugins.load(LISTENERS, "log").__name__ == "LogFactory"
+
+
+@pytest.mark.parametrize("group", list(plugins.OWN_PLUGINS))
+def test_our_own_are_those_of_the_metadata(group: str) -> None:
+    ours = {each.name: each.value for each in distribution("headwater").entry_points if each.group == group}
+    assert ours == plugins.OWN_PLUGINS[group]
+    other = {each.group for each in distribution("headwater").entry_points} - {*plugins.OWN_PLUGINS}
+    assert other == {"console_scripts"}, "a new group belongs into the table"
+
+
+@pytest.mark.parametrize(
+    ("missing", "distribution_name"),
+    [("confluent_kafka", "confluent-kafka"), ("pydantic_core._pydantic_core", "pydantic"), ("acme.codec", "acme")],
+)
+def test_a_missing_package_is_reported_with_what_to_do(
+    missing: str, distribution_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "acme_needs.py").write_text(f"raise ImportError('it is not there', name={missing!r})\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "acme_needs", raising=False)
+    with pytest.raises(PluginError, match=f"-m pip install {distribution_name}.*no package with native code"):
+        plugins.load(LISTENERS, "acme_needs:F")
+
+
+def test_a_missing_module_of_ours_is_no_missing_package() -> None:
+    assert advise_import(ImportError("no", name="headwater.nowhere")) == ""
+    assert advise_import(ImportError("no")) == ""
+
+
+def test_install_says_what_is_to_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> ModuleType:
+        raise ImportError(f"cannot import {name}", name="pydantic_core._pydantic_core")
+
+    monkeypatch.setattr(importlib, "import_module", broken)
+    with pytest.raises(ImportError, match=r"headwater\.listeners\.install isn't there: .*pip install pydantic"):
+        headwater.listeners.__getattr__("install")

@@ -8,11 +8,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from headwater.plugins import own_version
 from headwater.spi import CheckResult
 
 _OLDEST, _FIRST_AFTER = (3, 5), (4, 4)
@@ -23,7 +23,8 @@ _INSTALL: Final = "install headwater into the Python that drivers run"
 
 
 def check_installation(conf: Mapping[str, str]) -> Iterator[CheckResult]:
-    yield CheckResult.ok("headwater", f"{version('headwater')}, for {sys.executable} ({sys.version.split()[0]})")
+    place = f"for {sys.executable} ({sys.version.split()[0]})"
+    yield CheckResult.ok("headwater", f"{own_version() or 'of a version that is not known'}, {place}")
     yield _hook()
     yield _pyspark()
     yield from _other_python(conf)
@@ -41,7 +42,16 @@ def _hook() -> CheckResult:
         "this Python doesn't bring headwater in at its start: headwater.pth isn't in its site-packages, or -S or "
         "-I keeps it from reading such files"
     )
-    return CheckResult.error("hook", words, f"{_INSTALL}: {sys.executable} -m pip install headwater")
+    advice = f"{_INSTALL}: {sys.executable} -m pip install headwater"
+    if any(".zip" in each for each in _places()):
+        words = "headwater is imported from a zip, so drivers don't find it by their configuration alone"
+        return CheckResult.warning("hook", words, f"call headwater.listeners.install(spark) in the job; or {advice}")
+    return CheckResult.error("hook", words, advice)
+
+
+def _places() -> list[str]:
+    """Return where headwater is imported from."""
+    return list(sys.modules["headwater"].__path__)
 
 
 def _pyspark() -> CheckResult:

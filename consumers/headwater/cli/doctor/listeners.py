@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import queue
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from typing import Final
 from uuid import uuid4
 
-from headwater.errors import HeadwaterError, PluginError
+from headwater.errors import HeadwaterError, PluginError, TransientError
 from headwater.events.clock import ProducerClock
 from headwater.listeners.bus.executor import DaemonExecutor
 from headwater.listeners.bus.isolation import Isolation, configured_isolation, own_configuration
 from headwater.listeners.bus.listener_creation import DriverListenerContext, ListenerSpec, configured_listeners
+from headwater.listeners.bus.shipper.start import check_start
 from headwater.listeners.settings import PREFIX, Settings
 from headwater.listeners.threads import DaemonThread
 from headwater.spi import (
@@ -31,7 +30,6 @@ from headwater.spi.factories import listener_factories
 FACTORY: Final = "factory"
 """The step that says whether the configuration of a listener is right."""
 PROCESS: Final = "process"
-_MOST_WORDS: Final = 500
 _PATIENCE: Final = 60.0
 """A step that takes longer isn't waited for."""
 _CLOSE_SECONDS: Final = 5.0
@@ -80,14 +78,11 @@ def _findings(wanted: ListenerSpec, conf: Mapping[str, str]) -> Iterator[CheckRe
 
 def _check_process(name: str) -> CheckResult:
     """Whether the shipper, in which the listener works, can be started."""
-    command = [sys.executable, "-c", "import headwater.listeners.bus.shipper.main"]
-    advice = f"see to this Python, or set {PREFIX}{name}.isolation=thread"
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)  # noqa: S603 - ourselves
-    except (OSError, subprocess.TimeoutExpired) as e:
-        return CheckResult.error(PROCESS, f"no process can be had for it: {e}", advice)
-    if done.returncode:
-        return CheckResult.error(PROCESS, f"its process fails: {done.stderr.strip()[-_MOST_WORDS:]}", advice)
+        check_start(_PATIENCE)
+    except TransientError as e:
+        advice = f"see to this Python and its path for imports, or set {PREFIX}{name}.isolation=thread"
+        return CheckResult.error(PROCESS, str(e), advice)
     return CheckResult.ok(PROCESS, "it works in a process of its own")
 
 

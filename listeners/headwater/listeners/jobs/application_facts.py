@@ -6,10 +6,10 @@ import logging
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
 
 from headwater.events.jobs import SparkDetails
+from headwater.plugins import own_version
 
 _LOG = logging.getLogger(__name__)
 _CODE_VERSION: Final = "spark.headwater.job.code.version"
@@ -48,7 +48,7 @@ def read_application_facts(
         user=_ask_or_none("user", spark.sparkUser),
         configuration=configuration,
         environment=environment,
-        headwater_version=_own_version(),
+        headwater_version=own_version(),
         spark=SparkDetails(
             version=_ask_or_none("version", spark.version) or "",
             application_name=name,
@@ -72,10 +72,3 @@ def _ask_or_none(what: str, ask: Callable[[], T]) -> T | None:
 
 def _unwrap_option(option: Any) -> str | None:
     return str(option.get()) if option.isDefined() else None
-
-
-def _own_version() -> str | None:
-    try:
-        return version("headwater")
-    except PackageNotFoundError:  # put on the path without being installed
-        return None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from headwater.events.forks import reset_after_fork
 from headwater.listeners.settings import PREFIX, Settings
 from headwater.listeners.threads import DaemonThread
+from headwater.plugins import own_version
 from headwater.spi import Application
 
 if TYPE_CHECKING:  # the library is an extra, and takes a while to import
@@ -121,6 +121,6 @@ class MetricsExporter:
         from headwater.listeners.metrics.collector import BusCollector  # noqa: PLC0415 - see above
 
         registry = Registry(auto_describe=False)
-        info = {"application": self._application.id, "name": self._application.name, "version": version("headwater")}
+        info = {"application": self._application.id, "name": self._application.name, "version": own_version() or ""}
         registry.register(BusCollector(self._report, info=info, labels=labels))
         return registry

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -25,6 +26,12 @@ _BOOT: Final = (
     "import json, sys; orders = json.load(sys.stdin); sys.path[:] = orders['path']; "
     "from headwater.listeners.bus.shipper.main import main; main(orders, int(sys.argv[-1]))"
 )
+_CHECK: Final = "import json, sys; sys.path[:] = json.load(sys.stdin); import headwater.listeners.bus.shipper.main"
+_IMPORT_FAILURE: Final = re.compile(
+    r"(?:ModuleNotFoundError|ImportError|SyntaxError|zipimport\.ZipImportError|zlib\.error): .*"
+)
+_HOME: Final = tuple(dict.fromkeys(str(Path(each).absolute().parent) for each in sys.modules["headwater"].__path__))
+"""Where the driver found headwater: a directory or a zip. Noted now, because a job may change its working directory."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +48,7 @@ class Orders:
 
     def to_json(self) -> bytes:
         fields = {
-            "path": [str(each) for each in sys.path],
+            "path": _import_path(),
             "driver": os.getpid(),
             "configuration": dict(self.configuration),
             "application": [self.application.id, self.application.name],
@@ -89,6 +96,37 @@ def start_process(orders: Orders) -> tuple[subprocess.Popen[bytes], Channel]:
         ours.close()
         raise TransientError(f"{sys.executable} can't be started: {e}") from e
     return process, Channel(ours)
+
+
+def check_start(seconds: float) -> None:
+    """Import in a new process what a shipper imports. A TransientError says why that can't be done."""
+    try:
+        done = subprocess.run(  # noqa: S603 - ourselves
+            [sys.executable, "-c", _CHECK],
+            input=json.dumps(_import_path()),
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired) as e:
+        raise TransientError(f"no process can be had for it: {e}") from e
+    if done.returncode:
+        raise TransientError(describe_import_failure(done.stderr) or f"its process fails: {done.stderr.strip()[-500:]}")
+
+
+def describe_import_failure(log: str) -> str | None:
+    """Return what to say of a process whose last words are these, if they say that an import failed."""
+    *_, last = log.strip().splitlines() or [""]
+    if not _IMPORT_FAILURE.fullmatch(last):
+        return None
+    return f"a child of {sys.executable} can't import what this process could: {last}"
+
+
+def _import_path() -> list[str]:
+    """The driver's path for imports, and where it found headwater: an importer of its own may have."""
+    path = [os.path.abspath(each) for each in sys.path]  # noqa: PTH100 - an empty one is the working directory
+    return list(dict.fromkeys([*path, *_HOME]))
 
 
 def _unnamed_file(data: bytes) -> BinaryIO:

@@ -21,7 +21,7 @@ from headwater.listeners.bus.listener_creation import ListenerSpec
 from headwater.listeners.bus.report import ListenerReport, ListenerState, ProgressSignal
 from headwater.listeners.bus.retries import Backoff
 from headwater.listeners.bus.shipper.messages import KIND, Channel, ShipperState, parse_state
-from headwater.listeners.bus.shipper.start import LOG_FILE, Orders, start_process
+from headwater.listeners.bus.shipper.start import LOG_FILE, Orders, describe_import_failure, start_process
 from headwater.listeners.threads import DaemonThread
 
 _LOG = logging.getLogger(__name__)
@@ -72,6 +72,8 @@ class ShipperProcess:
         self._released = threading.Event()
         self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         self._is_missing_reported = False
+        self._has_spoken = False
+        """Whether the process that runs now got so far that it said anything."""
         self._thread = DaemonThread("headwater-shipper", self._run)
 
     def start(self) -> None:
@@ -149,7 +151,7 @@ class ShipperProcess:
             except TransientError as e:
                 self._report_missing(e)
             else:
-                self._is_missing_reported = False
+                self._has_spoken = False
                 self._serve(self._channel)
                 self._channel.close()
                 self._note_end(self._process)
@@ -166,6 +168,7 @@ class ShipperProcess:
 
     def _take(self, channel: Channel, message: Mapping[str, Any]) -> None:
         kind = message[KIND]
+        self._has_spoken, self._is_missing_reported = True, False
         if kind == "state":
             self._take_state(parse_state(message))
         elif kind == "gap":
@@ -201,6 +204,9 @@ class ShipperProcess:
         self._state = replace(self._state, listeners=(), shipped=0)
         self._process = self._channel = None
         self.restarts += 1
+        if not self._has_spoken and (words := describe_import_failure(self._last_words())):
+            self._report_missing(TransientError(words))
+            return
         self._last_error = f"the shipper, process {process.pid}, {self._describe_end(process)}"
         _LOG.warning("%s: it is started again, nothing is lost", self._last_error)
         self._progress.notify()
@@ -213,11 +219,14 @@ class ShipperProcess:
         elif code < 0:
             with contextlib.suppress(ValueError):
                 words = f"died of {signal.Signals(-code).name}"
-        last = ""
-        with contextlib.suppress(OSError):
-            text = (self._orders.spool / LOG_FILE).read_bytes()[-_LOG_BYTES:].decode(errors="replace")
-            last = " ".join(text.split())
+        last = " ".join(self._last_words().split())
         return f"{words} ({last})" if last else words
+
+    def _last_words(self) -> str:
+        """Return the end of what the process wrote into its log."""
+        with contextlib.suppress(OSError):
+            return (self._orders.spool / LOG_FILE).read_bytes()[-_LOG_BYTES:].decode(errors="replace")
+        return ""
 
     def _report_missing(self, error: TransientError) -> None:
         """Once: nothing is published as long as there is no process for it."""
