@@ -33,9 +33,14 @@ from headwater.listeners.capture.command_registry import all_commands
 from headwater.listeners.capture.jvm import JavaClasses
 from tests.matrix.delta_racer import QUICK
 from tests.matrix.harness import DELTA, HOST, Driver, edges, of, shared_driver, smoking, the
+from tests.matrix.java_lint import complaints_of_javac
 from tests.waiting import attempts
 
-pytestmark = [pytest.mark.xdist_group("spark-delta"), pytest.mark.sample(8), pytest.mark.needs("delta")]
+pytestmark = [
+    pytest.mark.xdist_group("spark-delta"),
+    pytest.mark.sample(8, keep=("test_javac_agrees",)),
+    pytest.mark.needs("delta"),
+]
 
 K, X = CommitKind, OverwriteScope
 CHECK = ConstraintKind.CHECK
@@ -928,3 +933,8 @@ def test_a_column_list_may_leave_columns_out(place: Place) -> None:
     events = place.driver.events_of(f"INSERT INTO {place.db}.t (v) SELECT v FROM {place.db}.s")
     assert edges(place.driver.lineage(the(Committed, events))) == {"v <- s.v"}
     assert not of(Gap, events)
+
+
+@pytest.mark.smoke
+def test_javac_agrees(driver: Driver, tmp_path: Path) -> None:
+    assert not complaints_of_javac(driver.spark.sparkContext, tmp_path)

@@ -15,9 +15,13 @@ from pyspark.sql.functions import expr
 from headwater.events import Committed, DatasetId, Gap, JobLineage, StatementFailed, TableName
 from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
 from tests.matrix.harness import HOST, PLAIN, Driver, edges, of, shared_driver, the
+from tests.matrix.java_lint import complaints_of_javac
 from tests.matrix.sparks import MAJOR, MINOR
 
-pytestmark = [pytest.mark.xdist_group("spark-plain"), pytest.mark.sample(20)]
+pytestmark = [
+    pytest.mark.xdist_group("spark-plain"),
+    pytest.mark.sample(20, keep=("test_javac_agrees",)),
+]
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -493,3 +497,8 @@ def _bound(
 def _named(lineage: JobLineage, place: Place) -> set[str]:
     """Edges with the last part of a dataset's path as its name, whether it was read as a table or not."""
     return {edge.replace(f"{place.home}/", "") for edge in edges(lineage)}
+
+
+@pytest.mark.smoke
+def test_javac_agrees(driver: Driver, tmp_path: Path) -> None:
+    assert not complaints_of_javac(driver.spark.sparkContext, tmp_path)

@@ -18,8 +18,9 @@ from headwater.listeners.capture.command_registry import all_commands
 from tests.matrix.harness import Driver, of, the
 from tests.matrix.hudi_place import Place, Step, hudi_driver, make_templates
 from tests.matrix.hudi_racer import WRITERS, make_tables, race, wrongs
+from tests.matrix.java_lint import complaints_of_javac
 
-pytestmark = [pytest.mark.needs("hudi"), pytest.mark.sample(5)]
+pytestmark = [pytest.mark.needs("hudi"), pytest.mark.sample(5, keep=("test_javac_agrees",))]
 K, X = CommitKind, OverwriteScope
 ROUNDS, LONG_ROUNDS = 2, 25
 KEYED = {
@@ -421,3 +422,8 @@ def commands_of_the_jar(driver: Driver) -> list[str]:
     kinds = [loader.loadClass(name) for name in likely]
     concrete = [kind for kind in kinds if command.isAssignableFrom(kind) and not kind.getModifiers() & 0x600]
     return [str(kind.getSimpleName()) for kind in concrete]
+
+
+@pytest.mark.smoke
+def test_javac_agrees(driver: Driver, tmp_path: Path) -> None:
+    assert not complaints_of_javac(driver.spark.sparkContext, tmp_path)

@@ -25,11 +25,16 @@ from headwater.events.changes import AddColumn, RetypeColumn
 from headwater.events.jobs import CommitKind, OverwriteScope
 from tests.matrix.harness import HOST, ICEBERG, Driver, Extensions, driver_with, of, the
 from tests.matrix.iceberg_truth import Metadata, metadata_at
+from tests.matrix.java_lint import complaints_of_javac
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.smoke, pytest.mark.sample(10), pytest.mark.needs("iceberg")]
+pytestmark = [
+    pytest.mark.smoke,
+    pytest.mark.sample(10, keep=("test_javac_agrees",)),
+    pytest.mark.needs("iceberg"),
+]
 
 APPEND, OVERWRITE, DELETE = CommitKind.APPEND, CommitKind.OVERWRITE, CommitKind.DELETE
 NOTHING, PART, ALL = OverwriteScope.NOTHING, OverwriteScope.PART, OverwriteScope.ALL
@@ -428,3 +433,8 @@ def test_a_repeated_write_has_one_shape(driver: Driver) -> None:
     events = driver.events_of(statement, statement, statement)
     assert len({each.fingerprint for each in of(Committed, events)}) == 1
     assert len(of(JobLineage, events)) == 1
+
+
+@pytest.mark.smoke
+def test_javac_agrees(driver: Driver, tmp_path: Path) -> None:
+    assert not complaints_of_javac(driver.spark.sparkContext, tmp_path)

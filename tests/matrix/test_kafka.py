@@ -31,6 +31,7 @@ from headwater.events.health import GapReason
 from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode, StartPosition, StartReason
 from headwater.events.tables import ViewSource
 from tests.matrix.harness import KAFKA, Driver, driver_with, edges, of, the
+from tests.matrix.java_lint import complaints_of_javac
 from tests.matrix.streams import Case, Start, barriers, commits
 
 if TYPE_CHECKING:
@@ -38,7 +39,11 @@ if TYPE_CHECKING:
 
     from headwater.local import Service
 
-pytestmark = [pytest.mark.kafka, pytest.mark.needs("kafka"), pytest.mark.sample(8)]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.needs("kafka"),
+    pytest.mark.sample(8, keep=("test_javac_agrees",)),
+]
 
 SECRET: Final = "hunter2-is-secret"
 WITH_SECRETS: Final = {
@@ -554,3 +559,8 @@ def test_no_secret_was_reported_by_any_case(driver: Driver, place: Place) -> Non
     place.events_of(subscribe=place.topic, **WITH_SECRETS)
     assert driver.bus.events
     assert not [event for event in driver.bus.events if "hunter2" in ask(event)]
+
+
+@pytest.mark.smoke
+def test_javac_agrees(driver: Driver, tmp_path: Path) -> None:
+    assert not complaints_of_javac(driver.spark.sparkContext, tmp_path)

@@ -33,6 +33,7 @@ from headwater.events.health import GapReason
 from headwater.listeners.capture.formats.paimon import COMMANDS
 from headwater.listeners.capture.formats.paimon.procedures import PROCEDURES
 from tests.matrix.harness import PAIMON, Driver, driver_with, of, the
+from tests.matrix.java_lint import complaints_of_javac
 from tests.matrix.paimon_cases import (
     BRANCHED,
     FILLED,
@@ -48,7 +49,10 @@ from tests.matrix.paimon_cases import (
 )
 from tests.matrix.paimon_place import Place, check, commits, fresh
 
-pytestmark = [pytest.mark.needs("paimon"), pytest.mark.sample(14)]
+pytestmark = [
+    pytest.mark.needs("paimon"),
+    pytest.mark.sample(14, keep=("test_javac_agrees",)),
+]
 
 
 @pytest.fixture(scope="module")
@@ -301,3 +305,8 @@ def test_the_callback_is_in_nobodys_table(place: Place) -> None:
     schemas = "".join(file.read_text() for file in (place.home / "t" / "schema").iterdir())
     assert "callback" not in schemas.lower()
     assert not [row for row in place.driver.rows("SET") if "callback" in row.key]
+
+
+@pytest.mark.smoke
+def test_javac_agrees(driver: Driver, tmp_path: Path) -> None:
+    assert not complaints_of_javac(driver.spark.sparkContext, tmp_path)

@@ -77,6 +77,10 @@ class JavaClasses:
         """Of `PROBES`, what this driver has on its class path."""
         return [name for name, probe in PROBES.items() if self._has(probe)]
 
+    def sources(self) -> Mapping[str, bytes]:
+        """The Java sources by file name, as this driver compiles them."""
+        return self._sources
+
     def load(self, name: str) -> Any:
         """A class of ours, as Java's Class object."""
         try:
