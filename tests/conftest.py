@@ -82,7 +82,7 @@ def java_home() -> Path:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`make test` gives --no-skips: what can't be tested there is told as a failure, not passed over."""
+    """`make test` gives --no-skips: what can't be tested there is reported as a failure, not passed over."""
     parser.addoption("--no-skips", action="store_true", help="a skipped test counts as a failure")
 
 

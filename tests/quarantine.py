@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Make a failure of a test in quarantine an expected one that is told."""
+    """Make a failure of a test in quarantine an expected one that is reported."""
     report = yield
     entry = item.stash.get(NAME, None)
     if entry and report.failed:

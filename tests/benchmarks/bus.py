@@ -1,4 +1,4 @@
-"""What telling an event costs the one who tells it, and how fast listeners are fed: python -m tests.benchmarks.bus
+"""What emitting an event costs the one who tells it, and how fast listeners are fed: python -m tests.benchmarks.bus
 
 A bus is compared with a bare `append` of the same record to a journal of the same options, and with a producer that
 appends nowhere: redaction, numbering and encoding are most of it. Telling is measured in short bursts, as a driver does
@@ -85,12 +85,12 @@ def full_speed(directory: Path) -> tuple[float, float]:
     began = time.perf_counter()
     for _ in range(FULL_SPEED):
         bus.emit(COMMITTED)
-    told_in = time.perf_counter() - began
+    reported_in = time.perf_counter() - began
     bus.flush(60)
     arrived_in = time.perf_counter() - began
     bus.stop(10)
     forget("mine")
-    return FULL_SPEED / told_in, FULL_SPEED / arrived_in
+    return FULL_SPEED / reported_in, FULL_SPEED / arrived_in
 
 
 def main(directory: Path) -> None:

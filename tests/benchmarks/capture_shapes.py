@@ -1,4 +1,5 @@
-"""Large statements: how long after their end the events are ready, how many bytes are told; and what starting costs.
+"""Large statements: how long after their end the events are ready, how many bytes are sent; and what starting
+costs.
 
     python -m tests.benchmarks.capture_shapes
 

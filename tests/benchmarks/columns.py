@@ -42,7 +42,7 @@ def milliseconds(plan: Plan) -> float:
 
 
 def milliseconds_of_brief(tables: int, columns: int) -> float:
-    """Of reading, following and encoding what is told of a union that was written without its columns."""
+    """Of reading, following and encoding what is recorded of a union that was written without its columns."""
     text = json.dumps(_brief_union(tables, columns))
     context = CaptureContext(Environment(host="driver-1"), {}, Redactor())
     started = time.process_time()

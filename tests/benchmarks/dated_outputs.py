@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.dated_outputs [outputs]
 
-A driver of 1 GB copies 300 columns into 2,000 directories, one after the other. All commits have to be told, and Python
-has to stay as large as it was when its plans had taken the room that they may have.
+A driver of 1 GB copies 300 columns into 2,000 directories, one after the other. All commits have to be reported, and
+Python has to stay as large as it was when its plans had taken the room that they may have.
 """
 
 from __future__ import annotations

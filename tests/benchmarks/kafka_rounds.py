@@ -1,5 +1,5 @@
 """Hundreds of rounds of faults around the Kafka publisher: producers and the broker are killed, disks are full, the
-network is cut, clocks jump; after each round everything that was told has to be on the topic.
+network is cut, clocks jump; after each round everything that was reported has to be on the topic.
 
     .venv/bin/python -m tests.benchmarks.kafka_rounds [--seed S] [--rounds 300]
 

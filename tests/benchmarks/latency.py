@@ -174,13 +174,13 @@ def snapshot_of(event: Committed, table: str) -> int | None:
     return made.snapshot if made.table is not None and made.table.table == table else None
 
 
-def telling(broker: str, topic: str, rate: float, seconds: float) -> subprocess.Popen[str]:
+def reporting(broker: str, topic: str, rate: float, seconds: float) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tests.benchmarks.latency", "tell", broker, topic, str(rate), str(seconds)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def plain(broker: str, topic: str, url: str, seconds: float, aims: Aims) -> None:
-    with writer(broker, topic, url), Watch(url, "plain") as watch, telling(broker, topic, RATE, seconds) as process:
+    with writer(broker, topic, url), Watch(url, "plain") as watch, reporting(broker, topic, RATE, seconds) as process:
         out, _ = process.communicate()
     sent_at = {int(number): at for number, at in json.loads(out).items()}
     report("plain: told by a process, 10/s", sent_at, appended(broker, topic, "plain"), watch.seen, aims)
@@ -191,7 +191,7 @@ def with_spark(broker: str, topic: str, url: str, seconds: float, aims: Aims) ->
         place = Place(Path(folder), local.java().home, patience=None)
         own = {**conf(broker, topic), "spark.sql.catalog.ice.cache-enabled": "false"}
         configure(place, ICEBERG.packages, {**ICEBERG.conf, **own})
-        beside = telling(broker, topic, RATE - 1, seconds + 20)
+        beside = reporting(broker, topic, RATE - 1, seconds + 20)
         with writer(broker, topic, url), Watch(url, "spark") as watch, beside:
             ended = place.start([PYTHON, place.script(JOB), str(int(seconds))])
             out, err = ended.communicate()

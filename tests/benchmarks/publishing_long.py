@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.publishing_long [seconds] [megabytes]
 
-- The life: commits are told at 1,000 a second for so long (600 s) while they go to a broker. Shown are what telling one
-  takes the one who tells (in all, and of it the append to the spool), and what the process holds as time goes by.
-- The outage: a spool of so many megabytes (1,024) is left by a driver that died, and another one ships it.
+- The life: commits are reported at 1,000 a second for so long (600 s) while they go to a broker. Shown are what
+telling one takes the one who tells (in all, and of it the append to the spool), and what the process holds as time
+goes by. - The outage: a spool of so many megabytes (1,024) is left by a driver that died, and another one ships it.
 """
 
 from __future__ import annotations

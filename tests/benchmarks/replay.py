@@ -1,5 +1,5 @@
 """A million events from Kafka into fresh stores, twice: in their order, and shuffled over other partitions, some of
-them told again. Both stores have the same rows: python -m tests.benchmarks.replay [events]
+them reported again. Both stores have the same rows: python -m tests.benchmarks.replay [events]
 
 The broker, the database and the writer share this machine. The digests are made when the time isn't taken any more.
 """

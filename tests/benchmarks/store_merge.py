@@ -1,8 +1,8 @@
 """Rows into a store, against COPY and a merge in SQL written by hand: python -m tests.benchmarks.store_merge
 
 All in one run and in turns, on one machine: the database, and what times it. Both ways write the same rows, those of
-commits with three inputs and an output (reads, commits, writes, and what is told again), into the same tables with the
-same indexes, in the same transactions.
+commits with three inputs and an output (reads, commits, writes, and what is reported again), into the same tables with
+the same indexes, in the same transactions.
 
 - bare: what a person would write who knows PostgreSQL. The rows are tuples already, of different keys and in order;
   each kind is copied in binary to a temporary table that is there, and merged by a statement written here.
@@ -107,7 +107,7 @@ class Bare:
 
 
 def batches() -> list[list[Row]]:
-    """As the law tells them, each key once: what is told again within a batch is the law's matter."""
+    """As the law tells them, each key once: what is reported again within a batch is the law's matter."""
     found = []
     for number in range(BATCHES):
         emitted = (row for n in range(EVENTS) for row in map_event(_event(number * EVENTS + n + 1)))

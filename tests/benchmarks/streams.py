@@ -66,7 +66,7 @@ def compare(spark: SparkSession, root: Path, rounds: int, batches: int) -> None:
 
 
 def sizes_of(bus: TestBus, before: int) -> list[int]:
-    """Bytes of each micro-batch's one event, those aside that are told once for the query."""
+    """Bytes of each micro-batch's one event, those aside that are reported once for the query."""
     events = zip(bus.events[before:], bus.bytes[before:], strict=True)
     return [size for event, size in events if isinstance(event, Committed)]
 

@@ -40,7 +40,7 @@ class Watch:
     def __init__(self, process: subprocess.Popen[bytes], engine: Engine) -> None:
         self._process, self._engine = process, engine
         self.early = self.late = self.stored = 0
-        self._told = self._removed = 0
+        self._reported = self._removed = 0
 
     def follow(self) -> None:
         began = time.monotonic()
@@ -51,7 +51,7 @@ class Watch:
             if self.stored <= EARLY:
                 self.early = max(self.early, memory)
             self.late = max(self.late, memory)
-            if self.stored >= max(10 * self._told, EARLY):
+            if self.stored >= max(10 * self._reported, EARLY):
                 self._tell(memory, time.monotonic() - began)
             if self.stored - self._removed >= ROWS_OF:
                 self._remove()
@@ -60,7 +60,7 @@ class Watch:
     def _tell(self, memory: int, seconds: float) -> None:
         rate = self.stored / seconds
         print(f"{self.stored:>12,} events  {memory / _MEGABYTE:6.0f} MB  {rate:,.0f} a second", flush=True)
-        self._told = max(EARLY, 10 * self._told) if self.stored < 10 * EARLY else self.stored // 10 + EARLY
+        self._reported = max(EARLY, 10 * self._reported) if self.stored < 10 * EARLY else self.stored // 10 + EARLY
 
     def _remove(self) -> None:
         try:

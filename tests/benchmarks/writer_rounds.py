@@ -1,6 +1,6 @@
 """Hundreds of rounds of faults around the writer: producers, broker, two writers and the database are killed, frozen,
 stopped and started again, connections are cut and the group is shared out anew while events flow; after each round
-the store has the rows of all events that were told, each applied once.
+the store has the rows of all events that were reported, each applied once.
 
     .venv/bin/python -m tests.benchmarks.writer_rounds [--seed S] [--rounds 300]
 

@@ -190,7 +190,7 @@ class AlwaysDoneDurable(DurableMemoryListener):
         return True
 
 
-class EmptyHanded(DurableMemoryListener):
+class WithoutRecords(DurableMemoryListener):
     """Has forgotten what it gave up, and takes having nothing to do for being done."""
 
     def close(self, timeout: float) -> bool:
@@ -362,7 +362,7 @@ DURABLE: list[tuple[type[Any], Case, str]] = [
     (Once, DurableSuite.test_nothing_is_lost_where_the_target_refuses, "never arrived"),
     (Surrendering, DurableSuite.test_nothing_is_lost_where_the_target_refuses, "the target is away"),
     (AlwaysDoneDurable, DurableSuite.test_closing_does_not_say_that_what_was_refused_is_dealt_with, "never arrived"),
-    (EmptyHanded, DurableSuite.test_closing_does_not_say_that_what_was_refused_is_dealt_with, "never arrived"),
+    (WithoutRecords, DurableSuite.test_closing_does_not_say_that_what_was_refused_is_dealt_with, "never arrived"),
     (OverstayingDurable, DurableSuite.test_it_goes_on_where_an_answer_comes_late, "flush took"),
     (LookingTooLong, DurableSuite.test_it_goes_on_where_an_answer_comes_late, "(handle|flush) took"),
     (LingeringOnDurable, DurableSuite.test_closing_keeps_to_its_time_when_nothing_answers, "close took"),

@@ -143,7 +143,7 @@ class Transactional:
 
 
 class TestTransactionalListener(DurableListenerContract):
-    """A store: what it is told becomes something else there."""
+    """A store: what it receives becomes something else there."""
 
     ordered = False
     passes_unknown_on = False

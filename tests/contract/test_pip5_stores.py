@@ -92,7 +92,7 @@ def _chosen(entities: object, predicate: Predicate | None) -> Iterator[E]:
 
 
 def answers(store: LineageMeta) -> list[list[Any]]:
-    """Without times: those that a store keeps of what was deleted and told again are its own."""
+    """Without times: those that a store keeps of what was deleted and reported again are its own."""
     tables = (store.source_table_lineages(), store.sink_table_lineages())
     data = (store.source_data_lineages(), store.sink_data_lineages())
     return [

@@ -1,7 +1,7 @@
 """A driver that tells events until it is killed: a program of test_bus_kills.
 
 Usage: python -m tests.faults.bus_victim SPOOLS DIRECTORY DELIVERED. DIRECTORY/told gets a line for each event once it
-was told, DIRECTORY/arrived one for each that its listener dealt with: the first DELIVERED, then its target is away.
+was reported, DIRECTORY/arrived one for each that its listener dealt with: the first DELIVERED, then its target is away.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Victim:
         return str(self.bus.spool) if self.bus.spool else None
 
     def tell(self, count: int) -> list[str]:
-        """What was told; what isn't in it was refused."""
+        """What was reported; what isn't in it was refused."""
         return [str(event.event_id) for _ in range(count) for event in self.bus.emit(Heartbeat())]
 
     def fill(self, left: int) -> None:
@@ -111,7 +111,7 @@ class Victim:
         return dict(self.bus.dropped())
 
     def arrived(self) -> list[str]:
-        """In order, copies too, without what the bus told itself."""
+        """In order, copies too, without what the bus reported itself."""
         return [str(record.event_id) for record in self._listener.records if record.kind != "Gap"]
 
     def gaps(self) -> list[dict[str, Any]]:

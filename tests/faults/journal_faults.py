@@ -151,7 +151,7 @@ class FaultyFiles(OsFiles):
 
 
 class Ledger:
-    """What a workload was told: which records are in, which may be."""
+    """What a workload was answered: which records are in, which may be."""
 
     def __init__(self) -> None:
         self.acknowledged: dict[int, bytes] = {}
@@ -169,7 +169,7 @@ class Ledger:
 
 
 class Workload:
-    """Opens, appends one and many, rolls, compacts, reads, commits, trims, closes, opens again; the ledger is told.
+    """Opens, appends one and many, rolls, compacts, reads, commits, trims, closes, opens again; the ledger notes all.
 
     What fails with a StorageError is gone past, as a program would; any other error is the journal's fault.
     """
@@ -277,7 +277,7 @@ class Workload:
 
 
 def read_all(tail: Tail | Cursor) -> tuple[list[JournalRecord], list[tuple[int, int, MissingReason]]]:
-    """Everything there is now, and what was told to be lost."""
+    """Everything there is now, and what was reported as lost."""
     records: list[JournalRecord] = []
     lost: list[tuple[int, int, MissingReason]] = []
     while batch := tail.read(3):

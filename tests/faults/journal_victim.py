@@ -1,8 +1,8 @@
 """Runs the journal's workload again and again, each time killed one call later: a program of test_journal_kills.
 
 Usage: python -m tests.faults.journal_victim DIRECTORY FSYNC FAULT. For each call k there is then DIRECTORY/k with the
-journal and DIRECTORY/k.told with what the victim was told before it died. One process forks all victims, because
-starting an interpreter takes longer than a life of theirs.
+journal and DIRECTORY/k.told with what the victim was answered before it died. One process forks all victims,
+because starting an interpreter takes longer than a life of theirs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class WrittenLedger(Ledger):
 
 
 def read_ledger(path: Path) -> Ledger:
-    """What a victim was told."""
+    """What a victim was answered."""
     ledger = Ledger()
     for line in path.read_text().splitlines():
         what, number, text = line.split(" ")

@@ -1,4 +1,4 @@
-"""A driver's bus with the kafka listener within the test: what it told is remembered, and how long that took."""
+"""A driver's bus with the kafka listener within the test: what it reported is remembered, and how long that took."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Driver:
 
 @contextmanager
 def driver_of(conf: Mapping[str, str], *, files: Files = OS_FILES) -> Generator[Driver]:
-    """A driver that told its events without waiting for anybody."""
+    """A driver that emitted its events without waiting for anybody."""
     bus = Bus.open(conf, Application("application_1", "orders"), options=replace(OPTIONS, files=files))
     driver = Driver(bus)
     try:

@@ -1,5 +1,5 @@
 """A round of faults: producers tell events, things happen to them, to the network and to the broker, and then
-everything that was told is on the topic."""
+everything that was reported is on the topic."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class Round:
 
 
 _MOST_PARTS = 4
-"""An event that was told and not noted, because the kill came between the two, may be one in so many parts."""
+"""An event that was reported and not noted, because the kill came between the two, may be one in so many parts."""
 _DO: Mapping[str, Callable[[Round, Act], object]] = {
     "start": lambda each, act: each.start(act.victim),
     "kill": Round.kill,

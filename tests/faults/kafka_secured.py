@@ -145,7 +145,7 @@ def secured_stage(folder: Path) -> Generator[SecuredStage]:
 
 
 def secured(authority: Authority) -> Mapping[str, str]:
-    """What a broker is told: nobody but the administrator has any right."""
+    """What a broker is configured with: nobody but the administrator has any right."""
     scram, token = "common.security.scram.ScramLoginModule", "common.security.oauthbearer.OAuthBearerLoginModule"
     return {
         "listener.security.protocol.map": "BROKER:SASL_SSL,CONTROLLER:PLAINTEXT",

@@ -33,7 +33,7 @@ from tests.waiting import until
 PATIENCE = 60.0
 _TOOL_SECONDS = 60.0
 QUICK_BROKER = {
-    # What was told to a broker that is killed and comes back isn't waited for.
+    # What was sent to a broker that is killed and comes back isn't waited for.
     "group.initial.rebalance.delay.ms": "0",
     # A deleted topic's name is free at once.
     "log.segment.delete.delay.ms": "1000",
@@ -60,7 +60,7 @@ class Stage:
         return host, int(port)
 
     def config(self) -> dict[str, Any]:
-        """What a client is told that has all rights."""
+        """What a client is configured with that has all rights."""
         return {"bootstrap.servers": self.address, **self.client}
 
     def admin(self) -> AdminClient:

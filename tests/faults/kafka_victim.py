@@ -1,7 +1,7 @@
 """A driver over a spool and Kafka, to be killed or stopped: a program of the fault tests.
 
-Usage: python -m tests.faults.kafka_victim ORDERS, a file of JSON (`Orders`). It notes what it told in `told`, and in
-`done` whether all went out when it was stopped. While a file `full` is there its disk is full; a file `clock` holds
+Usage: python -m tests.faults.kafka_victim ORDERS, a file of JSON (`Orders`). It notes what it reported in `told`, and
+in `done` whether all went out when it was stopped. While a file `full` is there its disk is full; a file `clock` holds
 the seconds by which the machine's clock is off.
 """
 
@@ -27,7 +27,7 @@ class Orders:
     conf: dict[str, str]
     seed: int
     events: int
-    """To be told, in bursts with pauses between them."""
+    """To be emitted, in bursts with pauses between them."""
     pause: float
     """The longest between two bursts."""
     stop_within: float

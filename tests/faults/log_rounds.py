@@ -1,7 +1,7 @@
 """Rounds of writers and readers of one local log that are killed at random, and what must hold after each.
 
 A round follows from its seed as far as a machine's scheduling lets it: what is done in which order, by whom, with which
-clocks. The law: every event that was told and acknowledged is read by every group, none of a partition's records is
+clocks. The law: every event that was reported and acknowledged is read by every group, none of a partition's records is
 passed over, first copies come in their order, copies are equal, and no commit runs ahead of what was done.
 """
 
@@ -101,12 +101,12 @@ class Round:
         return path.read_text() if path.exists() else ""
 
     def live(self, steps: int) -> None:
-        """Begin and end processes; between two steps so many events are told."""
+        """Begin and end processes; between two steps so many events are reported."""
         for _ in range(steps):
             self._step()
             if not self.writers:
                 self.writers.append(self.writer(self.random.choice(["bus", "raw"])))
-            self._await_told(self.told_count() + self.random.randint(5, 120))
+            self._await_reported(self.reported_count() + self.random.randint(5, 120))
 
     def _step(self) -> None:
         what = self.random.choice(
@@ -128,10 +128,10 @@ class Round:
             self.end(victim, signal.SIGKILL)
             check_commits(self.directory, group)
 
-    def _await_told(self, count: int) -> None:
-        until(lambda: self.told_count() >= count, lambda: f"more that is told: {self.errors()}", PATIENCE, 0.002)
+    def _await_reported(self, count: int) -> None:
+        until(lambda: self.reported_count() >= count, lambda: f"more that is emitted: {self.errors()}", PATIENCE, 0.002)
 
-    def told_count(self) -> int:
+    def reported_count(self) -> int:
         path = self.directory / "told"
         return path.read_bytes().count(b"\n") if path.exists() else 0
 
@@ -281,7 +281,7 @@ def play(directory: Path, seed: int, steps: int) -> Outcome:
             raise
     return Outcome(
         seed,
-        emitted=this.told_count(),
+        emitted=this.reported_count(),
         records=len(read_lines(directory, GROUPS[0])),
         partitions=len(log_of(directory).partitions()),
         kills=this.kills,

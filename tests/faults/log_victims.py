@@ -4,8 +4,8 @@ Usage: python -m tests.faults.log_victims DIRECTORY. Each line on standard input
 its id: `writer NAME SEED SKEW bus|raw|idle`, `reader NAME SEED GROUP`. `wait PID` is answered by its status. All are
 forked, because starting an interpreter takes longer than a life of theirs. SIGTERM has them end as they should.
 
-In DIRECTORY: `log`, `spools`; `told`, a line for each event that was told and acknowledged; `read-GROUP`, one for each
-record that a member was through with, which is written before it commits; `errors`.
+In DIRECTORY: `log`, `spools`; `told`, a line for each event that was reported and acknowledged; `read-GROUP`, one for
+each record that a member was through with, which is written before it commits; `errors`.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ Letters = dict[tuple[int, int], Letter]
 
 
 class Found(NamedTuple):
-    """What was told and became of it."""
+    """What was reported and became of it."""
 
     messages: int
     rows: int

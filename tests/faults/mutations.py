@@ -1,5 +1,6 @@
-"""Messages of all sorts for a writer: good events, and mutated ones among them, each from an event that is told nowhere
-else. Whether a mutated one is an event all the same is for the codec and the law to say, not for whoever made it.
+"""Messages of all sorts for a writer: good events, and mutated ones among them, each from an event that is reported
+nowhere else. Whether a mutated one is an event all the same is for the codec and the law to say, not for whoever made
+it.
 
 Each base has a producer, a time, a barrier and a fingerprint of its own, and none is made another's: two events that
 claim to be one, and tell different things, are another matter.
@@ -89,7 +90,7 @@ def _spliced(data: bytes, other: bytes, rng: Random) -> bytes:
 
 
 def _misnamed(data: bytes, _: bytes, rng: Random) -> bytes:
-    """Of a schema that nobody has told, or of another kind."""
+    """Of a schema that nobody has sent, or of another kind."""
     if rng.random() < 0.5:
         return MAGIC + rng.randbytes(8) + data[HEADER_BYTES:]
     return MAGIC + current_schema(rng.choice(list(KINDS.values()))).fingerprint + data[HEADER_BYTES:]

@@ -29,7 +29,7 @@ WEATHERS: Final = {
 
 @dataclass(frozen=True)
 class Act:
-    """Something that is done, so many seconds after the first event was told."""
+    """Something that is done, so many seconds after the first event was reported."""
 
     at: float
     what: str

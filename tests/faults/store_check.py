@@ -1,4 +1,5 @@
-"""Whether the rows of a store are those of the events that were told, each applied once: what differs, by its kind."""
+"""Whether the rows of a store are those of the events that were reported, each applied once: what differs, by its
+kind."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def check_store(engine: Engine, truth: RowSet) -> int:
         if store_digest(connection) == truth.digest():
             return sum(1 for _ in truth.rows())
         differences = list(_differences(connection, truth))
-    raise AssertionError("\n".join(["the store isn't what was told:", *map(str, differences)]))
+    raise AssertionError("\n".join(["the store isn't what was emitted:", *map(str, differences)]))
 
 
 def _differences(connection: Connection, truth: RowSet) -> Iterator[Difference]:

@@ -1,4 +1,4 @@
-"""A disk that is full, fails or is damaged: what is lost by it is told, and nothing else is lost."""
+"""A disk that is full, fails or is damaged: what is lost by it is reported, and nothing else is lost."""
 
 from __future__ import annotations
 
@@ -130,11 +130,11 @@ LIMITED = {
     "listeners": "quick=tests.unit.bus.kit:ScriptFactory,slow=tests.unit.bus.kit:ScriptFactory",
     "catalog.listeners": "changes=tests.unit.bus.kit:ScriptFactory",
 }
-"""Of three listeners one is told changes of the catalog only."""
+"""Of three listeners one receives changes of the catalog only."""
 
 
 def tell_beyond_the_limit(bus: Bus, quick: int = 0) -> list[Event]:
-    """Of all that is told the listener with that number is handed everything."""
+    """Of all that is reported the listener with that number is handed everything."""
     emitted: list[Event] = []
     for _ in range(20):
         emitted += emit_all(bus, DRAFTS)
@@ -157,7 +157,7 @@ def test_at_the_limit_each_listener_is_told_what_it_missed(tmp_path: Path) -> No
         assert not lost_by(bus, quick, emitted)
         missed = lost_by(bus, slow, emitted)
         missed_changes = lost_by(bus, changes, emitted)
-        until(lambda: are_told(quick, slow=missed, changes=missed_changes))
+        until(lambda: are_reported(quick, slow=missed, changes=missed_changes))
     assert len(missed) > len(DRAFTS)
     gaps = gaps_in(quick.records, GapReason.SPOOL_LIMIT)
     assert {gap.listener for gap in gaps} == {"slow", "changes"}
@@ -181,7 +181,7 @@ def test_the_range_of_a_hole_is_that_of_its_own_listener(tmp_path: Path) -> None
         gates["changes"].is_open.set()
         until(lambda: bus.report().listeners[2].lag == 0)
         missed, missed_changes = lost_by(bus, slow, before), lost_by(bus, changes, emitted)
-        until(lambda: are_told(quick, slow=missed, changes=missed_changes))
+        until(lambda: are_reported(quick, slow=missed, changes=missed_changes))
     gaps = gaps_in(quick.records, GapReason.SPOOL_LIMIT)
     first = check_gap([gap for gap in gaps if gap.listener == "slow"], missed)
     second = check_changes([gap for gap in gaps if gap.listener == "changes"], missed_changes)
@@ -190,7 +190,7 @@ def test_the_range_of_a_hole_is_that_of_its_own_listener(tmp_path: Path) -> None
     assert second.last_sequence > missed[-1].sequence
 
 
-def are_told(quick: Taking, **missed: list[Event]) -> bool:
+def are_reported(quick: Taking, **missed: list[Event]) -> bool:
     """Whether Gaps account for so many of each listener's."""
     gaps = gaps_in(quick.records, GapReason.SPOOL_LIMIT)
     counts = {name: sum(gap.missed or 0 for gap in gaps if gap.listener == name) for name in missed}
@@ -201,11 +201,11 @@ def its_own(listener: str, emitted: list[Event]) -> list[Event]:
     return emitted if listener == "slow" else [event for event in emitted if event.family is not EventFamily.JOB]
 
 
-def check_changes(gaps: list[Gap], not_told: list[Event]) -> Gap:
+def check_changes(gaps: list[Gap], not_reported: list[Event]) -> Gap:
     """The range goes over all families, from what was missed to what wasn't; of its own all of it is missing. Mostly
     that is one hole; but a Gap is an event too, and telling one may fill the spool once more: then there are holes
     behind each other."""
-    missed = its_own("changes", not_told)
+    missed = its_own("changes", not_reported)
     assert gaps[0].first_sequence == 1
     for gap, following in pairwise(gaps):
         assert (gap.last_sequence or 0) < (following.first_sequence or 0)

@@ -1,4 +1,4 @@
-"""A driver is killed; the next one on the host delivers what it told, and says once that its runs were killed."""
+"""A driver is killed; the next one on the host delivers what it reported, and says once that its runs were killed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CUT = 3_000
 
 
 def killed_driver(spools: Path, directory: Path, *, delivered: int, lines: int) -> list[str]:
-    """A driver told so many events, and a few more, and was killed; what it told, by its own ledger."""
+    """A driver reported so many events, and a few more, and was killed; what it reported, by its own ledger."""
     directory.mkdir()
     command = [sys.executable, "-m", "tests.faults.bus_victim", str(spools), str(directory), str(delivered)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -78,7 +78,7 @@ def test_the_next_driver_delivers_what_a_killed_one_reported(tmp_path: Path, del
     with bus_of(spools, {"noting": make}) as bus:
         until(lambda: only_own_spool_is_left(bus, spools), "shipping")
     arrived = {*lines_of(tmp_path / "victim" / "arrived"), *map(str, firsts(shipped.records))}
-    assert not [line for line in emitted if line not in arrived], "told, and never arrived"
+    assert not [line for line in emitted if line not in arrived], "emitted, and never arrived"
     inferred = ends(shipped.records)
     assert {each.run: each.job for each in inferred.values()} == OPEN
     assert ENDED not in OPEN

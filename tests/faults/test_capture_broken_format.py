@@ -1,4 +1,4 @@
-"""A table format of another version than headwater was made for: its part can't be compiled, all else is told."""
+"""A table format of another version than headwater was made for: its part can't be compiled, all else is reported."""
 
 from __future__ import annotations
 

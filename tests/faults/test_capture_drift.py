@@ -1,6 +1,7 @@
-"""A part that fits neither the driver's Spark nor its formats: it alone is missing, and its lack is told.
+"""A part that fits neither the driver's Spark nor its formats: it alone is missing, and its lack is reported.
 
-Each part is broken in turn, as a renamed class would break it. All else stays exact, and nothing that is told is wrong.
+Each part is broken in turn, as a renamed class would break it. All else stays exact, and nothing that is reported is
+wrong.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where Spark's own queue has no room: it is told how much was lost, and nothing is made of the half that came."""
+"""Where Spark's own queue has no room: it is reported how much was lost, and nothing is made of the half that came."""
 
 from __future__ import annotations
 

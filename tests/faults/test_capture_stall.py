@@ -1,4 +1,5 @@
-"""Whoever stops looking at what a driver shows harms nobody: memory is bounded, what was dropped is told exactly."""
+"""Whoever stops looking at what a driver shows harms nobody: memory is bounded, what was dropped is reported
+exactly."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def insert(spark: SparkSession, count: int) -> float:
 
 
 def counted(records: list[dict[str, Any]]) -> tuple[int, int]:
-    """How many statements were told, each once, and how many are told to be dropped."""
+    """How many statements were reported, each once, and how many are reported as dropped."""
     ids = [each["id"] for each in records if each["kind"] == "statement"]
     assert len(ids) == len(set(ids))
     assert {each["kind"] for each in records} <= {"statement", "dropped"}

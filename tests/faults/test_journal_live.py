@@ -54,7 +54,7 @@ class Watcher:
 
 
 def write_and_die(directory: Path, fsync: Fsync, lines: int) -> int:
-    """The last offset a writer was told before it was killed."""
+    """The last offset a writer was answered before it was killed."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", WRITER, str(directory), fsync.value]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as writer:

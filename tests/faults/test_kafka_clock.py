@@ -1,4 +1,5 @@
-"""A driver whose clock is wrong: the broker's time raises it, and nothing is told with a time before what was told."""
+"""A driver whose clock is wrong: the broker's time raises it, and nothing is recorded with a time before what was
+reported."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def wall(monkeypatch: pytest.MonkeyPatch) -> Wall:
 
 
 def times_of(copies: Sequence[Copy]) -> list[int]:
-    """In the order in which they were told, in microseconds."""
+    """In the order in which they were reported, in microseconds."""
     codec = Codec()
     events = [each for copy in copies if isinstance(each := codec.decode(copy.value), Event)]
     return [micros_of(event.time) for event in sorted(events, key=lambda event: event.sequence)]

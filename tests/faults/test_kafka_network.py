@@ -1,4 +1,4 @@
-"""A network that is cut, stalls, loses what is said, or is slow: what was told arrives once it is well again."""
+"""A network that is cut, stalls, loses what is said, or is slow: what was reported arrives once it is well again."""
 
 from __future__ import annotations
 

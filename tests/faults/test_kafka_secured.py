@@ -1,4 +1,4 @@
-"""A broker with TLS, SCRAM and rights: who may write writes, who may not is told why, and secrets stay secret."""
+"""A broker with TLS, SCRAM and rights: who may write writes, who may not is informed why, and secrets stay secret."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredStage]:
 
 
 @pytest.fixture(autouse=True)
-def _no_secret_is_told(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
+def _no_secret_is_shown(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
     """Whatever happens in a test: not in the log, not in what goes to the terminal, librdkafka's own words included."""
     caplog.set_level(logging.DEBUG)
     yield

@@ -60,13 +60,13 @@ def test_where_it_must_not_be_made_the_command_is_reported_and_works(staged: Sta
         assert not staged.has(topic)
         answer = re.search(r"kafka-topics\.sh (.*)", driver.kafka.last_error)
         assert answer is not None
-        _do_as_told(staged, shlex.split(answer[1]))
+        _obey(staged, shlex.split(answer[1]))
         driver.deliver()
     check_topic(driver.emitted, copies_on(staged.config(), topic))
     assert settings_of(staged, topic)["message.timestamp.type"] == "LogAppendTime"
 
 
-def _do_as_told(staged: Stage, words: list[str]) -> None:
+def _obey(staged: Stage, words: list[str]) -> None:
     """As Kafka's program would; its library isn't among the broker's."""
     command = ArgumentParser(exit_on_error=False)
     command.add_argument("--create", action="store_true", required=True)
@@ -98,7 +98,7 @@ def test_a_topic_that_is_deleted_and_made_again(staged: Stage, tmp_path: Path) -
 
 @pytest.mark.long
 def test_a_topic_with_more_partitions_than_before(staged: Stage, tmp_path: Path) -> None:
-    """A key may come to lie in another partition; nothing is lost by that, and nothing is told twice."""
+    """A key may come to lie in another partition; nothing is lost by that, and nothing is recorded twice."""
     topic = new_topic()
     staged.create(topic, partitions=1, message_timestamp_type="LogAppendTime")
     with driver_of(kafka_conf(staged.address, topic, tmp_path)) as driver:

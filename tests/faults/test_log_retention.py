@@ -1,4 +1,4 @@
-"""Segments go, by bytes and by age, while processes read: each record is read or told as lost, and none is both."""
+"""Segments go, by bytes and by age, while processes read: each record is read or reported as lost, and none is both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOUR = 3_600_000_000
 
 
 class Reader:
-    """A process that reads so much as it is told to."""
+    """A process that reads so much as it is asked to."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -87,7 +87,7 @@ class World:
 
 
 def check(world: World, found: Reader) -> None:
-    """All was read or told; what is there still was read."""
+    """All was read or reported; what is there still was read."""
     for name, end in world.ends():
         assert found.read[name] | found.lost[name] == set(range(end))
         assert found.read[name].issuperset(range(world.log.reader(name).first_offset(), end))

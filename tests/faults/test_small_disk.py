@@ -1,6 +1,6 @@
 """A driver whose disk is full, out of names, forbidden or gone, in a process of its own on a file system of its own.
 
-What was told and what was refused is what the driver itself was answered; the Gaps have to say exactly that.
+What was reported and what was refused is what the driver itself was answered; the Gaps have to say exactly that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Start = Callable[..., "Driver"]
 
 
 class Driver:
-    """Does what it is told, and answers."""
+    """Does what it is asked, and answers."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -92,7 +92,8 @@ def failed(driver: Driver) -> list[dict[str, Any]]:
 
 
 def test_a_disk_that_fills_up_again_and_again(start: Start) -> None:
-    """Each time the first refusal is told out of the room set aside; at last the Gaps say just how many there were."""
+    """Each time the first refusal is reported out of the room set aside; at last the Gaps say just how many there
+    were."""
     driver = start()
     driver.do("gate", False)
     for full in range(1, 4):
@@ -220,7 +221,7 @@ def test_nothing_may_be_made_in_the_spool_any_more(start: Start) -> None:
 
 
 def test_the_spool_is_removed_under_its_driver(start: Start) -> None:
-    """Who reads it has it open; what can't be written any more is refused, and told to nobody but in the log."""
+    """Who reads it has it open; what can't be written any more is refused, and reported to nobody but in the log."""
     driver = start(**{"spool.max.bytes": "64k"})
     driver.do("gate", True)
     driver.tell(10)
@@ -241,4 +242,6 @@ def test_killed_on_a_full_disk(start: Start) -> None:
     driver.do("gate", True)
     assert driver.do("open", {}) is not None
     until(driver.all_arrived)
-    assert [gap["missed"] for gap in failed(driver)] == [None], "that something is missing is told, and not how much"
+    assert [gap["missed"] for gap in failed(driver)] == [None], (
+        "that something is missing is reported, and not how much"
+    )

@@ -1,5 +1,5 @@
-"""A driver that is killed in the middle of a micro-batch, and the one after it: no snapshot of another batch is told,
-and in the end each is told with the batch that made it.
+"""A driver that is killed in the middle of a micro-batch, and the one after it: no snapshot of another batch is
+reported, and in the end each is recorded with the batch that made it.
 
 Truth: the commit files of the sinks, in which Delta keeps which query and batch each version is of.
 """
@@ -114,7 +114,7 @@ def commits(run: Ended) -> list[Event]:
 
 
 def outputs(run: Ended) -> Iterable[tuple[str, int, int, int]]:
-    """Sink, version, batch and barrier, as they were told."""
+    """Sink, version, batch and barrier, as they were reported."""
     for commit in commits(run):
         for output in commit["outputs"]:
             yield (

@@ -36,7 +36,7 @@ PATIENCE = 60.0
 PARTITIONS = 3
 BATCH = 60
 SETTINGS = {"session.timeout.ms": "6000", "heartbeat.interval.ms": "500"}
-"""The shortest session that a broker allows unless it is told otherwise."""
+"""The shortest session that a broker allows unless it is configured otherwise."""
 
 
 class Scene:
@@ -87,7 +87,7 @@ class Scene:
             return sum(connection.execute(chosen).scalars())
 
     def wait_for_all(self) -> None:
-        """Until all that was told is stored."""
+        """Until all that was reported is stored."""
         self.until(lambda: sum(self.offsets.values()) == len(self.sent))
 
     @contextmanager
@@ -182,7 +182,7 @@ def test_what_a_zombie_stores_late_changes_nothing(scene: Scene) -> None:
 
 @pytest.mark.long
 def test_a_group_is_shared_out_anew_in_mid_batch(scene: Scene) -> None:
-    """What the first member had taken of partitions that go is stored by it, and told again by the second."""
+    """What the first member had taken of partitions that go is stored by it, and reported again by the second."""
     first = scene.writer()
     scene.tell(300)
     scene.wait_for_all()

@@ -1,6 +1,6 @@
-"""Whether what is on a topic is what was told: nothing lost, nothing made up, nothing changed, all in its order.
+"""Whether what is on a topic is what was reported: nothing lost, nothing made up, nothing changed, all in its order.
 
-What the bus tells by itself (a Gap, the end of a run whose driver was killed) isn't in a ledger. It is told apart by
+What the bus tells by itself (a Gap, the end of a run whose driver was killed) isn't in a ledger. It is distinguished by
 its kind, and its place in the producer's order must be free otherwise.
 """
 
@@ -29,7 +29,7 @@ class Verdict:
     events: int
     copies: int
     own: int
-    """Events that the bus told by itself."""
+    """Events that the bus reported by itself."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ def check_topic(
 ) -> Verdict:
     """An AssertionError names everything that is wrong.
 
-    A producer that was killed may have told so many more events than it could note (`unnoted`). Where a disk failed so
-    that nobody knows whether a record is in, its place stays free: then there `may_have_holes`.
+    A producer that was killed may have reported so many more events than it could note (`unnoted`). Where a disk
+    failed so that nobody knows whether a record is in, its place stays free: then there `may_have_holes`.
     """
     arrived, faults = _sorted_out(copies)
     firsts: dict[EventId, _Arrived] = {}

@@ -1,6 +1,6 @@
-"""What was told, written down past all buffers as soon as the spool had it, by whoever told it.
+"""What was reported, written down past all buffers as soon as the spool had it, by whoever emitted it.
 
-A ledger survives the kill -9 of its process. It holds a line for each event: who told it, the how-manieth it is, its
+A ledger survives the kill -9 of its process. It holds a line for each event: who emitted it, the how-manieth it is, its
 key, its kind, and a digest of the bytes that have to arrive.
 """
 

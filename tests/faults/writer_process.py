@@ -40,7 +40,7 @@ class WriterProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self.starts = 0
         self.faults: list[str] = []
-        """How it ended when nobody had told it to."""
+        """How it ended when nobody had asked it to."""
 
     @property
     def words(self) -> str:

@@ -1,5 +1,5 @@
 """A round of faults with writers: producers tell, writers keep a store, things happen to all of them, to the broker,
-the database and the network; and when all is quiet the store has what was told, each event once."""
+the database and the network; and when all is quiet the store has what was reported, each event once."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class WriterRound(Round):
 
     def _wait_for_rows(self, engine: Engine) -> None:
         """Faults before the first of them would meet programs that still begin. It may be that the first producer has
-        told all by then, and that it lies in its spool."""
+        emitted all by then, and that it lies in its spool."""
         producers: list[Victim | SparkVictim] = [*self._drivers, *self.victims.values()]
         until(
             lambda: self._stored(engine) or not any(each.is_running for each in producers),

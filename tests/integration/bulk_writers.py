@@ -41,7 +41,7 @@ class Written:
 
 
 def events_of(seed: int, number: int) -> list[Event]:
-    """Of few producers, jobs and runs, at few times: most rows are told many times."""
+    """Of few producers, jobs and runs, at few times: most rows are reported many times."""
     random = Random(seed)
     return [_event(random, sequence) for sequence in range(1, number + 1)]
 

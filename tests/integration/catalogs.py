@@ -37,8 +37,8 @@ def _selected(connection: Connection, query: str) -> list[tuple[Any, ...]]:
 
 
 def _mysql(connection: Connection, name: str) -> list[str]:
-    told = connection.execute(text(f"SHOW CREATE TABLE `{name}`")).one()[1]
-    return sorted(line.strip().rstrip(",") for line in re.sub(r"AUTO_INCREMENT=\d+ ", "", told).splitlines())
+    reported = connection.execute(text(f"SHOW CREATE TABLE `{name}`")).one()[1]
+    return sorted(line.strip().rstrip(",") for line in re.sub(r"AUTO_INCREMENT=\d+ ", "", reported).splitlines())
 
 
 def _sqlite(connection: Connection, name: str) -> list[Any]:

@@ -3,7 +3,7 @@
     id = c.id; x <- c.name, o.status; s << o.amount; s ? o.status; n over o.placed; one none; ~JOIN c.id, o.customer
 
 `=` is IDENTITY, `<-` TRANSFORMATION, `<<` AGGREGATION, `?` CONDITIONAL, `over` WINDOW; what decides about rows stands
-behind `~`. A column that is made of nothing is `none`: every column of the result is told.
+behind `~`. A column that is made of nothing is `none`: every column of the result is reported.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ def _indirect(plan: Plan, lineage: QueryLineage) -> set[str]:
     if lineage.unknown:
         raise AssertionError(f"not understood: {lineage.unknown}")
     if len(set(lineage.indirect)) != len(lineage.indirect):
-        raise AssertionError(f"told twice: {lineage.indirect}")
+        raise AssertionError(f"recorded twice: {lineage.indirect}")
     return {f"{each.derivation.value} {_source(plan, each)}" for each in lineage.indirect}
 
 
 def _of_target(plan: Plan, target: str, origins: tuple[ColumnOrigin, ...]) -> set[str]:
     if len(set(origins)) != len(origins):
-        raise AssertionError(f"told twice of {target}: {origins}")
+        raise AssertionError(f"recorded twice of {target}: {origins}")
     return {target, *(f"{each.derivation.value} {_source(plan, each)} > {target}" for each in origins)}
 
 

@@ -1,4 +1,4 @@
-"""Queries, and the edges that each has: thought through by hand, never taken from what is told.
+"""Queries, and the edges that each has: thought through by hand, never taken from what is reported.
 
 customers(id INT, name STRING, region STRING, score DOUBLE)
 orders(id INT, customer INT, amount DOUBLE, status STRING, placed TIMESTAMP)

@@ -1,4 +1,4 @@
-"""A broker with TLS, users and rights, for those who look at what somebody without them is told."""
+"""A broker with TLS, users and rights, for those who look at what somebody without them is answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Drivers as users start them, each a process of its own in a folder of its own, and what headwater told of them."""
+"""Drivers as users start them, each a process of its own in a folder of its own, and what headwater reported of
+them."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ installation.Installation.start.__defaults__ = installation.Installation.end.__d
 contexts.STOP_SECONDS = {patience}
 """
 """For each Python of a driver. A job waits for headwater 10 s at its start and 2 s at its end, and goes on then without
-it; a machine on which much else goes on can take longer, and what is told, not how soon, is what is tested mostly."""
+it; a machine on which much else goes on can take longer, and what is reported, not how soon, is what is tested here."""
 SEEN = '''
 class Seen:
     """Writes each event as a line of JSON, at once."""
@@ -54,7 +55,7 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended, and what was told of it."""
+    """How a process ended, and what was reported of it."""
 
     code: int
     out: str
@@ -69,8 +70,8 @@ class Ended:
 
     def statuses(self) -> list[str]:
         """As `job STATUS`, RUNNING left out."""
-        told = [f"{event['job']['name']} {event['status']}" for event in self.of("JobStatusChanged")]
-        return [each for each in told if not each.endswith(" RUNNING")]
+        reported = [f"{event['job']['name']} {event['status']}" for event in self.of("JobStatusChanged")]
+        return [each for each in reported if not each.endswith(" RUNNING")]
 
 
 class Place:
@@ -85,7 +86,7 @@ class Place:
         self.folder = folder
         if patience is not None:
             (folder / "sitecustomize.py").write_text(PATIENT.format(patience=patience))
-        self.told = folder / "told.jsonl"
+        self.reported = folder / "told.jsonl"
         (folder / "conf").mkdir()
         (folder / "seen.py").write_text(SEEN)
         self.configure(
@@ -97,7 +98,7 @@ class Place:
                 "spark.sql.shuffle.partitions": "2",
                 "spark.headwater.enabled": str(enabled).lower(),
                 "spark.headwater.listeners": "seen:SeenFactory",
-                "spark.headwater.seen.path": str(self.told),
+                "spark.headwater.seen.path": str(self.reported),
                 "spark.headwater.spool.dir": str(folder / "spool"),
             }
         )
@@ -146,6 +147,6 @@ class Place:
         )
 
     def ended(self, code: int, out: str, err: str) -> Ended:
-        lines = self.told.read_text().splitlines() if self.told.exists() else []
-        self.told.unlink(missing_ok=True)
+        lines = self.reported.read_text().splitlines() if self.reported.exists() else []
+        self.reported.unlink(missing_ok=True)
         return Ended(code, out, err, [json.loads(line) for line in lines])

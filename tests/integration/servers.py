@@ -17,13 +17,13 @@ from tests.integration.spark_packages import package_settings
 
 @dataclass
 class Served:
-    """A server while it runs, and what was told when it has ended."""
+    """A server while it runs, and what was reported when it has ended."""
 
     port: int
     address: str
     ended: Ended | None = field(default=None)
 
-    def told(self) -> Ended:
+    def reported(self) -> Ended:
         assert self.ended is not None
         return self.ended
 
@@ -69,5 +69,5 @@ def serving(place: Place, *words: str, ending: signal.Signals = signal.SIGTERM) 
 
 
 def sessions(ended: Ended) -> list[Event]:
-    """What was told of sessions that began."""
+    """What was reported of sessions that began."""
     return [event for event in ended.of("JobStarted") if event["scope"] == "SESSION"]

@@ -40,11 +40,11 @@ def spark_classes(java_home: Path) -> Generator[Any, None, None]:
     )
     gateway = _py4j.JavaGateway(gateway_parameters=_py4j.GatewayParameters(port=port))
     # A session of pyspark, had in this process before, leaves in py4j its own way of telling errors.
-    told_by, _py4j.get_return_value = _py4j.get_return_value, _protocol.get_return_value
+    reported_by, _py4j.get_return_value = _py4j.get_return_value, _protocol.get_return_value
     try:
         yield gateway
     finally:
-        _py4j.get_return_value = told_by
+        _py4j.get_return_value = reported_by
         gateway.shutdown()
         process.stdin.close()
         process.wait(timeout=30)

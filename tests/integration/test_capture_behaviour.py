@@ -1,4 +1,4 @@
-"""Many threads and sessions at once: each statement is told once, as its own, and nothing of us stays behind."""
+"""Many threads and sessions at once: each statement is reported once, as its own, and nothing of us stays behind."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_threads_and_sessions_are_distinguished(spark: SparkSession) -> None:
 
 
 def test_python_that_holds_its_lock_for_seconds(spark: SparkSession) -> None:
-    """While nothing in Python runs, the driver's JVM goes on, and what it did then is told."""
+    """While nothing in Python runs, the driver's JVM goes on, and what it did then is reported."""
     session: Any = spark
     hold = ctypes.PyDLL(None).usleep
     with attached(spark) as (capture, bus):
@@ -143,7 +143,7 @@ def test_a_listener_of_somebody_elses_that_hangs(spark: SparkSession) -> None:
 
 
 def test_draining_a_driver_that_is_never_idle(spark: SparkSession) -> None:
-    """What was done before is told, whatever goes on meanwhile."""
+    """What was done before is reported, whatever goes on meanwhile."""
     stop = threading.Event()
 
     def keep_busy(_: int) -> None:

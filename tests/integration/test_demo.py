@@ -65,7 +65,7 @@ class Demo:
         first_of = {state["current-schema-id"]: state["last-updated-ms"] for state in reversed(states)}
         return [datetime.fromtimestamp(each / 1000, timezone.utc) for each in sorted(first_of.values())]
 
-    def told(self, title: str) -> list[str]:
+    def reported(self, title: str) -> list[str]:
         """What stands below a title in the terminal."""
         (chapter,) = [each for each in self.out.split("\n\n") if title in each.splitlines()[0]]
         return chapter.splitlines()[1:]
@@ -214,7 +214,7 @@ def test_what_a_change_of_the_price_breaks(demo: Demo) -> None:
         [f"{REVENUE}.revenue", "aggregation", f"{DETAILS}.amount", f"daily_report.{REVENUE}"],
         [f"{TOP10}.revenue", "aggregation", f"{DETAILS}.amount", f"daily_report.{TOP10}"],
     ]
-    assert demo.told("What a change of lake.ods.orders.price breaks") == [
+    assert demo.reported("What a change of lake.ods.orders.price breaks") == [
         f"  {ORDERS}.price",
         f"  └─ {DETAILS}.amount (transformation)  by order_details",
         f"     ├─ {REVENUE}.revenue (aggregation)  by daily_report.{REVENUE}",
@@ -294,7 +294,7 @@ def test_the_changes_are_those_of_the_schemas(demo: Demo) -> None:
     defined = [at for table in (ORDERS, PRODUCTS, DETAILS, REVENUE, TOP10) for at in demo.defined(table)]
     assert all(near(row[0], at) for row, at in zip(rows, defined, strict=True))
     alters = [f"  {at}  {table}: {change}" for at, table, what, change in rows if what == "AlterTable"]
-    assert demo.told("What was done to the tables") == alters
+    assert demo.reported("What was done to the tables") == alters
 
 
 def test_all_of_it_is_there(demo: Demo) -> None:
@@ -330,7 +330,7 @@ def test_the_terminal_says_the_same(demo: Demo) -> None:
         assert step.why in demo.out
     (first, one), (then, two), _ = batches(demo)
     (product,), (top10,) = demo.snapshots(PRODUCTS), demo.snapshots(TOP10)
-    tree = [re.sub(r", 2\S+ \S+Z$", "", each) for each in demo.told("through the whole chain")]
+    tree = [re.sub(r", 2\S+ \S+Z$", "", each) for each in demo.reported("through the whole chain")]
     assert tree == [
         f"  {TOP10}@{top10}  OVERWRITE by daily_report.{TOP10}",
         f"  ├─ {DETAILS}@{two}  APPEND by order_details",

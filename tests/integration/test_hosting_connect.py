@@ -78,16 +78,16 @@ class Story:
     """By snapshot."""
     failed: dict[str, str] = field(default_factory=dict)
     made: str = ""
-    told: Ended | None = None
+    reported: Ended | None = None
 
     @property
     def events(self) -> list[Event]:
-        assert self.told is not None
-        return self.told.events
+        assert self.reported is not None
+        return self.reported.events
 
     def of(self, kind: str) -> list[Event]:
-        assert self.told is not None
-        return self.told.of(kind)
+        assert self.reported is not None
+        return self.reported.of(kind)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def story(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Story:
             _fail(story, anna)
             nobody.run(f"SELECT count(*) FROM {TABLE}")
             story.whose = {snapshot: (who, n) for snapshot, who, n in anna.run(WHOSE)["rows"]}
-    story.told = served.told()
+    story.reported = served.reported()
     return story
 
 
@@ -156,7 +156,7 @@ def _fail(story: Story, anna: Client) -> None:
 def test_each_commit_is_its_users(story: Story) -> None:
     committed = story.of("Committed")
     assert len(committed) == len(USERS) * EACH
-    runs = {event["user"]: event["run"] for event in sessions(story.told)} if story.told else {}
+    runs = {event["user"]: event["run"] for event in sessions(story.reported)} if story.reported else {}
     for event in committed:
         who, n = story.whose[event["outputs"][0]["snapshot"]]
         assert (event["user"], event["operation"]) == (who, story.inserts[who, n])
@@ -166,9 +166,9 @@ def test_each_commit_is_its_users(story: Story) -> None:
 
 
 def test_a_session_that_does_something_is_a_run(story: Story) -> None:
-    assert story.told is not None
-    began = {event["user"]: event for event in sessions(story.told)}
-    assert set(began) == set(USERS), "who reads only isn't told"
+    assert story.reported is not None
+    began = {event["user"]: event for event in sessions(story.reported)}
+    assert set(began) == set(USERS), "who reads only isn't recorded"
     application = story.of("JobStarted")[0]
     assert application["scope"] == "APPLICATION"
     for who, event in began.items():
@@ -199,13 +199,13 @@ def test_what_fails_before_it_runs_is_reported_if_it_would_have_written(story: S
 
 
 def test_a_server_that_is_stopped_was_killed_by_the_signal(story: Story) -> None:
-    assert story.told is not None
-    assert story.told.code == -signal.SIGTERM, story.told.err
-    assert sorted(story.told.statuses()) == sorted(["server KILLED", *(f"server.{who} KILLED" for who in USERS)])
+    assert story.reported is not None
+    assert story.reported.code == -signal.SIGTERM, story.reported.err
+    assert sorted(story.reported.statuses()) == sorted(["server KILLED", *(f"server.{who} KILLED" for who in USERS)])
     assert story.of("JobStatusChanged")[-1]["signal"] == signal.SIGTERM
-    assert story.told.kinds()[-1] == "Closed"
+    assert story.reported.kinds()[-1] == "Closed"
     assert story.of("Gap") == []
-    assert "Traceback" not in story.told.err
+    assert "Traceback" not in story.reported.err
 
 
 @pytest.mark.long

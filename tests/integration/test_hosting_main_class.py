@@ -75,7 +75,7 @@ def test_a_main_class_and_how_it_ends(place: Place, app: Path, end: str, code: i
 
 @pytest.mark.long
 def test_a_jvm_that_halts_leaves_its_exit_code(place: Place, app: Path) -> None:
-    """Nothing in the JVM can see that, so what was on its way may be missing: that is told."""
+    """Nothing in the JVM can see that, so what was on its way may be missing: that is reported."""
     ended = place.run(BIN / "headwater", "run", "--class", "acme.Main", app, "t", "halt")
     assert ended.code == 7, ended.err
     assert ended.statuses() == ["acme.Main FAILED"]

@@ -21,7 +21,7 @@ COUNT = "SELECT count(*) FROM (SELECT * FROM of_anna.mine UNION ALL SELECT * FRO
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Ended:
+def reported(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Ended:
     place = Place(tmp_path_factory.mktemp("thrift"), java_home, enabled=False)
     in_memory = {
         "spark.sql.catalogImplementation": "in-memory",
@@ -74,8 +74,8 @@ def _wait(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.long
-def test_each_statement_is_reported_once_and_is_its_users(told: Ended) -> None:
-    written = [(e["user"], e["job"]["name"], e["outputs"][0]["table"]) for e in told.of("Committed")]
+def test_each_statement_is_reported_once_and_is_its_users(reported: Ended) -> None:
+    written = [(e["user"], e["job"]["name"], e["outputs"][0]["table"]) for e in reported.of("Committed")]
     committed = [(user, job, table["database"], table["table"]) for user, job, table in written]
     assert sorted(committed) == [
         ("anna", "of anna", "of_anna", "mine"),
@@ -83,20 +83,20 @@ def test_each_statement_is_reported_once_and_is_its_users(told: Ended) -> None:
         ("ben", "of ben", "of_ben", "mine"),
         ("ben", "of ben", "of_ben", "t_ben"),
     ]
-    assert len({e["operation"] for e in told.of("Committed")}) == len(committed)
-    made = [(e["user"], e["identifier"]["table"]) for e in told.of("CreateTable")]
+    assert len({e["operation"] for e in reported.of("Committed")}) == len(committed)
+    made = [(e["user"], e["identifier"]["table"]) for e in reported.of("CreateTable")]
     assert sorted(made) == [("anna", "mine"), ("anna", "mine"), ("anna", "t_anna"), ("ben", "t_ben")]
-    assert told.of("Gap") == []
+    assert reported.of("Gap") == []
 
 
 @pytest.mark.long
-def test_a_session_is_a_run_that_ends_when_it_is_closed(told: Ended) -> None:
-    began = sessions(told)
+def test_a_session_is_a_run_that_ends_when_it_is_closed(reported: Ended) -> None:
+    began = sessions(reported)
     assert sorted(e["user"] for e in began) == ["anna", "anna", "ben"], "carol did nothing but read"
     assert {e["tags"]["client.server"] for e in began} == {"thrift"}
     runs = {e["run"]: e["user"] for e in began}
-    assert all(runs[e["run"]] == e["user"] for e in [*told.of("Committed"), *told.of("StatementFailed")])
-    assert sorted(told.statuses()) == [
+    assert all(runs[e["run"]] == e["user"] for e in [*reported.of("Committed"), *reported.of("StatementFailed")])
+    assert sorted(reported.statuses()) == [
         "server KILLED",
         "server.anna ENDED",
         "server.anna ENDED",
@@ -105,10 +105,10 @@ def test_a_session_is_a_run_that_ends_when_it_is_closed(told: Ended) -> None:
 
 
 @pytest.mark.long
-def test_what_fails_before_it_runs_is_reported(told: Ended) -> None:
-    failed = {e["user"]: e for e in told.of("StatementFailed")}
+def test_what_fails_before_it_runs_is_reported(reported: Ended) -> None:
+    failed = {e["user"]: e for e in reported.of("StatementFailed")}
     assert set(failed) == set(USERS)
-    assert len(told.of("StatementFailed")) == len(USERS)
+    assert len(reported.of("StatementFailed")) == len(USERS)
     for user, event in failed.items():
         assert [sink["opaque"] for sink in event["outputs"]] == [f"t_{user}"]
         assert event["error"]["condition"] == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
@@ -116,8 +116,8 @@ def test_what_fails_before_it_runs_is_reported(told: Ended) -> None:
 
 
 @pytest.mark.long
-def test_ctrl_c_stops_it(told: Ended) -> None:
-    assert told.code == -signal.SIGINT, told.err
-    assert told.of("JobStatusChanged")[-1]["signal"] == signal.SIGINT
-    assert told.kinds()[-1] == "Closed"
-    assert "Traceback" not in told.err
+def test_ctrl_c_stops_it(reported: Ended) -> None:
+    assert reported.code == -signal.SIGINT, reported.err
+    assert reported.of("JobStatusChanged")[-1]["signal"] == signal.SIGINT
+    assert reported.kinds()[-1] == "Closed"
+    assert "Traceback" not in reported.err

@@ -70,7 +70,7 @@ def test_ends_without_anybody_who_waits_for_them(
     assert ended.code == code, ended.err
     assert ended.statuses() == [f"orders {status}"]
     assert ended.kinds()[-1] == "Closed"
-    assert "Committed" in ended.kinds(), "what was done just before is told"
+    assert "Committed" in ended.kinds(), "what was done just before is recorded"
     terminal = ended.of("JobStatusChanged")[-1]
     assert (terminal.get("error") or {"type": None})["type"] == error or terminal["error"]["type"].endswith(str(error))
 
@@ -89,8 +89,8 @@ def test_a_driver_that_was_killed_is_reported_once_however_many_find_it(place: P
     """By those who ship its spool, at the same time here, to the log that it had written to itself."""
     log = place.folder / "log"
     place.configure({"spark.headwater.listeners": "log", "spark.headwater.log.dir": str(log)})
-    told_so_far = "import headwater.listeners\nassert headwater.listeners.install(spark).flush(60)\n"
-    ended = place.python(SESSION + WRITE + told_so_far + "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    reported_so_far = "import headwater.listeners\nassert headwater.listeners.install(spark).flush(60)\n"
+    ended = place.python(SESSION + WRITE + reported_so_far + "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert ended.code == -signal.SIGKILL, ended.err
     flags = ["--spool-dir", str(place.folder / "spool"), "--conf", "spark.headwater.listeners=log"]
     ship = [str(BIN / "headwater"), "spool", "ship", *flags, "--conf", f"spark.headwater.log.dir={log}"]
@@ -153,7 +153,7 @@ def test_a_handler_that_is_set_later_and_stops_spark_on_its_way_out(place: Place
 
 @pytest.mark.long
 def test_a_second_signal_ends_it_at_once(place: Place) -> None:
-    """While the end of the run is told, which hangs here for as long as nobody waits."""
+    """While the end of the run is reported, which hangs here for as long as nobody waits."""
     slow = "from headwater.listeners.installation import installation\n"
     slow += "installation.Installation.end.__defaults__ = (900,)\n"
     hangs = HANGING.replace("def drain(self, timeout):", "def drain(self, timeout): print('drains', flush=True);")
@@ -187,7 +187,7 @@ def test_a_driver_that_is_killed_while_spark_works(place: Place) -> None:
 def test_it_tells_that_it_is_alive_and_that_it_is_gone(place: Place) -> None:
     place.configure({"spark.headwater.job.heartbeat": "1s"})
     job = (
-        f"import time\ndeadline = time.monotonic() + 60\n{SESSION}told = open({str(place.told)!r})\n"
+        f"import time\ndeadline = time.monotonic() + 60\n{SESSION}told = open({str(place.reported)!r})\n"
         "while told.seek(0) or told.read().count('Heartbeat') < 2 and time.monotonic() < deadline: time.sleep(0.05)\n"
     )
     ended = place.python(job + "spark.stop()")

@@ -181,7 +181,7 @@ def test_what_was_acknowledged_beside_a_failure_is_no_answer_yet(
     broker: KafkaServer, executor: Executor, topic: str, others: int
 ) -> None:
     """The bus hears of the failure only, and hands all of it over again, perhaps cut into other batches. Of many
-    records most are still to be taken when the broker refuses one: why it did is told all the same."""
+    records most are still to be taken when the broker refuses one: why it did is reported all the same."""
     listener, _ = listener_on(broker, topic, executor)
     known, (small,) = batch(EXAMPLES[:1]), batch(EXAMPLES[:1], first=20).records
     client = AdminClient({"bootstrap.servers": broker.address})

@@ -1,4 +1,4 @@
-"""Stories that are told to SQLite in tests/unit/lineage are the same on PostgreSQL and MariaDB."""
+"""Stories that are run on SQLite in tests/unit/lineage are the same on PostgreSQL and MariaDB."""
 
 from __future__ import annotations
 

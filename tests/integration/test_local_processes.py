@@ -55,13 +55,13 @@ def nothing_is_left(kinds: list[str], end: Callable[[subprocess.Popen[str]], Non
     command = [sys.executable, "-c", OWNER, *kinds]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
-        told = json.loads(owner.stdout.readline())
-        watched = Watched(told["servers"] + told["watchdogs"])
-        assert all(Path(place).is_dir() for place in told["directories"])
+        reported = json.loads(owner.stdout.readline())
+        watched = Watched(reported["servers"] + reported["watchdogs"])
+        assert all(Path(place).is_dir() for place in reported["directories"])
         end(owner)
         owner.wait(PATIENCE_SECONDS)
         watched.wait(within)
-    assert not [place for place in told["directories"] if Path(place).exists()]
+    assert not [place for place in reported["directories"] if Path(place).exists()]
 
 
 @pytest.mark.kafka
@@ -85,11 +85,11 @@ def test_a_stack_tells_addresses_and_stops_all() -> None:
         return made[-1]
 
     with Stack([ServerKind.POSTGRES, ServerKind.MARIADB], make) as stack:
-        told = stack.environment
-        assert set(told) == {"HEADWATER_POSTGRES", "HEADWATER_MARIADB"}
-        assert [query_fault(address) for address in told.values()] == [None, None]
+        reported = stack.environment
+        assert set(reported) == {"HEADWATER_POSTGRES", "HEADWATER_MARIADB"}
+        assert [query_fault(address) for address in reported.values()] == [None, None]
     assert [one.running for one in made] == [False, False]
-    assert None not in [query_fault(address) for address in told.values()]
+    assert None not in [query_fault(address) for address in reported.values()]
 
 
 @pytest.mark.database
@@ -104,9 +104,9 @@ def test_a_stack_of_which_one_fails_leaves_none() -> None:
 @pytest.mark.database
 def test_waiting_ends_when_told_or_when_a_server_dies() -> None:
     with PostgresServer() as server, Stack([ServerKind.POSTGRES], lambda _: server) as stack:
-        told = threading.Event()
-        told.set()
-        stack.wait(told)
+        reported = threading.Event()
+        reported.set()
+        stack.wait(reported)
         server.kill()
         with pytest.raises(StartError, match="postgres ended by itself"):
             stack.wait(threading.Event())

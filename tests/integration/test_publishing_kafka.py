@@ -34,6 +34,6 @@ def test_a_deletion_is_on_the_topic(kafka: Service, capsys: pytest.CaptureFixtur
 
 
 def is_deletion(message: Message) -> bool:
-    """Before the first event of a kind its schema is told."""
+    """Before the first event of a kind its schema is reported."""
     headers = message.headers() or []
     return (KIND, b"LineageDeleted") in list(headers.items() if isinstance(headers, dict) else headers)

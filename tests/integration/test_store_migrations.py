@@ -28,7 +28,7 @@ from headwater.lineage.store.migrations import HISTORY, MigrationHistory, Schema
 from headwater.lineage.store.options import StoreOptions
 from headwater.lineage.store.schema_version import VERSION, SchemaState, inspect_schema, read_version
 from tests.integration.catalogs import described
-from tests.integration.test_store_opening import TOLD, digest, digest_in_memory, rows_of
+from tests.integration.test_store_opening import REPORTED, digest, digest_in_memory, rows_of
 
 # The views have indexes of expressions, which nothing needs to see that looks for others.
 pytestmark = [
@@ -152,14 +152,14 @@ def test_a_store_of_any_version_becomes_the_newest(place: str, later: MigrationH
 def test_the_last_release_works_on_what_was_added_to(place: str, later: MigrationHistory) -> None:
     second = until(later, SECOND_VERSION)
     with open_store(place) as before, before.engine.connect() as connection:
-        before.merge(rows_of(TOLD[:10]))
+        before.merge(rows_of(REPORTED[:10]))
         connection.rollback()
         open_store(place, history=second).close()
-        before.merge(rows_of(TOLD))
-        assert digest(before) == digest_in_memory(TOLD), "what was open goes on"
+        before.merge(rows_of(REPORTED))
+        assert digest(before) == digest_in_memory(REPORTED), "what was open goes on"
     with open_store(place, create=False) as again:
-        again.merge(rows_of(TOLD))
-        assert digest(again) == digest_in_memory(TOLD), "what is opened then works too"
+        again.merge(rows_of(REPORTED))
+        assert digest(again) == digest_in_memory(REPORTED), "what is opened then works too"
     with open_store(place, history=later) as newest, newest.engine.connect() as connection:
         assert read_version(connection) == THIRD_VERSION
     with pytest.raises(StoreSchemaError, match="at version 0003, and this headwater knows it up to 0001"):
@@ -180,7 +180,7 @@ def test_back_to_an_older_version_is_refused(place: str, engine: Engine, later: 
 
 def test_what_broke_off_is_undone_or_gone_on_with(place: str, engine: Engine, later: MigrationHistory) -> None:
     with open_store(place) as store:
-        store.merge(rows_of(TOLD))
+        store.merge(rows_of(REPORTED))
     second = until(later, SECOND_VERSION)
     script(later.scripts, "v0002_more.py", SECOND, broken='raise RuntimeError("the power failed")')
     with pytest.raises(RuntimeError, match="the power failed"):
@@ -190,7 +190,7 @@ def test_what_broke_off_is_undone_or_gone_on_with(place: str, engine: Engine, la
         is_half = "weekday" in {column["name"] for column in inspect(connection).get_columns("commits")}
         assert is_half is (engine.dialect.name == "mysql"), "where it can be taken back, it is"
     with open_store(place) as store:
-        assert digest(store) == digest_in_memory(TOLD)
+        assert digest(store) == digest_in_memory(REPORTED)
     script(later.scripts, "v0002_more.py", SECOND)
     assert migrate(engine, second) == ["0002"]
     with engine.connect() as connection:
@@ -198,11 +198,11 @@ def test_what_broke_off_is_undone_or_gone_on_with(place: str, engine: Engine, la
         assert tuple(commits) == (len({*commit_ids()}), 7)
         assert "commits_weekday" in {index["name"] for index in inspect(connection).get_indexes("commits")}
     with open_store(place) as store:
-        assert digest(store) == digest_in_memory(TOLD)
+        assert digest(store) == digest_in_memory(REPORTED)
 
 
 def commit_ids() -> list[bytes]:
-    return [row.id for row in rows_of(TOLD) if row.kind == t.COMMIT]
+    return [row.id for row in rows_of(REPORTED) if row.kind == t.COMMIT]
 
 
 def test_of_many_who_migrate_at_once_one_does_it(place: str, later: MigrationHistory) -> None:
@@ -220,7 +220,7 @@ def test_a_table_that_somebody_holds_is_not_waited_for_long(
 ) -> None:
     """Others would wait behind it."""
     with open_store(place) as store:
-        store.merge(rows_of(TOLD))
+        store.merge(rows_of(REPORTED))
         if engine.dialect.name == "sqlite":
             return  # who reads there keeps nobody from writing
         with store.engine.connect() as holder:
@@ -231,7 +231,7 @@ def test_a_table_that_somebody_holds_is_not_waited_for_long(
             assert time.monotonic() - began < 50, (
                 "a table is waited for some seconds, and a migration by others for a minute"
             )
-        assert digest(store) == digest_in_memory(TOLD)
+        assert digest(store) == digest_in_memory(REPORTED)
     assert migrate(engine, later) == ["0002", "0003"]
 
 

@@ -22,7 +22,7 @@ from headwater.lineage.store.schema_version import VERSION
 from headwater.testing.examples import EXAMPLES
 
 pytestmark = pytest.mark.slow
-TOLD: list[Event] = list(EXAMPLES)
+REPORTED: list[Event] = list(EXAMPLES)
 
 OPENER = """
 import sys
@@ -59,17 +59,17 @@ def marked(url: str, version: str, least: str) -> None:
 
 def test_it_is_made_once_and_holds_what_it_is_reported(place: str) -> None:
     with open_store(place) as store:
-        assert store.merge(rows_of(TOLD)) > 50
+        assert store.merge(rows_of(REPORTED)) > 50
     with open_store(place) as again:
-        assert digest(again) == digest_in_memory(TOLD)
+        assert digest(again) == digest_in_memory(REPORTED)
     with open_store(place, readonly=True) as reader:
-        assert digest(reader) == digest_in_memory(TOLD)
+        assert digest(reader) == digest_in_memory(REPORTED)
 
 
 def test_readers_are_refused_to_write(place: str) -> None:
     open_store(place).close()
     with open_store(place, readonly=True) as reader, pytest.raises(StoreRightsError):
-        reader.merge(rows_of(TOLD[:1]))
+        reader.merge(rows_of(REPORTED[:1]))
 
 
 def test_not_even_by_a_fault_of_ours_a_reader_writes_a_file(tmp_path: Path) -> None:
@@ -121,8 +121,8 @@ def test_newer_tables_from_which_nothing_was_taken_away_are_used(place: str) -> 
     open_store(place).close()
     marked(place, "9999", least="0001")
     with open_store(place) as store:
-        store.merge(rows_of(TOLD))
-        assert digest(store) == digest_in_memory(TOLD)
+        store.merge(rows_of(REPORTED))
+        assert digest(store) == digest_in_memory(REPORTED)
 
 
 def test_newer_tables_are_refused_otherwise(place: str) -> None:
@@ -154,8 +154,8 @@ def test_a_store_that_was_not_made_to_its_end_is(place: str) -> None:
         METADATA.create_all(connection, tables=[METADATA.tables[name] for name in ("jobs", "commits")])
     engine.dispose()
     with open_store(place) as store:
-        store.merge(rows_of(TOLD))
-        assert digest(store) == digest_in_memory(TOLD)
+        store.merge(rows_of(REPORTED))
+        assert digest(store) == digest_in_memory(REPORTED)
 
 
 def test_a_place_that_cannot_be(tmp_path: Path) -> None:

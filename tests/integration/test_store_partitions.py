@@ -1,4 +1,5 @@
-"""PostgreSQL: rows of what barriers told are kept apart by month, and none is lost or refused while that is changed."""
+"""PostgreSQL: rows of what barriers brought are kept apart by month, and none is lost or refused while that is
+changed."""
 
 from __future__ import annotations
 
@@ -103,7 +104,7 @@ def test_what_the_rest_has_of_a_month_is_moved_to_it(store: Store) -> None:
 
 
 def test_writers_go_on_meanwhile_and_nothing_is_lost(store: Store) -> None:
-    stop, told, faults = threading.Event(), [list[int]() for _ in range(3)], list[BaseException]()
+    stop, reported, faults = threading.Event(), [list[int]() for _ in range(3)], list[BaseException]()
 
     def write(number: int) -> None:
         random = Random(number)
@@ -116,15 +117,15 @@ def test_writers_go_on_meanwhile_and_nothing_is_lost(store: Store) -> None:
                 with store.engine.begin() as connection:
                     merge_into(connection, (commit(each, f"j{number}") for each in rows))
                     merge_into(connection, (edge(each, number) for each in rows))
-                told[number] += rows
-        except BaseException as e:  # noqa: BLE001 - told below
+                reported[number] += rows
+        except BaseException as e:  # noqa: BLE001 - reported below
             faults.append(e)
 
     writers = [threading.Thread(target=write, args=(number,)) for number in range(3)]
     for writer in writers:
         writer.start()
     try:
-        until(lambda: faults or sum(map(len, told)) > 200, "rows of writers")
+        until(lambda: faults or sum(map(len, reported)) > 200, "rows of writers")
         assert counted(store)["commits_rest"] > 0, "nothing is in the way, and this shows nothing"
         for _ in range(2):
             make_between_writers(store)
@@ -134,7 +135,7 @@ def test_writers_go_on_meanwhile_and_nothing_is_lost(store: Store) -> None:
             writer.join()
     make_partitions(store.engine, NOW)
     assert faults == []
-    expected = sum(len({*each}) for each in told)
+    expected = sum(len({*each}) for each in reported)
     assert expected > 100
     for table in ("commits", "commit_edges"):
         counts = counted(store, table)

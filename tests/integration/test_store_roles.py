@@ -20,7 +20,7 @@ from headwater.lineage.store.size import size_of
 from headwater.lineage.store.status import read_status
 from headwater.local import Service
 from tests.integration.test_store_migrations import later_in
-from tests.integration.test_store_opening import TOLD, digest, digest_in_memory, rows_of
+from tests.integration.test_store_opening import REPORTED, digest, digest_in_memory, rows_of
 from tests.stores import own_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]
@@ -59,7 +59,7 @@ def deployed(request: pytest.FixtureRequest) -> Iterator[Deployed]:
         views = "paimon" if request.param == "postgres" else f"views{uuid4().hex[:8]}"
         options = StoreOptions(jdbc_url=SecretStr(text_of_it), jdbc_database=views)
         with open_store(options) as store:
-            store.merge(rows_of(TOLD))
+            store.merge(rows_of(REPORTED))
         root = create_engine(owner, isolation_level="AUTOCOMMIT")
         run_script(root, SQL / f"{'postgresql' if request.param == 'postgres' else 'mariadb'}.sql", views)
         users = {role: made(root, owner, role) for role in ("writer", "asker", "reader")}
@@ -130,8 +130,8 @@ def refused(url: URL, statement: str) -> bool:
 
 def test_the_writer_opens_and_writes(deployed: Deployed) -> None:
     with open_store(deployed.options("writer")) as store:
-        store.merge(rows_of(TOLD))
-        assert digest(store) == digest_in_memory(TOLD)
+        store.merge(rows_of(REPORTED))
+        assert digest(store) == digest_in_memory(REPORTED)
 
 
 def test_the_writer_is_told_who_has_to_migrate(deployed: Deployed, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_the_writer_is_told_who_has_to_migrate(deployed: Deployed, tmp_path: Pat
     ):
         open_store(deployed.options("writer"), history=later_in(tmp_path))
     with open_store(deployed.options("writer"), create=False) as store:
-        assert digest(store) == digest_in_memory(TOLD)
+        assert digest(store) == digest_in_memory(REPORTED)
 
 
 @pytest.mark.sample(2)
@@ -162,10 +162,10 @@ def test_the_writer_changes_no_table(deployed: Deployed, statement: str) -> None
 
 def test_the_asker_asks_and_writes_nothing(deployed: Deployed) -> None:
     with open_store(deployed.options("asker"), readonly=True) as store:
-        assert digest(store) == digest_in_memory(TOLD)
+        assert digest(store) == digest_in_memory(REPORTED)
         with store.engine.connect() as connection:
             size = size_of(connection)
-        assert size.rows > len({row.id for row in rows_of(TOLD)})
+        assert size.rows > len({row.id for row in rows_of(REPORTED)})
         assert all(each.bytes for each in size.tables), "each has its pages and its indexes"
         assert (size.bytes or 0) > 100_000
     assert read_status(deployed.options("asker")).has_views
@@ -217,5 +217,5 @@ def test_partitions_to_come_are_the_writer_s_too(deployed: Deployed) -> None:
     with open_store(deployed.owner.render_as_string(hide_password=False)) as store:
         assert len(make_partitions(store.engine, ahead=7)) >= 4
     with open_store(deployed.options("writer")) as store:
-        store.merge(rows_of(TOLD))
-        assert digest(store) == digest_in_memory(TOLD)
+        store.merge(rows_of(REPORTED))
+        assert digest(store) == digest_in_memory(REPORTED)

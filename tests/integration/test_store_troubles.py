@@ -1,4 +1,4 @@
-"""What goes wrong with real databases is told in our words: what it is, whether to try again, and what to do."""
+"""What goes wrong with real databases is reported in our words: what it is, whether to try again, and what to do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from headwater.lineage.sql.errors import (
 from headwater.lineage.store import engines, open_store, translate_errors
 from headwater.lineage.store.options import StoreOptions
 from headwater.local import Service
-from tests.integration.test_store_opening import TOLD, digest, digest_in_memory, rows_of
+from tests.integration.test_store_opening import REPORTED, digest, digest_in_memory, rows_of
 from tests.ports import refusing_port
 from tests.stores import own_database
 from tests.waiting import PATIENCE
@@ -153,16 +153,16 @@ def test_a_connection_that_breaks_in_mid_transaction(url: URL) -> None:
 
     def broken() -> None:
         with translate_errors("it"), store.engine.begin() as connection:
-            merge_into(connection, rows_of(TOLD))
+            merge_into(connection, rows_of(REPORTED))
             end(session_of(connection), url)
-            merge_into(connection, rows_of(TOLD))
+            merge_into(connection, rows_of(REPORTED))
 
     with open_store(url.render_as_string(hide_password=False)) as store:
         with pytest.raises(StoreUnreachableError, match="What wasn't committed is undone; try again"):
             broken()
         assert digest(store) == digest_in_memory([])
-        store.merge(rows_of(TOLD))
-        assert digest(store) == digest_in_memory(TOLD)
+        store.merge(rows_of(REPORTED))
+        assert digest(store) == digest_in_memory(REPORTED)
 
 
 def test_connections_that_broke_while_nobody_used_them(url: URL) -> None:
@@ -170,8 +170,8 @@ def test_connections_that_broke_while_nobody_used_them(url: URL) -> None:
         with store.engine.connect() as connection:
             number = session_of(connection)
         end(number, url)
-        store.merge(rows_of(TOLD))
-        assert digest(store) == digest_in_memory(TOLD)
+        store.merge(rows_of(REPORTED))
+        assert digest(store) == digest_in_memory(REPORTED)
 
 
 def test_two_who_wait_for_each_other(url: URL) -> None:
@@ -190,7 +190,7 @@ def test_two_who_wait_for_each_other(url: URL) -> None:
             found.append(type(e))
 
     with open_store(url.render_as_string(hide_password=False)) as store:
-        store.merge(rows_of(TOLD))
+        store.merge(rows_of(REPORTED))
         with store.engine.connect() as connection:
             names = list(connection.execute(text("SELECT id FROM jobs ORDER BY id LIMIT 2")).scalars())
         threads = [threading.Thread(target=take, args=(order,)) for order in (names, names[::-1])]
@@ -218,18 +218,18 @@ def test_tables_that_went_under_it(place: str) -> None:
         with store.engine.begin() as connection:
             connection.execute(text("ALTER TABLE jobs RENAME TO gone"))
         with pytest.raises(StoreSchemaError, match="restart what began before it changed"):
-            store.merge(rows_of(TOLD))
+            store.merge(rows_of(REPORTED))
 
 
 def test_a_file_that_somebody_else_writes_to_is_waited_for(tmp_path: Path) -> None:
     def impatient() -> None:
         with translate_errors("it"), store.engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA busy_timeout = 50")
-            merge_into(connection, rows_of(TOLD))
+            merge_into(connection, rows_of(REPORTED))
 
     with open_store(f"{tmp_path}/store.db") as store:
         with store.engine.connect() as other:
             other.exec_driver_sql("UPDATE jobs SET last = last")
             with pytest.raises(StoreBusyError, match="database is locked: try again"):
                 impatient()
-        store.merge(rows_of(TOLD))
+        store.merge(rows_of(REPORTED))

@@ -102,10 +102,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 class TestLog:
     def test_what_is_in_a_log_is_in_the_store(self, tmp_path: Path, store: Store) -> None:
-        told = [*EXAMPLES, *commits(500)]
-        records = self.appended(tmp_path, [CODEC.encode(event) for event in told])
+        reported = [*EXAMPLES, *commits(500)]
+        records = self.appended(tmp_path, [CODEC.encode(event) for event in reported])
         figures = written(LocalLogSource(tmp_path / "log", "g"), store, most=64)
-        assert figures.events == len(told)
+        assert figures.events == len(reported)
         assert figures.batches > 5
         assert digest_in(store) == digest_by_law(records)
 
@@ -198,9 +198,9 @@ class TestKafka:
         figures = written(self.source(kafka, topic, store), store)
         assert figures.events == 0
         with store.engine.connect() as connection:
-            told = connection.exec_driver_sql("SELECT reason, bounds FROM gaps").all()
-        assert {reason for reason, _ in told} == {"LOG_EXPIRED"}
-        assert sum(int(bounds.split('"missed":')[1].split(",")[0].rstrip("}")) for _, bounds in told) == 10
+            reported = connection.exec_driver_sql("SELECT reason, bounds FROM gaps").all()
+        assert {reason for reason, _ in reported} == {"LOG_EXPIRED"}
+        assert sum(int(bounds.split('"missed":')[1].split(",")[0].rstrip("}")) for _, bounds in reported) == 10
 
     def test_writers_that_are_killed_lose_and_change_nothing(
         self, kafka: KafkaServer, topic: str, url: str, store: Store

@@ -1,4 +1,4 @@
-"""`headwater writer run --processes`: several writers that are begun, told to stop, and end together."""
+"""`headwater writer run --processes`: several writers that are begun, asked to stop, and end together."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def _until_blank(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
 
 
 def agrees(captured: Table, with_: Shown) -> None:
-    """What was told of a table is what Spark shows of it. (Of char and varchar it shows string, now and then.)"""
+    """What was reported of a table is what Spark shows of it. (Of char and varchar it shows string, now and then.)"""
     ours = [(c.name, simple_string(parse_json(c.type)), c.comment or "") for c in captured.columns]
     theirs = [
         (name, mine[1] if kind == "string" and mine[1].startswith(("char", "varchar")) else kind, text)

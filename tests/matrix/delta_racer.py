@@ -1,4 +1,4 @@
-"""Writers that race in one application, and what was told of each of their commits.
+"""Writers that race in one application, and what was reported of each of their commits.
 
     python -m tests.matrix.delta_racer <java home> <directory> <application> <rounds>   # prints JSON, a line per commit
 

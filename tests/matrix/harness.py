@@ -186,7 +186,7 @@ class Driver:
         raise AssertionError(f"this should have failed: {statement}")
 
     def lineage(self, committed: Committed) -> JobLineage:
-        """The shape that this commit names, which was told with the first commit that had it."""
+        """The shape that this commit names, which was reported with the first commit that had it."""
         return next(e for e in of(JobLineage, self.bus.events) if e.fingerprint == committed.fingerprint)
 
     def rows(self, query: str) -> list[Any]:

@@ -47,7 +47,7 @@ def race(place: Place, rounds: int) -> dict[str, CommitReport]:
     def run(writer: int) -> None:
         try:
             _write(place, writer, rounds)
-        except BaseException as e:  # noqa: BLE001 - told by the caller
+        except BaseException as e:  # noqa: BLE001 - reported by the caller
             failures.append(e)
 
     threads = [threading.Thread(target=run, args=(writer,)) for writer in range(WRITERS)]
@@ -82,7 +82,7 @@ def _report_of(committed: Committed) -> CommitReport:
 
 
 def wrongs(place: Place, captured: dict[str, CommitReport]) -> list[str]:
-    """Where what was told isn't what the rows and timelines say."""
+    """Where what was reported isn't what the rows and timelines say."""
     found = []
     rows = _rows(place, "r")
     for number, (instant, _) in rows.items():

@@ -73,7 +73,7 @@ def rows_of(driver: Driver, table: str) -> dict[int, tuple[str, int]]:
 
 def check(driver: Driver, db: str, events: list[Event], commits: int) -> None:
     """Wrong: none. Missing: none. Every statement's snapshot has the row that this statement wrote, made of as many
-    rows of r as there were in the snapshot told as read."""
+    rows of r as there were in the snapshot reported as read."""
     home = driver.warehouse / "ice" / db
     truth = {f"w{n}": metadata_at(home / f"w{n}") for n in range(TABLES)} | {"r": metadata_at(home / "r")}
     counts = {key: int(each["summary"]["total-records"]) for key, each in truth["r"].snapshots.items()}

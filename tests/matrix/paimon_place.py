@@ -122,7 +122,7 @@ def commits(events: list[Event]) -> tuple[list[str], list[str], list[Gap]]:
 
 
 def check(place: Place, step: Step, expected: Iterable[str], inputs: Iterable[str]) -> None:
-    """That a step makes and reads this and nothing else, exactly, and that all it made is told."""
+    """That a step makes and reads this and nothing else, exactly, and that all it made is reported."""
     before = {table: place.snapshots(table) for table in place.tables()}
     events = place.events_of(step)
     made, read, gaps = commits(events)
@@ -134,7 +134,7 @@ def check(place: Place, step: Step, expected: Iterable[str], inputs: Iterable[st
 
 
 def check_with_files(place: Place, committed: Committed) -> None:
-    """Whatever a snapshot's file says of it, is told of it."""
+    """Whatever a snapshot's file says of it, is reported of it."""
     for output in committed.outputs:
         assert output.dataset is not None
         name = output.dataset.name.rpartition("/")[2]

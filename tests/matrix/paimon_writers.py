@@ -1,7 +1,7 @@
-"""Threads of one application that write to shared tables, each told apart by the job name that its session has.
+"""Threads of one application that write to shared tables, each distinguished by the job name that its session has.
 
 Run as a program it is the second application: `python -m tests.matrix.paimon_writers <java home> <warehouse> <database>
-<first value> <threads> <commits>`. It has no hooks, and prints a JSON object: what was told, by job.
+<first value> <threads> <commits>`. It has no hooks, and prints a JSON object: what was reported, by job.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def at(warehouse: str) -> Extensions:
 
 def write(driver: Driver, database: str, first: int, threads: int, commits: int) -> dict[str, list[list[Any]]]:
     """Each commit adds its value to `t`, and how many rows `s` had for it: `s` gets one row with each of its commits.
-    What was told, by the job of each value: `[[output snapshots], [what was read of s], gaps]`."""
+    What was reported, by the job of each value: `[[output snapshots], [what was read of s], gaps]`."""
     failures: list[BaseException] = []
 
     def run(number: int) -> None:
         try:
             _commits(driver, database, first + number * 10_000, commits)
-        except BaseException as e:  # noqa: BLE001 - told by the caller
+        except BaseException as e:  # noqa: BLE001 - reported by the caller
             failures.append(e)
 
     running = [threading.Thread(target=run, args=(each,)) for each in range(threads)]
@@ -44,7 +44,7 @@ def write(driver: Driver, database: str, first: int, threads: int, commits: int)
         raise failures[0]
     assert driver.capture.drain(60), "capture didn't come to an end"
     assert not driver.bus.faults, driver.bus.faults
-    return _told(driver)
+    return _reported(driver)
 
 
 def _commits(driver: Driver, database: str, first: int, commits: int) -> None:
@@ -67,7 +67,7 @@ def _again(session: Any, statement: str, left: int = 20) -> None:
         _again(session, statement, left - 1)
 
 
-def _told(driver: Driver) -> dict[str, list[list[Any]]]:
+def _reported(driver: Driver) -> dict[str, list[list[Any]]]:
     found: dict[str, list[list[Any]]] = {}
     for event in of(Committed, driver.bus.events):
         if event.job is not None and event.job.name[:1] in "st" and event.job.name[1:].isdigit():

@@ -43,7 +43,7 @@ class Case:
         return frame.writeStream.option("checkpointLocation", str(self.checkpoint(checkpoint))).options(**options)
 
     def events_of(self, start: Start) -> list[Event]:
-        """What is told of a query that runs until nothing is left to read, and is then stopped."""
+        """What is recorded of a query that runs until nothing is left to read, and is then stopped."""
         return self.driver.events_of(lambda _: run(start))
 
     def events_of_steps(self, *steps: Callable[[], object]) -> list[Event]:

@@ -1,4 +1,4 @@
-"""Generic DDL on Delta's tables: what is told of each statement, held against Delta's own log."""
+"""Generic DDL on Delta's tables: what is recorded of each statement, held against Delta's own log."""
 
 from __future__ import annotations
 

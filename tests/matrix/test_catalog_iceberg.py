@@ -1,4 +1,4 @@
-"""Generic DDL of V2 catalogs, on Iceberg's: what is told of each statement, held against Iceberg's own metadata."""
+"""Generic DDL of V2 catalogs, on Iceberg's: what is recorded of each statement, held against Iceberg's own metadata."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ WHOLE = (
     "CREATE TABLE ice.{db}.t (id BIGINT, s STRING, ts TIMESTAMP) USING iceberg "
     "PARTITIONED BY (days(ts), bucket(4, id), truncate(3, s)) COMMENT 'mine' TBLPROPERTIES (k='v')"
 )
-TOLD_WHOLE = (
+REPORTED_WHOLE = (
     "+ ice.t (id bigint, s string, ts timestamp; by days(ts), bucket(4, id), truncate(3, s); iceberg; MANAGED; "
     "k=v; 'mine')"
 )
 
 CASES: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
     "create": ((), A, ("+ ice.a (id bigint! 'the key', s string, n int; iceberg; MANAGED)",)),
-    "create with all it can have": ((), WHOLE, (TOLD_WHOLE,)),
+    "create with all it can have": ((), WHOLE, (REPORTED_WHOLE,)),
     "if not exists, new": (
         (),
         "CREATE TABLE IF NOT EXISTS ice.{db}.t (id INT) USING iceberg",
@@ -216,7 +216,7 @@ def is_what_there_is(event: Any, inside: Metadata) -> None:
 
 
 def agree(driver: Driver, db: str, altered: AlterTable) -> None:
-    """Spark shows the columns that were told, with their types."""
+    """Spark shows the columns that were reported, with their types."""
     assert altered.new_table is not None
     rows = driver.rows(f"DESCRIBE TABLE ice.{db}.{altered.identifier.table}")
     ours = [(c.name, simple_string(parse_json(c.type)), c.comment) for c in altered.new_table.columns]

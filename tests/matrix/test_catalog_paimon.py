@@ -1,4 +1,4 @@
-"""Generic DDL on Paimon's tables: what is told of each statement, held against the files of their schemas."""
+"""Generic DDL on Paimon's tables: what is recorded of each statement, held against the files of their schemas."""
 
 from __future__ import annotations
 

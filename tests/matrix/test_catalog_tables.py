@@ -1,6 +1,6 @@
-"""DDL of tables in Spark's own catalog: what is told of each statement, beside the statement.
+"""DDL of tables in Spark's own catalog: what is recorded of each statement, beside the statement.
 
-Of every table that is told, Spark is asked as well: the old one before the statement, the new one after it.
+Of every table that is reported, Spark is asked as well: the old one before the statement, the new one after it.
 """
 
 from __future__ import annotations

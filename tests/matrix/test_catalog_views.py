@@ -24,7 +24,7 @@ NAMED = (
     "CREATE VIEW {db}.v (n COMMENT 'a number', t) COMMENT 'mine' TBLPROPERTIES (k='v') "
     "AS SELECT id + 1 AS a, upper(s) AS b FROM {db}.a WHERE id > 7"
 )
-TOLD_NAMED = (
+REPORTED_NAMED = (
     "+ view v (n int 'a number', t string; n<spark_catalog.{db}.a.id; t<spark_catalog.{db}.a.s; "
     "*<spark_catalog.{db}.a.id; k=v; 'mine')"
 )
@@ -38,7 +38,7 @@ def driver(java_home: Path) -> Driver:
 
 VIEWS: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
     "create": ((A,), V, (f"+ view {_V}",)),
-    "columns by other names": ((A,), NAMED, (TOLD_NAMED,)),
+    "columns by other names": ((A,), NAMED, (REPORTED_NAMED,)),
     "of a view": (
         (A, V),
         "CREATE VIEW {db}.w AS SELECT id AS x FROM {db}.v",

@@ -1,4 +1,4 @@
-"""Delta's tables: what is told of every way to write and read them. Versions are counted by hand in each case, and
+"""Delta's tables: what is recorded of every way to write and read them. Versions are counted by hand in each case, and
 found again in the table's own log."""
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Case:
     name: str
     when: Step
     made: tuple[tuple[str, int, str, CommitKind, OverwriteScope], ...]
-    """Table, version, the log's own word for it, and what is told."""
+    """Table, version, the log's own word for it, and what is reported."""
     read: tuple[tuple[str, int], ...] = ()
     given: tuple[Step, ...] = ()
     rows: int | None = None
@@ -887,7 +887,7 @@ def test_a_failed_statement_says_what_it_would_have_written(place: Place) -> Non
 
 
 def test_every_command_of_the_jar_is_known(driver: Driver) -> None:
-    """Each class of Delta's that Spark may run as a command is told, or ignored for a reason."""
+    """Each class of Delta's that Spark may run as a command is reported, or ignored for a reason."""
     found = commands_of_the_jar(driver)
     assert "MergeIntoCommand" in found
     # New with Delta 4.4, each a Gap so far (docs/limits-table-formats.md).

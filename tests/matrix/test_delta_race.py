@@ -1,4 +1,4 @@
-"""Delta's versions under races: what is told is what the logs of the tables say, by both exact ways."""
+"""Delta's versions under races: what is reported is what the logs of the tables say, by both exact ways."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_two_applications(driver: Driver, java_home: Path, tmp_path: Path) -> No
             assert each.stdin
             each.stdin.write("go\n")
             each.stdin.flush()
-        events = [line for each in (one, other) for line in told_by(each)]
+        events = [line for each in (one, other) for line in reported_by(each)]
 
     assert len(events) == 2 * WRITERS * LONG_ROUNDS
     assert not wrongs(tmp_path, events)
@@ -74,12 +74,12 @@ def started(process: subprocess.Popen[str]) -> None:
     assert any(line.strip() == "READY" for line in iter(process.stdout.readline, "")), "it never got ready"
 
 
-def told_by(process: subprocess.Popen[str]) -> list[CommitReport]:
+def reported_by(process: subprocess.Popen[str]) -> list[CommitReport]:
     out, _ = process.communicate(timeout=SECONDS)
-    return [told_in(json.loads(line)) for line in out.splitlines() if line.startswith("{")]
+    return [reported_in(json.loads(line)) for line in out.splitlines() if line.startswith("{")]
 
 
-def told_in(line: dict[str, Any]) -> CommitReport:
+def reported_in(line: dict[str, Any]) -> CommitReport:
     return CommitReport(
         line["who"], tuple(line["made"]), tuple(line["read"]), line["gaps"], tuple(line["transactions"])
     )

@@ -1,4 +1,4 @@
-"""Delta without the hook in it: nothing that is told is wrong, and what isn't exact says so."""
+"""Delta without the hook in it: nothing that is reported is wrong, and what isn't exact says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Statements that fail after they have committed: the failure is told, and the commit too; and never one that wasn't.
+"""Statements that fail after they have committed: the failure is reported, and the commit too; and never one that
+wasn't.
 
 Which versions there are is read from Delta's log and Iceberg's metadata.
 """

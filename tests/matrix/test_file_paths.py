@@ -1,4 +1,4 @@
-"""Files that are read by several paths, by a pattern, or in part: which directories are told as what was read."""
+"""Files that are read by several paths, by a pattern, or in part: which directories are reported as what was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Files in Spark's own catalog and by path: what is told of every way to write them, with the truth written by hand."""
+"""Files in Spark's own catalog and by path: what is recorded of every way to write them, with the truth written by
+hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of a Hive metastore (Derby, in the driver): what is told of reading, writing, loading and describing them.
+"""Tables of a Hive metastore (Derby, in the driver): what is recorded of reading, writing, loading and describing them.
 
 The truth is by hand: which statement puts which rows where. Locations are what the metastore says.
 """

@@ -1,4 +1,4 @@
-"""Hudi's tables: what is told of every way to write and read them. Instants are counted by hand in each case, and
+"""Hudi's tables: what is recorded of every way to write and read them. Instants are counted by hand in each case, and
 found again in the table's own timeline."""
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def templates(driver: Driver) -> Path:
 
 @dataclass(frozen=True)
 class Made:
-    """An instant that a case makes: which of the table's commits it is, Hudi's own words for it, and what is told."""
+    """An instant that a case makes: which of the table's commits it is, Hudi's own words for it, and what is
+    reported."""
 
     table: str
     place: int
@@ -400,7 +401,7 @@ def test_writers_at_once_for_long(place: Place) -> None:
 
 
 def test_every_command_of_the_jar_is_known(driver: Driver) -> None:
-    """Each class of Hudi's that Spark may run as a command is told, or ignored for a reason."""
+    """Each class of Hudi's that Spark may run as a command is reported, or ignored for a reason."""
     found = commands_of_the_jar(driver)
     assert "MergeIntoHoodieTableCommand" in found
     assert not [name for name in found if name not in all_commands()]

@@ -1,5 +1,5 @@
-"""Hudi's tables beside writes: which state was read, what DDL and procedures did to a timeline, and what is told where
-the hook in Hudi can't see it. Truth is in the timelines."""
+"""Hudi's tables beside writes: which state was read, what DDL and procedures did to a timeline, and what is reported
+where the hook in Hudi can't see it. Truth is in the timelines."""
 
 from __future__ import annotations
 
@@ -409,7 +409,7 @@ def test_without_the_hook_an_instant_is_a_candidate(statement: str, place: Place
 
 @pytest.mark.long
 def test_a_users_own_callback_stays_the_one_that_is_called(place: Place) -> None:
-    """What is set by a write itself isn't touched; then the hook sees nothing, and that is told."""
+    """What is set by a write itself isn't touched; then the hook sees nothing, and that is reported."""
     with _listening() as (url, heard):
         own = {f"{OWN_CALLBACK}on": "true", f"{OWN_CALLBACK}http.url": url}
         events = place.events_of(lambda spark, place: _save(spark, place, own))

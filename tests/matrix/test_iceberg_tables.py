@@ -584,7 +584,7 @@ def test_a_table_is_registered_under_another_name(driver: Driver) -> None:
 
 
 def test_metadata_that_is_too_large_is_not_read(driver: Driver) -> None:
-    """What the session has in memory is told of all the same; where that isn't enough, a Gap says so."""
+    """What the session has in memory is reported of all the same; where that isn't enough, a Gap says so."""
     name = driver.database("ice")
     table, home = f"ice.{name}.t", driver.warehouse / "ice" / name / "t"
     driver.run(f"CREATE TABLE {table} (id INT) USING iceberg", f"INSERT INTO {table} VALUES (1)")
@@ -662,7 +662,7 @@ def test_a_procedure_is_of_the_job_and_the_database_of_its_session(driver: Drive
 
 
 def test_procedures_of_many_threads(driver: Driver) -> None:
-    """Each is told with what its own thread committed."""
+    """Each is recorded with what its own thread committed."""
     histories = [History(driver) for _ in range(4)]
 
     def compacted(h: History) -> None:

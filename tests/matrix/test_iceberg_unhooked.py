@@ -1,4 +1,4 @@
-"""Iceberg with spark.headwater.capture.hooks=off: what isn't sure isn't told, and says so.
+"""Iceberg with spark.headwater.capture.hooks=off: what isn't sure isn't reported, and a Gap says so.
 
 A commit is found by the id that a write gives its files: the second way, which has to agree with the metadata as the
 hook does.
@@ -53,7 +53,7 @@ def test_rows_changed_on_read_are_found(driver: Driver) -> None:
 
 
 def test_deletes_that_race_are_candidates(driver: Driver) -> None:
-    """A delete by metadata leaves no file of its own: what can't be told apart is told as that."""
+    """A delete by metadata leaves no file of its own: what can't be distinguished is reported as that."""
     db = driver.database("ice")
     driver.run(
         f"CREATE TABLE ice.{db}.c USING iceberg PARTITIONED BY (id) "

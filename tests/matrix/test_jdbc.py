@@ -134,7 +134,7 @@ def table(driver: Driver, database: Database) -> str:
 
 
 def events_of(driver: Driver, frame: DataFrame) -> list[Event]:
-    """What is told of these rows when they are written into a path."""
+    """What is recorded of these rows when they are written into a path."""
     path = str(driver.warehouse / driver.name())
     return driver.events_of(lambda _: frame.write.parquet(path))
 

@@ -111,7 +111,7 @@ class Place:
         self.path = str(driver.warehouse / self.name)
 
     def events_of(self, **options: str) -> list[Event]:
-        """What is told of a batch that reads this into a path."""
+        """What is recorded of a batch that reads this into a path."""
         return self.events_of_frame(self.broker.read(self.driver.spark, **options))
 
     def events_of_frame(self, frame: DataFrame) -> list[Event]:
@@ -470,7 +470,7 @@ def test_one_topic_is_named_and_another_computed(place: Place) -> None:
     ],
 )
 def test_from_topic_to_topic(
-    place: Place, broker: Broker, end: Mapping[str, int] | None, version: str | None, gaps_told: int
+    place: Place, broker: Broker, end: Mapping[str, int] | None, version: str | None, reported_gaps: int
 ) -> None:
     other = broker.topic(place.driver.name(), ())
     options = {} if end is None else place.exact(end=end)
@@ -479,7 +479,7 @@ def test_from_topic_to_topic(
     assert outputs(captured) == {topic(other): ADDED}
     assert only_input(captured).dataset == topic(place.topic)
     assert only_input(captured).version == version
-    assert len(of(Gap, captured)) == gaps_told
+    assert len(of(Gap, captured)) == reported_gaps
 
 
 def test_a_write_that_fails(place: Place) -> None:

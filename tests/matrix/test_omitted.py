@@ -1,4 +1,4 @@
-"""What a catalog's own options keep from being told, and that the driver says so."""
+"""What a catalog's own options keep from being reported, and that the driver says so."""
 
 from __future__ import annotations
 

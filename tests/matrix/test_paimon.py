@@ -1,5 +1,5 @@
-"""Paimon's tables: what is told of every way to write and read them. Numbers are counted by hand in each case, and
-every snapshot that is told is held against the files that Paimon wrote."""
+"""Paimon's tables: what is recorded of every way to write and read them. Numbers are counted by hand in each case, and
+every snapshot that is reported is held against the files that Paimon wrote."""
 
 from __future__ import annotations
 

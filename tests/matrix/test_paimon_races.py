@@ -30,7 +30,7 @@ def driver(java_home: Path) -> Driver:
 
 @contextmanager
 def another(java_home: Path, driver: Driver, database: str, threads: int, commits: int) -> Generator[Any, None, None]:
-    """Another application, without hooks; what it told is in the list when the block has ended."""
+    """Another application, without hooks; what it reported is in the list when the block has ended."""
     events: list[Any] = []
     numbers = [str(each) for each in (SECOND, threads, commits)]
     command = [sys.executable, "-m", "tests.matrix.paimon_writers", str(java_home), f"{driver.warehouse}/pai", database]
@@ -64,9 +64,9 @@ def _check(driver: Driver, java_home: Path, threads: int, commits: int) -> None:
     driver.run(f"CREATE TABLE pai.{database}.s (v BIGINT)", f"CREATE TABLE pai.{database}.t (v BIGINT, n BIGINT)")
     with another(java_home, driver, database, threads, commits) as others:
         events = write(driver, database, FIRST, threads, commits)
-    told_by_all = [events, *others]
-    assert [each.pop("gaps") for each in told_by_all] == [[], []]
-    found = {job: commits for each in told_by_all for job, commits in each.items()}
+    reported_by_all = [events, *others]
+    assert [each.pop("gaps") for each in reported_by_all] == [[], []]
+    found = {job: commits for each in reported_by_all for job, commits in each.items()}
     assert found == _truth(driver, database)
     assert len(found) == 2 * 2 * threads * commits
 

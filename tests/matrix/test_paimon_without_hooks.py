@@ -1,5 +1,5 @@
 """Paimon's tables where nothing may be registered with Paimon: what a plan and the table's own files tell is the same,
-and where they don't tell it, no number is told."""
+and where they don't tell it, no number is reported."""
 
 from __future__ import annotations
 

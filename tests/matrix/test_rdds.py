@@ -1,4 +1,4 @@
-"""Jobs of RDDs, which are no statements: what they write is told where Hadoop's committer says that it is there."""
+"""Jobs of RDDs, which are no statements: what they write is reported where Hadoop's committer says that it is there."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_what_failed_and_what_was_there_already_is_no_output(driver: Driver) -> 
 
 
 def test_files_without_a_mark_may_not_be_there(driver: Driver) -> None:
-    """What the committer leaves no mark of is told as a Gap, late: until then it may come."""
+    """What the committer leaves no mark of is reported as a Gap, late: until then it may come."""
     path = driver.warehouse / driver.name()
     conf = {
         "mapreduce.job.outputformat.class": _NEW_TEXT,

@@ -1,4 +1,4 @@
-"""Sessions of one application whose configuration differs: each statement is told as its own session means it."""
+"""Sessions of one application whose configuration differs: each statement is reported as its own session means it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def events_in(driver: Driver, session: SparkSession, statement: str) -> list[Eve
 
 @pytest.mark.smoke
 def test_one_name_of_two_catalogs(driver: Driver) -> None:
-    """Statements of both take turns: what is known of the one's table is never told of the other's."""
+    """Statements of both take turns: what is known of the one's table is never reported of the other's."""
     name = driver.name()
     homes = [driver.warehouse / warehouse / name / "t" for warehouse in ("one", "two")]
     sessions = [session(driver, warehouse) for warehouse in ("one", "two")]
@@ -58,12 +58,12 @@ def test_one_name_of_two_catalogs(driver: Driver) -> None:
         altered = the(AlterTable, events_in(driver, each, f"ALTER TABLE ice.{name}.t ADD COLUMN s STRING"))
         assert altered.generation == metadata_at(home).generation
     generations = [metadata_at(home).generation for _, home in both]
-    told = [the(DropTable, events_in(driver, each, f"DROP TABLE ice.{name}.t")) for each in reversed(sessions)]
-    assert [each.generation for each in reversed(told)] == generations
+    reported = [the(DropTable, events_in(driver, each, f"DROP TABLE ice.{name}.t")) for each in reversed(sessions)]
+    assert [each.generation for each in reversed(reported)] == generations
 
 
 def test_a_session_whose_catalog_keeps_its_tables(driver: Driver) -> None:
-    """Another session calls a catalog the same that doesn't: that is the one that was told of last."""
+    """Another session calls a catalog the same that doesn't: that is the one that was reported of last."""
     name = driver.name()
     hidden = session(driver, "hidden", **{"spark__sql__catalog__ice__table-lineage": "false"})
     shown = session(driver, "shown")
@@ -80,7 +80,7 @@ def test_a_session_whose_catalog_keeps_its_tables(driver: Driver) -> None:
 
 
 def test_a_session_that_keeps_its_sql(driver: Driver) -> None:
-    """The application's is told; a session can say less, never more."""
+    """The application's is reported; a session can say less, never more."""
     name = driver.name()
     driver.run(f"CREATE TABLE {name} (id INT) USING parquet", f"INSERT INTO {name} VALUES (1)")
     private = driver.spark.newSession()

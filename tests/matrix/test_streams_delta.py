@@ -229,7 +229,7 @@ def test_complete_mode_replaces_all(case: Case) -> None:
 
 
 def test_a_watermark_and_batches_without_data(case: Case) -> None:
-    """What has no data but makes a version is told: somebody has to know where it comes from."""
+    """What has no data but makes a version is reported: somebody has to know where it comes from."""
     frame = (
         stream(case)
         .selectExpr("CAST(id AS TIMESTAMP) AS at", "id")

@@ -12,7 +12,7 @@ from tools import indexes
 INDEX = "https://mirror.example/simple"
 
 
-def told(*lines: str) -> dict[str, str]:
+def reported(*lines: str) -> dict[str, str]:
     return indexes.translate("\n".join(lines))
 
 
@@ -36,22 +36,22 @@ def told(*lines: str) -> dict[str, str]:
     ],
 )
 def test_each_setting_has_its_word_in_uv(line: str, name: str, value: str) -> None:
-    assert told(line)[name] == value
+    assert reported(line)[name] == value
 
 
 def test_the_environment_beats_install_beats_global() -> None:
     lines = [":env:.index-url='e'", "install.index-url='i'", "global.index-url='g'"]
-    assert told(*lines) == {"UV_DEFAULT_INDEX": "e"}
-    assert told(*lines[1:]) == {"UV_DEFAULT_INDEX": "i"}
+    assert reported(*lines) == {"UV_DEFAULT_INDEX": "e"}
+    assert reported(*lines[1:]) == {"UV_DEFAULT_INDEX": "i"}
 
 
 def test_several_indexes_are_searched_as_pip_searches_them() -> None:
-    assert told("global.extra-index-url='https://a.example'")["UV_INDEX_STRATEGY"] == "unsafe-best-match"
-    assert "UV_INDEX_STRATEGY" not in told(f"global.index-url='{INDEX}'")
+    assert reported("global.extra-index-url='https://a.example'")["UV_INDEX_STRATEGY"] == "unsafe-best-match"
+    assert "UV_INDEX_STRATEGY" not in reported(f"global.index-url='{INDEX}'")
 
 
 def test_other_commands_settings_are_left_alone() -> None:
-    assert told("freeze.index-url='x'", "", "nonsense") == {}
+    assert reported("freeze.index-url='x'", "", "nonsense") == {}
 
 
 def test_each_pip_is_asked_and_what_uv_was_reported_itself_stays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ class Target:
 
 
 class Erratic:
-    """Does what it is told to do, one deed for each call; when there is nothing left it just takes.
+    """Does what it is asked to do, one deed for each call; when there is nothing left it just takes.
 
     Records arrive in order, and an answer is true whatever else is wrong: what it took and gave up may arrive twice.
     """

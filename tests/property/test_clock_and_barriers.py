@@ -73,28 +73,28 @@ def test_microseconds_are_exact_both_ways(micros: int) -> None:
 @given(PRODUCERS, st.lists(st.integers(0, 2**41), min_size=1, max_size=50))
 def test_barriers_of_a_producer_grow_whatever_the_milliseconds_do(producer: UUID, millis: list[int]) -> None:
     barriers = BatchBarriers(producer)
-    handed_out = [barriers.next(at) for at in millis]
-    assert handed_out == sorted(set(handed_out))
+    given_out = [barriers.next(at) for at in millis]
+    assert given_out == sorted(set(given_out))
 
 
 @given(PRODUCERS)
 def test_more_commits_than_a_millisecond_has_room_for_take_the_next_one(producer: UUID) -> None:
     barriers = BatchBarriers(producer)
-    handed_out = [barriers.next(7) for _ in range(2_500)]
-    assert handed_out == sorted(set(handed_out))
-    assert [millis_of(b) for b in (handed_out[0], handed_out[1_024], handed_out[-1])] == [7, 8, 9]
+    given_out = [barriers.next(7) for _ in range(2_500)]
+    assert given_out == sorted(set(given_out))
+    assert [millis_of(b) for b in (given_out[0], given_out[1_024], given_out[-1])] == [7, 8, 9]
 
 
 def test_threads_share_the_barriers_of_a_producer() -> None:
-    barriers, handed_out = BatchBarriers(uuid7()), list[int]()
+    barriers, given_out = BatchBarriers(uuid7()), list[int]()
     threads = [
-        threading.Thread(target=lambda: handed_out.extend([barriers.next(1) for _ in range(500)])) for _ in range(8)
+        threading.Thread(target=lambda: given_out.extend([barriers.next(1) for _ in range(500)])) for _ in range(8)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(set(handed_out)) == 4_000
+    assert len(set(given_out)) == 4_000
 
 
 @given(st.integers(0, 2**41), st.lists(st.integers(0, 2**24), min_size=2, unique=True))

@@ -108,7 +108,7 @@ class Written:
         self.made = {}
         self.node, self.ids = self.b.project(self.node, [(f"x{n}", self.expression(t)) for n, t in enumerate(trees)])
 
-    def told(self) -> list[Edges]:
+    def reported(self) -> list[Edges]:
         lineage = lineage_of(self.b.plan(self.node), self.node)
         assert not lineage.unknown
         return [frozenset((o.path[0], o.derivation.value) for o in lineage.columns[each]) for each in self.ids]
@@ -129,7 +129,7 @@ def test_columns_come_from_what_their_expressions_name_whatever_the_order_and_na
     written = Written(order)
     for each in query:
         written.layer(each)
-    assert written.told() == expected(query)
+    assert written.reported() == expected(query)
 
 
 @settings(max_examples=effort.examples(75))
@@ -144,7 +144,7 @@ def test_a_union_has_the_origins_of_all_its_sides(one: list[list[Tree]], other: 
     for each in other:
         written.layer(each)
     written.node, written.ids = written.b.node("Union", [left, written.node], ids), ids
-    assert written.told() == [a | b for a, b in zip(expected(one), expected(other), strict=True)]
+    assert written.reported() == [a | b for a, b in zip(expected(one), expected(other), strict=True)]
 
 
 @settings(max_examples=effort.examples(75))

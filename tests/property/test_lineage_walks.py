@@ -43,7 +43,7 @@ class Written:
     parent: int | None
     is_anew: bool
     sources: tuple[tuple[Made, int | None], ...] | None
-    """What was read, with where its changes began; none where it isn't told what it was made from."""
+    """What was read, with where its changes began; none where it isn't known what it was made from."""
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,8 @@ def connection() -> Iterator[Connection]:
 
 @st.composite
 def commits(draw: st.DrawFn) -> list[Committed]:
-    """Each writes the next snapshot of one or two tables, out of snapshots that there are or that nobody told of."""
+    """Each writes the next snapshot of one or two tables, out of snapshots that there are or that nobody reported
+    of."""
     producer = ScriptedProducer(1)
     newest: dict[str, int] = dict.fromkeys(TABLES, 0)
     committed = []

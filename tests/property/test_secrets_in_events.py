@@ -171,10 +171,10 @@ def _with_plan_text(value: Any, text: str) -> Iterator[Any]:
 @settings(max_examples=examples(2))
 @given(literal=SECRETS, statement=st.sampled_from(STATEMENTS))
 def test_literals_of_plans_stay_out_unless_they_are_asked_for(draft: Event, literal: str, statement: str) -> None:
-    quiet, telling = Producer(), Producer(capture_sql=True)
+    quiet, reporting = Producer(), Producer(capture_sql=True)
     for planted in _with_plan_text(draft, statement.format(literal)):
         assert literal.encode() not in emitted(planted, quiet)
-        assert literal.encode() in emitted(planted, telling)
+        assert literal.encode() in emitted(planted, reporting)
 
 
 def test_there_are_texts_of_plans_in_many_kinds() -> None:

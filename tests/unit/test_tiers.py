@@ -1,4 +1,4 @@
-"""What tests/tiers.py and tests/quarantine.py promise: samples, groups, slices, and failures that are told."""
+"""What tests/tiers.py and tests/quarantine.py promise: samples, groups, slices, and failures that are reported."""
 
 from __future__ import annotations
 

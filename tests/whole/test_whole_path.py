@@ -202,7 +202,7 @@ def test_the_command_line_says_the_same(shop: Shop) -> None:
 
 @pytest.mark.long
 def test_a_driver_that_is_killed_is_reported_by_who_finds_its_spool(way: Way, java_home: Path, tmp_path: Path) -> None:
-    """While it ran the broker couldn't be reached, so all that it told is in its spool."""
+    """While it ran the broker couldn't be reached, so all that it reported is in its spool."""
     place = way.place(tmp_path / "doomed", java_home, PLAIN)
     settled(place, headwater__kafka__bootstrap__servers="127.0.0.1:1")
     killed_in_mid_run(place)

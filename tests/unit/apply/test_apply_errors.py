@@ -1,4 +1,4 @@
-"""Changes that can't have happened to a table, and what is told of them."""
+"""Changes that can't have happened to a table, and what is recorded of them."""
 
 from __future__ import annotations
 

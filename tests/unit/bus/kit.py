@@ -60,7 +60,7 @@ def bus_of(
 
 
 def emit_all(bus: Bus, drafts: Iterable[Event]) -> list[Event]:
-    """What was told, in order."""
+    """What was reported, in order."""
     emitted = [event for draft in drafts for event in bus.emit(draft)]
     assert emitted
     return emitted

@@ -63,7 +63,7 @@ def driver(spools: Path, shelf: Shelf, scripts: dict[str, Script], **keys: str) 
 
 
 def handed_over(spools: Path, shelf: Shelf, count: int = 5, **scripts: Script) -> list[Event]:
-    """What a driver told whose target is away and whose host goes."""
+    """What a driver reported whose target is away and whose host goes."""
     with driver(spools, shelf, dict(scripts) or {"mine": lambda _: Away()}) as bus:
         emitted = emit_all(bus, DRAFTS[:count])
         assert not bus.stop(0.3)
@@ -101,7 +101,7 @@ def test_what_is_not_delivered_is_handed_over_and_taken_up_elsewhere(tmp_path: P
 
 @pytest.mark.slow
 def test_whatever_fails_when_it_is_handed_over_nothing_is_lost(tmp_path: Path) -> None:
-    """At each call once: what was told is then on one side or on both, and comes from there."""
+    """At each call once: what was reported is then on one side or on both, and comes from there."""
     counting = FailingAt(10**9)
     handed_over(tmp_path / "dry", Shelf(tmp_path / "dry-shelf", counting))
     calls = counting.calls

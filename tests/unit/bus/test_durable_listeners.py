@@ -356,13 +356,13 @@ def test_new_events_are_handed_over_while_older_ones_wait_for_an_answer(tmp_path
     with bus_of(tmp_path, {"slow": lambda _: slow}) as bus:
         for _ in range(5):
             emitted = bus.emit(Heartbeat())
-            _until_handed(slow, emitted)
+            _until_delivered(slow, emitted)
         assert not bus.flush(0.05)
         slow.may_answer = True
         assert bus.flush(60)
 
 
-def _until_handed(listener: Taking, emitted: Sequence[Event]) -> None:
+def _until_delivered(listener: Taking, emitted: Sequence[Event]) -> None:
     until(lambda: listener.records and listener.records[-1].event_id == emitted[-1].event_id)
 
 

@@ -1,4 +1,4 @@
-"""What a listener is told of holes in its spool: each once, when it has got past it, from what it dealt with on."""
+"""What a listener learns of holes in its spool: each once, when it has got past it, from what it dealt with on."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PRODUCER = str(UUID(int=7)).encode()
 
 @dataclass
 class Bench:
-    """A spool of small segments, and what its one reader is told."""
+    """A spool of small segments, and what its one reader learns."""
 
     journal: Journal
     cursor: Cursor
     intake: SpoolReader
-    told: list[tuple[MissingRecords, Gap | None]] = field(default_factory=list)
+    reported: list[tuple[MissingRecords, Gap | None]] = field(default_factory=list)
 
     def append(self, first: int, last: int, family: EventFamily = EventFamily.JOB) -> None:
         for number in range(first, last + 1):
@@ -52,7 +52,7 @@ def bench(directory: Path) -> Generator[Bench]:
     with Journal.open(directory, options) as journal, journal.cursor("mine") as cursor:
 
         def on_lost(name: str, holes: GapTracker, hole: LostRange) -> None:
-            made.told.append((hole.lost, holes.gap(name, hole)))
+            made.reported.append((hole.lost, holes.gap(name, hole)))
 
         intake = SpoolReader("mine", journal, cursor, JOB, BusOptions(batch_count=10), on_lost=on_lost)
         made = Bench(journal, cursor, intake)
@@ -71,7 +71,7 @@ def test_a_hole_is_reported_once_and_when_it_is_passed(tmp_path: Path) -> None:
         read = spool.intake.read(3, 0)
         assert read[0].offset == following
         spool.intake.acknowledge(3)
-        assert spool.told == [], "it may still grow"
+        assert spool.reported == [], "it may still grow"
         spool.intake.rewind()
         spool.cursor.rewind()
         spool.append(41, 60)
@@ -79,7 +79,7 @@ def test_a_hole_is_reported_once_and_when_it_is_passed(tmp_path: Path) -> None:
         spool.intake.read(3, 0)
         spool.intake.acknowledge(following + 1)
         spool.intake.acknowledge(following + 2)
-        ((_, gap),) = spool.told
+        ((_, gap),) = spool.reported
         assert gap is not None
         assert (gap.first_sequence, gap.last_sequence) == (4, following)
 
@@ -91,13 +91,13 @@ def test_a_hole_is_not_reported_again_when_what_is_behind_it_is_read_again(tmp_p
         following = spool.drop_oldest()
         spool.intake.read(0, 0)
         spool.intake.acknowledge(following + 1)
-        assert len(spool.told) == 1
+        assert len(spool.reported) == 1
         spool.intake.rewind()
         spool.cursor.rewind()
         read = spool.intake.read(following + 1, 0)
         assert read[0].offset == following + 1
         spool.intake.acknowledge(read[-1].offset + 1)
-        assert len(spool.told) == 1
+        assert len(spool.reported) == 1
 
 
 def test_damage_that_held_no_record_is_no_hole(tmp_path: Path) -> None:
@@ -114,11 +114,11 @@ def test_damage_that_held_no_record_is_no_hole(tmp_path: Path) -> None:
         while spool.cursor.position < 40:
             spool.intake.read(0, 0)
         spool.intake.acknowledge(40)
-        assert spool.told == []
+        assert spool.reported == []
 
 
 def test_what_was_handed_over_behind_a_hole_is_not_reported_as_missing(tmp_path: Path) -> None:
-    """It is dropped before the hole is told."""
+    """It is dropped before the hole is reported."""
     with bench(tmp_path) as spool:
         spool.append(1, 40)
         following = spool.drop_oldest()
@@ -127,7 +127,7 @@ def test_what_was_handed_over_behind_a_hole_is_not_reported_as_missing(tmp_path:
         spool.append(41, 60)
         assert spool.drop_oldest() > read[-1].offset
         spool.intake.acknowledge(read[-1].offset + 1)
-        ((_, gap),) = spool.told
+        ((_, gap),) = spool.reported
         assert gap is not None
         assert (gap.first_sequence, gap.last_sequence) == (1, following)
 
@@ -160,7 +160,7 @@ def test_what_is_none_of_its_business_is_known_and_not_kept(tmp_path: Path) -> N
         while spool.cursor.position < 240:
             spool.intake.read(0, 0)
         spool.intake.acknowledge(240)
-        (_, gap) = spool.told[-1]
+        (_, gap) = spool.reported[-1]
         assert gap is not None
         assert (gap.first_sequence, gap.last_sequence) == (201, following)
 

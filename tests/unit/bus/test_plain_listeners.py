@@ -1,4 +1,4 @@
-"""How a plain listener is told: in order, from a bounded queue, with a number for what it misses."""
+"""How a plain listener is served: in order, from a bounded queue, with a number for what it misses."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_flush_reaches_the_listener_even_while_events_go_on_coming(tmp_path: P
 
 
 def test_a_listener_that_has_only_what_its_author_needs_is_taken(tmp_path: Path) -> None:
-    """No `on_missed`, and a `close` that says nothing: all that it was told counts as delivered."""
+    """No `on_missed`, and a `close` that says nothing: all that it received counts as delivered."""
     heard: list[Event] = []
 
     class Short:

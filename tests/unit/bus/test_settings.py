@@ -215,7 +215,7 @@ def test_a_key_that_is_nobodys_is_reported_with_what_was_meant(keys: list[str], 
 @pytest.mark.parametrize(
     "key",
     [
-        "spark.headwater.enabeld",  # told by who reads the settings
+        "spark.headwater.enabeld",  # reported by who reads the settings
         "headwater.pressure.limit",
         "spark.headers.enabled",
         "spark.breadwater.unlike.anything",

@@ -165,10 +165,10 @@ def test_without_a_process_nothing_is_sent_and_a_gap_says_so(tmp_path: Path, mon
     monkeypatch.undo()
     with shipper_bus(shipper_conf(tmp_path)) as bus:
         assert bus.ship(PATIENCE) == 1
-    own, told = sorted(details(tmp_path), key=len)
+    own, reported = sorted(details(tmp_path), key=len)
     assert own == "0"
-    assert told.startswith("nothing is sent to file while this driver runs")
-    assert told.endswith("spark.headwater.file.isolation=thread publishes from the driver itself")
+    assert reported.startswith("nothing is sent to file while this driver runs")
+    assert reported.endswith("spark.headwater.file.isolation=thread publishes from the driver itself")
 
 
 def test_a_shipper_that_cannot_import_headwater_is_reported_once(

@@ -52,7 +52,7 @@ def test_trouble_shows_until_the_listener_gets_on(tmp_path: Path, caplog: pytest
         return made[-1]
 
     with caplog.at_level(logging.INFO), bus_of(tmp_path, {"away": make}) as bus:
-        emit_all(bus, DRAFTS[:1])  # one batch, which is told twice of
+        emit_all(bus, DRAFTS[:1])  # one batch, about which there are two reports
         until(lambda: bus.report().listeners[0].errors.get("transport", 0) == 2)
         (report,) = bus.report().listeners
         assert report.state is ListenerState.PAUSING
@@ -123,7 +123,7 @@ def test_trouble_that_comes_and_goes_is_logged_once_a_minute(caplog: pytest.LogC
         errors.report_problem("throttled", f"for {seconds} ms")
         overs.append(errors.clear())
     assert warnings_in(caplog) == ["throttled: for 0 ms", "throttled: for 60 ms", "throttled: for 120 ms"]
-    assert [index for index, over in enumerate(overs) if over] == [0, 6, 12], "it says so only of what it told"
+    assert [index for index, over in enumerate(overs) if over] == [0, 6, 12], "it says so only of what it reported"
     assert not errors.clear()
     assert errors.counts == {"throttled": 13}
 

@@ -217,7 +217,7 @@ def test_a_failure_of_a_client_is_its_sessions(line: Line) -> None:
 
 
 def of_function(line: Line, **fields: Any) -> list[Event]:
-    """What is told of a micro-batch that a function got, of which these fields are others than those recorded."""
+    """What is recorded of a micro-batch that a function got, of which these fields are others than those recorded."""
     number = first("statement", "functionColumns")
     line.events_of(*recorded("spark3")[:number])
     return line.events_of(changed(number, **fields))

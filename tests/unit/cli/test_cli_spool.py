@@ -1,4 +1,4 @@
-"""`headwater spool`: a listener that was called wrongly, and what becomes of what it would have been told."""
+"""`headwater spool`: a listener that was called wrongly, and what becomes of what it would have received."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_beside_a_driver_that_runs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_shipping_never_lets_a_spool_go_for_want_of_room(tmp_path: Path) -> None:
-    """The limit is the drivers', and may not be told here."""
+    """The limit is the drivers', and may not be given here."""
     left = [left_in(tmp_path, 3, "another")[0] for _ in range(5)]
     room = sum(each.stat().st_size for spool in left for each in spool.iterdir() if each.is_file())
     assert room > 4 * (64 << 10), "it wouldn't be above the limit, and this test shows nothing"

@@ -122,8 +122,8 @@ def test_what_can_be_seen_at_once_of_damage_and_loss(tmp_path: Path, capsys: pyt
     assert first > 0
     (damaged / "cursors" / "mine.position1").write_bytes(b"torn")
     (damaged / "progress.json").write_bytes(b"{")
-    told_of = {"application": {"id": "a", "name": "b"}, "producer": "01890a5d-ac96-774b-bcce-b302099a8057"}
-    (damaged / "spool.json").write_text(json.dumps({**told_of, "listeners": {"mine": ["JOB"]}, "refused": 3}))
+    reported_of = {"application": {"id": "a", "name": "b"}, "producer": "01890a5d-ac96-774b-bcce-b302099a8057"}
+    (damaged / "spool.json").write_text(json.dumps({**reported_of, "listeners": {"mine": ["JOB"]}, "refused": 3}))
     assert status("--spool-dir", tmp_path) == Exit.DONE
     tables = answer_of(capsys)
     (row,) = tables["spools"]

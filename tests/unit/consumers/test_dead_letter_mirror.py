@@ -105,7 +105,7 @@ def test_a_topic_that_is_away_is_tried_again_and_holds_nobody_up(
         until(lambda: topic.has, "letters on the topic", PATIENCE)
         store.merge(WriteBatch(dead_letters=letters(4)))
         vitals.dead_letters = 4
-    assert (sorted(topic.has), topic.is_closed) == ([0, 1, 2, 3], True), "what was told last goes before it ends"
+    assert (sorted(topic.has), topic.is_closed) == ([0, 1, 2, 3], True), "what came last goes before it ends"
     assert vitals.mirror_errors == 2
     assert [each.getMessage() for each in caplog.records] == [
         "dead letters wait in the store's table for their topic: nobody answers"

@@ -44,7 +44,7 @@ class Scripted:
 
 
 class Client:
-    """Gives what it was told to, and begins anew where it is subscribed again."""
+    """Gives what it is asked to, and begins anew where it is subscribed again."""
 
     def __init__(self, given: Sequence[Sequence[Scripted] | Exception]) -> None:
         self._given = list(given)

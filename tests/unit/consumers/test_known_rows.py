@@ -1,4 +1,4 @@
-"""What a writer knows to be in its store isn't told again, and is told again as soon as it may be gone."""
+"""What a writer knows to be in its store isn't written again, and is written again as soon as it may be gone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def digest(store: Store) -> str:
         return store_digest(connection)
 
 
-def told(*sequences: int) -> str:
+def reported(*sequences: int) -> str:
     state = RowSet()
     for each in sequences:
         state.merge(map_event(SHAPE.model_copy(update={"sequence": each, "family_sequence": each})))
@@ -67,7 +67,7 @@ def test_what_is_there_is_left_out(store: Store) -> None:
     assert {row.id for row in again.left_out} == {row.id for row in LASTING}
     assert not [row for row in again.rows if row.kind.is_immutable]
     pipeline.store(again)
-    assert digest(store) == told(1, 2)
+    assert digest(store) == reported(1, 2)
 
 
 def test_what_was_deleted_by_somebody_else_is_reported_again(store: Store) -> None:
@@ -77,11 +77,11 @@ def test_what_was_deleted_by_somebody_else_is_reported_again(store: Store) -> No
     gone(store, is_counted=True)
     for each in prepared:
         pipeline.store(each)
-    assert digest(store) == told(1, 2, 3)
+    assert digest(store) == reported(1, 2, 3)
     later = pipeline.prepare(batch(4))
-    assert later.left_out, "what was told again is known again"
+    assert later.left_out, "what came again is known again"
     pipeline.store(later)
-    assert digest(store) == told(1, 2, 3, 4)
+    assert digest(store) == reported(1, 2, 3, 4)
 
 
 def test_without_being_counted_a_deletion_is_not_seen(store: Store) -> None:
@@ -90,7 +90,7 @@ def test_without_being_counted_a_deletion_is_not_seen(store: Store) -> None:
     pipeline.store(pipeline.prepare(batch(1)))
     gone(store, is_counted=False)
     pipeline.store(pipeline.prepare(batch(2)))
-    assert digest(store) != told(1, 2)
+    assert digest(store) != reported(1, 2)
 
 
 def test_nothing_is_written_at_another_epoch(store: Store) -> None:
@@ -118,7 +118,7 @@ def test_what_came_to_be_known_while_it_was_read_is_reported(store: Store, monke
     assert second.left_out
     gone(store, is_counted=True)
     pipeline.store(second)
-    assert digest(store) == told(1, 2)
+    assert digest(store) == reported(1, 2)
 
 
 def test_what_wasnt_stored_isnt_known(store: Store) -> None:

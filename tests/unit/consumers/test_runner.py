@@ -36,7 +36,7 @@ def get(serving: HealthServer, path: str) -> tuple[int, str]:
 
 
 class Scripted:
-    """A source of two events, and a store that says what it is told to."""
+    """A source of two events, and a store that says what it is asked to."""
 
     kind = topic = "log"
 

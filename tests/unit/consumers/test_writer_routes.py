@@ -161,7 +161,7 @@ def test_what_went_from_one_store_is_told_to_it_again(stores: dict[str, Store]) 
     writing.store(prepared)
     assert digests(stores) == EXPECTED
     later = writing.prepare(batch(RECORDS))
-    assert all(part.left_out for part in later.parts.values()), "what was told again is known again"
+    assert all(part.left_out for part in later.parts.values()), "what came again is known again"
 
 
 @pytest.mark.slow

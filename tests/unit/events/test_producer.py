@@ -166,7 +166,7 @@ def _identity(producer: Producer, pipe: multiprocessing.connection.Connection) -
     pipe.send((os.getpid(), event.producer.hex, event.sequence))
 
 
-def _told_in_child(producer: Producer, pipe: multiprocessing.connection.Connection) -> None:
+def _reported_in_child(producer: Producer, pipe: multiprocessing.connection.Connection) -> None:
     producer.emit(Heartbeat(), Appended())
     pipe.send(producer.next_barrier())
 
@@ -174,7 +174,7 @@ def _told_in_child(producer: Producer, pipe: multiprocessing.connection.Connecti
 def test_a_child_forked_while_the_lock_is_held_can_tell_events() -> None:
     producer, appended = Producer(), Appended()
     mine, theirs = multiprocessing.Pipe()
-    child = multiprocessing.get_context("fork").Process(target=_told_in_child, args=(producer, theirs))
+    child = multiprocessing.get_context("fork").Process(target=_reported_in_child, args=(producer, theirs))
 
     def append_and_fork(event: Event, data: bytes) -> None:
         child.start()

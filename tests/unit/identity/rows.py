@@ -1,8 +1,8 @@
-"""Tables of truth in text files: `what is told => what it is`, one case a line.
+"""Tables of truth in text files: `what is given => what it is`, one case a line.
 
 `=> namespace | name` is a dataset, `=> ! words` an IdentityError whose message holds the words, `=> ? words` an
-Unknown whose reason does. What is told may have several fields, divided by ` :: `. `{U+0301}` stands for one character,
-`{}` for the empty text. Lines that begin with `# ` are headings.
+Unknown whose reason does. What is given may have several fields, divided by ` :: `. `{U+0301}` stands for one
+character, `{}` for the empty text. Lines that begin with `# ` are headings.
 """
 
 from __future__ import annotations

@@ -258,19 +258,19 @@ def test_a_reader_comes_back_when_its_time_is_over_or_it_is_closed(tmp_path: Pat
     with Journal.open(tmp_path, PLAIN) as journal:
         for cursor in (journal.cursor("a"), JournalReader.open(tmp_path).cursor("b")):
             assert not cursor.read(timeout=0.02)
-            told = threading.Event()
-            thread = threading.Thread(target=read_until_closed, args=(cursor, told))
+            reported = threading.Event()
+            thread = threading.Thread(target=read_until_closed, args=(cursor, reported))
             thread.start()
             cursor.close()
-            assert told.wait(DEADLINE)
+            assert reported.wait(DEADLINE)
             thread.join(DEADLINE)
 
 
-def read_until_closed(cursor: Cursor, told: threading.Event) -> None:
+def read_until_closed(cursor: Cursor, reported: threading.Event) -> None:
     try:
         cursor.read(timeout=DEADLINE)
     except ClosedError:
-        told.set()
+        reported.set()
 
 
 def test_a_journal_that_is_not_there_yet(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The bytes of a record: what goes in comes out, nothing else passes for one, limits are told by type."""
+"""The bytes of a record: what goes in comes out, nothing else passes for one, limits are shown by type."""
 
 from __future__ import annotations
 

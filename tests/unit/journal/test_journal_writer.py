@@ -127,9 +127,9 @@ def test_wrong_options_name_themselves(changes: dict[str, object], word: str) ->
 @pytest.mark.slow
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     with Journal.open(tmp_path, PLAIN):
-        with pytest.raises(LockedError, match=f"process {os.getpid()}") as told:
+        with pytest.raises(LockedError, match=f"process {os.getpid()}") as reported:
             Journal.open(tmp_path, PLAIN)
-        assert isinstance(told.value, TransientError)
+        assert isinstance(reported.value, TransientError)
         program = "import sys; from headwater.journal import *; Journal.open(sys.argv[1])"
         other = run_python(program, str(tmp_path))
         assert "LockedError" in other.stderr
@@ -206,9 +206,9 @@ def test_a_closed_journal_takes_nothing(tmp_path: Path) -> None:
     journal.append(b"in")
     assert journal.close()
     assert journal.close(), "a second close has nothing left to do"
-    with pytest.raises(ClosedError) as told:
+    with pytest.raises(ClosedError) as reported:
         journal.append(b"out")
-    assert isinstance(told.value, TerminalError)
+    assert isinstance(reported.value, TerminalError)
     with pytest.raises(ClosedError):
         journal.append_many([b"out"])
     assert values_from(tmp_path) == [b"in"]
@@ -389,15 +389,15 @@ def test_a_failed_sync_is_told_to_all_who_wait_and_its_file_is_left(tmp_path: Pa
     with Journal.open(tmp_path, JournalOptions(fsync=Fsync.ALWAYS, reserve_bytes=0), files=files) as journal:
         journal.append(b"sound")
         files.fails_sync = True
-        told: list[SyncFailedError] = []
+        reported: list[SyncFailedError] = []
 
         def work(_: int) -> None:
             with pytest.raises(SyncFailedError, match="append it again") as error:
                 journal.append(b"doubtful")
-            told.append(error.value)
+            reported.append(error.value)
 
         in_threads(work, 6)
-        assert [error.unknown for error in told] == [True] * 6
+        assert [error.unknown for error in reported] == [True] * 6
         files.fails_sync = False
         flush_until_sound(journal)
         before = sorted(tmp_path.glob("*.segment"))
@@ -415,12 +415,12 @@ def test_a_failed_sync_is_reported_also_to_those_who_wrote_while_it_ran(tmp_path
         files.entered.clear()
         files.go_on.clear()
         files.fails_once = True
-        told: list[SyncFailedError] = []
+        reported: list[SyncFailedError] = []
 
         def work() -> None:
             with pytest.raises(SyncFailedError) as error:
                 journal.append(b"doubtful")
-            told.append(error.value)
+            reported.append(error.value)
 
         leader, follower = threading.Thread(target=work), threading.Thread(target=work)
         leader.start()
@@ -431,7 +431,7 @@ def test_a_failed_sync_is_reported_also_to_those_who_wrote_while_it_ran(tmp_path
         files.go_on.set()
         for thread in (leader, follower):
             thread.join(DEADLINE)
-        assert len(told) == 2, "a later fsync of the same pages was believed"
+        assert len(reported) == 2, "a later fsync of the same pages was believed"
 
 
 def flush_until_sound(journal: Journal) -> None:
@@ -470,15 +470,15 @@ def test_a_full_disk_refuses_and_then_goes_on(tmp_path: Path) -> None:
         journal.append(b"first")
         size = journal.size
         files.room = 100
-        with pytest.raises(StorageFullError, match="make room") as told:
+        with pytest.raises(StorageFullError, match="make room") as reported:
             journal.append(b"x" * 500)
-        assert (told.value.appended, told.value.unknown) == (0, False)
+        assert (reported.value.appended, reported.value.unknown) == (0, False)
         assert journal.size == size
         assert next(tmp_path.glob("*.segment")).stat().st_size == size, "the torn part wasn't cut off"
         files.room = 250
-        with pytest.raises(StorageFullError) as told:
+        with pytest.raises(StorageFullError) as reported:
             journal.append_many([b"y" * 80, b"z" * 80, b"x" * 80])
-        assert told.value.appended == 2
+        assert reported.value.appended == 2
         files.room = 0
         assert journal.append_emergency(b"the gap") == 3
         files.room = 1 << 60

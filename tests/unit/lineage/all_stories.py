@@ -135,7 +135,7 @@ def renamed(s: StoryProducer) -> None:
 
 
 def swapped(s: StoryProducer) -> None:
-    """`t` is renamed to `t_old`, `t_new` to `t`: what `t` is made from is told of neither of the others wrongly."""
+    """`t` is renamed to `t_old`, `t_new` to `t`: what `t` is made from is reported of neither of the others wrongly."""
     s.generations["t"], s.generations["t_new"] = "A", "B"
     s.commit("t@1", reads=["first@1"])
     s.commit("t_new@1", reads=["second@1"])
@@ -384,7 +384,7 @@ def unknown_writers(s: StoryProducer) -> None:
 
 
 def deleted(s: StoryProducer) -> None:
-    """Of a job: what it told up to then; what it tells since is there. Late facts from before stay hidden."""
+    """Of a job: what it reported up to then; what it tells since is there. Late facts from before stay hidden."""
     s.commit("t@1", reads=["a@1"], job="one")
     s.commit("u@1", reads=["a@1"], job="two")
     s.emit(7, LineageDeleted, scope=LineageScope.ALL, of_job={"name": "one"}, before=at(5))

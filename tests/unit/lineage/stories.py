@@ -1,4 +1,4 @@
-"""Stories: what happened, told as events, and what questions about it have to answer, found by hand.
+"""Stories: what happened, reported as events, and what questions about it have to answer, found by hand.
 
 A version is written `table@snapshot`, changes `table@since..snapshot`, a branch `table[branch]@snapshot`.
 """
@@ -81,9 +81,9 @@ class StoryProducer(ScriptedProducer):
         inputs = [self.source(each, (formats or {})) for each in reads]
         if opaque is not None:
             inputs.append(Input(dataset=None, opaque=opaque))
-        told = made_from or [tuple(range(len(inputs)))] * len(writes)
+        reported = made_from or [tuple(range(len(inputs)))] * len(writes)
         outputs = tuple(
-            self.sink(each, parent, replaced, kind, indexes) for each, indexes in zip(writes, told, strict=True)
+            self.sink(each, parent, replaced, kind, indexes) for each, indexes in zip(writes, reported, strict=True)
         )
         more: dict[str, Any] = {} if job is None else {"job": JobName(name=job)}
         if run is not None:
@@ -118,8 +118,8 @@ class StoryProducer(ScriptedProducer):
         ref = parsed(text)
         number = None if ref["snapshot"] is None else int(ref["snapshot"])
         before = None if number is None or number <= 1 else number - 1
-        told = before if parent == "before" else parent
-        more: dict[str, Any] = {"parent": told}
+        reported = before if parent == "before" else parent
+        more: dict[str, Any] = {"parent": reported}
         return Output(
             **self.where(ref), snapshot=number, replaced=replaced, commit_kind=kind, made_from=indexes, **more
         )

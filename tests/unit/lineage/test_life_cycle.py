@@ -1,4 +1,4 @@
-"""Lineage is deleted, by a person, a policy or its age: what is gone then, what stays, and what is told of it."""
+"""Lineage is deleted, by a person, a policy or its age: what is gone then, what stays, and what is recorded of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds in the end, by hand: told twice, late, by clocks that differ, taken away and made again."""
+"""What holds in the end, by hand: reported twice, late, by clocks that differ, taken away and made again."""
 
 from __future__ import annotations
 
@@ -55,32 +55,32 @@ def at(minutes: float, sequence: int, producer: UUID = P) -> dict[str, Any]:
     }
 
 
-def rows(kind: str, *told: Event) -> list[Row]:
+def rows(kind: str, *reported: Event) -> list[Row]:
     """Those of a kind that are there in the end, having seen that no order makes a difference."""
-    states = [state_of(order) for order in permutations(told)]
+    states = [state_of(order) for order in permutations(reported)]
     assert len({state.digest() for state in states}) == 1
     return [row for row in states[0].rows() if row.kind.name == kind]
 
 
-def state_of(told: Iterable[Event]) -> RowSet:
+def state_of(reported: Iterable[Event]) -> RowSet:
     state = RowSet()
-    for event in told:
+    for event in reported:
         state.merge(map_event(event))
     return state
 
 
 def of_table(kind: type[Any], minutes: float, sequence: int, **more: Any) -> Any:
-    told = {"context": CONTEXT, "identifier": NAME, "dataset": ORDERS, **at(minutes, sequence), **more}
-    return kind(**told)
+    reported = {"context": CONTEXT, "identifier": NAME, "dataset": ORDERS, **at(minutes, sequence), **more}
+    return kind(**reported)
 
 
 def columns(row: Row) -> dict[str, Any]:
     """By their names."""
     kind = row.kind
     values = dict(zip((field.name for field in (*kind.key, *kind.fixed)), (*row.key, *row.fixed), strict=True))
-    for group, told in zip(kind.groups, row.groups, strict=True):
-        if told is not None:
-            values.update(zip((field.name for field in group.columns), told.values, strict=True))
+    for group, reported in zip(kind.groups, row.groups, strict=True):
+        if reported is not None:
+            values.update(zip((field.name for field in group.columns), reported.values, strict=True))
     return values
 
 
@@ -124,8 +124,8 @@ def status(minutes: float, sequence: int, word: JobStatus, producer: UUID = P, *
     return JobStatusChanged(status=word, **at(minutes, sequence, producer), **more)
 
 
-def status_of(*told: Event) -> Any:
-    (row,) = rows("runs", *told)
+def status_of(*reported: Event) -> Any:
+    (row,) = rows("runs", *reported)
     return columns(row)["status"]
 
 
@@ -158,9 +158,9 @@ def commit(*inputs: Input, made_from: tuple[int, ...] | None, sequence: int = 1)
 def test_edges_are_told_where_the_commit_alone_does_not_tell_them() -> None:
     two = (Input(dataset=ORDERS, snapshot=1), Input(dataset=DAILY, snapshot=8))
     for made_from, word, edges in (((0, 1), "ALL", 0), ((1,), "SOME", 1), ((), "SOME", 0), (None, "UNKNOWN", 0)):
-        told = commit(*two, made_from=made_from)
-        (write,) = rows("writes", told)
-        assert (columns(write)["made_from"], len(rows("commit_edges", told))) == (word, edges)
+        reported = commit(*two, made_from=made_from)
+        (write,) = rows("writes", reported)
+        assert (columns(write)["made_from"], len(rows("commit_edges", reported))) == (word, edges)
 
 
 def test_a_micro_batch_that_is_reported_again_is_one_barrier() -> None:
@@ -185,10 +185,10 @@ def test_the_end_of_a_run_takes_the_lineage_that_its_policy_says() -> None:
         (LineageRetention.DELETE_TABLE, ["TABLES"]),
         (LineageRetention.DELETE_ALL, ["DATA", "TABLES"]),
     ):
-        told = status(1, 1, JobStatus.FINISHED, on_job_end=policy)
-        found = [columns(row) for row in rows("tombstones", told)]
+        reported = status(1, 1, JobStatus.FINISHED, on_job_end=policy)
+        found = [columns(row) for row in rows("tombstones", reported)]
         assert sorted(each["scope"] for each in found) == scopes
-        assert all(each["run"] == RUN.bytes and each["job"] is None for each in found), "only what this run told"
+        assert all(each["run"] == RUN.bytes and each["job"] is None for each in found), "only what this run reported"
 
 
 def test_the_shape_of_a_write_that_is_reported_again_is_no_news() -> None:
@@ -202,12 +202,12 @@ def test_the_shape_of_a_write_that_is_reported_again_is_no_news() -> None:
 
 
 def test_datasets_that_were_found_to_be_one_are_linked() -> None:
-    told = DatasetsUnified(dataset=ORDERS, others=(DAILY, ORDERS), **at(0, 1))
-    assert len(rows("dataset_links", told)) == 1
-    assert len(rows("datasets", told)) == 2
+    reported = DatasetsUnified(dataset=ORDERS, others=(DAILY, ORDERS), **at(0, 1))
+    assert len(rows("dataset_links", reported)) == 1
+    assert len(rows("datasets", reported)) == 2
 
 
 def test_holes_can_be_found_by_what_arrived() -> None:
-    told = [status(number, number, JobStatus.RUNNING) for number in (1, 2, 63, 64)]
-    blocks = {columns(row)["block"]: row.bits for row in rows("arrivals", *told)}
+    reported = [status(number, number, JobStatus.RUNNING) for number in (1, 2, 63, 64)]
+    blocks = {columns(row)["block"]: row.bits for row in rows("arrivals", *reported)}
     assert blocks == {0: 1 | 2 | 1 << 62, 1: 1}

@@ -137,18 +137,18 @@ def entities(store: MemoryLineageMeta | DatabaseLineageMeta) -> list[set[TableLi
     return [*tables, set(store.source_data_lineages()), set(store.sink_data_lineages())]
 
 
-def in_memory(told: list[Event]) -> MemoryLineageMeta:
+def in_memory(reported: list[Event]) -> MemoryLineageMeta:
     store = MemoryLineageMeta()
-    store._merge(row for event in told for row in map_event(event))  # pyright: ignore[reportPrivateUsage]
+    store._merge(row for event in reported for row in map_event(event))  # pyright: ignore[reportPrivateUsage]
     return store
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scope", [LineageScope.ALL, LineageScope.DATA, LineageScope.SINK_TABLES])
 def test_what_is_deleted_of_one_catalog_is_there_of_the_other(engine: Engine, scope: LineageScope) -> None:
-    told = deleted(scope, pip5_story.CATALOGS["catalog2"])
-    fill(engine, told)
-    for store in (in_memory(told), DatabaseLineageMeta(engine)):
+    reported = deleted(scope, pip5_story.CATALOGS["catalog2"])
+    fill(engine, reported)
+    for store in (in_memory(reported), DatabaseLineageMeta(engine)):
         tables = {each.job for each in store.sink_table_lineages()}
         data = {each.job for each in store.sink_data_lineages()}
         both = {"myJob", "report", "job_name", "elsewhere"}
@@ -177,6 +177,6 @@ def test_memory_and_a_database_have_the_same_entities(engine: Engine) -> None:
         event.model_copy(update={"producer": UUID(int=3), "time": event.time + timedelta(hours=1)})
         for event in pip5_story.events()[:12]
     ]
-    told = [*pip5_story.events(), *again]
-    fill(engine, told)
-    assert entities(DatabaseLineageMeta(engine)) == entities(in_memory(told))
+    reported = [*pip5_story.events(), *again]
+    fill(engine, reported)
+    assert entities(DatabaseLineageMeta(engine)) == entities(in_memory(reported))

@@ -1,4 +1,4 @@
-"""Answers to questions about stories, told in SQLite."""
+"""Answers to questions about stories, on SQLite."""
 
 from __future__ import annotations
 

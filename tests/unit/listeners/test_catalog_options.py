@@ -1,4 +1,4 @@
-"""What a catalog's options declare of lineage, told once, and what they switch off."""
+"""What a catalog's options declare of lineage, reported once, and what they switch off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""When a Paimon snapshot is told, and when only candidates are: cases that a real table doesn't come to on demand."""
+"""When a Paimon snapshot is reported, and when only candidates are: cases that a real table doesn't come to on
+demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans that are kept: bounded by what they take, and told again by the driver's listener when they are needed."""
+"""Plans that are kept: bounded by what they take, and reported again by the driver's listener when they are needed."""
 
 from __future__ import annotations
 

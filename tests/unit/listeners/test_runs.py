@@ -1,4 +1,5 @@
-"""What is told of applications and blocks: each begins once, ends once, and late statements still find their block."""
+"""What is recorded of applications and blocks: each begins once, ends once, and late statements still find their
+block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a server comes from: told by the environment, a Docker engine, or neither. Nothing is started here."""
+"""Where a server comes from: given by the environment, a Docker engine, or neither. Nothing is started here."""
 
 from __future__ import annotations
 

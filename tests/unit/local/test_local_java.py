@@ -48,7 +48,8 @@ def test_nonsense_in_java_home_is_reported_and_the_wheel_is_taken() -> None:
 
 
 def test_the_wheel_s_java_is_known_where_java_home_names_it() -> None:
-    """Else it isn't told whom this Python trusts, and fetches nothing behind a proxy with an authority of its own."""
+    """Else it isn't configured whom this Python trusts, and fetches nothing behind a proxy with an authority of its
+    own."""
     wheel = java({"PATH": ""})
     assert wheel.from_wheel
     chosen = java({"JAVA_HOME": str(wheel.home), "PATH": ""})

@@ -152,7 +152,7 @@ def test_a_plain_listener_that_is_too_slow_misses_events(tmp_path: Path) -> None
     with bus_of(tmp_path, {"stuck": lambda _: Stuck()}, options=replace(QUICK, queue_count=2)) as bus:
         emit_all(bus, DRAFTS[:1])
         until(lambda: bus.report().listeners[0].received == 1)
-        assert scrape(bus)("listener_lag_seconds", listener="stuck") > 0, "of the one that it is told just now"
+        assert scrape(bus)("listener_lag_seconds", listener="stuck") > 0, "of the one that it receives just now"
         emit_all(bus, DRAFTS[:5])
         scraped = scrape(bus)
         Stuck.may_go_on.set()
@@ -178,7 +178,7 @@ def test_the_lag_of_one_that_was_handed_nothing_yet_has_an_age(tmp_path: Path) -
 
 
 class Refusing(Taking):
-    """Takes nothing while it is told so."""
+    """Takes nothing while it is asked not to."""
 
     may_take = False
 

@@ -254,8 +254,8 @@ def test_a_doubtful_place_is_reported_once(
         listener = log.listener()
         listener.handle(ALL)
         assert listener.close(60)
-    (told_of,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert told_of.startswith(
+    (reported_of,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert reported_of.startswith(
         f"spark.headwater.log.dir: {log.directory} is no good place for a log: /data is of type nfs4"
     )
 

@@ -1,4 +1,4 @@
-"""`spark.headwater.listeners` names factories: each has a name of its own, and faults are told one by one."""
+"""`spark.headwater.listeners` names factories: each has a name of its own, and faults are reported one by one."""
 
 from __future__ import annotations
 

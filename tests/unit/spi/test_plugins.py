@@ -1,4 +1,4 @@
-"""Plug-ins are found by name or by path, and what is wrong with one is told in one line."""
+"""Plug-ins are found by name or by path, and what is wrong with one is reported in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark's JSON of types: each kind by hand, and what is told of a text that isn't one."""
+"""Spark's JSON of types: each kind by hand, and what is recorded of a text that isn't one."""
 
 from __future__ import annotations
 
