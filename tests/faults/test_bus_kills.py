@@ -101,6 +101,8 @@ def test_a_shipper_that_is_killed_too_changes_nothing(tmp_path: Path) -> None:
     class Stopping(Taking):
         def handle(self, batch: RecordBatch) -> SpoolPosition | None:
             first.records.extend(batch)
+            if not ends(first.records):  # the driver was quick: they come in a later batch
+                return batch.end
             raise KeyError("it goes no further")
 
     deliver: list[Callable[[], Any]] = [Taking, Stopping]
@@ -112,10 +114,8 @@ def test_a_shipper_that_is_killed_too_changes_nothing(tmp_path: Path) -> None:
     with bus_of(spools, {"noting": lambda _: instances.pop(0)}) as bus:
         until(lambda: only_own_spool_is_left(bus, spools), "shipping")
     assert ends(second.records) == ends(first.records)
-    assert (
-        len(ends(second.records))
-        == len([each for each in second.records if b"JobStatusChanged" in each.kind.encode()]) - 1
-    )
+    changes = {each.event_id for each in [*first.records, *second.records] if each.kind == "JobStatusChanged"}
+    assert len(ends(second.records)) == len(changes) - 1, "beside the ends there is that the driver's run is running"
 
 
 def test_nobody_is_killed_who_said_that_he_closes(tmp_path: Path) -> None:
