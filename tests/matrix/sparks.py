@@ -47,7 +47,12 @@ _PACKAGES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
 
 def packages(name: str) -> tuple[str, ...]:
     """The packages of a format for the Spark that is installed; none where it doesn't exist for it."""
-    return _PACKAGES[name].get(SHORT, ())
+    return packages_for(name, SHORT)
+
+
+def packages_for(name: str, short: str) -> tuple[str, ...]:
+    """The same for another line of Spark, such as 4.1."""
+    return _PACKAGES[name].get(short, ())
 
 
 def lacking(names: tuple[str, ...]) -> list[str]:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import configuration_reference, glossary
+from headwater.listeners.spark_versions import TESTED
+from tools import configuration_reference, glossary, spark_versions, sparks
 
 ROOT = Path(__file__).parents[2]
 GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -77,6 +78,13 @@ def test_the_readme_is_short() -> None:
 def test_the_configuration_reference_is_what_the_code_says() -> None:
     """`python -m tools.configuration_reference` writes it anew."""
     assert configuration_reference.PAGE.read_text("utf-8") == configuration_reference.page()
+
+
+def test_the_page_on_versions_shows_what_the_tests_run_on() -> None:
+    """`python -m tools.spark_versions` writes it anew."""
+    assert spark_versions.PAGE.read_text("utf-8") == spark_versions.page()
+    assert set(TESTED) == {spark_versions.MAIN, sparks.SECOND, *sparks.SMOKED}
+    assert f"pyspark=={spark_versions.MAIN}\n" in (ROOT / "requirements/dev.in").read_text()
 
 
 def test_the_glossary_is_what_its_source_says() -> None:

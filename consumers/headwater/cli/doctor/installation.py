@@ -12,10 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from headwater.listeners.spark_versions import untested
 from headwater.plugins import own_version
 from headwater.spi import CheckResult
 
-_OLDEST, _FIRST_AFTER = (3, 5), (4, 4)
 _PATIENCE: Final = 20.0
 _VERSION: Final = re.compile(r"__version__[^=]*=\s*[\"'](\d+)\.(\d+)([^\"']*)")
 _ASK: Final = "import sys; sys.exit('headwater.listeners.hook' not in sys.modules)"
@@ -63,11 +63,10 @@ def _pyspark() -> CheckResult:
     if found is None:
         return CheckResult.warning("pyspark", f"the version of {spec.origin} can't be read")
     words = f"{found[1]}.{found[2]}{found[3]}"
-    if _OLDEST <= (int(found[1]), int(found[2])) < _FIRST_AFTER:
+    if (said := untested(words)) is None:
         return CheckResult.ok("pyspark", words)
-    return CheckResult.warning(
-        "pyspark", f"{words} isn't among those that headwater is tried with", "use 3.5 or 4.0 to 4.3"
-    )
+    advice = "it works as far as what it reads is still there, and what isn't is a Gap; or use one of those"
+    return CheckResult.warning("pyspark", said, advice)
 
 
 def _other_python(conf: Mapping[str, str]) -> Iterator[CheckResult]:

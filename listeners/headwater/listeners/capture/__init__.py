@@ -20,6 +20,7 @@ from headwater.listeners.capture.pipeline import EventPipeline
 from headwater.listeners.capture.plan_cache import ALL
 from headwater.listeners.capture.records import InvalidRecord, MarkRecord, parse_record
 from headwater.listeners.settings import Settings
+from headwater.listeners.spark_versions import untested
 
 if TYPE_CHECKING:
     from headwater.events.producer import Producer
@@ -44,6 +45,8 @@ class Capture:
         self, spark_context: Any, settings: Settings, bus: EventSink, jobs: Jobs, context: CaptureContext
     ) -> None:
         context.posts_vain_creations = _spark_version(spark_context) >= (4, 1)
+        if said := untested(str(spark_context.version)):
+            _LOG.warning("Spark %s: whatever of it doesn't fit will be named, and be a Gap", said)
         self._listener = DriverListener(spark_context, settings, ignored_commands())
         context.degraded = tuple(each.part for each in self._listener.degraded)
         self._pipeline = EventPipeline(context, jobs, bus.producer.next_barrier, bus.emit, settings)
