@@ -463,7 +463,7 @@ def test_one_topic_is_named_and_another_computed(place: Place) -> None:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
-    ("end", "version", "gaps_told"),
+    ("end", "version", "reported_gaps"),
     [
         pytest.param({"0": 1, "1": 2}, '{"0":1,"1":2}', 0, id="given offsets"),
         pytest.param(None, None, 1, id="the latest"),
