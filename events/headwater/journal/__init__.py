@@ -24,7 +24,7 @@ from headwater.journal.groups import GroupBatch, GroupMember, MissingPartitionRe
 from headwater.journal.inspection import Inspection
 from headwater.journal.log import LocalLog
 from headwater.journal.options import Fsync, JournalOptions
-from headwater.journal.orphans import find_orphans, remove_journal
+from headwater.journal.orphans import find_orphans, remove_journal, remove_remains
 from headwater.journal.reader import JournalBatch, MissingReason, MissingRecords, Tail
 from headwater.journal.record import JournalEntry, JournalRecord, ordering_times
 from headwater.journal.recovery import RecoveryResult
@@ -65,4 +65,5 @@ __all__ = [
     "find_orphans",
     "ordering_times",
     "remove_journal",
+    "remove_remains",
 ]

@@ -51,7 +51,7 @@ def test_what_waits_for_a_name_that_was_put_right_is_reported_once_with_what_to_
     with bus_of(spools, {"log": lambda _: Taking(), "another": lambda _: Taking()}) as bus:
         until(lambda: [each for each in caplog.messages if "could not be made" in each])
         until(lambda: bus.ship(0) is not None)
-        looked = vars(bus)["_delivery"].shipper.looked
+        looked = vars(bus)["_delivery"].dead_spools.looked
         looked.clear()
         until(looked.is_set, "another look")
     (line,) = [each for each in caplog.messages if "could not be made" in each]

@@ -27,7 +27,10 @@ from headwater.journal import (
     StorageError,
     find_orphans,
     remove_journal,
+    remove_remains,
 )
+from headwater.journal.lock import FileLock
+from headwater.journal.writer import LOCK_NAME
 
 IN_2031 = 1_925_000_000_000_000
 PLAIN = JournalOptions(fsync=Fsync.NONE, reserve_bytes=0)
@@ -314,3 +317,57 @@ def test_drivers_that_come_one_after_another_leave_one_partition(tmp_path: Path)
     assert len(log.partitions()) == 3
     with log.group("g") as member:
         assert sorted(member.poll(1000).positions) == log.partitions()
+
+
+def test_a_file_that_appears_while_a_journal_is_removed_goes_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Journal.open(tmp_path / "j", PLAIN).close()
+    real, late = Path.rmdir, iter(["shipper.log", "another"])
+
+    def rmdir(path: Path) -> None:
+        if path == tmp_path / "j" and (name := next(late, None)):
+            (path / name).touch()
+        real(path)
+
+    monkeypatch.setattr(Path, "rmdir", rmdir)
+    remove_journal(tmp_path / "j")
+    assert not (tmp_path / "j").exists()
+
+
+def test_a_removal_leaves_it_to_who_opens_the_journal_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Journal.open(tmp_path / "j", PLAIN).close()
+    real, opened = Path.rmdir, list[Journal]()
+
+    def rmdir(path: Path) -> None:
+        if path == tmp_path / "j" and not opened:
+            opened.append(Journal.open(path, PLAIN))
+        real(path)
+
+    monkeypatch.setattr(Path, "rmdir", rmdir)
+    remove_journal(tmp_path / "j")
+    assert opened[0].append(b"first") == 0
+    opened[0].close()
+    assert find_orphans(tmp_path) == [tmp_path / "j"]
+
+
+def test_what_a_removal_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    for name in ("left", "young", "held", "written", "somebody's"):
+        (tmp_path / name).mkdir()
+    Journal.open(tmp_path / "written", PLAIN).close()
+    locks = [tmp_path / name / LOCK_NAME for name in ("left", "young", "held", "written")]
+    for lock in locks:
+        lock.touch()
+        if lock.parent.name != "young":
+            os.utime(lock, (0, 0))
+    (tmp_path / "left" / "shipper.log").touch()
+    held = FileLock.acquire(tmp_path / "held" / LOCK_NAME, "a test")
+    os.utime(held.path, (0, 0))
+
+    remove_remains(tmp_path)
+    remove_remains(tmp_path / "nowhere")
+
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["held", "somebody's", "written", "young"]
+    held.release()

@@ -24,6 +24,7 @@ from headwater.journal import (
     LockedError,
     find_orphans,
     remove_journal,
+    remove_remains,
 )
 from headwater.listeners.bus.handover import shared_spools
 from headwater.listeners.bus.listener_calls import StopSignal
@@ -136,6 +137,8 @@ class DeadSpoolDelivery:
             self._ship_quietly(spool, targets)
             self._warn_stranded(spool, targets)
         self._claim_remote_spools(targets)
+        for place in dict.fromkeys(self._places()):
+            remove_remains(place)
         if targets.are_all:
             self._make_room()
             self.looked.set()

@@ -57,6 +57,10 @@ def main(fields: Mapping[str, Any], descriptor: int) -> None:
     root.removeHandler(forwarding)
     root.addHandler(logging.StreamHandler())  # into the file beside the spool
     ship_rest(orders)
+    # Whatever counts is on the disk. To take the interpreter down would wait for native clients, perhaps for ever, with
+    # locks that keep others from what is left.
+    logging.shutdown()
+    os._exit(0)
 
 
 class DriverSpoolDelivery:
