@@ -31,6 +31,7 @@ from headwater.events import JobStarted, JobName
 from headwater.events.jobs import JobType
 from headwater.spi import Application
 from tests.unit.bus.shipper_kit import *
+from tests.waiting import until
 place = Path(sys.argv[1])
 bus = Bus.open(shipper_conf(place, spool_linger=sys.argv[2]), Application("application_1", "orders"), options=QUICK)
 {emit}
@@ -122,6 +123,7 @@ def test_a_driver_that_is_killed_is_reported_at_once(tmp_path: Path) -> None:
     emit = """
 run = bus.producer.id
 bus.emit(JobStarted(job=JobName(namespace="n", name="j"), run=run, job_type=JobType.BATCH))
+until(lambda: bus.report().listeners[0].received, "a shipper at work: without one it is the next driver's to report")
 """.strip()
     command = [sys.executable, "-c", _DRIVER.format(emit=emit, end="time.sleep(600)"), str(tmp_path), "60"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as driver:
