@@ -71,7 +71,7 @@ def _user_info(text: str, colon: int, limit: int) -> Span | None:
     end = _end_of_user_info(whole)
     if end < 0:
         return None
-    kept = _kept_container(text[max(0, colon - 16) : colon], whole[:end])
+    kept = _length_of_container(text[max(0, colon - 16) : colon], whole[:end])
     return Span(start + kept, start + end) if kept < end else None
 
 
@@ -87,7 +87,8 @@ def _end_of_user_info(address: str) -> int:
     return path.rfind("@") if "@" in path else address.rfind("@")
 
 
-def _kept_container(before: str, user_info: str) -> int:
+def _length_of_container(before: str, user_info: str) -> int:
+    """How much of what stands before the `@` names a container of a store such as abfss, and is no secret."""
     scheme = _SCHEME.search(before)
     if not scheme or scheme.group().lower() not in _CONTAINER_SCHEMES:
         return 0

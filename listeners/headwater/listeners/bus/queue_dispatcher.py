@@ -115,7 +115,7 @@ class QueueDispatcher:
             try:
                 if waiting is not None:
                     self._dispatch(listener, waiting)
-                self._flush_if_asked(listener)
+                self._flush_when_requested(listener)
                 if waiting is not None and not self._queue and not self._stop.is_begun:
                     self._stop.pause(self._options.linger_seconds)
             except CallError as e:
@@ -142,7 +142,7 @@ class QueueDispatcher:
         if self._meter.errors.clear():
             _LOG.info("listener %s goes on", self._name)
 
-    def _flush_if_asked(self, listener: Listener) -> None:
+    def _flush_when_requested(self, listener: Listener) -> None:
         mark = self._flush_to
         if self._flushed < mark <= self._done:
             self._flush_to = 0

@@ -71,7 +71,7 @@ class JavaClasses:
             for name, text in read_sources().items()
             if name.removesuffix(".java") not in self.left_out()
         }
-        self._loader = self._kept_loader()
+        self._loader = self._shared_loader()
 
     def present(self) -> list[str]:
         """Of `PROBES`, what this driver has on its class path."""
@@ -98,7 +98,7 @@ class JavaClasses:
         properties.put(_LEFT_OUT_PROPERTY, ",".join((*self.left_out(), name)))
         properties.remove(_LOADER_PROPERTY)
         del self._sources[f"{name}.java"]
-        self._loader = self._kept_loader()
+        self._loader = self._shared_loader()
 
     def left_out(self) -> list[str]:
         """Classes that couldn't be compiled in this JVM, for this context or an earlier one."""
@@ -160,7 +160,8 @@ class JavaClasses:
     def _convert_argument(self, argument: Any, kind: str) -> Any:
         return self._jvm.java.lang.Long.valueOf(str(argument)) if kind == "long" else argument
 
-    def _kept_loader(self) -> Any:
+    def _shared_loader(self) -> Any:
+        """The loader of this JVM, made by the first context that needs one."""
         properties = self._jvm.java.lang.System.getProperties()
         kept = properties.get(_LOADER_PROPERTY)
         if kept is not None:

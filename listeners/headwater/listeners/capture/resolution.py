@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from headwater.listeners.capture.batch.checkpoints import CheckpointRegistry, RowsKept
+from headwater.listeners.capture.batch.checkpoints import CheckpointedRows, CheckpointRegistry
 from headwater.listeners.capture.batch.write_lineage import WriteLineage, lineage_of_failed_analysis
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.plan.tree import Plan
@@ -73,13 +73,13 @@ class Resolver:
         statement = _statement_of(record, known.plan)
         if record.function_columns is not None:
             query = known.node.plan_of("query")
-            kept = RowsKept(record.function_columns, record.function_rdd)
+            kept = CheckpointedRows(record.function_columns, record.function_rdd)
             self._checkpoints.keep(kept, statement, self._context, query, record.rdds)
             return ResolvedStatement(record, statement, known, self._parts(record))
         if known.lineage is not None and record.rdds:
             known = replace(known, lineage=self._checkpoints.seen_through(known.lineage, record.rdds, known.plan))
         if record.reads_only and record.checkpoint_columns is not None and record.failure is None:
-            kept = RowsKept(record.checkpoint_columns)
+            kept = CheckpointedRows(record.checkpoint_columns)
             self._checkpoints.keep(kept, statement, self._context, rdds=record.rdds)
         return ResolvedStatement(record, statement if batch is None else replace(statement, stream=batch), known)
 

@@ -39,8 +39,8 @@ _STRENGTH: Final = (Derivation.IDENTITY, Derivation.TRANSFORMATION, Derivation.A
 
 
 @dataclass(frozen=True, slots=True)
-class RowsKept:
-    """Rows that a statement kept, as Spark knows them."""
+class CheckpointedRows:
+    """Rows that a checkpoint keeps, as Spark knows them."""
 
     ids: tuple[int, ...]
     """Of their columns."""
@@ -53,7 +53,7 @@ class _Checkpoint:
     """What a checkpoint was made of."""
 
     lineage: WriteLineage
-    rows: RowsKept
+    rows: CheckpointedRows
 
     @cached_property
     def edges(self) -> Mapping[tuple[str, ...] | None, list[ColumnLineage]]:
@@ -72,14 +72,14 @@ class CheckpointRegistry:
     """What this driver saw of checkpoints, by Spark's ids of their columns."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[RowsKept, _Checkpoint] = OrderedDict()
-        self._by_id: dict[int, dict[RowsKept, int]] = {}
+        self._kept: OrderedDict[CheckpointedRows, _Checkpoint] = OrderedDict()
+        self._by_id: dict[int, dict[CheckpointedRows, int]] = {}
         """By a column's id: the checkpoints that have it, and its place in each."""
         self._columns = self._bytes = 0
 
     def keep(
         self,
-        rows: RowsKept,
+        rows: CheckpointedRows,
         statement: Statement,
         context: CaptureContext,
         query: int | None = None,
@@ -109,7 +109,7 @@ class CheckpointRegistry:
         while len(self._kept) > 1 and (self._columns > _MAX_COLUMNS or self._bytes > _MAX_BYTES):
             self._drop(next(iter(self._kept)))
 
-    def _drop(self, rows: RowsKept) -> None:
+    def _drop(self, rows: CheckpointedRows) -> None:
         dropped = self._kept.pop(rows, None)
         if dropped is None:
             return
