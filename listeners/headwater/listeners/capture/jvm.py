@@ -1,4 +1,4 @@
-"""The Java side: sources in `java/`, compiled by the compiler that Spark itself brings (Janino), in the driver's JVM.
+"""The Java side: sources in `java/` and beside each format, compiled in the driver's JVM by Janino, as Spark brings it.
 
 No file is written, no jar is added to anybody's class path. A JVM has one loader for all of it, whichever contexts come
 and go, because some registries of the formats keep what was registered for as long as the JVM lives.
@@ -177,9 +177,11 @@ class JavaClasses:
 
 
 def read_sources() -> dict[str, bytes]:
-    """The Java sources by file name."""
-    folder = files(_RESOURCES).joinpath("java")
-    return {each.name: each.read_bytes() for each in folder.iterdir() if each.name.endswith(".java")}
+    """The Java sources by file name: what all formats share, and what each format brings."""
+    package = files(_RESOURCES)
+    folders = (package.joinpath("java"), *(each.joinpath("java") for each in package.joinpath("formats").iterdir()))
+    found = (each for folder in folders if folder.is_dir() for each in folder.iterdir())
+    return {each.name: each.read_bytes() for each in found if each.name.endswith(".java")}
 
 
 def rename_classes(source: bytes, names: Mapping[str, str]) -> bytes:

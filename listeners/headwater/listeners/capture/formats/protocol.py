@@ -1,7 +1,7 @@
 """The interface of a table format. Each format implements it in a module or package of its own.
 
-A format reads what its extractor wrote (`capture/java/<Format>Extractor.java`): from the plan in `source` and `sink`,
-which are called once for each plan, and from the facts of each statement in `versions_read`, `write_result` and
+A format reads what its extractor wrote (`<Format>Extractor.java` in its folder `java`): from the plan in `source` and
+`sink`, which are called once for each plan, and from the facts of each statement in `versions_read`, `write_result` and
 `schema_changes`.
 """
 
