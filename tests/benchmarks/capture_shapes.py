@@ -18,7 +18,7 @@ import time
 from typing import TYPE_CHECKING
 
 from headwater import local
-from tests.benchmarks.capture import cpu_seconds
+from tests.benchmarks.driver_cpu import driver_cpu
 from tests.benchmarks.harness import Aims
 from tests.faults.capture_kit import another_context
 from tests.integration.spark_session import spark_session
@@ -78,9 +78,9 @@ def shapes(spark: SparkSession, capture: Capture, bus: TestBus, aims: Aims) -> N
 
 def start(spark: SparkSession, title: str) -> None:
     """What attaching to a context costs."""
-    began, cpu = time.perf_counter(), cpu_seconds(spark)
+    began, cpu = time.perf_counter(), driver_cpu(spark).total
     with attached(spark):
-        wall, used = time.perf_counter() - began, cpu_seconds(spark) - cpu
+        wall, used = time.perf_counter() - began, driver_cpu(spark).total - cpu
     print(f"attaching, {title:<30}{wall * 1000:>8.0f} ms{used * 1000:>8.0f} ms of CPU")
 
 

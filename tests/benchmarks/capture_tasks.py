@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headwater import local
-from tests.benchmarks.capture import measured, show
+from tests.benchmarks.driver_cpu import measured, show
 from tests.integration.spark_session import spark_session
 from tests.matrix.harness import attached
 

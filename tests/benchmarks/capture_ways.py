@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headwater import local
-from tests.benchmarks.capture import measured
+from tests.benchmarks.driver_cpu import measured
 from tests.integration.spark_session import spark_session
 from tests.matrix.harness import attached
 

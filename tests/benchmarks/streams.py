@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headwater import local
 from headwater.events import Committed
-from tests.benchmarks.capture import cpu_seconds, show
+from tests.benchmarks.driver_cpu import driver_cpu, show
 from tests.integration.spark_session import spark_session
 from tests.matrix.harness import DELTA, TestBus, attached
 
@@ -74,11 +74,11 @@ def sizes_of(bus: TestBus, before: int) -> list[int]:
 def measured(
     spark: SparkSession, place: Path, batches: int, settle: Callable[[], object] | None = None
 ) -> tuple[float, float]:
-    cpu = cpu_seconds(spark)
+    cpu = driver_cpu(spark).total
     walls = stream(spark, place, batches, "1 second")
     if settle is not None:
         settle()
-    return statistics.median(walls), (cpu_seconds(spark) - cpu) / batches * 1000
+    return statistics.median(walls), (driver_cpu(spark).total - cpu) / batches * 1000
 
 
 def stream(spark: SparkSession, place: Path, batches: int, trigger: str) -> list[float]:
