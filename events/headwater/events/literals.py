@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, TypeVar
 
-from headwater.events.avro.types import AvroArray, AvroRecord, AvroType, AvroUnion, TaggedUnion, fields_of
+from headwater.events.avro.types import fields_with
 from headwater.events.base import Model
 from headwater.events.marks import ErrorText, SqlText, marked
 from headwater.events.redaction import mask_literals, mask_message
@@ -16,7 +15,8 @@ M = TypeVar("M", bound=Model)
 def without_literals(model: M) -> M:
     """The same with `?` for each literal in texts of plans, and for each value in what an error says; the very same
     object when there was none."""
-    texts, errors, nested = marked(type(model), SqlText), marked(type(model), ErrorText), _nested(type(model))
+    kind = type(model)
+    texts, errors, nested = marked(kind, SqlText), marked(kind, ErrorText), fields_with(kind, _has_texts)
     content = model.__dict__
     update: dict[str, Any] = {}
     for name in texts:
@@ -38,24 +38,5 @@ def _mask_within(value: Any) -> Any:
     return value if all(new is old for new, old in zip(masked, value, strict=True)) else masked
 
 
-@cache
-def _nested(model: type[Model]) -> frozenset[str]:
-    """The fields of a model whose own models have such texts."""
-    return frozenset(
-        name for name, shape in fields_of(model).items() if any(_has_texts(inner) for inner in _models(shape))
-    )
-
-
-@cache
 def _has_texts(model: type[Model]) -> bool:
-    return bool(marked(model, SqlText) or marked(model, ErrorText) or _nested(model))
-
-
-def _models(shape: AvroType) -> tuple[type[Model], ...]:
-    if isinstance(shape, AvroRecord):
-        return (shape.model,)
-    if isinstance(shape, TaggedUnion):
-        return shape.members
-    if isinstance(shape, AvroArray):
-        return _models(shape.items)
-    return tuple(m for option in shape.options for m in _models(option)) if isinstance(shape, AvroUnion) else ()
+    return bool(marked(model, SqlText) or marked(model, ErrorText))

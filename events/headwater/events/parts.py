@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard, TypeVar
 
 from headwater.errors import TerminalError
+from headwater.events.avro.types import fields_with
 from headwater.events.base import FrozenMap, Model
 from headwater.events.envelope import Event, EventPart
 from headwater.events.marks import Divisible, IndexesInto, Splittable, marked
-from headwater.events.sizes import estimated_size, truncated
+from headwater.events.sizes import estimated_size, is_larger, truncated
 from headwater.events.tables import Column, TypeFragment
 
 PART_BYTES: Final = 256 * 1024
@@ -36,10 +37,10 @@ def split_event(event: E_, limit: int = PART_BYTES) -> tuple[E_, ...]:
 
     A part is above the limit only where a single element is.
     """
-    if estimated_size(event) <= limit:
+    if not is_larger(event, limit):
         return (event,)
     whole = _with_fragments(truncated(event), limit // 4)
-    parts = [part for each in _split_event(whole, limit) for part in _sliced(each, limit)]
+    parts = [part for each, size in _split_event(whole, limit) for part in _sliced(each, size, limit)]
     if len(parts) == 1:
         return (whole,)
     return tuple(
@@ -48,8 +49,8 @@ def split_event(event: E_, limit: int = PART_BYTES) -> tuple[E_, ...]:
     )
 
 
-def _split_event(event: E_, limit: int) -> list[E_]:
-    """Without the elements of its divisible field that others of these events have."""
+def _split_event(event: E_, limit: int) -> list[tuple[E_, int]]:
+    """Without the elements of its divisible field that others of these events have; with the estimated size of each."""
     for name, mark in marked(type(event), Divisible).items():
         items = getattr(event, name)
         of_item: list[list[Model]] = [[] for _ in items]
@@ -58,25 +59,27 @@ def _split_event(event: E_, limit: int) -> list[E_]:
         weights = [
             estimated_size(item) + sum(map(estimated_size, own)) for item, own in zip(items, of_item, strict=True)
         ]
-        rest = _Slice(0, 0).of(event.model_copy(update={name: ()}), event)
-        ranges = _split_ranges(weights, max(limit - estimated_size(rest), limit // 4))
+        rest = _Slice(0, 0).of(event.model_copy(update={name: (), mark.first: len(items)}), event)
+        size = estimated_size(rest)
+        ranges = _split_ranges(weights, max(limit - size, limit // 4))
         if len(ranges) < 2:
             continue
-        pieces: list[E_] = []
+        pieces: list[tuple[E_, int]] = []
         for begin, end in ranges:
             own = (
-                each.model_copy(update={mark.index: getattr(each, mark.index) - begin})
+                each.model_copy(update={mark.index: getattr(each, mark.index) - begin}) if begin else each
                 for pointers in of_item[begin:end]
                 for each in pointers
             )
             update = {name: items[begin:end], mark.pointers: tuple(own), mark.first: begin}
-            pieces.append((rest if pieces else event).model_copy(update=update))
+            piece = (rest if pieces else event).model_copy(update=update)
+            pieces.append((piece, size + sum(weights[begin:end]) if pieces else estimated_size(piece)))
         return pieces
-    return [event]
+    return [(event, estimated_size(event))]
 
 
-def _sliced(event: E_, limit: int) -> list[E_]:
-    if estimated_size(event) <= limit:
+def _sliced(event: E_, size: int, limit: int) -> list[E_]:
+    if size <= limit:
         return [event]
     weights = _Weights()
     base = weights.of(event)
@@ -257,15 +260,23 @@ def _concatenated(values: Sequence[Any]) -> Any:
 
 def _with_fragments(model: Any, limit: int) -> Any:
     """The same with each column whose type is larger than the limit in fragments."""
+    kind: type[Model] = type(model)
     update: dict[str, Any] = {}
-    for name, value in model.__dict__.items():
+    for name in fields_with(kind, _is_column):
+        value = getattr(model, name)
         if _is_models(value) and isinstance(value[0], Column):
-            update[name] = tuple(fragment for column in value for fragment in _fragments(column, limit))
+            fragments = tuple([fragment for column in value for fragment in _fragments(column, limit)])
+            if len(fragments) > len(value):
+                update[name] = fragments
         elif isinstance(value, Model):
             update[name] = _with_fragments(value, limit)
         elif _is_models(value):
-            update[name] = tuple(_with_fragments(item, limit) for item in value)
+            update[name] = tuple([_with_fragments(item, limit) for item in value])
     return model.model_copy(update=update) if update else model
+
+
+def _is_column(model: type[Model]) -> bool:
+    return model is Column
 
 
 def _fragments(column: Model, limit: int) -> Iterable[Model]:

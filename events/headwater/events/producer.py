@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 from uuid import UUID
 
 from headwater.errors import HeadwaterError
@@ -20,6 +20,8 @@ from headwater.events.parts import PART_BYTES, split_event
 from headwater.events.redaction import Redactor
 
 E = TypeVar("E", bound=Event)
+_FEW: Final = 5_000
+"""An event of more elements hardly fits into one: it isn't encoded to find out."""
 Append = Callable[[Event, bytes], object]
 """Takes a stamped event and its bytes. A NotAppendedError says that the event is surely not in; after any other error
 it may be."""
@@ -102,12 +104,13 @@ class Producer:
         event is large, and nobody has to wait for it."""
         own = {"producer": self._id, "sequence": 1, "family_sequence": 1}
         draft = draft.model_copy(update={**own, "application": draft.application or self._application})
-        try:
-            data = self._codec.encode(draft)
-        except EventTooLargeError:
-            data = b""
-        if data and len(data) <= self._part_bytes:
-            return [(draft, data)]
+        if _element_count(draft) <= _FEW:
+            try:
+                data = self._codec.encode(draft)
+            except EventTooLargeError:
+                data = b""
+            if data and len(data) <= self._part_bytes:
+                return [(draft, data)]
         return [(part, self._codec.encode(part)) for part in split_event(draft, self._part_bytes)]
 
     def _stamped(self, draft: E, data: bytes, ahead: int) -> tuple[E, bytes]:
@@ -123,3 +126,7 @@ class Producer:
     def _take(self, last: Event) -> None:
         self._sequence = last.sequence
         self._family_sequences[last.family] = last.family_sequence
+
+
+def _element_count(event: Event) -> int:
+    return sum(len(value) for value in event.__dict__.values() if type(value) is tuple)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Collection
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 from uuid import UUID
 
+from headwater.events.avro.types import fields_with
 from headwater.events.base import FrozenMap, Model
 from headwater.events.envelope import Event
 from headwater.events.marks import Truncatable, marked
@@ -18,60 +21,117 @@ _BLOCK: Final = 7
 """The count before the elements of an array or map, and the zero behind them."""
 _FLAT: Final = 48
 """A member of a flat union takes a byte for each field that it doesn't have, and its own name."""
-
-_FIXED: Final = {datetime: 9, UUID: 16}
+_FRAME: Final = 10
+"""Before an event."""
 
 
 def estimated_size(value: Any) -> int:
     """Never less than the bytes that the codec writes for it, and seldom much more."""
-    if value is None:
-        return 1
-    if isinstance(value, str):
-        size = len(value.encode("utf-8", "surrogatepass"))
-        return _TAG + _varint(size) + size
-    if isinstance(value, bool | Enum):
-        return _TAG + 1
-    if isinstance(value, int):
-        return _TAG + _varint(value)
-    return _TAG + (_FIXED.get(type(value)) or _inside(value))
+    kind = type(value)
+    measure = _MEASURES.get(kind)
+    if measure is None:
+        measure = _MEASURES[kind] = _measure_of(kind)
+    return measure(value)
+
+
+def is_larger(event: Event, limit: int) -> bool:
+    """Whether the estimated size is above the limit: of a large event only as much is measured as shows that."""
+    found = _FRAME
+    for value in event.__dict__.values():
+        for item in value if type(value) is tuple else (value,):
+            found += estimated_size(item)
+            if found > limit:
+                return True
+    return estimated_size(event) > limit
+
+
+def _measure_of(kind: type) -> Callable[[Any], int]:
+    if issubclass(kind, str) and not issubclass(kind, Enum):
+        return _of_text
+    if issubclass(kind, bool | Enum):
+        return _of_word
+    if issubclass(kind, int):
+        return _of_number
+    if issubclass(kind, bytes):
+        return _of_bytes
+    if issubclass(kind, Model):
+        return _of_change if "change" in kind.model_fields else _of_event if issubclass(kind, Event) else _of_model
+    return _of_map if issubclass(kind, FrozenMap) else _of_elements
+
+
+def _of_text(text: str) -> int:
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return _TAG + _varint(size) + size
+
+
+def _of_word(_: Any) -> int:
+    return _TAG + 1
+
+
+def _of_number(number: int) -> int:
+    return _TAG + _varint(number)
+
+
+def _of_bytes(value: bytes) -> int:
+    return _TAG + _varint(len(value)) + len(value)
+
+
+def _of_model(model: Model) -> int:
+    return _TAG + sum(map(estimated_size, model.__dict__.values()))
+
+
+def _of_change(model: Model) -> int:
+    return _FLAT + _of_model(model)
+
+
+def _of_event(event: Event) -> int:
+    return _FRAME + _of_model(event)
+
+
+def _of_map(items: FrozenMap[Any]) -> int:
+    return _TAG + _BLOCK + sum(estimated_size(key) + estimated_size(item) for key, item in items.items())
+
+
+def _of_elements(elements: Collection[Any]) -> int:
+    return _TAG + _BLOCK + sum(map(estimated_size, elements)) if elements else _TAG + 1
 
 
 def _varint(value: int) -> int:
     return 1 + value.bit_length() // 7  # a bit for the sign
 
 
-def _inside(value: Any) -> int:
-    if isinstance(value, bytes):
-        return _varint(len(value)) + len(value)
-    if isinstance(value, Model):
-        extra = _FLAT if "change" in value.__dict__ else 10 if isinstance(value, Event) else 0  # the frame
-        return extra + sum(map(estimated_size, value.__dict__.values()))
-    if isinstance(value, FrozenMap):
-        return _BLOCK + sum(estimated_size(key) + estimated_size(item) for key, item in value.items())
-    return _BLOCK + sum(map(estimated_size, value)) if value else 1
+_MEASURES: Final[dict[type, Callable[[Any], int]]] = {
+    type(None): lambda _: 1,
+    datetime: lambda _: _TAG + 9,
+    UUID: lambda _: _TAG + 16,
+}
+"""By the type of a value, as it was met: an event has a hundred thousand values, of a dozen types."""
 
 
 def truncated(model: Any, characters: int = TEXT_CHARACTERS) -> Any:
     """The same with free texts no longer than that; what was cut off is counted."""
-    update = {
-        name: new
-        for name, old in model.__dict__.items()
-        if (new := _shorten_value(model, name, old, characters)) != old
-    }
+    kind: type[Model] = type(model)
+    content = model.__dict__
+    update: dict[str, Any] = {}
+    for name in marked(kind, Truncatable):
+        if content[name] is not None and len(content[name]) > characters:
+            update[name] = _cut(content[name], characters)
+    for name in fields_with(kind, _has_free_texts):
+        if content[name] and (cut := _truncated_within(content[name], characters)) is not content[name]:
+            update[name] = cut
     return model.model_copy(update=update) if update else model
 
 
-def _shorten_value(model: Model, name: str, value: Any, characters: int) -> Any:
-    if isinstance(value, str):
-        return _cut(value, characters) if name in marked(type(model), Truncatable) else value
-    if isinstance(value, Model):
+def _truncated_within(value: Any, characters: int) -> Any:
+    if not isinstance(value, tuple):
         return truncated(value, characters)
-    if isinstance(value, tuple):
-        return tuple(truncated(item, characters) if isinstance(item, Model) else item for item in value)
-    return value
+    cut = tuple([truncated(item, characters) for item in value])
+    return value if all(map(operator.is_, cut, value)) else cut
+
+
+def _has_free_texts(model: type[Model]) -> bool:
+    return bool(marked(model, Truncatable))
 
 
 def _cut(text: str, characters: int) -> str:
-    if len(text) <= characters:
-        return text
     return f"{text[:characters]}… [{len(text) - characters} more characters]"

@@ -9,6 +9,12 @@ from typing import Any
 import pytest
 
 from headwater.events.column_lineage import Derivation
+from headwater.events.identity import Environment
+from headwater.events.jobs import SinkSchema
+from headwater.events.redaction import Redactor
+from headwater.listeners.capture.batch.write_lineage import MAX_EDGES, lineage_of_write
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.protocol import SinkWrite, StatementWrites, WriteTarget
 from headwater.listeners.capture.plan.columns import (
     ColumnOrigin,
     QueryLineage,
@@ -217,3 +223,15 @@ def test_large_plans_take_no_time(make: Callable[[], Plan]) -> None:
     assert time.process_time() - started < MOST_SECONDS
     assert lineage.columns
     assert not lineage.unknown
+
+
+def test_too_many_pairs_of_columns_are_named_and_the_tables_stay() -> None:
+    """The matrix holds this for a plan that is too large; of pairs the number is known only when they are counted."""
+    plan = big.every_column_from_every(200)
+    targets = tuple((plan.attribute(each).name,) for each in plan.top.output)
+    part = SinkWrite(WriteTarget(SinkSchema(dataset=None)), query=plan.root, columns=targets)
+    context = CaptureContext(Environment(host="driver-1"), {}, Redactor())
+    lineage = lineage_of_write(StatementWrites((part,), ()), plan, context)
+    assert not lineage.columns
+    assert lineage.unknown == (f"more than {MAX_EDGES} pairs of columns",)
+    assert (len(lineage.sources), [each.leaves for each in lineage.parts]) == (1, [(0,)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -96,6 +97,26 @@ def fields_of(model: type[Model]) -> dict[str, AvroType]:
     return {
         name: avro_type_of(field) for name, field in fields.items() if name != "kind" or not issubclass(model, Event)
     }
+
+
+@cache
+def fields_with(model: type[Model], has: Callable[[type[Model]], bool]) -> tuple[str, ...]:
+    """The fields of a model that hold models which have something, or hold such models in turn."""
+    return tuple(
+        name
+        for name, shape in fields_of(model).items()
+        if any(has(inner) or fields_with(inner, has) for inner in _models_in(shape))
+    )
+
+
+def _models_in(shape: AvroType) -> tuple[type[Model], ...]:
+    if isinstance(shape, AvroRecord):
+        return (shape.model,)
+    if isinstance(shape, TaggedUnion):
+        return shape.members
+    if isinstance(shape, AvroArray):
+        return _models_in(shape.items)
+    return tuple(m for option in shape.options for m in _models_in(option)) if isinstance(shape, AvroUnion) else ()
 
 
 @cache

@@ -12,15 +12,13 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Node: TypeAlias = tuple[Literal["input", "output"], int]
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     source: Node
     sink: Node
     label: str
@@ -36,7 +34,8 @@ def order_free(inputs: Sequence[Any], outputs: Sequence[Any], edges: Iterable[Ed
     """The same for any order of inputs, outputs and edges. How often an input or output is there counts; an edge said
     twice is one."""
     distinct = set(edges)
-    colours: dict[Node, str] = {end: digest(["missing", *end]).hex() for edge in distinct for end in _ends(edge)}
+    ends = {end for edge in distinct for end in (edge.source, edge.sink)}
+    colours: dict[Node, str] = {end: digest(["missing", *end]).hex() for end in ends}
     colours |= {("input", at): digest(["input", content]).hex() for at, content in enumerate(inputs)}
     colours |= {("output", at): digest(["output", content]).hex() for at, content in enumerate(outputs)}
     colours = _refine_colours(colours, distinct)
@@ -62,7 +61,3 @@ def _next_round(colours: Mapping[Node, str], edges: Iterable[Edge]) -> dict[Node
         around[edge.source].append([edge.label, colours[edge.sink]])
         around[edge.sink].append([edge.label, colours[edge.source]])
     return {node: digest([colour, sorted(around[node])]).hex() for node, colour in colours.items()}
-
-
-def _ends(edge: Edge) -> tuple[Node, Node]:
-    return edge.source, edge.sink

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -116,8 +117,8 @@ class Redactor:
         if isinstance(value, Mapping):
             return self._identity_map(value)
         if isinstance(value, tuple):
-            redacted = tuple(self.redact_identity(item) for item in value)
-            return value if all(new is old for new, old in zip(redacted, value, strict=True)) else redacted
+            redacted = tuple([self.redact_identity(item) for item in value])
+            return value if all(map(operator.is_, redacted, value)) else redacted
         return self.identity(value) if isinstance(value, str) and not isinstance(value, Enum) else value
 
     def forget(self) -> None:
@@ -146,7 +147,7 @@ class Redactor:
 
     def _items(self, items: Any) -> Any:
         redacted = [self.redact(item) for item in items]
-        if all(new is old for new, old in zip(redacted, items, strict=True)):
+        if all(map(operator.is_, redacted, items)):
             return items
         return type(items)(*redacted) if hasattr(items, "_fields") else type(items)(redacted)
 

@@ -27,23 +27,28 @@ def walk_model(
     A field marked as an identity goes to `redact_identity`. A model that is itself an entry (`SetProperty(key=…,
     value=…)`) is judged like an entry of a map.
     """
-    names, identities, key_field = _fields(type(model))
-    key = getattr(model, key_field) if key_field else None
+    fields, key_field = _fields(type(model))
+    content = model.__dict__
+    key = content[key_field] if key_field else None
     changed: dict[str, Any] = {}
-    for name in names:
-        before = getattr(model, name)
-        if isinstance(key, str) and name in _VALUES and isinstance(before, str):
+    for name, is_identity, is_value in fields:
+        before = content[name]
+        if before is None:
+            continue
+        if is_value and isinstance(key, str) and isinstance(before, str):
             after: Any = redact_entry(key, before)
         else:
-            after = redact_identity(before) if name in identities else redact(before)
+            after = redact_identity(before) if is_identity else redact(before)
         if after is not before:
             changed[name] = after
     return model.model_copy(update=changed) if changed else model
 
 
 @cache
-def _fields(kind: type[BaseModel]) -> tuple[tuple[str, ...], frozenset[str], str | None]:
-    """The fields of a kind of model, which are identities, and which is the key if such a model is an entry."""
-    names = tuple(kind.model_fields)
-    key = next((name for name in _NAMES if name in names), None) if _VALUES.intersection(names) else None
-    return names, frozenset(marked(kind, Identity)), key
+def _fields(kind: type[BaseModel]) -> tuple[tuple[tuple[str, bool, bool], ...], str | None]:
+    """The fields of a kind of model, whether each is an identity or an entry's value; which is the key if such a model
+    is an entry."""
+    identities = marked(kind, Identity)
+    fields = tuple((name, name in identities, name in _VALUES) for name in kind.model_fields)
+    key = next((name for name in _NAMES if name in kind.model_fields), None)
+    return fields, key if _VALUES.intersection(kind.model_fields) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
 from headwater.events import ColumnLineage
@@ -28,9 +28,9 @@ from headwater.listeners.capture.formats.relations import columns_of, v2_name
 from headwater.listeners.capture.plan.columns import ColumnOrigin, QueryLineage, lineage_of, merge_lineage
 from headwater.listeners.capture.plan.tree import Plan, PlanError, PlanNode
 
-MAX_EDGES: Final = 50_000
-"""A function over all columns of a wide table makes an edge of each pair: that there are more is reported, not
-which."""
+MAX_EDGES: Final = 20_000
+"""So many are followed, recorded and encoded within a second. A function over all columns of a wide table makes an edge
+of each pair: that there are more is reported, not which."""
 _RDD: Final = "LogicalRDD"
 _Side = TypeVar("_Side", SourceSchema, SinkSchema)
 
@@ -54,6 +54,17 @@ class ResolvedSink:
     format: TableFormat | None
     leaves: tuple[int, ...]
     """Places in `WriteLineage.leaves`."""
+
+
+class _Edge(NamedTuple):
+    """The fields of a ColumnLineage: of those that are the same one is made."""
+
+    output: int
+    input: int
+    source: tuple[str, ...]
+    target: tuple[str, ...] | None
+    derivation: Derivation
+    expression: str | None
 
 
 @dataclass(frozen=True)
@@ -85,9 +96,10 @@ def lineage_of_write(write: StatementWrites, plan: Plan, context: CaptureContext
         for edge in _edges(output, part, each, plan, leaves_of)
     )
     unknown = tuple(dict.fromkeys(name for each in lineages for name in each.unknown))
-    columns = tuple(dict.fromkeys(islice(edges, MAX_EDGES + 1)))
-    if len(columns) > MAX_EDGES:
+    distinct = dict.fromkeys(islice(edges, MAX_EDGES + 1))
+    if len(distinct) > MAX_EDGES:
         return WriteLineage(sources, leaves, parts, (), (*unknown, f"more than {MAX_EDGES} pairs of columns"))
+    columns = tuple([ColumnLineage(**each._asdict()) for each in distinct])
     return WriteLineage(sources, leaves, parts, columns, unknown)
 
 
@@ -265,12 +277,12 @@ def _format_of(target: WriteTarget) -> TableFormat | None:
 
 def _edges(
     output: int, part: SinkWrite, lineage: QueryLineage, plan: Plan, leaves_of: Mapping[int, Sequence[SourceLeaf]]
-) -> Iterator[ColumnLineage]:
+) -> Iterator[_Edge]:
     fields = ((target, origin) for target, origins in _targets(part, lineage, plan) for origin in origins)
     for target, origin in chain(fields, ((None, origin) for origin in lineage.indirect)):
         for leaf in leaves_of[origin.leaf]:
             if origin.path[0] not in leaf.relation.hidden:
-                yield _edge(output, target, origin, leaf.source)
+                yield _Edge(output, leaf.source, origin.path, target, origin.derivation, origin.expression)
 
 
 def _targets(
@@ -300,17 +312,6 @@ def _computed(origin: ColumnOrigin, path: tuple[str, ...]) -> ColumnOrigin:
     if origin.derivation is not Derivation.IDENTITY:
         return replace(origin, expression=None)
     return replace(origin, path=(*origin.path, *path[1:]), derivation=Derivation.TRANSFORMATION)
-
-
-def _edge(output: int, target: tuple[str, ...] | None, origin: ColumnOrigin, source: int) -> ColumnLineage:
-    return ColumnLineage(
-        output=output,
-        input=source,
-        source=origin.path,
-        target=target,
-        derivation=origin.derivation,
-        expression=origin.expression,
-    )
 
 
 Sinks = tuple[SinkSchema, ...]

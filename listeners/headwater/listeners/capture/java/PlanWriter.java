@@ -44,7 +44,7 @@ import org.apache.spark.sql.types.StructType;
  */
 public final class PlanWriter {
     /** So many columns, expressions and operators: what is above is written without columns. A test has fewer. */
-    public static volatile int most = 150000;
+    public static volatile int most = 100000;
     private static final int MOST_OF_ALL = 400000;
     private static final String NO_FIELDS = "{\"type\":\"struct\",\"fields\":[]}";
     private static final Map FIELDS = new java.util.concurrent.ConcurrentHashMap();
