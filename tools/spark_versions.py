@@ -28,8 +28,7 @@ def table() -> str:
 
 
 def _releases(spark: str) -> str:
-    short = spark.rpartition(".")[0]
-    found = [packages_for(name, short) for name in _FORMATS.values()]
+    found = [packages_for(name, spark) for name in _FORMATS.values()]
     return " | ".join(each[0].rpartition(":")[2] if each else _NONE for each in found)
 
 

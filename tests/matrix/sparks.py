@@ -29,6 +29,7 @@ _PACKAGES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "4.1": _iceberg("4.1_2.13", "1.12.0"),
     },
     "delta": {
+        "3.5.0": _delta("delta-spark_2.12", "3.2.0"),  # later ones extend a class that this Spark lacks
         "3.5": _delta("delta-spark_2.12", "3.3.3"),
         "4.0": _delta("delta-spark_4.0_2.13", "4.4.0"),
         "4.1": _delta("delta-spark_4.1_2.13", "4.4.0"),
@@ -47,12 +48,13 @@ _PACKAGES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
 
 def packages(name: str) -> tuple[str, ...]:
     """The packages of a format for the Spark that is installed; none where it doesn't exist for it."""
-    return packages_for(name, SHORT)
+    return packages_for(name, SPARK)
 
 
-def packages_for(name: str, short: str) -> tuple[str, ...]:
-    """The same for another line of Spark, such as 4.1."""
-    return _PACKAGES[name].get(short, ())
+def packages_for(name: str, spark: str) -> tuple[str, ...]:
+    """The same for another Spark, such as 4.1.1: its line's, where a release has none of its own."""
+    of_format = _PACKAGES[name]
+    return of_format.get(spark) or of_format.get(spark.rpartition(".")[0], ())
 
 
 def lacking(names: tuple[str, ...]) -> list[str]:

@@ -65,6 +65,12 @@ final class ExecutionTracker {
         return whole;
     }
 
+    /** Spark began a job of this execution. */
+    synchronized void ranJob(long execution) {
+        TrackedExecution known = (TrackedExecution) open.get(Long.valueOf(execution));
+        if (known != null) known.statement.ranJob = true;
+    }
+
     /** Whether this execution is over, as the numbers of its threads say that outlived it. */
     synchronized boolean hasEnded(long execution) {
         Long id = Long.valueOf(execution);

@@ -34,7 +34,12 @@ final class RddJobs {
     synchronized void started(SparkListenerJobStart start) {
         try {
             Properties properties = start.properties();
-            if (properties == null || isWithin(properties.getProperty("spark.sql.execution.id"))) return;
+            if (properties == null) return;
+            String execution = properties.getProperty("spark.sql.execution.id");
+            if (isWithin(execution)) {
+                running.ranJob(Long.parseLong(execution));
+                return;
+            }
             StageInfo last = last(start);
             String site = site(last, properties);
             if (site == null || isOwn(properties)) return;

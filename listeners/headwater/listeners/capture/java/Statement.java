@@ -17,6 +17,8 @@ public final class Statement {
     public String description;
     /** JSON: whose it is, where a server in this driver runs it for a client. */
     public String client;
+    /** Whether Spark ran a job for it. */
+    public boolean ranJob;
     public Map confs = new HashMap();
     public List tags = new ArrayList();
     /** Executions within it, itself among them, whose facts are its facts. */
@@ -55,6 +57,7 @@ public final class Statement {
     void take(Statement part) {
         reads.addAll(part.reads);
         hints.addAll(part.hints);
+        ranJob |= part.ranJob;
         kept.putAll(part.kept);
     }
 }

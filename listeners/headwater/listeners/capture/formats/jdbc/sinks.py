@@ -106,9 +106,7 @@ def _catalog_target(
 
 def write_result(target: WriteTarget, statement: Statement) -> WriteResult:
     """How many rows were written, Spark doesn't count."""
-    if target.hints.get("mode") == "Ignore" and not any(
-        "jdbc" in each.of_format for each in statement.facts.nested_facts
-    ):
+    if target.hints.get("mode") == "Ignore" and "jdbc" not in statement.facts.looked_up:
         return WriteResult()  # the table was there
     kind, replaced = _result_of_create(target, statement)
     return WriteResult((target.output(commit_kind=kind, replaced=replaced),))

@@ -3,14 +3,13 @@ package headwater.capture;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.TreeMap;
-import org.apache.spark.sql.catalyst.plans.logical.DeserializeToObject;
-import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand;
 import org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions;
 import org.apache.spark.sql.execution.datasources.jdbc.JDBCRelation;
 import org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTable;
 
 /** What is known of tables in databases. They have no versions, so there is nothing to see of a read. */
-public final class JdbcExtractor implements FormatExtractor, NestedPlanExtractor {
+public final class JdbcExtractor implements FormatExtractor {
     public String format() { return "jdbc"; }
 
     /** Of a catalog's table the catalog knows where it is. */
@@ -36,10 +35,11 @@ public final class JdbcExtractor implements FormatExtractor, NestedPlanExtractor
 
     public boolean read(Object leaf, Json json) { return false; }
 
-    /** A write that may leave alone what is there has written when its rows were taken out of the query. */
-    public void nested(Statement statement, QueryExecution query, Json json) throws Exception {
-        if (LazyFields.value(query, "analyzed") instanceof DeserializeToObject) json.key("jdbc").open().entry("rows", true).close();
+    /**
+     * A write that may leave alone what is there has written where a job took its rows: nothing else of it runs one. An
+     * execution of its own for them is there only since Spark 3.5.1 (SPARK-45475).
+     */
+    public void ended(Statement statement, Json json) {
+        if (statement.ranJob && statement.plan instanceof SaveIntoDataSourceCommand) json.entry("rows", true);
     }
-
-    public void ended(Statement statement, Json json) { }
 }
