@@ -67,6 +67,9 @@ class Scripted:
     def rest(self) -> None:
         self.rests += 1
 
+    def rewind(self) -> None:
+        raise AssertionError("the store wasn't set back")
+
     def done(self, positions: Mapping[BusPartition, int]) -> None:
         self.done_up_to.update(positions)
 

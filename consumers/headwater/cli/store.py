@@ -156,6 +156,7 @@ def status(given: Namespace, output: CommandOutput) -> int:
         "this headwater knows": found.known,
         "views": f"in {found.views}" if found.has_views else f"none in {found.views}",
         "rows outside of months": found.in_rest,
+        "lost rows, noticed": found.set_back,
         "to do": to_do and to_do.format(where=found.where),
     }
     output.record("store", fields)

@@ -88,8 +88,13 @@ class Cursor(Closing):
         if self._on_commit is not None:
             self._on_commit()
 
-    def rewind(self) -> None:
-        """Read again from the committed position."""
+    def rewind(self, position: int | None = None) -> None:
+        """Read again from the committed position, or from an earlier one, which is committed first: then nothing that
+        comes again is cut."""
+        self._check_open()
+        if position is not None and position < self.committed:
+            with translate_os_errors("rewinding cursor", cursor_stem(self._directory, self.name)):
+                self._position.commit(position, durable=self._durable)
         self._tail.seek(self.committed)
 
     def when_committed(self, call: Callable[[], None]) -> None:

@@ -16,9 +16,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from headwater.errors import HeadwaterError
 from headwater.journal.closing import Closing
 from headwater.journal.cursor import Cursor, CursorStart, JournalReader
-from headwater.journal.errors import CursorError, JournalError, LockedError
+from headwater.journal.errors import CursorError, LockedError
 from headwater.journal.options import Fsync, wall_clock
 from headwater.journal.reader import MissingRecords
 from headwater.journal.record import JournalRecord, ordering_times
@@ -57,6 +58,11 @@ class GroupBatch:
         return bool(self.records or self.missing)
 
 
+ResumePosition = Callable[[str, int], int]
+"""Given a partition and the position that the group committed, returns the one to resume at, if that is earlier: of
+somebody who keeps positions together with what was made of the records."""
+
+
 class Partitions(Protocol):
     """What a group needs of a log."""
 
@@ -76,8 +82,11 @@ class _Source:
 class GroupMember(Closing):
     """One reader of a group, for one thread. What was not committed comes again, to whoever has the partition then."""
 
-    def __init__(self, log: Partitions, name: str, start: CursorStart, fsync: Fsync) -> None:
+    def __init__(
+        self, log: Partitions, name: str, start: CursorStart, fsync: Fsync, resume: ResumePosition | None = None
+    ) -> None:
         self.name = name
+        self._resume = resume
         self._log = log
         self._fsync = fsync
         self._sources: dict[str, _Source] = {}
@@ -118,6 +127,16 @@ class GroupMember(Closing):
                 raise CursorError(f"group {self.name!r} can't commit for {partition}: this member doesn't read it")
             source.cursor.commit(position)
 
+    def rewind(self) -> None:
+        """Read again from the committed positions, or from those to resume at."""
+        for partition, source in self._sources.items():
+            self._rewind(partition, source)
+
+    def _rewind(self, partition: str, source: _Source) -> None:
+        committed = source.cursor.committed
+        source.cursor.rewind(committed if self._resume is None else self._resume(partition, committed))
+        source.ahead.clear()
+
     def close(self) -> None:
         """Leave all partitions to other members. Nothing is committed by it."""
         for source in self._sources.values():
@@ -145,7 +164,16 @@ class GroupMember(Closing):
         for partition in wanted:
             with contextlib.suppress(LockedError):
                 reader = self._log.reader(partition)
-                self._sources[partition] = _Source(reader.cursor(self.name, start=start, fsync=self._fsync))
+                self._take_up(partition, _Source(reader.cursor(self.name, start=start, fsync=self._fsync)))
+
+    def _take_up(self, partition: str, source: _Source) -> None:
+        try:
+            if self._resume is not None:
+                self._rewind(partition, source)
+        except BaseException:
+            source.cursor.close()
+            raise
+        self._sources[partition] = source
 
 
 class _Merge:
@@ -170,7 +198,7 @@ class _Merge:
     def run(self) -> GroupBatch:
         try:
             self._take()
-        except JournalError:
+        except HeadwaterError:
             if not self._records and not self._lost:
                 raise  # else the next poll comes upon it; what is taken here would be gone with it
         return GroupBatch(tuple(self._records), tuple(self._lost), self._positions)

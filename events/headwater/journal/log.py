@@ -18,7 +18,7 @@ from typing import TypeVar
 from headwater.journal.cursor import CursorStart, JournalReader
 from headwater.journal.errors import FormatError, LockedError, translate_os_errors
 from headwater.journal.files import OS_FILES, Files
-from headwater.journal.groups import GroupMember
+from headwater.journal.groups import GroupMember, ResumePosition
 from headwater.journal.options import JournalOptions
 from headwater.journal.orphans import find_orphans
 from headwater.journal.position import committed_positions
@@ -61,9 +61,11 @@ class LocalLog:
     def reader(self, partition: str) -> JournalReader:
         return JournalReader(self.directory / partition, self._files)
 
-    def group(self, name: str, *, start: CursorStart = CursorStart.EARLIEST) -> GroupMember:
+    def group(
+        self, name: str, *, start: CursorStart = CursorStart.EARLIEST, resume: ResumePosition | None = None
+    ) -> GroupMember:
         """A member of a consumer group: reads every partition that no other member of the group has."""
-        return GroupMember(self, name, start, self.options.fsync)
+        return GroupMember(self, name, start, self.options.fsync, resume)
 
     def has_group(self, name: str) -> bool:
         """Whether there is, or was, a member of that group."""

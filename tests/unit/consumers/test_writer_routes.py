@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import delete
 
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.consumers.writer.routed_pipeline import RoutedPipeline, smallest_offsets
+from headwater.consumers.writer.offset_reader import smallest_offsets
+from headwater.consumers.writer.routed_pipeline import RoutedPipeline
 from headwater.errors import TransientError
 from headwater.events import (
     Closed,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from headwater.consumers.sources.dead_letter_topic import DeadLetterTopic
     from headwater.consumers.writer.coordinated import Coordinator
     from headwater.consumers.writer.runner import Runner
-    from headwater.lineage.bulk import BusPartition
+    from headwater.lineage.bulk import BusPartition, WriterMarks
     from headwater.lineage.store import Store
 
 _LOG: Final = logging.getLogger(__name__)
@@ -105,34 +105,42 @@ def run(given: Namespace, output: CommandOutput) -> int:
 
 
 def _write_stores(given: Any) -> dict[str, Any]:
-    with opened_stores(given) as stores, closing(_source(given, _stored_offsets(stores, given.group))) as source:
-        runner = _runner(source, stores, given)
-        with _maintenance(stores, given), _dead_letter_mirror(runner, source, stores, given):
-            return asyncio.run(_run(runner, given))
+    from headwater.consumers.writer.offset_reader import OffsetReader  # noqa: PLC0415
+
+    with opened_stores(given) as stores:
+        offsets = OffsetReader({name: store.bulk for name, store in stores.items()}, given.group)
+        with closing(_source(given, offsets)) as source:
+            return _write(source, stores, offsets.marks, given)
+
+
+def _write(
+    source: EventSource, stores: Mapping[str, Store], marks: Mapping[str, WriterMarks], given: Any
+) -> dict[str, Any]:
+    runner = _runner(source, stores, marks, given)
+    with _maintenance(stores, given), _dead_letter_mirror(runner, source, stores, given):
+        return asyncio.run(_run(runner, given))
 
 
 def _write_plugin_store(given: Any) -> dict[str, Any]:
     """Write into a store that somebody else implemented."""
+    from headwater.consumers.writer.offset_reader import OffsetReader  # noqa: PLC0415
     from headwater.consumers.writer.runner import Runner  # noqa: PLC0415
     from headwater.lineage.bulk import BulkLineageMeta  # noqa: PLC0415
 
     with closing(opened_by_name(given)) as meta:
-        known = (lambda cluster: meta.offsets(given.group, cluster)) if isinstance(meta, BulkLineageMeta) else None
+        known = OffsetReader({MAIN: meta}, given.group) if isinstance(meta, BulkLineageMeta) else None
         with closing(_source(given, known)) as source:
-            pipeline = pipeline_into(meta, source, given, _letters(source, given))
+            marks = None if known is None else known.marks[MAIN]
+            pipeline = pipeline_into(meta, source, given, _letters(source, given), marks)
             runner = Runner(source, pipeline, most=given.batch, until_end=given.until_end)
             return asyncio.run(_run(runner, given))
 
 
-def _stored_offsets(stores: Mapping[str, Store], group: str) -> Stored:
-    from headwater.consumers.writer.routed_pipeline import smallest_offsets  # noqa: PLC0415
-
-    return lambda cluster: smallest_offsets(store.bulk.offsets(group, cluster) for store in stores.values())
-
-
-def _runner(source: EventSource, stores: Mapping[str, Store], given: Any) -> Runner | Coordinator:
+def _runner(
+    source: EventSource, stores: Mapping[str, Store], marks: Mapping[str, WriterMarks], given: Any
+) -> Runner | Coordinator:
     if given.pipeline == COORDINATED:
-        return make_coordinator(source, stores[MAIN], given)
+        return make_coordinator(source, stores[MAIN], given, marks[MAIN])
     from headwater.consumers.writer.plain_pipeline import PlainPipeline  # noqa: PLC0415
     from headwater.consumers.writer.routed_pipeline import RoutedPipeline  # noqa: PLC0415
     from headwater.consumers.writer.runner import Pipeline, Runner  # noqa: PLC0415
@@ -140,10 +148,11 @@ def _runner(source: EventSource, stores: Mapping[str, Store], given: Any) -> Run
     about, more = (given.group, source.kind, source.topic), {"most_invalid": given.most_invalid}
     pipeline: Pipeline
     if len(stores) == 1:
-        pipeline = PlainPipeline(stores[MAIN].bulk, *about, **more)
+        pipeline = PlainPipeline(stores[MAIN].bulk, *about, **more, marks=marks[MAIN])
     else:
         of_catalogs = {name: name for name in stores if name != MAIN}
-        pipeline = RoutedPipeline({name: store.bulk for name, store in stores.items()}, of_catalogs, *about, **more)
+        bulks = {name: store.bulk for name, store in stores.items()}
+        pipeline = RoutedPipeline(bulks, of_catalogs, *about, **more, marks=marks)
     return Runner(source, pipeline, most=given.batch, until_end=given.until_end)
 
 
@@ -227,7 +236,7 @@ def _source(given: Any, stored: Stored | None) -> EventSource:
     if scheme == "log":
         from headwater.consumers.sources.local_log import LocalLogSource  # noqa: PLC0415
 
-        return LocalLogSource(Path(rest).expanduser(), given.group)
+        return LocalLogSource(Path(rest).expanduser(), given.group, stored)
     from headwater.consumers.sources.kafka import KafkaSource  # noqa: PLC0415
 
     topic = rest.removeprefix("//").partition("/")[2]

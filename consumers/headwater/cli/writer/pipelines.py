@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headwater.consumers.writer.coordinated import Coordinator
     from headwater.consumers.writer.runner import Pipeline
     from headwater.lineage.api import LineageMeta
-    from headwater.lineage.bulk import DeadLetter
+    from headwater.lineage.bulk import DeadLetter, WriterMarks
     from headwater.lineage.store import Store
 
 PLAIN: Final = "plain"
@@ -56,7 +56,7 @@ def check_pipeline(given: Any) -> None:
         )
 
 
-def make_coordinator(source: EventSource, store: Store, given: Any) -> Coordinator:
+def make_coordinator(source: EventSource, store: Store, given: Any, marks: WriterMarks) -> Coordinator:
     """Return the coordinated pipeline. Its connections are its own, apart from the store's."""
     from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits, StoreConnection  # noqa: PLC0415
 
@@ -80,6 +80,7 @@ def make_coordinator(source: EventSource, store: Store, given: Any) -> Coordinat
         most=given.batch,
         until_end=given.until_end,
         most_invalid=given.most_invalid,
+        marks=marks,
     )
 
 
@@ -94,16 +95,21 @@ def opened_by_name(given: Any) -> LineageMeta:
 
 
 def pipeline_into(
-    meta: LineageMeta, source: EventSource, given: Any, letters: Callable[[], DeadLetterTopic] | None
+    meta: LineageMeta,
+    source: EventSource,
+    given: Any,
+    letters: Callable[[], DeadLetterTopic] | None,
+    marks: WriterMarks | None,
 ) -> Pipeline:
-    """Return the pipeline into such a store; `letters` opens the dead-letter topic, None where there is none."""
+    """Return the pipeline into such a store; `letters` opens the dead-letter topic, None where there is none; `marks`
+    are for a store that has the second interface."""
     from headwater.consumers.writer.lineage_meta_pipeline import LineageMetaPipeline  # noqa: PLC0415
     from headwater.consumers.writer.plain_pipeline import PlainPipeline  # noqa: PLC0415
     from headwater.lineage.bulk import BulkLineageMeta  # noqa: PLC0415
 
     about, more = (source.kind, source.topic), {"most_invalid": given.most_invalid}
     if isinstance(meta, BulkLineageMeta):
-        return PlainPipeline(meta, given.group, *about, **more)
+        return PlainPipeline(meta, given.group, *about, **more, marks=marks)
     return LineageMetaPipeline(meta, *about, _keep(letters) if letters is not None else None, **more)
 
 

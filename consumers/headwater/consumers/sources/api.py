@@ -83,6 +83,11 @@ class EventSource(Protocol):
         others, and serves stores that keep none."""
         ...
 
+    def rewind(self) -> None:
+        """Continue at the offsets that the store has, because it lost what came after them. Whoever calls this discards
+        what was polled and isn't stored."""
+        ...
+
     def lag(self) -> int | None:
         """Return how many records are unread; None if that is unknown at the moment."""
         ...

@@ -192,6 +192,10 @@ class KafkaSource:
         self._subscribed = False
         self._unread_messages.clear()
 
+    def rewind(self) -> None:
+        """Leave the group. The next poll joins it, which reads the store's offsets."""
+        self._give_back()
+
     def rest(self) -> None:
         """Pause all partitions and poll, so that the broker doesn't remove this member (max.poll.interval.ms). Pausing
         discards prefetched records."""

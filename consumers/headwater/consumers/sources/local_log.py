@@ -1,10 +1,15 @@
-"""Reads events of a local log in a consumer group. The log's own cursors keep the offsets; a recreated log has none."""
+"""Reads events of a local log in a consumer group.
+
+The log's own cursors keep the offsets; a recreated log has none. A store keeps offsets too, in the transactions of the
+rows. Where it is behind the log, because it was restored from a backup or is another one, the store decides where
+reading begins.
+"""
 
 from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +20,7 @@ from headwater.events.health import GapReason
 from headwater.journal import LocalLog, MissingReason
 from headwater.lineage.bulk import BusPartition
 
+StoredOffsets = Callable[[str], Mapping[BusPartition, int]]
 KIND: Final = "log"
 MOST_BYTES: Final = 16 << 20
 """The most bytes of events in a batch: an event can have a megabyte, and its rows several times as much."""
@@ -26,13 +32,16 @@ _REASONS: Final = {
 
 
 class LocalLogSource:
-    def __init__(self, directory: Path, group: str) -> None:
+    def __init__(self, directory: Path, group: str, stored: StoredOffsets | None = None) -> None:
+        """`stored` returns the offsets of this group that the store has for a cluster; None if only the log has
+        them."""
         if not directory.is_dir():
             raise ConfigurationError(
                 f"{directory} isn't there: name the directory that drivers write to (spark.headwater.log.dir)"
             )
         self._log = LocalLog.open(directory)
-        self._member = self._log.group(group)
+        self._stored = stored
+        self._member = self._log.group(group, resume=None if stored is None else self._resume_at)
         self._place = f"{socket.gethostname()}:{directory.resolve()}"
         self._partitions: dict[str, BusPartition] = {}
         self._given: dict[str, int] = {}
@@ -81,6 +90,16 @@ class LocalLogSource:
             return {}
         self._look_at = time.monotonic() + END_CHECK_SECONDS
         return {self._partition(name): until for name in self._member.assigned}
+
+    def rewind(self) -> None:
+        self._member.rewind()
+        self._given.clear()
+
+    def _resume_at(self, name: str, committed: int) -> int:
+        """Return where to resume. A store that knows nothing of the partition gets all that there is."""
+        assert self._stored is not None  # noqa: S101 - else nobody asks
+        at = self._stored(KIND).get(self._partition(name))
+        return min(committed, self._log.reader(name).first_offset() if at is None else at)
 
     def rest(self) -> None:
         """Do nothing: files wait."""

@@ -44,6 +44,11 @@ class KnownRows:
             self._known = OrderedDict()
             self.epoch = epoch
 
+    def forget(self) -> None:
+        """Forget everything: the store lost rows."""
+        self._known = OrderedDict()
+        self.epoch = None
+
     def add(self, rows: Iterable[Row], epoch: int | None) -> None:
         """Add immutable rows that a transaction committed at this epoch."""
         if epoch is None or epoch != self.epoch:

@@ -61,6 +61,9 @@ class LineageMetaPipeline:
         found = [call for event, record in events.events for call in map_to_calls(event, record.append_time)]
         return PreparedCalls(batch, found, events.dead_letters)
 
+    def start_over(self) -> None:
+        """Do nothing: such a store has no marks, and the bus keeps its offsets."""
+
     def store(self, prepared: PreparedCalls) -> BatchResult:
         """Make the calls. If one fails, the next attempt continues with it."""
         if self._keep is not None and prepared.dead_letters:

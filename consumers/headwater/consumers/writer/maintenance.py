@@ -1,5 +1,5 @@
 """Daily maintenance of a store by a running writer: creates PostgreSQL's partitions of the next months, and deletes the
-timelines of writers that are long gone.
+timelines and marks of writers that are long gone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 from typing_extensions import Self
 
 from headwater.errors import HeadwaterError
+from headwater.lineage.bulk.marks import delete_marks_before
 from headwater.lineage.bulk.timeline import delete_instants_before
 from headwater.lineage.sql.errors import StoreRightsError, translate_errors
 from headwater.lineage.store.partitions import CreatedPartition, make_partitions
@@ -70,5 +71,7 @@ class StoreMaintenance:
 def maintain_store(engine: Engine) -> tuple[list[CreatedPartition], int]:
     """Maintain a store. Return the new partitions, and how many instants were deleted."""
     with translate_errors(), engine.begin() as connection:
-        forgotten = delete_instants_before(connection, int((time.time() - INSTANT_RETENTION_DAYS * _DAY) * 1_000_000))
+        horizon = int((time.time() - INSTANT_RETENTION_DAYS * _DAY) * 1_000_000)
+        forgotten = delete_instants_before(connection, horizon)
+        delete_marks_before(connection, horizon)
     return make_partitions(engine), forgotten

@@ -70,6 +70,8 @@ class WriterMetrics:
     """By reason."""
     waits_by: Counter[str] = field(default_factory=Counter)
     """By what was waited for."""
+    set_backs: int = 0
+    """How often the store turned out to have lost transactions."""
     instants: int = 0
     """Completed instants of the coordinated pipeline."""
     cache_hits: int = 0
@@ -146,6 +148,7 @@ _COUNTERS: Final = {
     "retries": "Transactions repeated after a conflict.",
     "waits": "Times that the writer waited for the bus or the store.",
     "rebalances": "Rebalances of the consumer group.",
+    "set_backs": "Times that the store had lost its newest rows, and events were read again.",
     "instants": "Completed instants.",
     "cache_hits": "Rows omitted because the store has them.",
 }

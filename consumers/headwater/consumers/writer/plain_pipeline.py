@@ -21,6 +21,7 @@ from headwater.lineage.bulk import (
     IngestProgress,
     MergeResult,
     WriteBatch,
+    WriterMarks,
 )
 from headwater.lineage.rows import Row
 from headwater.lineage.sql.errors import StoreDataError
@@ -69,8 +70,12 @@ class PlainPipeline:
         *,
         most_invalid: int = MAX_INVALID,
         reader: RecordReader | None = None,
+        marks: WriterMarks | None = None,
     ) -> None:
+        """`marks` are those of a writer that also marks when it reads offsets."""
         self._store = store
+        self._marks = marks or WriterMarks()
+        self._mark = self._marks.new()
         self._group = group
         self._kind = kind
         self._topic = topic
@@ -95,6 +100,11 @@ class PlainPipeline:
         work = self._work(batch, beside)
         rows = [*read.rows, *work.rows]
         return PreparedBatch(replace(batch, records=tuple(records)), work, rows, read.new, read.left_out, epoch)
+
+    def start_over(self) -> None:
+        """Forget what the store had: it was set back, and the bus is read again from its offsets."""
+        self._marks.start_over()
+        self.index.forget()
 
     def store(self, prepared: PreparedBatch) -> BatchResult:
         """Store the batch: rows, or dead letters. If it raises an error, nothing is lost; storing it again is safe."""
@@ -129,7 +139,7 @@ class PlainPipeline:
         ]
         offsets = [ConsumerOffset(self._group, partition, at) for partition, at in batch.next.items()]
         gaps = [row for offset_gap in batch.gaps for row in gap_rows(offset_gap, self._topic)]
-        return WriteBatch([*gaps, *beside], (), ingests, offsets)
+        return WriteBatch([*gaps, *beside], (), ingests, offsets, mark=self._mark)
 
 
 def stored_until(batch: SourceBatch) -> dict[BusPartition, int]:

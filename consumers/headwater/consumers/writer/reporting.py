@@ -9,7 +9,7 @@ from typing import Final
 from headwater.consumers.sources import EventSource
 from headwater.consumers.writer.metrics import WriterMetrics
 from headwater.consumers.writer.plain_pipeline import BatchResult
-from headwater.lineage.bulk import DeadLetter
+from headwater.lineage.bulk import DeadLetter, StoreSetBack
 
 _LOG: Final = logging.getLogger(__name__)
 _MAX_LOGGED: Final = 10
@@ -30,6 +30,12 @@ def record_batch(metrics: WriterMetrics, result: BatchResult, seconds: float) ->
         counts = {"events": result.events, "rows": result.rows, "dead_letters": len(result.dead_letters)}
         _LOG.debug("stored a batch", extra={"headwater": {**counts, "seconds": round(seconds, 3)}})
     log_dead_letters(result.dead_letters)
+
+
+def record_set_back(metrics: WriterMetrics, error: StoreSetBack) -> None:
+    """Count and log that the store was set back."""
+    metrics.set_backs += 1
+    _LOG.warning("%s; caches are emptied, and the bus is read again from the offsets that the store has now", error)
 
 
 def record_lag(metrics: WriterMetrics, source: EventSource) -> None:

@@ -17,7 +17,7 @@ from headwater.consumers.writer.plain_pipeline import BatchResult, PlainPipeline
 from headwater.consumers.writer.record_reader import MAX_INVALID, ReadResult, RecordReader
 from headwater.consumers.writer.routes import MAIN_STORE, SHARED_KINDS, Routes
 from headwater.events.avro import Codec
-from headwater.lineage.bulk import BulkLineageMeta, BusPartition, DeadLetter
+from headwater.lineage.bulk import BulkLineageMeta, DeadLetter, WriterMarks
 from headwater.lineage.rows import Row, merge_by_key
 
 
@@ -43,8 +43,11 @@ class RoutedPipeline:
         topic: str,
         *,
         most_invalid: int = MAX_INVALID,
+        marks: Mapping[str, WriterMarks] | None = None,
     ) -> None:
-        """`stores` by name, including the main store; `of_catalogs` maps each catalog's name to its store's."""
+        """`stores` by name, including the main store; `of_catalogs` maps each catalog's name to its store's; `marks`
+        are by the names of stores."""
+        marks = marks or {}
         codec, lock = Codec(), threading.Lock()
 
         def new(known: Container[bytes] = frozenset()) -> RecordReader:
@@ -56,7 +59,8 @@ class RoutedPipeline:
         self._readers: dict[frozenset[str], RecordReader] = {}
         """What is learned on the way is learned for each set of stores that events go to."""
         self._pipelines = {
-            name: PlainPipeline(store, group, kind, topic, reader=new()) for name, store in stores.items()
+            name: PlainPipeline(store, group, kind, topic, reader=new(), marks=marks.get(name))
+            for name, store in stores.items()
         }
 
     def prepare(self, batch: SourceBatch) -> RoutedBatch:
@@ -72,6 +76,11 @@ class RoutedPipeline:
         main = parts[MAIN_STORE]
         parts[MAIN_STORE] = main.with_dead_letters(_in_order(letters))
         return RoutedBatch(batch, parts)
+
+    def start_over(self) -> None:
+        """Forget what all stores had: one was set back, and the bus is read again from the smallest offsets."""
+        for each in self._pipelines.values():
+            each.start_over()
 
     def store(self, prepared: RoutedBatch) -> BatchResult:
         """Store the batch. If a store fails, the next attempt skips those that have finished."""
@@ -125,13 +134,6 @@ class _KnownToAll:
 
     def __contains__(self, number: object) -> bool:
         return all(number in each for each in self._indexes)
-
-
-def smallest_offsets(offsets: Iterable[Mapping[BusPartition, int]]) -> dict[BusPartition, int]:
-    """Return the smallest offset of each partition. A partition that a store doesn't know begins from the start."""
-    known_offsets = list(offsets)
-    common = set(known_offsets[0]).intersection(*known_offsets[1:]) if known_offsets else set()
-    return {partition: min(each[partition] for each in known_offsets) for partition in common}
 
 
 def _in_order(letters: Iterable[DeadLetter]) -> list[DeadLetter]:

@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from headwater.consumers.sources import EventSource, SourceBatch
+from headwater.consumers.sources import EventSource, OffsetGap, SourceBatch
 from headwater.consumers.writer.metrics import WriterMetrics
 from headwater.consumers.writer.plain_pipeline import BatchResult, PreparedBatch
-from headwater.consumers.writer.reporting import record_batch, record_lag
+from headwater.consumers.writer.reporting import record_batch, record_lag, record_set_back
 from headwater.consumers.writer.retrying import Retrier, StopRequested
+from headwater.lineage.bulk import StoreSetBack
 
 _LOOK_SECONDS: Final = 5.0
 """How often the lag is measured, which asks a broker."""
@@ -32,7 +35,12 @@ class Pipeline(Protocol):
     def prepare(self, batch: SourceBatch) -> Any: ...
 
     def store(self, prepared: Any) -> BatchResult:
-        """Store the batch. If it raises an error, storing the same batch again must be safe."""
+        """Store the batch. If it raises an error, storing the same batch again must be safe. After StoreSetBack it has
+        to be polled again."""
+        ...
+
+    def start_over(self) -> None:
+        """Forget what the store had, after StoreSetBack."""
         ...
 
 
@@ -57,6 +65,8 @@ class Runner:
         self._stop = asyncio.Event()
         self._retrier = Retrier(self.metrics, self._stop)
         self._look_at = 0.0
+        self._gaps: tuple[OffsetGap, ...] = ()
+        """Gaps of batches that were discarded."""
 
     @property
     def is_stopping(self) -> bool:
@@ -75,10 +85,15 @@ class Runner:
                 following = None if self._stop.is_set() else asyncio.create_task(self._prepare())
                 try:
                     await self._store(prepared)
-                except BaseException:
+                except BaseException as e:
                     if following is not None:
                         await asyncio.wait([following])  # the source is for one thread at a time
-                    raise
+                    if not isinstance(e, StoreSetBack):
+                        raise
+                    discarded = [prepared] if following is None else [prepared, following.result()]
+                    await self._start_over(e, discarded)
+                    prepared = await self._prepare()
+                    continue
                 if following is None:
                     await self._done(prepared.batch)
                     return
@@ -87,6 +102,15 @@ class Runner:
                 if self._until_end and not prepared.batch and not coming.batch and await self._is_at_end():
                     return
                 prepared = coming
+
+    async def _start_over(self, error: StoreSetBack, discarded: Sequence[HasBatch]) -> None:
+        """Read again from the store's offsets. Gaps are kept, because a source reports them once."""
+        record_set_back(self.metrics, error)
+        self._gaps = tuple(gap for each in discarded for gap in each.batch.gaps)
+        self._pipeline.start_over()
+        await self._retrier.run("the store", self._source.rewind)
+        if self._stop.is_set():
+            raise StopRequested
 
     async def _is_at_end(self) -> bool:
         """Return whether every record was polled."""
@@ -104,6 +128,8 @@ class Runner:
     async def _prepare(self) -> HasBatch:
         prepared: HasBatch = PreparedBatch()
         batch = await self._retrier.run("the bus", lambda: self._source.poll(self._most, self._idle))
+        if self._gaps:
+            batch, self._gaps = replace(batch, gaps=(*self._gaps, *batch.gaps)), ()
         self.metrics.has_polled = True
         self.metrics.outage = getattr(self._source, "outage", None)
         self.metrics.polled += len(batch.records)

@@ -10,6 +10,7 @@ insert_or_update   upserts of the writer's own tables
 positions          offsets, and up to which time the bus is stored
 timeline           the instants of writers
 dead_letters       events that couldn't be stored
+marks              show a writer that the database was set back
 epochs             counts deletions, so that caches notice them
 """
 
@@ -30,6 +31,7 @@ from headwater.lineage.bulk.api import (
 )
 from headwater.lineage.bulk.database import DatabaseBulkMeta, merge_rows
 from headwater.lineage.bulk.epochs import EpochChanged, bump_epoch
+from headwater.lineage.bulk.marks import StoreSetBack, WriterMark, WriterMarks
 
 __all__ = [
     "EMPTY_BATCH",
@@ -45,8 +47,11 @@ __all__ = [
     "IngestProgress",
     "InstantState",
     "MergeResult",
+    "StoreSetBack",
     "WriteBatch",
     "WriterInstant",
+    "WriterMark",
+    "WriterMarks",
     "bump_epoch",
     "merge_rows",
 ]

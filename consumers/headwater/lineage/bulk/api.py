@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from uuid import UUID
 
 from headwater.events.envelope import EventId
+from headwater.lineage.bulk.marks import WriterMark
 from headwater.lineage.rows import Row
 
 
@@ -125,6 +126,8 @@ class WriteBatch:
     epoch: int | None = None
     """The store's epoch at which the omitted rows were known to be stored. At another epoch `merge` raises
     EpochChanged."""
+    mark: WriterMark | None = None
+    """The mark of this connection. If a mark of its writer is behind, `merge` raises StoreSetBack."""
 
 
 EMPTY_BATCH = WriteBatch()
@@ -161,7 +164,7 @@ class BulkLineageMeta(Protocol):
 
     def merge(self, work: WriteBatch) -> MergeResult:
         """Merge a batch in one transaction. Raises StoreDataError if the database refuses a value, and EpochChanged if
-        rows were omitted that may be gone by now."""
+        rows were omitted that may be gone by now, and StoreSetBack if transactions of this writer are gone."""
         ...
 
     def merge_events(self, events: Sequence[EventRows], work: WriteBatch = EMPTY_BATCH) -> MergeResult:

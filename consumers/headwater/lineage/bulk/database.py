@@ -23,6 +23,7 @@ from headwater.lineage.bulk.api import (
     WriterInstant,
 )
 from headwater.lineage.bulk.epochs import bump_epoch, hold_epoch, read_epoch
+from headwater.lineage.bulk.marks import advance_mark
 from headwater.lineage.bulk.packing import KindRows, group_by_kind
 from headwater.lineage.bulk.statements import execute_many
 from headwater.lineage.bulk.transactions import Transactions
@@ -41,25 +42,27 @@ class DatabaseBulkMeta:
         self._transactions = Transactions(engine, where)
 
     def merge(self, work: WriteBatch) -> MergeResult:
-        rows, retries = self._transactions.run(lambda connection: _write_batch(connection, work))
+        (rows, number), retries = self._transactions.run(lambda connection: _write_batch(connection, work))
+        if work.mark is not None:
+            work.mark.acknowledge(number)
         return MergeResult(rows, (), retries)
 
     def merge_events(self, events: Sequence[EventRows], work: WriteBatch = EMPTY_BATCH) -> MergeResult:
         try:
             return self.merge(_with_rows(work, events))
         except StoreDataError:
-            apart = self._one_by_one(events)
+            apart = self._one_by_one(events, WriteBatch(mark=work.mark))
         last = self.merge(replace(work, dead_letters=(*work.dead_letters, *apart.refused)))
         return MergeResult(apart.rows + last.rows, apart.refused, apart.retries + last.retries)
 
-    def _one_by_one(self, events: Sequence[EventRows]) -> MergeResult:
+    def _one_by_one(self, events: Sequence[EventRows], empty: WriteBatch) -> MergeResult:
         """Find the refused events by bisection. Each half is merged in a transaction of its own."""
         merged, refused = MergeResult(0), list[DeadLetter]()
         halves = [events[len(events) // 2 :], events[: len(events) // 2]] if len(events) > 1 else [events]
         while halves:
             some = halves.pop()
             try:
-                result = self.merge(_with_rows(EMPTY_BATCH, some))
+                result = self.merge(_with_rows(empty, some))
                 merged = MergeResult(merged.rows + result.rows, (), merged.retries + result.retries)
             except StoreDataError as e:
                 if len(some) == 1:
@@ -123,8 +126,10 @@ def _with_rows(work: WriteBatch, events: Iterable[EventRows]) -> WriteBatch:
     return replace(work, rows=(*work.rows, *chain.from_iterable(each.rows for each in events)))
 
 
-def _write_batch(connection: Connection, work: WriteBatch) -> int:
-    """Write a batch in a fixed order: rows, then what the writer records about them."""
+def _write_batch(connection: Connection, work: WriteBatch) -> tuple[int, int]:
+    """Write a batch in a fixed order: rows, then what the writer records about them. Return how many keys the rows
+    have, and the number for the mark."""
+    number = 0 if work.mark is None else advance_mark(connection, work.mark)
     if work.epoch is not None:
         hold_epoch(connection, work.epoch, alone=any(row.kind == TOMBSTONE for row in work.rows))
     rows = merge_rows(connection, work.rows)
@@ -132,7 +137,7 @@ def _write_batch(connection: Connection, work: WriteBatch) -> int:
     positions.advance_ingests(connection, work.ingests)
     positions.advance_offsets(connection, work.offsets)
     timeline.write_instants(connection, work.instants)
-    return rows
+    return rows, number
 
 
 def _merge_plain(connection: Connection, pile: KindRows) -> None:

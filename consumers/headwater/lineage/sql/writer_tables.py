@@ -105,4 +105,14 @@ EPOCHS: Final = _table(
 """One row that counts deletions, expiries and restores. After each of them, rows may be gone that a writer knew to be
 stored."""
 
-WRITER_TABLES: Final = (OFFSETS, INGESTS, INSTANTS, DEAD_LETTERS, EPOCHS)
+MARKS: Final = _table(
+    "writer_marks",
+    _id(),
+    _required_column("number", BigInteger()),
+    _required_column("moved_at", BigInteger()),
+    Column("set_back_at", BigInteger()),
+)
+"""How many transactions each connection of a writer has committed. A number that is less than the writer remembers
+shows it that the database was set back; `set_back_at` is when it noticed that, in microseconds."""
+
+WRITER_TABLES: Final = (OFFSETS, INGESTS, INSTANTS, DEAD_LETTERS, EPOCHS, MARKS)

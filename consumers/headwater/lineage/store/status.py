@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from sqlalchemy import func, select, table
 
+from headwater.events.clock import moment_of
+from headwater.lineage.bulk.marks import last_set_back
 from headwater.lineage.sql.errors import translate_errors
 from headwater.lineage.sql.tables import default_partition
 from headwater.lineage.store.engines import engine_for
@@ -30,6 +33,8 @@ class StoreStatus:
     has_views: bool = False
     in_rest: int | None = None
     """How many rows are in default partitions; None if the database has no partitions."""
+    set_back: datetime | None = None
+    """When a writer last noticed that the database had lost its newest rows."""
 
 
 def read_status(options: StoreOptions, history: MigrationHistory = HISTORY) -> StoreStatus:
@@ -47,6 +52,8 @@ def read_status(options: StoreOptions, history: MigrationHistory = HISTORY) -> S
                 select(func.count()).select_from(table(default_partition(name))) for name in PARTITIONED if is_apart
             ]
             rest = sum(connection.execute(each).scalar_one() for each in counts) if is_apart else None
-        return replace(status, has_views=has_views(engine, target), in_rest=rest)
+            noticed = last_set_back(connection)
+        set_back = None if noticed is None else moment_of(noticed)
+        return replace(status, has_views=has_views(engine, target), in_rest=rest, set_back=set_back)
     finally:
         engine.dispose()

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from typing_extensions import Self
@@ -18,6 +19,7 @@ from headwater.lineage.bulk import (
     MergeResult,
     WriteBatch,
     WriterInstant,
+    WriterMark,
 )
 from headwater.lineage.listener.aborting import ConnectionAborter
 from headwater.lineage.store.engines import engine_for
@@ -39,6 +41,8 @@ class StoreConnection:
         self._abort = abort
         self._seconds = self._allowed = seconds
         self._began: dict[int, float] = {}
+        self.mark: WriterMark | None = None
+        """What each transaction of this connection counts up."""
 
     @classmethod
     def into(cls, target: StoreAddress, seconds: float) -> Self:
@@ -49,10 +53,10 @@ class StoreConnection:
         )
 
     def merge(self, work: WriteBatch) -> MergeResult:
-        return self._in_time(lambda: self._bulk.merge(work))
+        return self._in_time(lambda: self._bulk.merge(replace(work, mark=self.mark)))
 
     def merge_events(self, events: Sequence[EventRows], work: WriteBatch = EMPTY_BATCH) -> MergeResult:
-        return self._in_time(lambda: self._bulk.merge_events(events, work))
+        return self._in_time(lambda: self._bulk.merge_events(events, replace(work, mark=self.mark)))
 
     def epoch(self) -> int:
         return self._in_time(self._bulk.epoch)

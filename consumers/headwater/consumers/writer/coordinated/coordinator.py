@@ -24,8 +24,10 @@ from headwater.consumers.writer.coordinated.timeline import Timeline
 from headwater.consumers.writer.known_rows import KnownRows
 from headwater.consumers.writer.metrics import WriterMetrics
 from headwater.consumers.writer.record_reader import MAX_INVALID, RecordReader
-from headwater.consumers.writer.reporting import log_dead_letters, record_lag
+from headwater.consumers.writer.reporting import log_dead_letters, record_lag, record_set_back
 from headwater.consumers.writer.retrying import Retrier, StopRequested
+from headwater.lineage.bulk import StoreSetBack, WriterMarks
+from headwater.lineage.rows import Row
 
 _LOG: Final = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 5.0
@@ -54,7 +56,9 @@ class Coordinator:
         idle: float = 0.1,
         until_end: bool = False,
         most_invalid: int = MAX_INVALID,
+        marks: WriterMarks | None = None,
     ) -> None:
+        """`marks` are those of a writer that also marks when it reads offsets."""
         self.metrics = WriterMetrics()
         self.limits: Final = limits or CoordinatorLimits()
         self._source = source
@@ -68,8 +72,13 @@ class Coordinator:
         self.index: Final = KnownRows()
         self._reader = RecordReader(source.kind, source.topic, most_invalid=most_invalid, known=self.index)
         self.timeline: Final = Timeline(connection, self._reader, source.kind, group)
-        self._writers = [self._writer(number, each) for number, each in enumerate(connections)]
-        self._assigner = Assigner([each.bucket for each in self._writers])
+        self._marks = marks or WriterMarks()
+        for each in (connection, *connections):
+            each.mark = self._marks.new()
+        self._connections = tuple(connections)
+        self._writers: list[BucketWriter] = []
+        self._assigner = Assigner(())
+        self._make_writers()
         self._portion = PollSize(most, self.limits.slice_bytes)
         self._number = 0
         self._open: OpenInstant | None = None
@@ -77,6 +86,8 @@ class Coordinator:
         self._completion: asyncio.Task[None] | None = None
         self._done: list[OpenInstant] = []
         """Completed instants that aren't reported to the source yet."""
+        self._gaps: list[Row] = []
+        """Rows of gaps that no instant has yet, also of those that were discarded."""
         self._look_at = 0.0
         self._outage: str | None = None
 
@@ -103,16 +114,49 @@ class Coordinator:
         self._loop = asyncio.get_running_loop()
         watching = asyncio.create_task(self._watch())
         try:
-            for each in self._writers:
-                each.start()
             with suppress(StopRequested):
-                await self._process_all()
+                await self._process_until_stopped()
             await self._report_to_source()
         finally:
             watching.cancel()
             if self._completion is not None:
                 self._completion.cancel()
             await asyncio.to_thread(self._release)
+
+    async def _process_until_stopped(self) -> None:
+        while True:
+            for each in self._writers:
+                each.start()
+            try:
+                return await self._process_all()
+            except StoreSetBack as e:
+                await self._start_over(e)
+                if self._stop.is_set():
+                    return None
+
+    async def _start_over(self, error: StoreSetBack) -> None:
+        """Discard all instants, and read again from the store's offsets. Gaps are kept, because a source reports them
+        once."""
+        record_set_back(self.metrics, error)
+        if self._completion is not None:
+            self._wake()
+            await asyncio.wait([self._completion])  # it finds the same
+            self._completion.exception()
+            self._completion = None
+        self._gaps += [row for each in (self._open, self._closing) if each is not None for row in each.gaps]
+        self._open = self._closing = None
+        self._done.clear()
+        for each in self._writers:
+            await asyncio.to_thread(each.close, _CLOSE_SECONDS)
+        self._count()
+        self._make_writers()
+        self._marks.start_over()
+        self.index.forget()
+        await self._retrier.run("the store", self._source.rewind)
+
+    def _make_writers(self) -> None:
+        self._writers = [self._writer(number, each) for number, each in enumerate(self._connections)]
+        self._assigner = Assigner([each.bucket for each in self._writers])
 
     async def _process_all(self) -> None:
         await self._retrier.run("the store", self.timeline.give_up_orphans)
@@ -140,14 +184,18 @@ class Coordinator:
         return batch
 
     async def _process(self, batch: SourceBatch) -> None:
+        self._gaps += chain.from_iterable(gap_rows(each, self._source.topic) for each in batch.gaps)
         for piece in split_batch(batch, self.limits.slice_bytes):
             await self._wait_for_memory()
             # REQUESTED is written while the slice is mapped; no row goes to a bucket before
             epoch = self.index.epoch
-            instant, read = await asyncio.gather(
-                self._open_instant(), asyncio.to_thread(self._reader.read, piece.records)
-            )
-            gaps = list(chain.from_iterable(gap_rows(offset_gap, self._source.topic) for offset_gap in piece.gaps))
+            reading = asyncio.create_task(asyncio.to_thread(self._reader.read, piece.records))
+            try:
+                instant = await self._open_instant()
+            finally:
+                await asyncio.wait([reading])  # the reader is for one thread at a time
+            read = reading.result()
+            gaps, self._gaps = self._gaps, []
             instant.add(piece, read, gaps, epoch)
             self._assigner.assign(chain(read.rows, gaps))
             await self._advance(is_idle=False)
@@ -166,7 +214,9 @@ class Coordinator:
             self._stop_if_stuck()
 
     def _stop_if_stuck(self) -> None:
-        """Stop at once if the store doesn't answer. What isn't stored comes again."""
+        """Stop at once if the store was set back, or doesn't answer. What isn't stored comes again."""
+        if self._marks.is_set_back:
+            raise StoreSetBack
         if self._stop.is_set() and any(each.trouble for each in self._writers):
             raise StopRequested
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, StaticPool, event
+from sqlalchemy.exc import InvalidatePoolError
 
 from headwater.lineage.sql.errors import StoreAccessError, StoreSchemaError
 from headwater.lineage.store.options import StoreAddress
@@ -15,6 +16,7 @@ from headwater.lineage.store.urls import DatabaseKind
 BUSY_SECONDS: Final = 30
 WRITES: Final = "headwater_writes"
 """An execution option for a transaction that reads before it writes. It takes the write lock when it begins."""
+_FILE: Final = "headwater.sqlite.file"
 _READS: Final = ("SELECT", "WITH", "EXPLAIN", "VALUES")
 _BY_THEMSELVES: Final = ("PRAGMA", "ATTACH", "DETACH", "VACUUM")
 
@@ -42,6 +44,18 @@ def register_events(engine: Engine, *, readonly: bool) -> None:
         if readonly:
             connection.execute("PRAGMA query_only = ON")
 
+    @event.listens_for(engine, "connect")
+    def note_file(connection: Any, record: Any) -> None:
+        path = connection.execute("PRAGMA database_list").fetchone()[2]
+        record.info[_FILE] = (path, _identity(path))
+
+    @event.listens_for(engine, "checkout")
+    def check_file_is_there(_: Any, record: Any, __: Any) -> None:
+        """Open the file anew if another one has its name now: what is written to a replaced file is lost."""
+        path, opened = record.info[_FILE]
+        if opened is not None and _identity(path) != opened:
+            raise InvalidatePoolError
+
     @event.listens_for(engine, "before_cursor_execute")
     def begin(connection: Connection, cursor: Any, statement: str, *_: Any) -> None:
         if cursor.connection.in_transaction:
@@ -50,6 +64,15 @@ def register_events(engine: Engine, *, readonly: bool) -> None:
         if not words.startswith(_BY_THEMSELVES):
             is_reading = words.startswith(_READS) and not connection.get_execution_options().get(WRITES)
             cursor.execute("BEGIN" if is_reading or readonly else "BEGIN IMMEDIATE")
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return what distinguishes a file from others of its name; None for a database in memory, or without a file."""
+    try:
+        found = Path(path).stat() if path else None
+    except FileNotFoundError:
+        return None
+    return None if found is None else (found.st_dev, found.st_ino)
 
 
 def check_file(target: StoreAddress, *, readonly: bool, create: bool) -> None:

@@ -720,6 +720,16 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_engine="InnoDB",
     )
     op.create_table(
+        "writer_marks",
+        sa.Column("id", _binary(16), nullable=False),
+        sa.Column("number", sa.BigInteger(), nullable=False),
+        sa.Column("moved_at", sa.BigInteger(), nullable=False),
+        sa.Column("set_back_at", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_table(
         "writes",
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("barrier", sa.BigInteger(), autoincrement=False, nullable=False),

@@ -1,0 +1,133 @@
+"""Marks that show a writer whether the database still has everything that it stored.
+
+A database can lose its newest rows: after a failover to an asynchronous replica, or a restore from a backup. Offsets
+only increase, so a writer that goes on where it stood would skip the lost events for ever. Therefore each connection of
+a writer counts its transactions in a row of its own, and each transaction checks all counters of its writer first.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, Connection, case, delete, func, select, update
+
+from headwater.errors import HeadwaterError
+from headwater.events.clock import wall_micros
+from headwater.lineage.bulk.insert_or_update import insert_or_update
+from headwater.lineage.sql.writer_tables import MARKS
+
+_NOTHING: Final = 0
+
+
+class StoreSetBack(HeadwaterError):  # noqa: N818 - no fault of the transaction
+    """The database lost transactions that it had acknowledged. Nothing was written: read again from its offsets."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the store lost transactions that it had acknowledged: it was set back, by a failover to a replica that "
+            "was behind or by a restore from a backup"
+        )
+
+
+class WriterMark:
+    """The counter of one connection. Several threads may use it; their transactions wait for each other."""
+
+    def __init__(self, marks: WriterMarks) -> None:
+        self.id: Final = uuid4().bytes
+        self.marks: Final = marks
+        self.acknowledged = _NOTHING
+        """The number that an acknowledged transaction left."""
+        self._attempts = _NOTHING
+
+    def next_number(self) -> int:
+        self._attempts += 1
+        return self._attempts
+
+    def acknowledge(self, number: int) -> None:
+        self.acknowledged = max(self.acknowledged, number)
+
+
+class WriterMarks:
+    """All marks of a writer in one store."""
+
+    def __init__(self) -> None:
+        self._marks: list[WriterMark] = []
+        self.is_set_back = False
+        """Whether a connection noticed that the store was set back. Until `start_over` none may write."""
+        self.set_back_at: int | None = None
+        """When that was last noticed, in microseconds."""
+
+    def new(self) -> WriterMark:
+        mark = WriterMark(self)
+        self._marks.append(mark)
+        return mark
+
+    def start_over(self) -> None:
+        """Expect nothing of the store any more: the writer reads again from the store's offsets."""
+        for mark in self._marks:
+            mark.acknowledged = _NOTHING
+        self.is_set_back = False
+        self.set_back_at = wall_micros()
+
+    def expected(self) -> dict[bytes, int]:
+        """Return the number that each mark has at least."""
+        return {mark.id: mark.acknowledged for mark in self._marks if mark.acknowledged != _NOTHING}
+
+
+def advance_mark(connection: Connection, mark: WriterMark) -> int:
+    """Check all marks of the writer, and count this transaction. Return its number, to be acknowledged after the
+    commit. Raises StoreSetBack if a mark is missing or behind."""
+    try:
+        return _advance(connection, mark)
+    except StoreSetBack:
+        mark.marks.is_set_back = True  # so that no other connection writes on
+        raise
+
+
+def _advance(connection: Connection, mark: WriterMark) -> int:
+    if mark.marks.is_set_back:
+        raise StoreSetBack
+    expected, number = mark.marks.expected(), mark.next_number()
+    least = expected.pop(mark.id, None)
+    if least is None:
+        row = {"id": mark.id, "number": number, "moved_at": wall_micros(), "set_back_at": mark.marks.set_back_at}
+        insert_or_update(connection, MARKS, [row], _changes)
+    else:
+        column = MARKS.c
+        moved = {"number": _greatest(column.number, number), "moved_at": wall_micros()}
+        changed = update(MARKS).where(column.id == mark.id, column.number >= least).values(moved)
+        if not connection.execute(changed).rowcount:
+            raise StoreSetBack
+    if expected:
+        _check(connection, expected)
+    return number
+
+
+def last_set_back(connection: Connection) -> int | None:
+    """Return when a writer last noticed that this store was set back, in microseconds."""
+    return connection.execute(select(func.max(MARKS.c.set_back_at))).scalar()
+
+
+def delete_marks_before(connection: Connection, micros: int) -> int:
+    """Delete the marks of writers that stored nothing since this time."""
+    return connection.execute(delete(MARKS).where(MARKS.c.moved_at < micros)).rowcount
+
+
+def _check(connection: Connection, expected: dict[bytes, int]) -> None:
+    query = select(MARKS.c.id, MARKS.c.number).where(MARKS.c.id.in_(list(expected)))
+    found = {bytes(key): number for key, number in connection.execute(query)}
+    if any(found.get(key, _NOTHING) < number for key, number in expected.items()):
+        raise StoreSetBack
+
+
+def _changes(held: Any, new: Any) -> list[tuple[str, ColumnElement[Any]]]:
+    return [
+        ("moved_at", new.moved_at),
+        ("set_back_at", func.coalesce(new.set_back_at, held.set_back_at)),
+        ("number", _greatest(held.number, new.number)),
+    ]
+
+
+def _greatest(one: ColumnElement[Any], other: Any) -> ColumnElement[Any]:
+    return case((one > other, one), else_=other)

@@ -1,0 +1,282 @@
+"""A database that loses its newest rows while a writer runs: in the end nothing is lost, and nothing is there twice."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from sqlalchemy import URL
+
+from headwater.consumers.sources import local_log
+from headwater.consumers.sources.local_log import LocalLogSource
+from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits, StoreConnection
+from headwater.consumers.writer.offset_reader import OffsetReader
+from headwater.consumers.writer.plain_pipeline import PlainPipeline
+from headwater.consumers.writer.runner import Runner
+from headwater.events import Committed, DatasetId, Event, Format, Input, JobName, Output
+from headwater.journal import LocalLog
+from headwater.lineage.bulk import WriteBatch
+from headwater.lineage.store import Store, StoreOptions, open_store
+from headwater.lineage.store.status import read_status
+from headwater.local import KafkaServer
+from tests.integration.coordinated_kit import Watched, lane
+from tests.integration.store_backups import back_up
+from tests.integration.stores import DATABASES, database_on
+from tests.integration.test_writer import CODEC, PATIENCE, digest_by_law, digest_in, on_topic, produced
+from tests.waiting import until
+
+pytestmark = [pytest.mark.slow, pytest.mark.sample(4)]
+
+GROUP = "g"
+DATA = 300
+LIMITS = CoordinatorLimits(buckets=2, interval=0.01)
+
+
+def commits() -> list[Event]:
+    """Of which each hundred has tables of its own and those of the hundred before it."""
+    began = datetime.now(timezone.utc)
+    return [
+        Committed(
+            producer=UUID(int=78),
+            sequence=number,
+            family_sequence=number,
+            time=began + timedelta(milliseconds=number),
+            job=JobName(name=f"job-{number % 10}"),
+            run=UUID(int=7),
+            barrier=number,
+            inputs=(Input(dataset=_table((number - 1) // 100, number), snapshot=number),),
+            outputs=(
+                Output(
+                    dataset=_table((number + 99) // 100, number), snapshot=number, format=Format.PAIMON, made_from=(0,)
+                ),
+            ),
+        )
+        for number in range(1, DATA + 1)
+    ]
+
+
+def _table(hundred: int, number: int) -> DatasetId:
+    return DatasetId(namespace="s3://lake", name=f"table-{hundred}-{number % 10}")
+
+
+EVENTS = [CODEC.encode(event) for event in commits()]
+
+
+@pytest.fixture(params=DATABASES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[URL]:
+    with database_on(request.param, request, tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def store(url: URL) -> Iterator[Store]:
+    with open_store(url.render_as_string(hide_password=False)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> LocalLog:
+    return LocalLog.open(tmp_path / "log")
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of an idle log is looked for all the time, and written into the store."""
+    monkeypatch.setattr(local_log, "END_CHECK_SECONDS", 0.05)
+
+
+def append(log: LocalLog, begin: int, end: int) -> None:
+    with log.writer() as writer:
+        for data in EVENTS[begin:end]:
+            writer.append(data)
+
+
+def law(log: LocalLog) -> str:
+    batch = log.group("law").poll(10_000)
+    return digest_by_law([(record.value, record.time) for _, record in batch.records])
+
+
+def stored(store: Store) -> int:
+    with store.engine.connect() as connection:
+        return int(connection.exec_driver_sql("SELECT count(*) FROM commits").scalar_one())
+
+
+def plain(log: LocalLog, store: Store, *, until_end: bool = False) -> Runner:
+    offsets = OffsetReader({"": store.bulk}, GROUP)
+    source = LocalLogSource(log.directory, GROUP, offsets)
+    pipeline = PlainPipeline(store.bulk, GROUP, source.kind, source.topic, marks=offsets.marks[""])
+    return Runner(source, pipeline, most=7, idle=0.02, until_end=until_end)
+
+
+def coordinated(log: LocalLog, store: Store, after: Callable[[WriteBatch], None] = lambda _: None) -> Coordinator:
+    offsets = OffsetReader({"": store.bulk}, GROUP)
+    source = LocalLogSource(log.directory, GROUP, offsets)
+    lanes = [lane(Watched(store, after=after)) for _ in range(LIMITS.buckets)]
+    own = StoreConnection.into(store.target, 60)
+    return Coordinator(source, own, lanes, GROUP, LIMITS, most=7, idle=0.02, marks=offsets.marks[""])
+
+
+def write_all(log: LocalLog, store: Store) -> None:
+    writer = plain(log, store, until_end=True)
+    asyncio.run(asyncio.wait_for(writer.run(), PATIENCE))
+    writer._source.close()
+
+
+@contextmanager
+def running(writer: Runner | Coordinator) -> Generator[None]:
+    """On a thread of its own; it is stopped in the end, and what it raised is raised."""
+    raised, loop = list[BaseException](), asyncio.new_event_loop()
+
+    def run() -> None:
+        try:
+            loop.run_until_complete(asyncio.wait_for(writer.run(), PATIENCE))
+        except BaseException as e:  # noqa: BLE001 - the test raises it
+            raised.append(e)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        loop.call_soon_threadsafe(writer.stop)
+        thread.join(PATIENCE)
+        writer._source.close()
+        loop.close()
+    assert not raised, raised
+
+
+def test_a_writer_reads_again_what_its_database_has_lost(
+    url: URL, log: LocalLog, store: Store, often: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The database goes back while nothing comes, and the writer notices it by itself: 200 events are stored, 100 lost,
+    and the caches have tables of the lost ones."""
+    writer = plain(log, store)
+    append(log, 0, 100)
+    with running(writer):
+        until(lambda: stored(store) == 100)
+        set_back = back_up(url)
+        append(log, 100, 200)
+        until(lambda: stored(store) == 200)
+        set_back()
+        until(lambda: writer.metrics.set_backs and stored(store) == 200)
+        append(log, 200, 300)
+        until(lambda: stored(store) == 300)
+    assert digest_in(store) == law(log)
+    assert writer.metrics.set_backs == 1
+    assert read_status(StoreOptions.at(url.render_as_string(hide_password=False))).set_back is not None
+    assert "the store lost transactions" in caplog.text
+    assert "set_backs_total 1" in "\n".join(writer.metrics.render())
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_file_that_is_replaced_is_the_database_from_then_on(
+    url: URL, log: LocalLog, store: Store, often: None
+) -> None:
+    """A connection that is open has the file that was replaced: what is written to it is lost."""
+    writer = plain(log, store)
+    append(log, 0, 100)
+    with running(writer):
+        until(lambda: stored(store) == 100)
+        set_back = back_up(url, replace=True)
+        append(log, 100, 200)
+        until(lambda: stored(store) == 200)
+        set_back()
+        with open_store(url.render_as_string()) as other:
+            until(lambda: writer.metrics.set_backs)
+            append(log, 200, 300)
+            until(lambda: stored(other) == 300)
+    with open_store(url.render_as_string()) as other:
+        assert digest_in(other) == law(log)
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_the_next_writer_begins_where_the_database_is(url: URL, log: LocalLog, store: Store) -> None:
+    """The database goes back between two writers. The log's own cursor is ahead of it then."""
+    for begin, end in ((0, 100), (100, 200)):
+        append(log, begin, end)
+        set_back = back_up(url) if begin else None
+        write_all(log, store)
+        assert stored(store) == end
+    assert set_back is not None
+    set_back()
+    append(log, 200, 300)
+    write_all(log, store)
+    assert digest_in(store) == law(log)
+
+
+@pytest.mark.parametrize("url", DATABASES[1:], indirect=True)
+def test_a_coordinated_writer_reads_again_what_its_database_has_lost(
+    url: URL, log: LocalLog, store: Store, often: None
+) -> None:
+    writer = coordinated(log, store)
+    append(log, 0, 100)
+    with running(writer):
+        until(lambda: stored(store) == 100)
+        set_back = back_up(url)
+        append(log, 100, 200)
+        until(lambda: stored(store) == 200)
+        set_back()
+        until(lambda: writer.metrics.set_backs and stored(store) == 200)
+        append(log, 200, 300)
+        until(lambda: stored(store) == 300)
+    assert digest_in(store) == law(log)
+
+
+@pytest.mark.parametrize("url", DATABASES[1:2], indirect=True)
+def test_rows_that_are_lost_before_their_instant_is_completed_are_written_again(
+    url: URL, log: LocalLog, store: Store
+) -> None:
+    """The offsets are where the writer left them then; only its other connections know what is missing."""
+    made: list[Callable[[], None]] = []
+
+    def lose(work: WriteBatch) -> None:
+        if made and work.rows:
+            made.pop()()
+
+    writer = coordinated(log, store, lose)
+    append(log, 0, 100)
+    with running(writer):
+        until(lambda: stored(store) == 100)
+        made.append(back_up(url))
+        append(log, 100, 200)
+        until(lambda: writer.metrics.set_backs and stored(store) == 200)
+    assert digest_in(store) == law(log)
+    assert writer.metrics.set_backs
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("url", DATABASES[1:2], indirect=True)
+@pytest.mark.parametrize("flags", [("--processes", "2"), ("--pipeline", "coordinated")])
+def test_a_command_reads_a_topic_again(
+    kafka: KafkaServer, url: URL, store: Store, flags: tuple[str, str], tmp_path: Path
+) -> None:
+    """What the command puts together, and the way of Kafka: its client has to go back, and so has the group."""
+    topic = f"set-back-{uuid4()}"
+    client = AdminClient(kafka.client_config())
+    client.create_topics([NewTopic(topic, 3, 1)])[topic].result()
+    produced(kafka, topic, EVENTS[:100])
+    bus, into = f"kafka://{kafka.address}/{topic}", url.render_as_string(hide_password=False)
+    command = [sys.executable, "-m", "headwater.cli", "writer", "run", "--bus", bus, "--store", into, "--group", topic]
+    with (tmp_path / "err").open("w") as err, subprocess.Popen([*command, *flags], stderr=err) as process:
+        try:
+            until(lambda: stored(store) == 100)
+            set_back = back_up(url)
+            produced(kafka, topic, EVENTS[100:200])
+            until(lambda: stored(store) == 200)
+            set_back()
+            produced(kafka, topic, EVENTS[200:])
+            until(lambda: stored(store) == 300)
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
+    assert digest_in(store) == digest_by_law(on_topic(kafka, topic))
+    assert "the store lost transactions" in (tmp_path / "err").read_text()
