@@ -8,7 +8,7 @@ producer in a thousand never came, and another one in a thousand died: these are
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
@@ -57,15 +57,14 @@ class Graph:
     """What `gaps` has to answer."""
 
 
-def generated(size: Size) -> Generator[tuple[RowKind, Values], None, Graph]:
-    """All rows; the graph is what the last one returns."""
+def generated(graph: Graph) -> Iterator[tuple[RowKind, Values]]:
+    """All rows of a graph of this size, which is known when they have been taken."""
+    size = graph.size
     chance = random.Random(size.edges)
-    graph = Graph(size)
     graph.sources = list(_sources(size, chance))
     graph.snapshots = [0] * size.tables
     yield from _names(graph)
     yield from _commits(graph, chance)
-    return graph
 
 
 def _sources(size: Size, chance: random.Random) -> Iterator[tuple[int, ...]]:
@@ -166,13 +165,8 @@ class Loading:
         self._waiting: dict[RowKind, list[tuple[Any, ...]]] = {}
         self._defaults: dict[RowKind, list[tuple[str, Any]]] = {}
 
-    def load(self, rows: Generator[tuple[RowKind, Values], None, Graph]) -> Graph:
-        while True:
-            try:
-                kind, values = next(rows)
-            except StopIteration as end:
-                graph: Graph = end.value
-                break
+    def load(self, rows: Iterator[tuple[RowKind, Values]]) -> None:
+        for kind, values in rows:
             waiting = self._waiting.setdefault(kind, [])
             waiting.append(tuple([values.get(name, default) for name, default in self._columns(kind)]))
             if len(waiting) >= _PORTION:
@@ -180,7 +174,6 @@ class Loading:
                 waiting.clear()
         for kind, waiting in self._waiting.items():
             self._put(kind, waiting)
-        return graph
 
     def _columns(self, kind: RowKind) -> list[tuple[str, Any]]:
         known = self._defaults.get(kind)
@@ -194,19 +187,31 @@ class Loading:
 
 
 def load_postgres(engine: Engine, size: Size) -> Graph:
+    graph = Graph(size)
+    put_postgres(engine, generated(graph))
+    return graph
+
+
+def load_sqlite(engine: Engine, size: Size) -> Graph:
+    graph = Graph(size)
+    put_sqlite(engine, generated(graph))
+    return graph
+
+
+def put_postgres(engine: Engine, rows: Iterator[tuple[RowKind, Values]]) -> None:
     """By COPY into tables without indexes, which are made afterwards."""
     kinds = (t.DATASET, t.ALIAS, t.GENERATION, t.TABLE_EDGE, t.COMMIT, t.READ, t.WRITE, t.ARRIVAL, t.PRODUCER, t.RUN)
     dropped = list(_dropped(engine, kinds))
     raw = engine.raw_connection()
     driver: Any = raw.driver_connection
 
-    def put(kind: RowKind, rows: list[tuple[Any, ...]]) -> None:
+    def put(kind: RowKind, portion: list[tuple[Any, ...]]) -> None:
         names = ", ".join(f'"{column.name}"' for column in table_of(kind).c)
         with driver.cursor() as cursor, cursor.copy(f"COPY {kind.name} ({names}) FROM STDIN") as copy:
-            copy.write("".join(map(_line, rows)))
+            copy.write("".join(map(_line, portion)))
 
     try:
-        graph = Loading(put).load(generated(size))
+        Loading(put).load(rows)
         driver.commit()
     finally:
         raw.close()
@@ -216,7 +221,6 @@ def load_postgres(engine: Engine, size: Size) -> Graph:
             connection.execute(text(statement))
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("VACUUM ANALYZE"))
-    return graph
 
 
 def _dropped(engine: Engine, kinds: Iterable[RowKind]) -> Iterator[str]:
@@ -244,22 +248,21 @@ def _dropped(engine: Engine, kinds: Iterable[RowKind]) -> Iterator[str]:
         yield definition.replace(" ON ONLY ", " ON ")
 
 
-def load_sqlite(engine: Engine, size: Size) -> Graph:
+def put_sqlite(engine: Engine, rows: Iterator[tuple[RowKind, Values]]) -> None:
     raw = engine.raw_connection()
     driver: Any = raw.driver_connection
 
-    def put(kind: RowKind, rows: list[tuple[Any, ...]]) -> None:
+    def put(kind: RowKind, portion: list[tuple[Any, ...]]) -> None:
         marks = ", ".join("?" * len(table_of(kind).c))
-        driver.executemany(f"INSERT INTO {kind.name} VALUES ({marks})", rows)
+        driver.executemany(f"INSERT INTO {kind.name} VALUES ({marks})", portion)
 
     try:
-        graph = Loading(put).load(generated(size))
+        Loading(put).load(rows)
         driver.commit()
         driver.execute("ANALYZE")
         driver.commit()
     finally:
         raw.close()
-    return graph
 
 
 def _line(row: tuple[Any, ...]) -> str:

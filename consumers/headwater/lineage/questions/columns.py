@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -207,7 +208,8 @@ class _Columns:
                     yield _Pair(view, one, link, VIEW, None)
 
     def _of_writes(self, members: Mapping[bytes, bytes]) -> Iterator[_Pair]:
-        edges = edges_between(self._connection, members, self.limits, upward=self._upward, as_of=self._as_of)
+        portions = edges_between(self._connection, members, self.limits, upward=self._upward, as_of=self._as_of)
+        edges = list(chain.from_iterable(portions))
         self._shapes.load(bytes(each.fingerprint) for each in edges if each.fingerprint is not None)
         for each in edges:
             if each.target is not None and each.source is not None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from itertools import pairwise
 from statistics import median
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, and_, bindparam, func, select
 
 from headwater.events.clock import moment_of, wall_micros
 from headwater.events.jobs import JobStatus
@@ -24,11 +25,13 @@ from headwater.lineage.questions.runs import Run, runs_by_id
 from headwater.lineage.questions.subject import resolve_table, subject_limits
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import TABLES_OF
+from headwater.lineage.sql.key_lookup import has_any_key
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import not_hidden
 
 DEPTH: Final = 20
 AT_MOST: Final = 500
+_AT_ONCE: Final = 5_000
 _LOOK_BACK: Final = 11
 """How many of the last commits determine the usual interval."""
 
@@ -80,7 +83,7 @@ def lateness(
     moment = moment_of(wall_micros()) if now is None else now
     found = find_reachable_tables(connection, about.keys, up=True, depth=depth, at_most=at_most)
     datasets = load_datasets(connection, list(found.depths))
-    written = {key: _last_write(connection, found.identities[key]) for key in found.depths}
+    written = _last_writes(connection, found.identities)
     runs = runs_by_id(connection, {each.run for each in written.values() if each and each.run}, moment)
     hops = [
         replace(_hop(datasets[key], written[key], runs, moment), depth=far, feeds=_feeds(key, found, datasets))
@@ -108,17 +111,35 @@ class _LastWrite:
     version: str | None = None
 
 
-def _last_write(connection: Connection, keys: Sequence[bytes]) -> _LastWrite | None:
+def _last_writes(connection: Connection, identities: Mapping[bytes, Sequence[bytes]]) -> dict[bytes, _LastWrite | None]:
+    """Return who wrote each table last, by the first of its identities."""
+    writers: dict[bytes, list[Any]] = {}
+    for each in _load_writers(connection, [key for several in identities.values() for key in several]):
+        writers.setdefault(bytes(each.dataset), []).append(each)
+    found: dict[bytes, _LastWrite | None] = {}
+    for one, several in identities.items():
+        last = sorted((each for key in several for each in writers.get(key, ())), key=lambda each: -each.last)
+        found[one] = _last_write(connection, several, last[:_LOOK_BACK]) if last else None
+    return found
+
+
+def _load_writers(connection: Connection, keys: Sequence[bytes]) -> Iterator[Any]:
+    """Yield the last runs that wrote each of these tables."""
     row = table_of(t.TABLE_LINEAGE).c
-    is_one = (row.side == SINK, row.dataset.in_(keys), row.last > row.deleted, not_hidden(row, row, TABLES_OF[SINK]))
-    chosen = select(row.job_namespace, row.job, row.run, row.last).where(*is_one)
-    writers = list(connection.execute(chosen.order_by(row.last.desc()).limit(_LOOK_BACK)))
-    if not writers:
-        return None
+    is_visible = and_(row.side == SINK, row.last > row.deleted, not_hidden(row, row, TABLES_OF[SINK]))
+    rank = func.row_number().over(partition_by=row.dataset, order_by=row.last.desc()).label("rank_in_table")
+    columns = (row.dataset, row.job_namespace, row.job, row.run, row.last)
+    for start in range(0, len(keys), _AT_ONCE):
+        some = has_any_key(connection.dialect.name, row.dataset, keys[start : start + _AT_ONCE])
+        ranked = select(*columns, rank).where(some, is_visible).subquery()
+        yield from connection.execute(select(ranked).where(ranked.c.rank_in_table <= _LOOK_BACK))
+
+
+def _last_write(connection: Connection, keys: Sequence[bytes], writers: Sequence[Any]) -> _LastWrite:
     last = writers[0]
     commits = _commits(connection, keys, last)
     in_run = tuple(each.committed_at for each in commits if each.committed_at is not None)
-    over_runs = tuple(each.last for each in writers if (each.job_namespace, each.job) == (last[0], last[1]))
+    over_runs = tuple(each.last for each in writers if (each.job_namespace, each.job) == (last.job_namespace, last.job))
     times = in_run if len(in_run) > 2 else (*in_run[:1], *over_runs[1:]) or over_runs
     run_id = None if last.run is None else bytes(last.run)
     job = format_job(last.job_namespace, last.job)
@@ -130,16 +151,23 @@ def _last_write(connection: Connection, keys: Sequence[bytes]) -> _LastWrite | N
 
 def _commits(connection: Connection, keys: Sequence[bytes], writer: Any) -> list[Any]:
     """Return the last commits of this run and job on the table."""
+    if writer.run is None:
+        return []
+    return list(connection.execute(_last_commits(), {"run": writer.run, "job": writer.job, "keys": list(keys)}))
+
+
+@cache
+def _last_commits() -> Any:
+    """Build the statement once: building it takes longer than executing it."""
     commit, row = table_of(t.COMMIT), table_of(t.WRITE)
     its = and_(row.c.commit_id == commit.c.id, row.c.barrier == commit.c.barrier)
-    chosen = (
-        select(commit.c.committed_at, commit.c.barrier, row.c.snapshot, row.c.version)
-        .join_from(commit, row, its)
-        .where(commit.c.run == writer.run, commit.c.job == writer.job, row.c.dataset.in_(keys))
-        .order_by(commit.c.barrier.desc(), row.c.snapshot.desc())
-        .limit(_LOOK_BACK)
+    is_meant = and_(
+        commit.c.run == bindparam("run"),
+        commit.c.job == bindparam("job"),
+        row.c.dataset.in_(bindparam("keys", expanding=True)),
     )
-    return [] if writer.run is None else list(connection.execute(chosen))
+    chosen = select(commit.c.committed_at, commit.c.barrier, row.c.snapshot, row.c.version).join_from(commit, row, its)
+    return chosen.where(is_meant).order_by(commit.c.barrier.desc(), row.c.snapshot.desc()).limit(_LOOK_BACK)
 
 
 def _hop(dataset: Dataset, written: _LastWrite | None, runs: dict[bytes, Run], now: datetime) -> LateHop:

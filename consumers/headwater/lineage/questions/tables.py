@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -103,11 +104,11 @@ class _Closure:
         dataset = find(self._connection, of).dataset if isinstance(of, str) else of
         start = self._identities.one(dataset.key)
         self._spread(start, depth, at_most)
-        ends = {end for edge in self._found for end in edge}
+        ends = {end for edge in islice(self._found, at_most) for end in edge}
         names = load_datasets(self._connection, {*ends, *self._limits.datasets, start})
         add_known_limits(self._connection, {key: names[key] for key in {*ends, start}}, (), self._limits)
         cycles = find_cycle_edges(self._found)
-        rows = [self._row(edge, names, in_cycle=edge in cycles) for edge in list(self._found)[:at_most]]
+        rows = [self._row(edge, names, in_cycle=edge in cycles) for edge in islice(self._found, at_most)]
         return LineageAnswer(
             tuple(sorted(rows, key=lambda each: (each.depth, each.target.label, each.source.label))),
             complete_until(self._connection),
@@ -119,24 +120,37 @@ class _Closure:
     def _spread(self, start: bytes, depth: int | None, at_most: int) -> None:
         level, seen, frontier = 1, {start}, {start}
         while frontier and (depth is None or level <= depth):
-            reached = set(self._level(frontier, level))
-            if len(self._found) > at_most:
-                self._limits.add(LimitReason.CUT, f"the first {at_most:,} edges", "ask for more")
-                return
+            reached = set[bytes]()
+            for portion in self._level(frontier, level):
+                reached.update(portion)
+                if len(self._found) > at_most:
+                    self._limits.add(LimitReason.CUT, f"the first {at_most:,} edges", "ask for more")
+                    return
             frontier = reached - seen
             seen |= frontier
             level += 1
 
-    def _level(self, frontier: Collection[bytes], level: int) -> Iterator[bytes]:
+    def _level(self, frontier: Collection[bytes], level: int) -> Iterator[list[bytes]]:
+        """Keep the edges of these tables, and yield what they lead to, in portions."""
         self._identities.load(frontier)
         members: dict[bytes, list[tuple[bytes, Era]]] = {}
         for one in frontier:
             for member, era in self._identities.group(one).items():
                 members.setdefault(member, []).append((one, era))
-        others: list[tuple[bytes, bytes, Any]] = []
-        edges = edges_between(
+        for edges in edges_between(
             self._connection, members, self._limits, upward=self._upward, as_of=self._as_of, job=self._job
-        )
+        ):
+            yield list(self._follow(edges, members, level))
+        yield [
+            self._keep(one, self._identities.one(source if self._upward else view), VIEW, row, level)
+            for view, source, row in self._views(members)
+            for one, _ in members[view if self._upward else source]
+        ]
+
+    def _follow(
+        self, edges: Sequence[Any], members: Mapping[bytes, list[tuple[bytes, Era]]], level: int
+    ) -> Iterator[bytes]:
+        others: list[tuple[bytes, bytes, Any]] = []
         for each in edges:
             here, there = (each.target, each.source) if self._upward else (each.source, each.target)
             for one, era in members[bytes(here)]:
@@ -145,10 +159,6 @@ class _Closure:
         self._identities.load({there for _, there, _ in others})
         for one, there, each in others:
             yield self._keep(one, self._identities.one(there, None, each.last), WRITE, each, level)
-        for view, source, row in self._views(members):
-            near, far = (view, source) if self._upward else (source, view)
-            for one, _ in members[near]:
-                yield self._keep(one, self._identities.one(far), VIEW, row, level)
 
     def _meet(self, one: bytes, there: Any, each: Any, others: list[tuple[bytes, bytes, Any]]) -> None:
         """Follow an edge to a dataset. Anything else becomes a limit."""

@@ -28,16 +28,27 @@ from sqlalchemy import column as sql_column
 _AT_ONCE: Final = 5_000
 _OR_AT_ONCE: Final = 250
 """SQLite limits the depth of an expression to 1,000."""
+_RANGES_AT_ONCE: Final = 100
+_MOST_BUFFERED: Final = 5_000
 _ARRAYS: Final[dict[type, Any]] = {bytes: ARRAY(LargeBinary()), int: ARRAY(BigInteger()), str: ARRAY(Text())}
 
 
 def select_by_keys(
-    connection: Connection, statement: Any, column: ColumnElement[Any], keys: Iterable[Any]
+    connection: Connection, statement: Any, column: ColumnElement[Any], keys: Iterable[Any], *, is_lazy: bool = False
 ) -> Iterator[Any]:
-    """Yield the statement's rows whose column has one of these keys."""
+    """Yield the statement's rows whose column has one of these keys. If it is lazy, rows come from the database as they
+    are asked for."""
     keys_sorted = sorted(set(keys))
+    if is_lazy:
+        statement = statement.execution_options(**lazy_options(connection.dialect.name))
     for portion in _portions(keys_sorted):
         yield from connection.execute(statement.where(has_any_key(connection.dialect.name, column, portion)))
+
+
+def lazy_options(dialect: str) -> dict[str, Any]:
+    """Return execution options by which a statement's rows are fetched as they are asked for, and not all at once.
+    MySQL's drivers can execute nothing else meanwhile, so there it stays as it is."""
+    return {"stream_results": True, "max_row_buffer": _MOST_BUFFERED} if dialect == "postgresql" else {}
 
 
 def has_any_key(dialect: str, column: ColumnElement[Any], keys: Sequence[Any]) -> ColumnElement[bool]:
@@ -54,22 +65,26 @@ class PairLookup:
 
     def __init__(self, statement: Any, key: ColumnElement[Any], number: ColumnElement[Any]) -> None:
         self._statement = statement
-        self._columns = (key, number)
+        self._columns: tuple[ColumnElement[Any], ...] = (key, number)
+        self._sqlite_condition = "({} = ? AND {} = ?)"
         self._by_dialect: dict[str, Any] = {}
 
-    def among(self, connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[Any]:
-        """Yield the rows that have one of these pairs."""
+    def among(
+        self, connection: Connection, keys: Iterable[tuple[bytes, int]], *, is_lazy: bool = False
+    ) -> Iterator[Any]:
+        """Yield the rows that have one of these pairs. If it is lazy, rows come from the database as they are asked
+        for."""
         keys_sorted, dialect = sorted(set(keys)), connection.dialect.name
         if dialect == "sqlite":
             yield from self._in_sqlite(connection, keys_sorted)
             return
         for portion in _portions(keys_sorted):
-            if dialect == "postgresql":
-                hashes, numbers = [each[0] for each in portion], [each[1] for each in portion]
-                parameters: dict[str, Any] = {"hashes": hashes, "numbers": numbers}
-            else:
-                parameters = {"pairs": portion}
-            yield from connection.execute(self._statement_for(dialect), parameters)
+            if dialect != "postgresql":
+                yield from self._in_mysql(connection, portion)
+                continue
+            parameters = {"hashes": [each[0] for each in portion], "numbers": [each[1] for each in portion]}
+            options = lazy_options(dialect) if is_lazy else {}
+            yield from connection.execute(self._in_postgres(), parameters, execution_options=options)
 
     def by_key(self, connection: Connection, keys: Iterable[bytes]) -> Iterator[Any]:
         """Yield the rows that have one of these hashes."""
@@ -88,16 +103,23 @@ class PairLookup:
             return self.among(connection, keys)
         return self.by_key(connection, (key for key, _ in keys))
 
-    def _statement_for(self, dialect: str) -> Any:
-        prepared = self._by_dialect.get(dialect)
+    def _in_postgres(self) -> Any:
+        prepared = self._by_dialect.get("postgresql")
         if prepared is None:
-            if dialect == "postgresql":
-                requested = _unnested(bindparam("hashes"), bindparam("numbers"))
-                is_one = and_(self._columns[0] == requested.c.a, self._columns[1] == requested.c.b)
-            else:
-                is_one = tuple_(*self._columns).in_(bindparam("pairs", expanding=True))
-            prepared = self._by_dialect[dialect] = self._statement.where(is_one)
+            requested = _unnested(bindparam("hashes"), bindparam("numbers"))
+            prepared = self._by_dialect["postgresql"] = self._statement.where(self._condition(requested))
         return prepared
+
+    def _condition(self, requested: Any) -> ColumnElement[bool]:
+        """Return whether a row has the pair of a row of `requested`, which has the columns `a` and `b`."""
+        return and_(self._columns[0] == requested.c.a, self._columns[1] == requested.c.b)
+
+    def _in_mysql(self, connection: Connection, portion: Sequence[tuple[bytes, int]]) -> Iterator[Any]:
+        prepared = self._by_dialect.get("mysql")
+        if prepared is None:
+            is_one = tuple_(*self._columns).in_(bindparam("pairs", expanding=True))
+            prepared = self._by_dialect["mysql"] = self._statement.where(is_one)
+        yield from connection.execute(prepared, {"pairs": portion})
 
     def _in_sqlite(self, connection: Connection, keys_sorted: Sequence[tuple[bytes, int]]) -> Iterator[Any]:
         """SQLite scans the table for `(a, b) IN (VALUES …)`, but uses the index for `a = … AND b = … OR …`. The
@@ -107,24 +129,34 @@ class PairLookup:
             dialect = connection.dialect
             compiled = self._statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
             parameters = [compiled.params[name] for name in compiled.positiontup or ()]
-            names = [column.compile(dialect=dialect) for column in self._columns]
-            known = self._by_dialect["sqlite"] = (str(compiled), parameters, f"({names[0]} = ? AND {names[1]} = ?)")
+            one = self._sqlite_condition.format(*(column.compile(dialect=dialect) for column in self._columns))
+            known = self._by_dialect["sqlite"] = (str(compiled), parameters, one)
         text, parameters, one = known
-        for start in range(0, len(keys_sorted), _OR_AT_ONCE):
-            portion = keys_sorted[start : start + _OR_AT_ONCE]
-            values = (*parameters, *(value for pair in portion for value in pair))
+        repeated = len(self._columns) - 1  # the number is compared with each column but the first
+        for portion in _portions(keys_sorted, _OR_AT_ONCE):
+            values = (*parameters, *(value for key, number in portion for value in (key, *[number] * repeated)))
             yield from connection.exec_driver_sql(f"{text} AND ({' OR '.join([one] * len(portion))})", values)
 
 
-def range_contains_any(
-    dialect: str, key: Any, end: Any, start: Any, keys_sorted: Sequence[tuple[bytes, int]]
-) -> ColumnElement[bool]:
-    """Return a condition: the range from `start` to `end` contains one of these numbers."""
-    if dialect != "postgresql":
-        return or_(*(and_(key == one, end >= number, start <= number) for one, number in keys_sorted))
-    hashes, numbers = [each[0] for each in keys_sorted], [each[1] for each in keys_sorted]
-    requested = _unnested(bindparam(None, hashes), bindparam(None, numbers))
-    return and_(key == requested.c.a, end >= requested.c.b, start <= requested.c.b)
+class RangeLookup(PairLookup):
+    """Selects rows of a statement whose key is a hash, and whose range, from `start` to `end`, contains a number."""
+
+    def __init__(
+        self, statement: Any, key: ColumnElement[Any], end: ColumnElement[Any], start: ColumnElement[Any]
+    ) -> None:
+        super().__init__(statement, key, end)
+        self._columns = (key, end, start)
+        self._sqlite_condition = "({} = ? AND {} >= ? AND {} <= ?)"
+
+    def _condition(self, requested: Any) -> ColumnElement[bool]:
+        key, end, start = self._columns
+        return and_(key == requested.c.a, end >= requested.c.b, start <= requested.c.b)
+
+    def _in_mysql(self, connection: Connection, portion: Sequence[tuple[bytes, int]]) -> Iterator[Any]:
+        key, end, start = self._columns
+        for few in _portions(portion, _RANGES_AT_ONCE):
+            ranges = or_(*(and_(key == one, end >= number, start <= number) for one, number in few))
+            yield from connection.execute(self._statement.where(ranges))
 
 
 def _unnested(hashes: Any, numbers: Any) -> Any:
@@ -133,6 +165,6 @@ def _unnested(hashes: Any, numbers: Any) -> Any:
     return keys_sorted.render_derived()
 
 
-def _portions(keys: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    for start in range(0, len(keys), _AT_ONCE):
-        yield keys[start : start + _AT_ONCE]
+def _portions(keys: Sequence[Any], size: int = _AT_ONCE) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(keys), size):
+        yield keys[start : start + size]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from headwater.lineage.mapping.commits import SOME
 from headwater.lineage.questions.answers import LimitReason
@@ -14,6 +15,7 @@ from headwater.lineage.questions.traversal.context import (
     snapshot_ref_of,
 )
 from headwater.lineage.questions.traversal.descent import Descent
+from headwater.lineage.questions.traversal.portions import growing_portions
 from headwater.lineage.questions.traversal.snapshot_rows import (
     ICEBERG,
     SnapshotRead,
@@ -48,15 +50,18 @@ class DownstreamWalk:
     def levels(
         self, start: Collection[tuple[SnapshotRef, Sequence[SnapshotWrite]]], depth: int | None
     ) -> Iterator[list[LineageStep]]:
-        """Yield the steps of each level. Each start is a snapshot with its known writes."""
+        """Yield the steps of each level, in portions: who needs only the first has few loaded. Each start is a snapshot
+        with its known writes."""
         level, asked = 1, list(start)
         self._done.update(each.id for _, write in asked for each in write)
         while asked:
-            steps = list(self._made_from(self._aims(asked), level))
-            yield steps
+            new: dict[bytes, SnapshotWrite] = {}
+            for readers in self._readers(self._aims(asked)):
+                steps = list(self._made_from(readers, level))
+                yield steps
+                new |= {step.write.id: step.write for step in steps if step.write.id not in self._done}
             if depth is not None and level >= depth:
                 return
-            new = {step.write.id: step.write for step in steps if step.write.id not in self._done}
             self._done.update(new)
             asked = [(ref, [write]) for write in new.values() if (ref := _as_ref(write)) is not None]
             level += 1
@@ -67,8 +72,7 @@ class DownstreamWalk:
         parts = self._descent.walk([each for _, write in asked for each in write])
         return [ReaderSearch(ref, write, [s for each in write for s in parts[each.id]]) for ref, write in asked]
 
-    def _made_from(self, aims: Sequence[ReaderSearch], level: int) -> Iterator[LineageStep]:
-        readers = self._readers(aims)
+    def _made_from(self, readers: Sequence[SnapshotRead], level: int) -> Iterator[LineageStep]:
         written: dict[bytes, list[SnapshotWrite]] = {}
         for write in load_writes_of_commits(
             self._walk.connection, {(each.commit_id, each.barrier) for each in readers}
@@ -81,22 +85,26 @@ class DownstreamWalk:
             if self._walk.as_of is None or write.at <= self._walk.as_of:
                 yield LineageStep(level, write, read)
 
-    def _readers(self, aims: Sequence[ReaderSearch]) -> list[SnapshotRead]:
-        """Return the reads of these snapshots, and not of others with the same number."""
+    def _readers(self, aims: Sequence[ReaderSearch]) -> Iterator[list[SnapshotRead]]:
+        """Yield the reads of these snapshots in portions, and not those of others with the same number."""
         groups: dict[DatasetSnapshot, list[ReaderSearch]] = {}
         for aim in aims:
             for dataset in self._walk.identities.group(aim.wanted.dataset):
                 for number in aim.numbers | aim.state_numbers:
                     groups.setdefault((dataset, number), []).append(aim)
-        found = {each.id: each for each in load_reads_at(self._walk.connection, groups)}
         over = {(dataset, number) for (dataset, number), of in groups.items() if any(number in a.numbers for a in of)}
-        found |= {each.id: each for each in load_ranges_containing(self._walk.connection, over)}
-        self._walk.makers.load(ref for each in found.values() if (ref := snapshot_ref_of(each, _at(each))) is not None)
         by_dataset: dict[bytes, list[ReaderSearch]] = {}
         for (dataset, _), of in groups.items():
             known = by_dataset.setdefault(dataset, [])
             known += [aim for aim in of if aim not in known]
-        return [each for each in found.values() if self._is_meant(each, groups, by_dataset)]
+        connection, seen = self._walk.connection, set[bytes]()
+        for portion in growing_portions(
+            chain(load_reads_at(connection, groups), load_ranges_containing(connection, over))
+        ):
+            found = [each for each in portion if each.id not in seen]
+            seen.update(each.id for each in found)
+            self._walk.makers.load(ref for each in found if (ref := snapshot_ref_of(each, _at(each))) is not None)
+            yield [each for each in found if self._is_meant(each, groups, by_dataset)]
 
     def _is_meant(
         self,

@@ -17,6 +17,7 @@ class LimitCollector:
 
     def __init__(self) -> None:
         self._plain: dict[tuple[LimitReason, str, str], None] = {}
+        self._hidden_edges = 0
         self._of_snapshots: dict[tuple[LimitReason, bytes, str], dict[int | None, None]] = {}
 
     def add(self, why: LimitReason, about: str, detail: str = "") -> None:
@@ -26,12 +27,19 @@ class LimitCollector:
         """Add a limit of a snapshot. Snapshots of one dataset with the same reason become one limit."""
         self._of_snapshots.setdefault((why, dataset, detail), {})[snapshot] = None
 
+    def add_hidden_edges(self, count: int) -> None:
+        """Count edges between tables whose lineage was deleted: together they are one limit."""
+        self._hidden_edges += count
+
     @property
     def datasets(self) -> Collection[bytes]:
         return {dataset for _, dataset, _ in self._of_snapshots}
 
     def as_limits(self, names: Mapping[bytes, Dataset]) -> tuple[AnswerLimit, ...]:
         found = [AnswerLimit(*key) for key in self._plain]
+        if self._hidden_edges:
+            detail = "lineage of their jobs or runs was deleted"
+            found.append(AnswerLimit(LimitReason.DELETED, f"{self._hidden_edges} edges", detail))
         for (why, dataset, detail), snapshots in self._of_snapshots.items():
             label = names[dataset].label if dataset in names else dataset.hex()
             found.append(AnswerLimit(why, f"{label}{_numbers(snapshots)}", detail))

@@ -11,13 +11,12 @@ from sqlalchemy import Connection, and_, or_, select
 
 from headwater.lineage.mapping.commits import ALL, SOME
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql.key_lookup import PairLookup, range_contains_any, select_by_keys
+from headwater.lineage.sql.key_lookup import PairLookup, RangeLookup, select_by_keys
 from headwater.lineage.sql.tables import table_of
 
 ICEBERG: Final = "ICEBERG"
 CHANGES: Final = "CHANGES"
 NOTHING: Final = "NOTHING"
-_RANGES: Final = 100
 _PORTION: Final = 500
 NameParts = tuple[str | None, str | None, str | None]
 
@@ -127,7 +126,7 @@ def load_reads_of_commits(connection: Connection, commits: Iterable[tuple[bytes,
 
 def load_reads_at(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotRead]:
     """Load reads by dataset and snapshot; for changes, by the snapshot at which they end."""
-    return map(_to_read, _lookup("reads", "dataset", "snapshot").among(connection, keys))
+    return map(_to_read, _lookup("reads", "dataset", "snapshot").among(connection, keys, is_lazy=True))
 
 
 def load_sources(connection: Connection, made: Collection[SnapshotWrite]) -> dict[bytes, list[SnapshotRead]]:
@@ -280,15 +279,18 @@ def _bytes(value: Any) -> bytes | None:
 
 def load_ranges_containing(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotRead]:
     """Load reads of changes that can include these snapshots: by number, where numbers are ordered."""
+    wanted = set(keys)
+    yield from map(_to_read, _ordered_ranges().among(connection, wanted, is_lazy=True))
     row = table_of(t.READ).c
-    wanted = sorted(set(keys))
-    ordered = reads().where(row.mode == CHANGES, or_(row.format.is_(None), row.format != ICEBERG))
-    for start in range(0, len(wanted), _RANGES):
-        portion = wanted[start : start + _RANGES]
-        over = range_contains_any(connection.dialect.name, row.dataset, row.snapshot, row.since_snapshot, portion)
-        yield from map(_to_read, connection.execute(ordered.where(over)))
     others = reads().where(row.mode == CHANGES, row.format == ICEBERG, row.since_snapshot.is_not(None))
     yield from map(_to_read, select_by_keys(connection, others, row.dataset, {dataset for dataset, _ in wanted}))
+
+
+@cache
+def _ordered_ranges() -> RangeLookup:
+    row = table_of(t.READ).c
+    ordered = reads().where(row.mode == CHANGES, or_(row.format.is_(None), row.format != ICEBERG))
+    return RangeLookup(ordered, row.dataset, row.snapshot, row.since_snapshot)
 
 
 def load_unversioned_before(connection: Connection, datasets: Collection[bytes], at: int) -> Iterator[SnapshotWrite]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, and_, exists, or_, select, true
 
 from headwater.events.administration import LineageScope
 from headwater.lineage.mapping.commits import SINK, SOURCE
-from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.datasets import load_datasets
 from headwater.lineage.questions.traversal.limits import LimitCollector
+from headwater.lineage.questions.traversal.portions import growing_portions
 from headwater.lineage.questions.traversal.tombstone_lookup import TombstoneLookup
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import TABLES_OF, DeletionSubject
@@ -35,8 +35,7 @@ def visible_edges(connection: Connection, edges: Sequence[Any], limits: LimitCol
     held = _confirmed_edges(connection, shown) if hiding.has_runs else None
     if held is not None:
         shown = [each for each in shown if each.source is None or each.target is None or _key(each) in held]
-    if len(shown) < len(edges):
-        limits.add(LimitReason.DELETED, f"{len(edges) - len(shown)} edges", "lineage of their jobs or runs was deleted")
+    limits.add_hidden_edges(len(edges) - len(shown))
     return shown
 
 
@@ -110,14 +109,14 @@ def edges_between(
     upward: bool,
     as_of: int,
     job: str | None = None,
-) -> list[Any]:
-    """Load edges of these tables that were reported until `as_of`, by a job and its steps if one is given, without
-    deleted ones."""
+) -> Iterator[list[Any]]:
+    """Yield edges of these tables in portions: those that were reported until `as_of`, by a job and its steps if one is
+    given, without deleted ones."""
     row = table_of(t.TABLE_EDGE).c
     query = select(*(column for column in row if column.name != "id"))
     query = query.where(row.last > row.deleted, row.first <= as_of)
     if job is not None:
         query = query.where((row.job == job) | (row.parent_job == job))
-    return visible_edges(
-        connection, list(select_by_keys(connection, query, row.target if upward else row.source, datasets)), limits
-    )
+    here = row.target if upward else row.source
+    for portion in growing_portions(select_by_keys(connection, query, here, datasets, is_lazy=True)):
+        yield visible_edges(connection, portion, limits)

@@ -1,0 +1,226 @@
+"""Questions about the shapes of lineage that make answers long: a table that 10,000 others are made from, two tables
+that feed each other, a table of 100,000 snapshots, a table that is made from 200.
+
+    python -m tests.benchmarks.store_shapes [sqlite|postgresql] [part of full size]
+
+Beside its time stands how many statements a question took: they may grow with the depth of an answer, never with its
+edges.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, event
+
+from headwater.events.clock import moment_of
+from headwater.lineage.questions.completeness import gaps
+from headwater.lineage.questions.datasets import Dataset
+from headwater.lineage.questions.history import history
+from headwater.lineage.questions.lateness import lateness
+from headwater.lineage.questions.paths import path_between
+from headwater.lineage.questions.snapshots import downstream_snapshots, upstream_snapshots
+from headwater.lineage.questions.states import upstream_state
+from headwater.lineage.questions.tables import downstream_tables
+from headwater.lineage.rows import RowKind
+from headwater.lineage.rows import tables as t
+from tests.benchmarks.graph import BEGAN, Values, key_of, put_postgres, put_sqlite
+from tests.benchmarks.harness import Aims
+from tests.benchmarks.store_graph import postgres, sqlite
+
+SECOND: Final = 1_000_000
+HUB, READERS = 0, 10_000
+PING, PONG, ROUNDS = 20_001, 20_002, 4_000
+LONG, FEED, SNAPSHOTS = 20_003, 20_004, 100_000
+LATE, SOURCES = 20_100, 200
+TIMES: Final = 20
+
+
+@dataclass(frozen=True)
+class Write:
+    """One commit of a job: what it made, out of which snapshots."""
+
+    table: int
+    snapshot: int
+    sources: tuple[tuple[int, int], ...] = ()
+    restarts: bool = False
+
+
+def writes(share: float) -> Iterator[Write]:
+    """The commits of all shapes, in the order in which they happened."""
+    yield Write(HUB, 1)
+    for number in range(1, int(READERS * share) + 1):
+        yield Write(HUB + number, 1, ((HUB, 1),))
+    for number in range(1, int(ROUNDS * share) + 1):
+        yield Write(PING, number, ((PONG, number - 1),) if number > 1 else (), restarts=True)
+        yield Write(PONG, number, ((PING, number),), restarts=True)
+    for number in range(1, int(SNAPSHOTS * share) + 1):
+        yield Write(FEED, number)
+        yield Write(LONG, number, ((FEED, number),))
+    for number in range(1, SOURCES + 1):
+        for version in range(1, 21):
+            yield Write(LATE + number, version)
+    yield Write(LATE, 1, tuple((LATE + number, 20) for number in range(1, SOURCES + 1)))
+
+
+def rows(share: float) -> Iterator[tuple[RowKind, Values]]:
+    """The rows of a store that was told of these commits."""
+    tables: set[int] = set()
+    edges: set[tuple[int, int]] = set()
+    for n, write in enumerate(writes(share)):
+        if write.table not in tables:
+            tables.add(write.table)
+            yield from _names(write.table)
+        for source, _ in write.sources:
+            if (write.table, source) not in edges:
+                edges.add((write.table, source))
+                yield from _edge(write.table, source)
+        yield from _commit(write, n)
+
+
+def _names(number: int) -> Iterator[tuple[RowKind, Values]]:
+    key, times = key_of("dataset", number), {"first": BEGAN, "last": BEGAN}
+    yield t.DATASET, {"id": key, "namespace": "s3://lake", "name": f"warehouse/db/t{number}"}
+    name = {"catalog": "lake", "database_name": "db", "table_name": f"t{number}"}
+    yield t.ALIAS, {"id": key_of("alias", number), "dataset": key, **name, **times}
+    kind = {"generation": "1", "format": "DELTA"}
+    yield t.GENERATION, {"id": key_of("generation", number), "dataset": key, **kind, **times}
+
+
+def _edge(target: int, source: int) -> Iterator[tuple[RowKind, Values]]:
+    times = {"first": BEGAN, "last": BEGAN + 10 * SECOND}
+    edge = {"target": key_of("dataset", target), "source": key_of("dataset", source)}
+    job = {"job_namespace": "default", "job": f"job{target}", "fingerprint": key_of("shape", target)}
+    yield t.TABLE_EDGE, {"id": key_of(f"edge{target}.", source), **edge, **job, "certainty": "EXACT", **times}
+
+
+def _commit(write: Write, n: int) -> Iterator[tuple[RowKind, Values]]:
+    at, job, run = BEGAN + n * SECOND, f"job{write.table}", key_of("run", write.table)
+    barrier, commit = (at // 1000) << 20, key_of("commit", n)
+    times = {"first": at, "last": at}
+    by = {"job_namespace": "default", "job": job, "incarnation": run, "barrier": barrier, "run": run}
+    facts = {"fingerprint": key_of("shape", write.table), "statement": 1, "committed_at": at, "application": job}
+    yield t.COMMIT, {"id": commit, **by, **facts, **times}
+    for place, (source, snapshot) in enumerate(write.sources):
+        read = {"mode": "STATE", "snapshot": snapshot, "main": 1, **times}
+        yield t.READ, {"id": key_of(f"read{n}.", place), **_place(commit, barrier, source), **read}
+    made: Values = {"commit_kind": "OVERWRITE" if write.restarts else "APPEND", "made_from": "ALL", "main": 1}
+    made |= {"replaced": "ALL" if write.restarts else "NOTHING", "snapshot": write.snapshot}
+    made |= {"parent_snapshot": write.snapshot - 1 if write.snapshot > 1 else None}
+    yield t.WRITE, {"id": key_of("write", n), **_place(commit, barrier, write.table), **made, **times}
+    if write.snapshot == 1:
+        ids = {"id": key_of("table", write.table), "side": "SINK", "dataset": key_of("dataset", write.table)}
+        yield t.TABLE_LINEAGE, {**ids, "job_namespace": "default", "job": job, "run": run, **times}
+        start = {"run": run, "job_namespace": "default", "job": job, "application": job, "scope": "APPLICATION"}
+        yield t.RUN, {"id": key_of("runs", n), **start, "status": "FINISHED", "started_at": at, **times}
+
+
+def _place(commit: bytes, barrier: int, table: int) -> Values:
+    name = {"catalog": "lake", "database_name": "db", "table_name": f"t{table}"}
+    return {
+        "commit_id": commit,
+        "barrier": barrier,
+        "dataset": key_of("dataset", table),
+        **name,
+        "generation": "1",
+        "format": "DELTA",
+    }
+
+
+def table(number: int) -> Dataset:
+    return Dataset(key_of("dataset", number))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A question, and how long it may take."""
+
+    name: str
+    ask: Callable[[Connection], Any]
+    aim: float
+    """Milliseconds, p99."""
+
+
+def questions(share: float) -> list[Shape]:
+    """What is asked of these shapes."""
+    rounds, long = int(ROUNDS * share), int(SNAPSHOTS * share)
+    now = moment_of(BEGAN) + timedelta(days=30)
+    return [
+        Shape("hub: first 10 of its readers", lambda c: downstream_snapshots(c, table(HUB), 1, at_most=10), 20),
+        Shape("hub: all of its readers", lambda c: downstream_snapshots(c, table(HUB), 1, at_most=100_000), 500),
+        Shape("hub: first 10 tables", lambda c: downstream_tables(c, table(HUB), at_most=10), 20),
+        Shape("hub: all tables", lambda c: downstream_tables(c, table(HUB), at_most=100_000), 500),
+        Shape("two tables: 50 hops", lambda c: upstream_snapshots(c, table(PONG), rounds, depth=50), 50),
+        Shape("two tables: tables", lambda c: downstream_tables(c, table(PING)), 20),
+        Shape("long table: one snapshot", lambda c: upstream_snapshots(c, table(LONG), long // 2), 10),
+        Shape("long table: state of 40 %", lambda c: upstream_state(c, table(LONG), long * 2 // 5), 500),
+        Shape(
+            "long table: what state feeds",
+            lambda c: downstream_snapshots(c, table(LONG), 1, basis="state", at_most=10),
+            500,
+        ),
+        Shape("long table: history", lambda c: history(c, table(LONG)), 200),
+        Shape("late over 200 tables", lambda c: lateness(c, table(LATE)), 300),
+        Shape("path: hub to a reader", lambda c: path_between(c, table(HUB), table(HUB + 5)), 50),
+        Shape("gaps", lambda c: gaps(c, now=now), 200),
+    ]
+
+
+class Statements:
+    """Counts what is sent to a database."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.count = 0
+        event.listen(engine, "before_cursor_execute", self.add)
+
+    def add(self, *_: object) -> None:
+        """Count one."""
+        self.count += 1
+
+
+def show(engine: Engine, share: float, aims: Aims) -> None:
+    """Print how long each question takes, and how many statements."""
+    statements = Statements(engine)
+    print(f"\n{engine.dialect.name}{'':<24}{'edges':>9}{'statements':>12}{'p50 ms':>10}{'worst ms':>10}")
+    with engine.connect() as connection:
+        for shape in questions(share):
+            took: list[float] = []
+            for _ in range(TIMES):
+                before, began = statements.count, time.perf_counter()
+                answer = shape.ask(connection)
+                took.append((time.perf_counter() - began) * 1000)
+                if sum(took) > 20_000:
+                    break
+            count = statements.count - before
+            size = len(answer) if hasattr(answer, "__len__") else 1
+            print(
+                f"{shape.name:<32}{size:>9,}{count:>12,}{statistics.median(took):>10.1f}{max(took[1:] or took):>10.1f}",
+                flush=True,
+            )
+            if share >= 1:
+                aims.at_most(f"{engine.dialect.name}, {shape.name}: worst", max(took[1:] or took), shape.aim, "ms")
+
+
+def main() -> int:
+    databases = {"sqlite": (sqlite, put_sqlite), "postgresql": (postgres, put_postgres)}
+    names = [sys.argv[1]] if len(sys.argv) > 1 else list(databases)
+    share = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
+    aims = Aims()
+    for name in names:
+        opened, put = databases[name]
+        with opened() as engine:
+            began = time.perf_counter()
+            put(engine, rows(share))
+            print(f"loaded in {time.perf_counter() - began:.0f} s")
+            show(engine, share, aims)
+    return aims.report() if share >= 1 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

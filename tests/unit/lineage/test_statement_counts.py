@@ -1,0 +1,100 @@
+"""How many statements an answer takes: it may grow with the depth of what is answered, never with its edges.
+
+No other test notices an answer that is right and asks the database once for each edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.pool import StaticPool
+
+from headwater.lineage.questions.lateness import lateness
+from headwater.lineage.questions.snapshots import downstream_snapshots
+from headwater.lineage.questions.tables import downstream_tables, upstream_tables
+from headwater.lineage.sql import METADATA
+from tests.benchmarks.graph import put_sqlite
+from tests.benchmarks.store_shapes import HUB, LATE, PING, READERS, SOURCES, Statements, rows, table
+
+
+@pytest.fixture(scope="module")
+def stores() -> Iterator[list[Engine]]:
+    """A small store, and one with ten times as many edges."""
+    engines = [create_engine("sqlite://", poolclass=StaticPool) for _ in range(2)]
+    for engine, share in zip(engines, (0.002, 0.02), strict=True):
+        METADATA.create_all(engine)
+        put_sqlite(engine, rows(share))
+    yield engines
+    for engine in engines:
+        engine.dispose()
+
+
+def work(stores: list[Engine], ask: Callable[[Any], Any]) -> list[int]:
+    """How many hundred steps SQLite took for it, in each store."""
+    found = []
+    for engine in stores:
+        with engine.connect() as connection:
+            steps: list[None] = []
+            driver: Any = connection.connection.driver_connection
+            driver.set_progress_handler(lambda steps=steps: steps.append(None), 100)
+            try:
+                ask(connection)
+            finally:
+                driver.set_progress_handler(None, 0)
+            found.append(len(steps))
+    return found
+
+
+def counts(stores: list[Engine], ask: Callable[[Any], Any]) -> list[tuple[int, int]]:
+    """The edges of the answer and the statements that it took, for each store."""
+    found = []
+    for engine in stores:
+        statements = Statements(engine)
+        try:
+            with engine.connect() as connection:
+                answer = ask(connection)
+                found.append((len(answer), statements.count))
+        finally:
+            event.remove(engine, "before_cursor_execute", statements.add)
+    return found
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda c: downstream_snapshots(c, table(HUB), 1, at_most=10),
+        lambda c: downstream_tables(c, table(HUB), at_most=10),
+    ],
+    ids=["snapshots", "tables"],
+)
+def test_the_first_of_many(stores: list[Engine], ask: Callable[[Any], Any]) -> None:
+    """Of 20 readers and of 200: a portion is 64."""
+    (few, small), (same, large) = counts(stores, ask)
+    assert few == same == 10
+    assert large <= small
+    least, most = work(stores, ask)
+    assert most < 4 * least
+
+
+def test_all_readers_of_a_table(stores: list[Engine]) -> None:
+    """Keys go to the database some hundred at once: 180 edges more take a statement for each portion of them."""
+    (few, small), (many, large) = counts(stores, lambda c: downstream_snapshots(c, table(HUB), 1, at_most=READERS))
+    assert (few, many) == (READERS // 500, READERS // 50)
+    assert large - small < 5
+
+
+def test_tables_that_feed_each_other(stores: list[Engine]) -> None:
+    (few, small), (same, large) = counts(stores, lambda c: upstream_tables(c, table(PING)))
+    assert few == same == 2
+    assert small == large
+
+
+def test_a_late_table_of_many_sources(stores: list[Engine]) -> None:
+    """One for each table, which takes its last commits by an index, and a few for all."""
+    (_, small), (hops, large) = counts(stores, lambda c: lateness(c, table(LATE)))
+    assert hops == SOURCES + 1
+    assert small == large
+    assert large < SOURCES + 40
