@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, create_engine
 
 from headwater.events import Event, JobLineage
+from headwater.events.clock import micros_of
 from headwater.lineage.bulk import merge_rows, postgres
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import Row, RowSet
@@ -29,6 +30,8 @@ pytestmark = pytest.mark.slow
 Way: TypeAlias = "Callable[[Connection, Iterable[Row]], int]"
 
 
+Appended: TypeAlias = "tuple[Event, int | None]"
+"""An event, and when it was appended to its bus."""
 _WAYS: dict[str, Way] = {"plain": merge_into, "bulk": merge_rows, "copied": merge_rows}
 _SERVERS = {"postgres": ("plain", "bulk", "copied"), "mariadb": ("plain", "bulk")}
 
@@ -42,9 +45,12 @@ class Store:
 
     def digest_of(self, batches: list[list[Event]]) -> str:
         """What it would be if it got these, one batch after the other."""
+        return self.digest_of_appended([[(event, None) for event in batch] for batch in batches])
+
+    def digest_of_appended(self, batches: list[list[Appended]]) -> str:
         with self.engine.connect() as connection:
             for batch in batches:
-                self.merge(connection, [row for event in batch for row in map_event(event)])
+                self.merge(connection, [row for event, appended in batch for row in map_event(event, appended)])
             digest = store_digest(connection)
             connection.rollback()
         return digest
@@ -87,6 +93,39 @@ def test_all_kinds_of_events(store: Store) -> None:
     emitted = list(EXAMPLES)
     assert store.digest_of([emitted]) == digest_in_memory(emitted)
     assert store.digest_of([[event] for event in reversed(emitted)]) == digest_in_memory(emitted)
+
+
+def test_what_is_on_a_bus_twice_is_the_same_in_any_order(store: Store) -> None:
+    """A producer's clock is half an hour ahead, and what it sends again is appended 40 s later: two times of one event,
+    each cut by its own append time. In other tests a repeated event has its time."""
+    twice: list[list[Appended]] = [
+        [(event, micros_of(event.time) - ahead * 1_000_000) for event in EXAMPLES] for ahead in (1_800, 1_760)
+    ]
+    state = RowSet()
+    for event, appended in (each for batch in twice for each in batch):
+        state.merge(map_event(event, appended))
+    assert store.digest_of_appended(twice) == state.digest()
+    assert store.digest_of_appended(twice[::-1]) == state.digest()
+
+
+@given(st.lists(st.tuples(pooled(), st.integers(0, 3_600)), max_size=8), st.integers(1, 4), st.integers())
+@settings(max_examples=examples(25), deadline=None)
+def test_order_of_what_is_appended_again_with_any_clock(
+    store: Store, emitted: list[tuple[Event, int]], size: int, seed: int
+) -> None:
+    events_once = unique([event for event, _ in emitted])
+    appended: list[Appended] = [
+        (event, micros_of(event.time) - (ahead + again) * 1_000_000)
+        for event, (_, ahead) in zip(events_once, emitted, strict=False)
+        for again in (0, -40, 7)
+    ]
+    state = RowSet()
+    for event, time in appended:
+        state.merge(map_event(event, time))
+    shuffled = [*appended]
+    Random(seed).shuffle(shuffled)
+    batches = [shuffled[at : at + size] for at in range(0, len(shuffled), size)]
+    assert store.digest_of_appended(batches) == state.digest()
 
 
 def test_of_two_variants_of_a_shape_both_are_kept_and_the_first_telling_of_each(store: Store) -> None:

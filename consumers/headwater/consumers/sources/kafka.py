@@ -113,7 +113,8 @@ class KafkaSource:
         self._refuse_another(records)
         self._find_offset_gaps(records)
         gaps, self._gaps = tuple(self._gaps), []
-        following = {each.partition: each.offset + 1 for each in records}
+        following = {each.partition: each.end for each in gaps if each.reason is GapReason.LOG_EXPIRED and each.end}
+        following.update((each.partition, each.offset + 1) for each in records)
         self._at.update((partition.number, at) for partition, at in following.items())
         ends = {self._partition(number): 0 for number in self._new} | ({} if records else self._ends())
         self._new.clear()

@@ -79,7 +79,7 @@ def _of_gap(event: Gap, build: RowBuilder) -> Iterator[Row]:
     if event.source is not None:
         yield from build.place(event.source)
     bounds = event.model_dump(mode="json", include=set(_BOUNDS), exclude_none=True)
-    fixed = (
+    values = (
         *job_name_key(event.job),
         uuid_bytes(event.run),
         dataset_hash(dataset),
@@ -88,7 +88,7 @@ def _of_gap(event: Gap, build: RowBuilder) -> Iterator[Row]:
         clean_text(event.detail),
         to_json_text(bounds),
     )
-    yield build.constant(t.GAP, (build.producer, build.sequence), fixed)
+    yield build.observed(t.GAP, build.producer, build.sequence, event=values)
 
 
 @map_job_event.register

@@ -133,8 +133,8 @@ def _history(event: CatalogModification, build: RowBuilder) -> Row:
         pairs = zip(event.changes, detail["changes"], strict=True)
         detail["changes"] = [{"change": change.change, **fields} for change, fields in pairs]
     context = (build.time, *_subject(event))
-    fixed = (event.kind, event.effect.value, event.cause.value, *context, to_json_text(detail))
-    return build.constant(t.MODIFICATION, (build.producer, build.sequence), fixed)
+    values = (event.kind, event.effect.value, event.cause.value, *context, to_json_text(detail))
+    return build.observed(t.MODIFICATION, build.producer, build.sequence, event=values)
 
 
 def _subject(event: CatalogModification) -> tuple[Value, ...]:

@@ -130,7 +130,7 @@ def _of_failure(event: StatementFailed, build: RowBuilder) -> Iterator[Row]:
     yield from _job(event, build)
     for place in (*event.inputs, *event.outputs):
         yield from build.place(place)
-    fixed = (
+    values = (
         *job_name_key(event.job),
         *job_name_key(event.parent_job),
         uuid_bytes(event.run),
@@ -143,7 +143,7 @@ def _of_failure(event: StatementFailed, build: RowBuilder) -> Iterator[Row]:
         to_json_text(event.outputs),
         clean_text(event.sql),
     )
-    yield build.constant(t.FAILED_STATEMENT, (build.producer, build.sequence), fixed)
+    yield build.observed(t.FAILED_STATEMENT, build.producer, build.sequence, event=values)
 
 
 @map_job_event.register

@@ -49,7 +49,7 @@ class RowKind:
     key: tuple[RowColumn, ...]
     """The columns that identify a row. NULL is a value like any other here."""
     fixed: tuple[RowColumn, ...] = ()
-    """Columns that are the same in all rows of one key, because the key is an event or a content hash."""
+    """Columns that are the same in all rows of one key, because the key is a content hash or they tell no time."""
     groups: tuple[ColumnGroup, ...] = ()
     has_times: bool = True
     """Whether rows have `first`, `last` and `deleted`. Rows without them exist as long as something refers to them."""

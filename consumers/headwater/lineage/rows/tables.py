@@ -7,12 +7,19 @@ from __future__ import annotations
 from typing import Final
 
 from headwater.lineage.rows.model import ColumnGroup, Precedence, RowKind
-from headwater.lineage.rows.values import binaries, booleans, longs, texts
+from headwater.lineage.rows.values import RowColumn, binaries, booleans, longs, texts
 
 _JOB: Final = texts("job_namespace job")
 _PARENT: Final = texts("parent_namespace parent_job")
 _NAME: Final = texts("catalog database_name table_name")
 _EVENT: Final = (*binaries("producer"), *longs("sequence"))
+
+
+def _once(*columns: RowColumn) -> ColumnGroup:
+    """The columns of what is reported once. An event that is on the bus twice has two append times, and so two times
+    where its clock is ahead: the earlier one counts."""
+    return ColumnGroup("event", columns, Precedence.OLDEST)
+
 
 # What catalogs hold.
 
@@ -41,15 +48,17 @@ DATASET_LINK = RowKind("dataset_links", (*binaries("old new"), *texts("reason"))
 MODIFICATION = RowKind(
     "modifications",
     _EVENT,
-    fixed=(
-        *texts("kind effect cause"),
-        *longs("time"),
-        *binaries("dataset catalog_id"),
-        *texts("generation"),
-        *_NAME,
-        *texts("branch"),
-        *longs("schema_id produced parent_snapshot"),
-        *texts("detail"),
+    groups=(
+        _once(
+            *texts("kind effect cause"),
+            *longs("time"),
+            *binaries("dataset catalog_id"),
+            *texts("generation"),
+            *_NAME,
+            *texts("branch"),
+            *longs("schema_id produced parent_snapshot"),
+            *texts("detail"),
+        ),
     ),
     has_times=False,
 )
@@ -215,12 +224,14 @@ COMMIT_EDGE = RowKind("commit_edges", (*longs("barrier"), *binaries("write_id re
 FAILED_STATEMENT = RowKind(
     "failed_statements",
     _EVENT,
-    fixed=(
-        *_JOB,
-        *_PARENT,
-        *binaries("run incarnation"),
-        *longs("time statement batch_id"),
-        *texts("error inputs outputs query"),
+    groups=(
+        _once(
+            *_JOB,
+            *_PARENT,
+            *binaries("run incarnation"),
+            *longs("time statement batch_id"),
+            *texts("error inputs outputs query"),
+        ),
     ),
     has_times=False,
 )
@@ -230,7 +241,7 @@ FAILED_STATEMENT = RowKind(
 GAP = RowKind(
     "gaps",
     _EVENT,
-    fixed=(*_JOB, *binaries("run dataset"), *longs("time"), *texts("reason detail"), *texts("bounds")),
+    groups=(_once(*_JOB, *binaries("run dataset"), *longs("time"), *texts("reason detail"), *texts("bounds")),),
     has_times=False,
 )
 PRODUCER = RowKind(
