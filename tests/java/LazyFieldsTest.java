@@ -1,12 +1,24 @@
 package headwater.capture;
 
-/** Fields are found by name wherever they are declared, and never computed. */
+/** Fields are found by name wherever they are declared, and never computed; one that isn't there is no answer. */
 public final class LazyFieldsTest {
     public void testFields() throws Exception {
         Tests.equal("base", LazyFields.value(new Derived(), "inBase"));
         Tests.equal("own", LazyFields.value(new Derived(), "shadow"));
         Tests.equal(null, LazyFields.value(new Derived(), "uncomputed"));
-        Tests.equal(null, LazyFields.value(new Derived(), "absent"));
+        Tests.equal(null, LazyFields.optional(new Derived(), "absent"));
+        Tests.isTrue("a field is there", LazyFields.has(Derived.class, "inBase"));
+        Tests.isTrue("a field isn't there", !LazyFields.has(Derived.class, "absent"));
+    }
+
+    public void testAbsent() throws Exception {
+        try {
+            LazyFields.value(new Derived(), "absent");
+        } catch (NoSuchFieldException e) {
+            Tests.equal(Derived.class.getName() + ".absent", e.getMessage());
+            return;
+        }
+        throw new AssertionError("a field that isn't there passed for one without a value");
     }
 
     /** As Spark 4 keeps them: `lazyX` holds a value that was tried, or an error, or nothing yet. */

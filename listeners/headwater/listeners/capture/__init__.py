@@ -6,6 +6,7 @@ import logging
 import re
 import threading
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from headwater.listeners.capture.command_registry import ignored_commands
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.driver_listener import DriverListener
 from headwater.listeners.capture.event_attribution import Jobs
-from headwater.listeners.capture.jvm import Py4jLogFilter
+from headwater.listeners.capture.jvm import DegradedPart, Py4jLogFilter
 from headwater.listeners.capture.pipeline import EventPipeline
 from headwater.listeners.capture.plan_cache import ALL
 from headwater.listeners.capture.records import InvalidRecord, MarkRecord, parse_record
@@ -59,10 +60,8 @@ class Capture:
     def start(self) -> None:
         self._log_filter.begin()
         self._listener.start()
+        self._report_degraded(self._listener.degraded)
         self._thread.start()
-        for part in self._listener.degraded:
-            detail = f"{part.part} isn't there, so some snapshots may not be exact: {part.why}"
-            self._pipeline.emit_gap(GapReason.NOT_EXACT, detail)
 
     def drain(self, timeout: float) -> bool:
         """Whether all that Spark has shown so far was reported within this time."""
@@ -86,9 +85,21 @@ class Capture:
         self._thread.join(timeout)
 
     def _run(self) -> None:
+        self._report_self_test()
         for texts in iter(self._take_records, None):
             for text in texts:
                 self._process_safely(text)
+
+    def _report_self_test(self) -> None:
+        """Before any statement: it takes the JVM some time to look, for which the job doesn't wait."""
+        try:
+            self._report_degraded(self._listener.finish_self_test())
+        except Exception as e:  # noqa: BLE001 - the JVM may be gone, in whatever way py4j says that
+            _LOG.debug("the self-test can't be finished: %s", e)
+
+    def _report_degraded(self, parts: Iterable[DegradedPart]) -> None:
+        for part in parts:
+            self._pipeline.emit_gap(GapReason.NOT_EXACT, str(part))
 
     def _take_records(self) -> list[str] | None:
         """The next texts; None at the end."""

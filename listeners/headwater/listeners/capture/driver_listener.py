@@ -6,9 +6,10 @@ import logging
 from collections.abc import Collection, Iterable
 from typing import Any, Final
 
-from headwater.listeners.capture.jvm import DegradedPart, JavaClasses, JavaError
+from headwater.listeners.capture.jvm import PROBES, DegradedPart, JavaClasses, JavaError
 from headwater.listeners.capture.plan_cache import ALL
 from headwater.listeners.capture.records import VERSION
+from headwater.listeners.capture.self_test import SelfTest
 from headwater.listeners.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ class DriverListener:
         """What should be there and isn't: reported as Gaps."""
         self._leave_out_what_is_broken()
         self._check_version()
+        self._self_test = self._begin_self_test()
         self._listener = self._java.new(
             "SqlExecutionListener",
             self._spark,
@@ -85,6 +87,15 @@ class DriverListener:
         """Have a mark with this token come out of `take` behind all that Spark has posted so far."""
         return bool(self._listener.settle(token, int(seconds * 1000)))
 
+    def finish_self_test(self) -> list[DegradedPart]:
+        """Wait until all was looked for that is reached by reflection; what reads something that isn't there."""
+        if self._self_test is None:
+            return []
+        found = self._self_test.finish(f"Spark {self._context.version}")
+        for part in found:
+            self._degrade(part)
+        return found
+
     def stop(self) -> None:
         """Nothing of it is active any more. What a format's registry can't remove stays, and does nothing."""
         self._spark.listenerBus().removeListener(self._listener)
@@ -105,17 +116,28 @@ class DriverListener:
     def _leave_out_what_is_broken(self) -> None:
         """A format of another version than ours are made for must not keep the others from being seen."""
         for name in self._java.left_out():
-            self._degrade(name, JavaError("it couldn't be compiled in this JVM before"))
+            self._degrade(DegradedPart(name, "it couldn't be compiled in this JVM before"))
         names = [STREAMS, *(f"{part}{kind}" for part in self._java.present() for kind in _KINDS)]
         while names:
             sound = [name for name in names if not self._java.has_source(name) or self._compiles(name)]
             names = sound if sound != names else []
 
+    def _begin_self_test(self) -> SelfTest | None:
+        present = self._java.present()
+        absent = [each for each in PROBES if each not in present]
+        if not self._java.has_source(STREAMS):
+            absent.append("Stream")
+        try:
+            return SelfTest(self._java, absent)
+        except JavaError as e:
+            self._degrade(DegradedPart("SelfTest", str(e)))
+            return None
+
     def _compiles(self, name: str) -> bool:
         try:
             self._java.load(name)
         except JavaError as e:
-            self._degrade(name, e)
+            self._degrade(DegradedPart(name, str(e)))
             self._java.leave_out(name)
             return False
         return True
@@ -127,7 +149,7 @@ class DriverListener:
                 try:
                     extractors.append(self._java.new(f"{part}Extractor"))
                 except JavaError as e:
-                    self._degrade(f"{part}Extractor", e)
+                    self._degrade(DegradedPart(f"{part}Extractor", str(e)))
         return extractors
 
     def _install(self, part: str) -> None:
@@ -139,11 +161,11 @@ class DriverListener:
                     self._java.call(name, "install")
                     self._installed.append(name)
                 except JavaError as e:
-                    self._degrade(name, e)
+                    self._degrade(DegradedPart(name, str(e)))
 
-    def _degrade(self, part: str, error: JavaError) -> None:
-        _LOG.warning("%s isn't there, so less is exact: %s", part, error)
-        self.degraded.append(DegradedPart(part, str(error)))
+    def _degrade(self, part: DegradedPart) -> None:
+        _LOG.warning("%s", part)
+        self.degraded.append(part)
 
     def _quietly(self, name: str, method: str) -> None:
         try:

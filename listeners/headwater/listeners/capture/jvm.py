@@ -52,10 +52,16 @@ class JavaError(HeadwaterError):
 
 @dataclass(frozen=True)
 class DegradedPart:
-    """A part of the Java side that should be there and isn't."""
+    """A part of the Java side that isn't there, or is without something that it reads by reflection."""
 
     part: str
     why: str
+    is_there: bool = False
+
+    def __str__(self) -> str:
+        if self.is_there:
+            return f"{self.part} doesn't find all that it reads: {self.why}"
+        return f"{self.part} isn't there, so some snapshots may not be exact: {self.why}"
 
 
 class JavaClasses:

@@ -29,8 +29,7 @@ final class AnalysisFailure {
     /** The plan that the error shows: of a table that is made, no more than the query. */
     private static LogicalPlan known(SparkListenerSQLExecutionEnd end) throws Exception {
         Object failure = end.executionFailure().get();
-        java.lang.reflect.Field field = LazyFields.field(failure.getClass(), "plan");
-        Object known = field == null ? null : ScalaOptions.get(field.get(failure));
+        Object known = ScalaOptions.get(LazyFields.optional(failure, "plan"));
         return known instanceof LogicalPlan ? (LogicalPlan) known : null;
     }
 

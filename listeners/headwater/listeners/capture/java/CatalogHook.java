@@ -57,12 +57,22 @@ public final class CatalogHook {
         if (!wanted || catalog != null) return;
         SparkSession session = (SparkSession) ScalaOptions.get(SparkSession.getDefaultSession());
         if (session == null || session.sparkContext().isStopped()) return;
-        Object shared = LazyFields.value(session, "sharedState");
-        Object found = shared == null ? null : LazyFields.value(shared, "externalCatalog");
+        Object found = externalCatalog(session);
         if (!(found instanceof ExternalCatalogWithListener)) return;
         catalog = (ExternalCatalogWithListener) found;
         catalog.addListener(LISTENER);
         since = System.currentTimeMillis();
+    }
+
+    /** Null where it isn't there yet. Where it can't be found, Spark's bus shows what it does. */
+    private static Object externalCatalog(SparkSession session) throws Exception {
+        try {
+            Object shared = LazyFields.value(session, "sharedState");
+            return shared == null ? null : LazyFields.value(shared, "externalCatalog");
+        } catch (NoSuchFieldException e) {
+            CaughtErrors.log("CatalogHook.externalCatalog", e);
+            return null;
+        }
     }
 
     private static void note(ExternalCatalogEvent event) {

@@ -31,7 +31,7 @@ final class FilePaths {
 
     /** What a relation of files reads, into an open object. */
     static void write(HadoopFsRelation files, Json json) throws Exception {
-        Object leaves = LazyFields.value(files.location(), "cachedLeafFiles");
+        Object leaves = LazyFields.optional(files.location(), "cachedLeafFiles");
         LinkedHashSet found = new LinkedHashSet();
         for (Iterator each = PlanWriter.list(files.location().rootPaths()).iterator(); each.hasNext();) {
             Path path = (Path) each.next();
@@ -52,7 +52,7 @@ final class FilePaths {
     }
 
     private static void ofBatch(LogicalPlan stream, Object source, LogicalPlan batch, Json json) throws Exception {
-        Object asked = source == null ? null : LazyFields.value(source, "qualifiedBasePath");
+        Object asked = source == null ? null : LazyFields.optional(source, "qualifiedBasePath");
         if (!(asked instanceof Path) || batch == null || !isPattern(asked.toString())) return;
         HadoopFsRelation files = filesOf(stream, batch);
         if (files == null) return;

@@ -3,6 +3,7 @@ package headwater.capture;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.execution.SparkSqlParser;
 
 /** What an operation that failed before Spark ran anything was to write, as far as its request alone tells. */
@@ -63,14 +64,12 @@ final class IntendedTargets {
     }
 
     private static void target(LogicalPlan plan, String field, List targets) throws Exception {
-        java.lang.reflect.Field found = LazyFields.field(plan.getClass(), field);
-        Object target = found == null ? null : found.get(plan);
-        if (target != null && target.getClass().getSimpleName().equals("SubqueryAlias"))
-            target = LazyFields.field(target.getClass(), "child").get(target);
+        Object target = field.length() == 0 ? null : LazyFields.value(plan, field);
+        if (target instanceof SubqueryAlias) target = ((SubqueryAlias) target).children().head();
         if (target == null) return;
-        java.lang.reflect.Field name = LazyFields.field(target.getClass(), "multipartIdentifier");
-        if (name == null) name = LazyFields.field(target.getClass(), "nameParts");
-        if (name != null) targets.add(PlanWriter.list(name.get(target)));
+        Object name = LazyFields.optional(target, "multipartIdentifier");
+        if (name == null) name = LazyFields.optional(target, "nameParts");
+        if (name != null) targets.add(PlanWriter.list(name));
     }
 
     private static Object call(Object owner, String method) throws Exception {

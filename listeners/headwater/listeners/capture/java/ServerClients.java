@@ -60,36 +60,38 @@ final class ServerClients {
 
     private String connect(String name, Object event) throws Exception {
         if (name.equals("OperationStarted")) {
-            Operation started = new Operation("connect", text(event, "sessionId"), text(event, "userId"), text(event, "operationId"));
-            started.request = ScalaOptions.get(LazyFields.field(event.getClass(), "planRequest").get(event));
+            Operation started = new Operation(
+                "connect", LazyFields.value(event, "sessionId"), LazyFields.value(event, "userId"), LazyFields.value(event, "operationId"));
+            started.request = ScalaOptions.get(LazyFields.value(event, "planRequest"));
             operations.put(started.id, started);
         } else if (name.equals("OperationFailed")) {
-            return failed((Operation) operations.remove(text(event, "operationId")), text(event, "errorMessage"));
+            return failed((Operation) operations.remove(LazyFields.value(event, "operationId")), (String) LazyFields.value(event, "errorMessage"));
         } else if (name.equals("OperationFinished") || name.equals("OperationCanceled") || name.equals("OperationClosed")) {
-            operations.remove(text(event, "operationId"));
+            operations.remove(LazyFields.value(event, "operationId"));
         } else if (name.equals("SessionClosed")) {
-            return sessionClosed(new Operation("connect", text(event, "sessionId"), text(event, "userId"), null));
+            return sessionClosed(new Operation("connect", LazyFields.value(event, "sessionId"), LazyFields.value(event, "userId"), null));
         }
         return null;
     }
 
     private String thrift(String name, Object event) throws Exception {
         if (name.equals("SessionCreated")) {
-            users.put(text(event, "sessionId"), text(event, "userName"));
+            users.put(LazyFields.value(event, "sessionId"), LazyFields.value(event, "userName"));
         } else if (name.equals("SessionClosed")) {
-            String session = text(event, "sessionId");
-            return sessionClosed(new Operation("thrift", session, (String) users.remove(session), null));
+            Object session = LazyFields.value(event, "sessionId");
+            return sessionClosed(new Operation("thrift", session, users.remove(session), null));
         } else if (name.equals("OperationStart")) {
-            Operation started = new Operation("thrift", text(event, "sessionId"), text(event, "userName"), text(event, "id"));
-            started.statement = text(event, "statement");
+            Operation started = new Operation(
+                "thrift", LazyFields.value(event, "sessionId"), LazyFields.value(event, "userName"), LazyFields.value(event, "id"));
+            started.statement = (String) LazyFields.value(event, "statement");
             operations.put(started.id, started);
         } else if (name.equals("OperationError")) {
-            return failed((Operation) operations.get(text(event, "id")), text(event, "errorMsg"));
+            return failed((Operation) operations.get(LazyFields.value(event, "id")), (String) LazyFields.value(event, "errorMsg"));
         } else if (name.equals("OperationFinish")) {
-            Operation known = (Operation) operations.get(text(event, "id"));
+            Operation known = (Operation) operations.get(LazyFields.value(event, "id"));
             if (known != null) known.isOver = true;
         } else if (name.equals("OperationClosed")) {
-            operations.remove(text(event, "id"));
+            operations.remove(LazyFields.value(event, "id"));
         }
         return null;
     }
@@ -111,9 +113,8 @@ final class ServerClients {
     }
 
     private Operation thrifts(SparkListenerSQLExecutionStart start) throws Exception {
-        java.lang.reflect.Field group = LazyFields.field(start.getClass(), "jobGroupId");
-        if (group != null) return (Operation) operations.get(ScalaOptions.get(group.get(start)));
-        return saying(start.description());
+        if (!LazyFields.has(start.getClass(), "jobGroupId")) return saying(start.description());
+        return (Operation) operations.get(ScalaOptions.get(LazyFields.value(start, "jobGroupId")));
     }
 
     /** The operation that runs and has this text, if it is the only one. */
@@ -183,10 +184,6 @@ final class ServerClients {
         return json.closeList().close().toString();
     }
 
-    private static String text(Object event, String field) throws Exception {
-        return (String) LazyFields.field(event.getClass(), field).get(event);
-    }
-
     /** What a client asked for in its session. */
     private static final class Operation {
         final String server;
@@ -201,11 +198,11 @@ final class ServerClients {
         /** Spark showed an execution of it. */
         boolean isSeen;
 
-        Operation(String server, String session, String user, String id) {
+        Operation(String server, Object session, Object user, Object id) {
             this.server = server;
-            this.session = session;
-            this.user = user;
-            this.id = id;
+            this.session = (String) session;
+            this.user = (String) user;
+            this.id = (String) id;
         }
 
         boolean says(String text) {

@@ -151,13 +151,13 @@ public final class SessionExtractor implements FormatExtractor {
     private void secondKind(SparkSession session, LogicalPlan command, Statement statement, Json json) throws Exception {
         CatalogPlugin catalog = null;
         Identifier identifier = null;
-        Object named = argument(command, command.getClass().getSimpleName().equals("RenameTable") ? "child" : "name");
+        Object named = command.getClass().getSimpleName().equals("RenameTable") ? LazyFields.value(command, "child") : LazyFields.value(command, "name");
         if (named instanceof ResolvedIdentifier) {
             catalog = ((ResolvedIdentifier) named).catalog();
             identifier = ((ResolvedIdentifier) named).identifier();
         } else if (named instanceof ResolvedTable) {
             catalog = ((ResolvedTable) named).catalog();
-            identifier = renamed(PlanWriter.list(argument(command, "newName")));
+            identifier = renamed(PlanWriter.list(LazyFields.value(command, "newName")));
         }
         if (catalog == null || identifier == null) return;
         json.key("tables").openList();
@@ -183,11 +183,6 @@ public final class SessionExtractor implements FormatExtractor {
         }
     }
 
-    private static Object argument(LogicalPlan command, String name) throws Exception {
-        java.lang.reflect.Field field = LazyFields.field(command.getClass(), name);
-        return field == null ? null : field.get(command);
-    }
-
     /** By reflection: the compiler knows no static methods of interfaces. */
     private static Identifier renamed(List parts) throws Exception {
         String[] space = new String[parts.size() - 1];
@@ -200,7 +195,7 @@ public final class SessionExtractor implements FormatExtractor {
         json.open().entry("table", table.name()).entry("class", table.getClass().getName());
         json.entry("schemaText", org.apache.spark.sql.connector.catalog.CatalogV2Util.v2ColumnsToStructType(table.columns()).json());
         ValueWriter.layout(table, json);
-        for (int i = 0; i < extractors.length; i++) if (extractors[i].table(table, json)) break;
+        ValueWriter.ofFormat(table, extractors, json);
         json.close();
     }
 

@@ -190,10 +190,10 @@ public final class SqlExecutionListener extends SparkListener {
 
     private Object ownQueue() throws Exception {
         Object bus = context.listenerBus();
-        java.util.Iterator queues = ((List) LazyFields.field(bus.getClass(), "queues").get(bus)).iterator();
+        java.util.Iterator queues = ((List) LazyFields.value(bus, "queues")).iterator();
         while (queues.hasNext()) {
             Object queue = queues.next();
-            if (QUEUE.equals(LazyFields.field(queue.getClass(), "name").get(queue))) return queue;
+            if (QUEUE.equals(LazyFields.value(queue, "name"))) return queue;
         }
         return null;
     }

@@ -18,6 +18,7 @@ import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
+import org.apache.spark.sql.execution.command.ExecutedCommandExec;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 
 /**
@@ -130,7 +131,7 @@ public final class StatementWriter {
     /** What the topmost operator counted. */
     private static void metrics(QueryExecution query, Json json) throws Exception {
         Object physical = LazyFields.value(query, "executedPlan");
-        Object metrics = physical == null ? null : LazyFields.value(physical, "metrics");
+        Object metrics = physical == null ? null : LazyFields.optional(physical, "metrics");
         if (!(metrics instanceof scala.collection.Map)) return;
         Map found = new java.util.TreeMap(ValueWriter.javaMap((scala.collection.Map) metrics));
         if (found.isEmpty()) return;
@@ -278,9 +279,7 @@ public final class StatementWriter {
     }
 
     private void facts(Statement statement, PlanWriter shape, Json json) throws Exception {
-        List reads = new ArrayList();
-        leaves(statement.query, shape, reads);
-        list("reads", reads, json);
+        list("reads", reads(statement.query, shape), json);
         list("nestedReads", statement.reads, json);
         list("nestedFacts", statement.hints, json);
         writeNotes(statement, json);
@@ -299,6 +298,17 @@ public final class StatementWriter {
             if (text.length() > 2) json.key(extractors[i].format()).raw(text);
         }
         json.close();
+    }
+
+    /** What the leaves read; as much of it as can be seen. */
+    private List reads(QueryExecution query, PlanWriter shape) {
+        List reads = new ArrayList();
+        try {
+            leaves(query, shape, reads);
+        } catch (Throwable e) {
+            CaughtErrors.report("StatementWriter.reads", e);
+        }
+        return reads;
     }
 
     private static void writeNotes(Statement statement, Json json) {
@@ -327,7 +337,7 @@ public final class StatementWriter {
     private static void rows(QueryExecution query, Json json) throws Exception {
         Object physical = LazyFields.value(query, "executedPlan");
         if (physical == null) return;
-        Object result = LazyFields.value(physical, physical.getClass().getSimpleName().equals("ExecutedCommandExec") ? "sideEffectResult" : "result");
+        Object result = physical instanceof ExecutedCommandExec ? LazyFields.value(physical, "sideEffectResult") : LazyFields.optional(physical, "result");
         if (!(result instanceof scala.collection.Iterable)) return;
         rows(PlanWriter.list(result), ((SparkPlan) physical).schema(), json);
     }
@@ -376,10 +386,20 @@ public final class StatementWriter {
             if (inner.get(i) instanceof QueryPlan) walk((QueryPlan) inner.get(i), shape, found, seen, where);
     }
 
+    /** One leaf that can't be read doesn't hide the others, nor the statement. */
+    private static boolean isRead(FormatExtractor extractor, QueryPlan leaf, Json json) {
+        try {
+            return extractor.read(leaf, json);
+        } catch (Throwable e) {
+            CaughtErrors.report("StatementWriter.isRead", e);
+            return false;
+        }
+    }
+
     private void leaf(QueryPlan leaf, PlanWriter shape, List found, String where) throws Exception {
         for (int i = 0; i < extractors.length; i++) {
             Json json = new Json().open().entry("format", extractors[i].format()).entry("in", where);
-            if (!extractors[i].read(leaf, json)) continue;
+            if (!isRead(extractors[i], leaf, json)) continue;
             if (shape != null) {
                 json.key("attributes").openList();
                 List output = PlanWriter.list(leaf.output());

@@ -33,9 +33,9 @@ final class StreamRun extends StreamQuery {
     Object sink() { return execution.sink(); }
 
     /** The query as it was analysed: the streams that it reads are leaves of it. */
-    LogicalPlan plan() throws Exception { return (LogicalPlan) LazyFields.field(execution.getClass(), "analyzedPlan").get(execution); }
+    LogicalPlan plan() throws Exception { return (LogicalPlan) LazyFields.value(execution, "analyzedPlan"); }
 
-    String checkpoint() throws Exception { return (String) LazyFields.field(execution.getClass(), "resolvedCheckpointRoot").get(execution); }
+    String checkpoint() throws Exception { return (String) LazyFields.value(execution, "resolvedCheckpointRoot"); }
 
     /** When the incarnation began: every restart finds the same. Null where it can't be known any more. */
     Long began() throws Exception {
@@ -102,9 +102,8 @@ final class StreamRun extends StreamQuery {
     }
 
     private static Object reader(Object leaf) throws Exception {
-        java.lang.reflect.Field field = LazyFields.field(leaf.getClass(), "stream");
-        if (field == null) field = LazyFields.field(leaf.getClass(), "source");
-        return field == null ? null : field.get(leaf);
+        Object stream = LazyFields.optional(leaf, "stream");
+        return stream == null ? LazyFields.optional(leaf, "source") : stream;
     }
 
     /** By reader: from where to where the batch's own plan asks it to read. */
@@ -113,8 +112,8 @@ final class StreamRun extends StreamQuery {
         List leaves = batch == null ? new ArrayList() : streams(batch);
         for (int i = 0; i < leaves.size(); i++) {
             Object leaf = leaves.get(i);
-            java.lang.reflect.Field start = LazyFields.field(leaf.getClass(), "startOffset");
-            if (start != null) found.put(reader(leaf), new Object[] {start.get(leaf), LazyFields.field(leaf.getClass(), "endOffset").get(leaf)});
+            if (LazyFields.has(leaf.getClass(), "startOffset"))
+                found.put(reader(leaf), new Object[] {LazyFields.value(leaf, "startOffset"), LazyFields.value(leaf, "endOffset")});
         }
         return found;
     }

@@ -67,8 +67,9 @@ public final class ValueWriter {
         String type = expression.getClass().getSimpleName();
         if (!type.contains("UDF") && !type.contains("UDAF") && !type.contains("UDTF")) return null;
         try {
-            return ScalaOptions.get(LazyFields.value(expression, type.startsWith("Scala") ? "udfName" : "name"));
+            return ScalaOptions.get(type.startsWith("Scala") ? LazyFields.optional(expression, "udfName") : LazyFields.optional(expression, "name"));
         } catch (Exception e) {
+            CaughtErrors.report("ValueWriter.nameOfFunction", e);
             return null;
         }
     }
@@ -126,9 +127,9 @@ public final class ValueWriter {
     /** The formats' procedures, say, which belong to a catalog. */
     private void other(Object value, Json json) throws Exception {
         json.open().entry("class", value.getClass().getName());
-        java.lang.reflect.Field catalog = value.getClass().getName().startsWith("java.") ? null : LazyFields.field(value.getClass(), "tableCatalog");
-        if (catalog != null && catalog.get(value) instanceof CatalogPlugin) json.entry("catalog", catalogs.number((CatalogPlugin) catalog.get(value)));
-        for (int i = 0; i < extractors.length; i++) if (extractors[i].table(value, json)) break;
+        Object catalog = value.getClass().getName().startsWith("java.") ? null : LazyFields.optional(value, "tableCatalog");
+        if (catalog instanceof CatalogPlugin) json.entry("catalog", catalogs.number((CatalogPlugin) catalog));
+        ofFormat(value, extractors, json);
         json.close();
     }
 
@@ -136,11 +137,11 @@ public final class ValueWriter {
     private void sink(Object sink, Json json) throws Exception {
         json.open().entry("class", sink.getClass().getName());
         if (sink.getClass().getSimpleName().equals("FileStreamSink")) {
-            json.entry("path", String.valueOf(LazyFields.field(sink.getClass(), "path").get(sink)));
-            json.entry("fileFormat", LazyFields.field(sink.getClass(), "fileFormat").get(sink).getClass().getName());
-            names("partitions", PlanWriter.list(LazyFields.field(sink.getClass(), "partitionColumnNames").get(sink)), json);
+            json.entry("path", String.valueOf(LazyFields.value(sink, "path")));
+            json.entry("fileFormat", LazyFields.value(sink, "fileFormat").getClass().getName());
+            names("partitions", PlanWriter.list(LazyFields.value(sink, "partitionColumnNames")), json);
         }
-        for (int i = 0; i < extractors.length; i++) if (extractors[i].table(sink, json)) break;
+        ofFormat(sink, extractors, json);
         json.close();
     }
 
@@ -152,7 +153,7 @@ public final class ValueWriter {
         }
         json.open().entry("c", name);
         if (depth < DEEPEST) plan.arguments(value, json);
-        if (value instanceof DataSource) for (int i = 0; i < extractors.length; i++) if (extractors[i].table(value, json)) break;
+        if (value instanceof DataSource) ofFormat(value, extractors, json);
         json.close();
     }
 
@@ -272,7 +273,7 @@ public final class ValueWriter {
             json.key(fields[i].getName());
             if (value instanceof TableChange.ColumnPosition) json.value(value.toString());
             else if (value instanceof org.apache.spark.sql.connector.catalog.ColumnDefaultValue)
-                json.value((String) LazyFields.field(value.getClass(), "sql").get(value));  // of a class that isn't public since 4.2
+                json.value((String) LazyFields.value(value, "sql"));  // of a class that isn't public since 4.2
             else write(value, plan, json, depth);
         }
         json.close();
@@ -285,8 +286,24 @@ public final class ValueWriter {
             json.key("v1");
             catalogTable(((org.apache.spark.sql.connector.catalog.V1Table) table).v1Table(), plan, json);
         }
-        for (int i = 0; i < extractors.length; i++) if (extractors[i].table(table, json)) break;
+        ofFormat(table, extractors, json);
         json.close();
+    }
+
+    /** What a format says of a table or relation, into an open object: all of it, or nothing where it can't be read. */
+    static void ofFormat(Object described, FormatExtractor[] extractors, Json json) {
+        try {
+            for (int i = 0; i < extractors.length; i++) {
+                Json found = new Json().open();
+                boolean isOwn = described instanceof BaseRelation ? extractors[i].relation(described, found) : extractors[i].table(described, found);
+                if (!isOwn) continue;
+                String text = found.close().toString();
+                if (text.length() > 2) json.raw(text.substring(1, text.length() - 1));
+                return;
+            }
+        } catch (Throwable e) {
+            CaughtErrors.report("ValueWriter.ofFormat", e);
+        }
     }
 
     /** Partitioning and properties, into an open object. */
@@ -311,7 +328,7 @@ public final class ValueWriter {
             json.key("options");
             properties(javaMap(files.options()), json);
         }
-        for (int i = 0; i < extractors.length; i++) if (extractors[i].relation(relation, json)) break;
+        ofFormat(relation, extractors, json);
         json.close();
     }
 

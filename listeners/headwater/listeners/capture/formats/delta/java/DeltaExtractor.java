@@ -31,7 +31,7 @@ public final class DeltaExtractor implements FormatExtractor {
 
     /** A table of Delta's, or what stands for one: the source of a clone, a log. */
     public boolean table(Object table, Json json) throws Exception {
-        Object found = table instanceof CloneDeltaSource ? LazyFields.field(table.getClass(), "sourceTable").get(table) : table;
+        Object found = table instanceof CloneDeltaSource ? LazyFields.value(table, "sourceTable") : table;
         if (found instanceof DeltaLog) {
             json.key("delta").open().entry("path", ((DeltaLog) found).dataPath().toString()).close();
             return true;

@@ -37,8 +37,8 @@ public final class DeltaHook {
     public static synchronized void install() throws Exception {
         if (ours != null) return;
         Class hook = PostCommitHook.class;
-        probe(OptimisticTransaction.class, "registerPostCommitHook", new Class[] {hook});
-        probe(OptimisticTransaction.class, "executionObserver_$eq", new Class[] {TransactionExecutionObserver.class});
+        OptimisticTransaction.class.getMethod("registerPostCommitHook", new Class[] {hook});
+        OptimisticTransaction.class.getMethod("executionObserver_$eq", new Class[] {TransactionExecutionObserver.class});
         final ThreadLocal before = TransactionExecutionObserver$.MODULE$.threadObserver();
         ThreadLocal after = ThreadLocal.withInitial(new Supplier() {
             public Object get() { return new Observer((TransactionExecutionObserver) before.get()); }
@@ -66,10 +66,6 @@ public final class DeltaHook {
         module.getClass().getMethod(setter, new Class[] {ThreadLocal.class}).invoke(module, new Object[] {observers});
     }
 
-    private static void probe(Class owner, String method, Class[] parameters) throws Exception {
-        owner.getMethod(method, parameters);
-    }
-
     /** Delta calls this for each table that a plan scans, or whose statistics answer a query instead of a scan. */
     private static void scans() throws Exception {
         Field field = scanCallback();
@@ -86,10 +82,8 @@ public final class DeltaHook {
     }
 
     private static Field scanCallback() throws Exception {
-        Field field = LazyFields.field(
+        return LazyFields.field(
             PrepareDeltaScanBase$.class, "org$apache$spark$sql$delta$stats$PrepareDeltaScanBase$$onGetDeltaScanGeneratorCallback");
-        if (field == null) throw new NoSuchFieldException("onGetDeltaScanGeneratorCallback");
-        return field;
     }
 
     static void onScan(DeltaScanGenerator generator) {

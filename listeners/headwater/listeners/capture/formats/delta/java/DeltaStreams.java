@@ -75,8 +75,8 @@ final class DeltaStreams {
     }
 
     private static DeltaLog written(DeltaSink sink) throws Exception {
-        SQLContext context = (SQLContext) LazyFields.field(DeltaSink.class, "sqlContext").get(sink);
-        return DeltaLog.forTable(context.sparkSession(), (Path) LazyFields.field(DeltaSink.class, "path").get(sink));
+        SQLContext context = (SQLContext) LazyFields.value(sink, "sqlContext");
+        return DeltaLog.forTable(context.sparkSession(), (Path) LazyFields.value(sink, "path"));
     }
 
     /** The log that the stream reads: it is in memory already. */

@@ -59,7 +59,7 @@ public final class HudiExtractor implements FormatExtractor {
         String name = relation == null ? "" : relation.getClass().getName();
         boolean isOthers = !name.startsWith("org.apache.hudi.") || !name.contains("Relation")
             || name.endsWith(".TimelineRelation") || name.endsWith(".FileSystemRelation");
-        Object client = isOthers ? null : LazyFields.value(relation, "metaClient");
+        Object client = isOthers ? null : LazyFields.optional(relation, "metaClient");
         return client instanceof HoodieTableMetaClient ? (HoodieTableMetaClient) client : null;
     }
 
@@ -103,8 +103,8 @@ public final class HudiExtractor implements FormatExtractor {
             included = LazyFields.value(LazyFields.value(index, "mergeOnReadIncrementalRelation"), "includedCommits");
         else if (index instanceof HoodieCDCFileIndex)
             included = ((Map) LazyFields.value(((HoodieCDCFileIndex) index).cdcRelation().cdcExtractor(), "commits")).keySet();
-        else if (LazyFields.field(relation.getClass(), "commitsToReturn") != null) included = LazyFields.value(relation, "commitsToReturn");
-        else if (LazyFields.field(relation.getClass(), "includedCommits") != null) included = LazyFields.value(relation, "includedCommits");
+        else included = LazyFields.optional(relation, "commitsToReturn");
+        if (included == null && index == null) included = LazyFields.optional(relation, "includedCommits");
         if (included == null) return;
         List instants = included instanceof java.util.Collection ? new java.util.ArrayList((java.util.Collection) included) : PlanWriter.list(included);
         json.key("of");
@@ -116,7 +116,7 @@ public final class HudiExtractor implements FormatExtractor {
         if (!(relation instanceof HadoopFsRelation)) return;
         Object asked = LazyFields.value(((HadoopFsRelation) relation).location(), "specifiedQueryInstant");
         if (asked instanceof Option && ((Option) asked).isPresent()) json.entry("asked", (String) ((Option) asked).get());
-        json.entry("created", (String) LazyFields.value(((HadoopFsRelation) relation).fileFormat(), "queryTimestamp"));
+        json.entry("created", (String) LazyFields.optional(((HadoopFsRelation) relation).fileFormat(), "queryTimestamp"));
         HoodieFileIndex index = index(relation);
         if (index != null && !index.includeLogFiles() && index.metaClient().getTableType() == HoodieTableType.MERGE_ON_READ) json.entry("compacted", true);
     }

@@ -78,9 +78,7 @@ public final class HudiHook {
     }
 
     private static Field inferred() throws Exception {
-        Field field = LazyFields.field(ConfigProperty.class, "inferFunction");
-        if (field == null) throw new NoSuchFieldException("inferFunction of Hudi's options");
-        return field;
+        return LazyFields.field(ConfigProperty.class, "inferFunction");
     }
 
     /** Whether nobody has set this option, or only we have. Asked while a write is configured: nothing may be thrown. */

@@ -45,7 +45,7 @@ final class HudiTargets {
 
     static boolean isSink(Object sink) { return sink.getClass().getName().equals("org.apache.hudi.HoodieStreamingSink"); }
 
-    static String path(Object sink) throws Exception { return (String) ScalaOptions.get(LazyFields.field(sink.getClass(), "tablePath").get(sink)); }
+    static String path(Object sink) throws Exception { return (String) ScalaOptions.get(LazyFields.value(sink, "tablePath")); }
 
     /** Whether the hook sees all that this session's writes commit, unless a write's own options say otherwise. */
     static boolean isCovered(SparkSession session, Map options) {

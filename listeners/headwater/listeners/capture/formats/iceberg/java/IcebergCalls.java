@@ -46,7 +46,7 @@ final class IcebergCalls {
         return name == null ? null : Spark3Util.catalogAndIdentifier(session, name, (CatalogPlugin) catalog(called.procedure));
     }
 
-    private static Object catalog(Object procedure) throws Exception { return LazyFields.value(procedure, "tableCatalog"); }
+    private static Object catalog(Object procedure) throws Exception { return LazyFields.optional(procedure, "tableCatalog"); }
 
     private static void place(Statement statement, ProcedureCall called, List committed, Json json) throws Exception {
         Spark3Util.CatalogAndIdentifier found = (Spark3Util.CatalogAndIdentifier) called.target;

@@ -41,9 +41,9 @@ final class IcebergCommands {
         if (physical == null || statement.started < 0) return false;
         if (physical.getClass().getSimpleName().equals("CallExec")) return IcebergCalls.describe(statement, (SparkPlan) physical, committed, json);
         if (!physical.getClass().getSimpleName().endsWith("Exec")) return false;
-        Object catalog = LazyFields.value(physical, "catalog");
-        Object identifier = LazyFields.value(physical, "ident");
-        if (identifier == null) identifier = LazyFields.value(physical, "identifier");
+        Object catalog = LazyFields.optional(physical, "catalog");
+        Object identifier = LazyFields.optional(physical, "ident");
+        if (identifier == null) identifier = LazyFields.optional(physical, "identifier");
         if (!(catalog instanceof HasIcebergCatalog) || !(identifier instanceof Identifier)) return false;
         json.key("changed").open();
         changed(statement, (CatalogPlugin) catalog, (Identifier) identifier, load(catalog, (Identifier) identifier, statement), json);

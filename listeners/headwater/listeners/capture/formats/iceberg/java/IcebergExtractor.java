@@ -25,7 +25,7 @@ public final class IcebergExtractor implements FormatExtractor, NestedPlanExtrac
 
     public boolean table(Object table, Json json) throws Exception {
         if (table instanceof SparkTable) described((SparkTable) table, json);
-        else if (table instanceof SparkChangelogTable) changes((Table) LazyFields.value(table, "icebergTable"), json);
+        else if (table instanceof SparkChangelogTable) changes((Table) ofChanges(table), json);
         else if (table instanceof RowLevelOperationTable) return table(((RowLevelOperationTable) table).table(), json);
         else return false;
         return true;
@@ -43,6 +43,11 @@ public final class IcebergExtractor implements FormatExtractor, NestedPlanExtrac
             json.entry("branch", spark.branch()).entry("snapshot", spark.snapshotId());
         }
         json.close();
+    }
+
+    /** Iceberg for Spark 4.1 has another name for it. */
+    private static Object ofChanges(Object table) throws Exception {
+        return LazyFields.has(table.getClass(), "table") ? LazyFields.value(table, "table") : LazyFields.value(table, "icebergTable");
     }
 
     private static void changes(Table table, Json json) {

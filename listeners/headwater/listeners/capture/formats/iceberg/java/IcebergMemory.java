@@ -58,8 +58,8 @@ final class IcebergMemory {
         try {
             if (!(table instanceof HasTableOperations)) return null;
             TableOperations operations = ((HasTableOperations) table).operations();
-            Object found = LazyFields.value(operations, "currentMetadata");
-            return (TableMetadata) (found == null ? LazyFields.value(operations, "current") : found);
+            Object found = LazyFields.optional(operations, "currentMetadata");
+            return (TableMetadata) (found == null ? LazyFields.optional(operations, "current") : found);
         } catch (Throwable e) {
             CaughtErrors.report("IcebergMemory.of", e);
             return null;
@@ -71,7 +71,7 @@ final class IcebergMemory {
         TableMetadata found = of(table);
         if (found == null || found.lastUpdatedMillis() < moment) return null;
         TableOperations operations = ((HasTableOperations) table).operations();
-        if (Boolean.TRUE.equals(LazyFields.value(operations, "shouldRefresh"))) return null;
+        if (Boolean.TRUE.equals(LazyFields.optional(operations, "shouldRefresh"))) return null;
         return new BaseTable(new StaticTableOperations(found, operations.io()), table.name());
     }
 

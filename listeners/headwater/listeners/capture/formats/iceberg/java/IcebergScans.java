@@ -19,15 +19,15 @@ final class IcebergScans {
 
     static boolean read(Object scan, Json json) throws Exception {
         if (!scan.getClass().getName().startsWith(PACKAGE)) return false;
-        Object table = LazyFields.value(scan, "table");
+        Object table = LazyFields.optional(scan, "table");
         if (!(table instanceof Table)) return false;
         json.entry("scan", scan.getClass().getSimpleName());
         place((Table) table, json);
         asked(scan, json);
-        Object snapshot = LazyFields.value(scan, "snapshot");
+        Object snapshot = LazyFields.optional(scan, "snapshot");
         if (snapshot instanceof Snapshot) json.entry("pinned", ((Snapshot) snapshot).snapshotId());
-        json.entry("planned", LazyFields.value(scan, "tasks") != null || LazyFields.value(scan, "taskGroups") != null);
-        Object supplier = LazyFields.value(scan, "scanReportSupplier");
+        json.entry("planned", LazyFields.optional(scan, "tasks") != null || LazyFields.optional(scan, "taskGroups") != null);
+        Object supplier = LazyFields.optional(scan, "scanReportSupplier");
         Object report = supplier instanceof Supplier ? ((Supplier) supplier).get() : null;
         if (report instanceof ScanReport) {
             json.entry("read", planned((Table) table, scan, ((ScanReport) report).snapshotId()));
@@ -43,7 +43,7 @@ final class IcebergScans {
         Snapshot reported = table.snapshot(reportedId);
         Snapshot current = table.currentSnapshot();
         if (reported == null || current == null || current.snapshotId() == reportedId) return Long.valueOf(reportedId);
-        long youngest = youngest(LazyFields.value(scan, "tasks"));
+        long youngest = youngest(LazyFields.optional(scan, "tasks"));
         if (youngest <= reported.sequenceNumber()) return Long.valueOf(reportedId);
         for (Iterator i = table.snapshots().iterator(); i.hasNext();) {
             Snapshot each = (Snapshot) i.next();
@@ -78,10 +78,10 @@ final class IcebergScans {
     }
 
     private static void asked(Object scan, Json json) throws Exception {
-        json.entry("branch", (String) LazyFields.value(scan, "branch")).entry("tag", (String) LazyFields.value(scan, "tag"));
-        json.entry("asked", (Long) LazyFields.value(scan, "snapshotId"));
-        json.entry("asOf", (Long) LazyFields.value(scan, "asOfTimestamp"));
-        json.entry("start", (Long) LazyFields.value(scan, "startSnapshotId"));
-        json.entry("end", (Long) LazyFields.value(scan, "endSnapshotId"));
+        json.entry("branch", (String) LazyFields.optional(scan, "branch")).entry("tag", (String) LazyFields.optional(scan, "tag"));
+        json.entry("asked", (Long) LazyFields.optional(scan, "snapshotId"));
+        json.entry("asOf", (Long) LazyFields.optional(scan, "asOfTimestamp"));
+        json.entry("start", (Long) LazyFields.optional(scan, "startSnapshotId"));
+        json.entry("end", (Long) LazyFields.optional(scan, "endSnapshotId"));
     }
 }

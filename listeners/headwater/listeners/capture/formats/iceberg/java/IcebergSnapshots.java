@@ -164,8 +164,8 @@ final class IcebergSnapshots {
 
     /** The id of the write that a command's topmost operator does; null where it is no write of Iceberg's. */
     static String idOfWrite(Object physical) throws Exception {
-        Object write = physical instanceof SparkPlan ? LazyFields.value(physical, "write") : null;
-        return write == null || !write.getClass().getName().startsWith("org.apache.iceberg.") ? null : (String) LazyFields.value(write, "queryId");
+        Object write = physical instanceof SparkPlan ? LazyFields.optional(physical, "write") : null;
+        return write == null || !write.getClass().getName().startsWith("org.apache.iceberg.") ? null : (String) LazyFields.optional(write, "queryId");
     }
 
     /** Without what is recorded of single partitions, of which there may be many. */

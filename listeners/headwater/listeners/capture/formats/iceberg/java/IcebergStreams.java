@@ -22,8 +22,7 @@ final class IcebergStreams {
         Set written = new TreeSet();
         for (int i = 0; i < stream.took.size(); i++) {
             Object[] took = (Object[]) stream.took.get(i);
-            java.lang.reflect.Field field = LazyFields.field(took[0].getClass(), "table");
-            Object table = field == null ? null : field.get(took[0]);
+            Object table = LazyFields.optional(took[0], "table");
             if (!(table instanceof SparkTable)) continue;
             if (!open) json.key("streamed").open();
             open = true;

@@ -28,15 +28,15 @@ final class KafkaTopics {
     }
 
     static boolean isWrite(QueryPlan command) throws Exception {
-        Object target = LazyFields.value(command, "dataSource");
-        if (target == null) target = LazyFields.value(command, "table");
+        Object target = LazyFields.optional(command, "dataSource");
+        if (target == null) target = LazyFields.optional(command, "table");
         if (target instanceof DataSourceV2Relation) target = ((DataSourceV2Relation) target).table();
         return target != null && target.getClass().getName().startsWith(PROVIDER);
     }
 
     /** `{"topics": [{"topic": "t", "branches": [[node of the UNION, which of its children], …]}, …]}`; no topic: data says it. */
     static void written(QueryPlan command, PlanWriter plan, Json json) throws Exception {
-        Object query = LazyFields.value(command, "query");
+        Object query = LazyFields.optional(command, "query");
         if (!(query instanceof QueryPlan)) return;
         json.key("kafka").open().key("topics").openList();
         List output = PlanWriter.list(((QueryPlan) query).output());

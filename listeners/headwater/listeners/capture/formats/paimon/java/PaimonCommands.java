@@ -31,7 +31,7 @@ public final class PaimonCommands {
     /** The command as it was run: the one in the analyzed plan may be another object. */
     public static Object executed(Statement statement) throws Exception {
         Object physical = LazyFields.value(statement.query, "executedPlan");
-        return physical == null ? null : LazyFields.value(physical, "cmd");
+        return physical == null ? null : LazyFields.optional(physical, "cmd");
     }
 
     /** Commands whose plan doesn't have the table that they write. */

@@ -21,7 +21,7 @@ public final class PaimonExtractor implements FormatExtractor, NestedPlanExtract
 
     public boolean table(Object table, Json json) throws Exception {
         if (table instanceof PaimonSink) {
-            FileStoreTable written = (FileStoreTable) LazyFields.field(table.getClass(), "originTable").get(table);
+            FileStoreTable written = (FileStoreTable) LazyFields.value(table, "originTable");
             json.entry("table", written.fullName()).key("paimon").open();
             PaimonTables.described(written, json);
             json.close();

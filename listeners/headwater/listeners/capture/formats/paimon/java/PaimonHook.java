@@ -83,9 +83,7 @@ public final class PaimonHook {
     }
 
     private static Field standard() throws Exception {
-        Field field = LazyFields.field(CoreOptions.COMMIT_CALLBACKS.getClass(), "defaultValue");
-        if (field == null) throw new NoSuchFieldException("defaultValue of Paimon's options");
-        return field;
+        return LazyFields.field(CoreOptions.COMMIT_CALLBACKS.getClass(), "defaultValue");
     }
 
     /** Our callback in Paimon's package and loader. */

@@ -1,6 +1,5 @@
 package headwater.capture;
 
-import java.lang.reflect.Field;
 import java.util.ArrayDeque;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
@@ -38,7 +37,7 @@ public final class PaimonReads {
     public static boolean read(Object leaf, Json json) throws Exception {
         if (!(leaf instanceof BatchScanExec)) return false;
         BatchScanExec exec = (BatchScanExec) leaf;
-        Object table = exec.scan() == null ? null : LazyFields.value(exec.scan(), "table");
+        Object table = exec.scan() == null ? null : LazyFields.optional(exec.scan(), "table");
         FileStoreTable data = table instanceof Table ? PaimonTables.data(table) : null;
         Object partitions = partitions(exec);
         if (data == null || partitions == null) return false;
@@ -66,8 +65,8 @@ public final class PaimonReads {
 
     /** What was run: where runtime filters made a scan plan once more, that is in the filtered ones. */
     private static Object partitions(BatchScanExec exec) throws Exception {
-        Field filtered = LazyFields.field(exec.getClass(), "filteredPartitions");
-        return LazyFields.value(exec, filtered == null ? "inputPartitions" : "filteredPartitions");
+        boolean isFiltered = LazyFields.has(exec.getClass(), "filteredPartitions");
+        return isFiltered ? LazyFields.value(exec, "filteredPartitions") : LazyFields.value(exec, "inputPartitions");
     }
 
     private static void collect(List partitions, TreeSet snapshots) {
@@ -149,7 +148,7 @@ public final class PaimonReads {
     private static void onScan(DataSourceRDD rdd, StringBuilder found) throws Exception {
         Object factory = LazyFields.value(rdd, FACTORY);
         if (!(factory instanceof PaimonPartitionReaderFactory)) return;
-        Object table = LazyFields.value(((PaimonPartitionReaderFactory) factory).readBuilder(), "table");
+        Object table = LazyFields.optional(((PaimonPartitionReaderFactory) factory).readBuilder(), "table");
         FileStoreTable data = table instanceof Table ? PaimonTables.data(table) : null;
         TreeSet snapshots = new TreeSet();
         collect(PlanWriter.list(LazyFields.value(rdd, "inputPartitions")), snapshots);

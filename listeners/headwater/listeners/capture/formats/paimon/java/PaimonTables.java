@@ -76,16 +76,16 @@ public final class PaimonTables {
     }
 
     private static void about(Object table, Json json) throws Exception {
-        Object store = null;
-        String[] fields = {"wrapped", "storeTable", "dataTable"};
-        for (int i = 0; i < fields.length && store == null; i++) store = LazyFields.value(table, fields[i]);
+        Object store = LazyFields.optional(table, "wrapped");
+        if (store == null) store = LazyFields.optional(table, "storeTable");
+        if (store == null) store = LazyFields.optional(table, "dataTable");
         if (store instanceof FileStoreTable) {
             place((FileStoreTable) store, json);
             json.entry("generation", generation((FileStoreTable) store));
             return;
         }
-        Object location = LazyFields.value(table, "location");
-        Object branch = LazyFields.value(table, "branch");
+        Object location = LazyFields.optional(table, "location");
+        Object branch = LazyFields.optional(table, "branch");
         if (location != null) json.entry("location", location.toString());
         if (branch != null && !branch.equals(MAIN)) json.entry("branch", branch.toString());
     }

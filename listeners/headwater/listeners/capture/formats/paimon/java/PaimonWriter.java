@@ -33,7 +33,7 @@ public final class PaimonWriter {
 
     /** The writer of a command that has one and used it; null otherwise. */
     public static PaimonWriter of(Object command) throws Exception {
-        Object writer = command == null ? null : LazyFields.value(command, "writer");
+        Object writer = command == null ? null : LazyFields.optional(command, "writer");
         return writer instanceof PaimonSparkWriter ? create((PaimonSparkWriter) writer) : null;
     }
 
