@@ -162,6 +162,10 @@ def test_the_secret_goes_and_the_rest_stays(form: str, value: str) -> None:
         (f"- name: DB_PASSWORD\n  value: {SECRET}\n- name: X", "- name: DB_PASSWORD\n  value: §\n- name: X"),
         (f"cmd --password \\\n  {SECRET}", "cmd --password \\\n  §"),
         (f"|password |{SECRET}   |\n|user     |joe |", "|password |§|\n|user     |joe |"),
+        (
+            f"+-+--------+---+\n|u|password|age|\n+-+--------+---+\n|joe |{SECRET}|41|\n|ann|a|{SECRET}|9|\n+--+",
+            "+-+--------+---+\n|u|password|§|\n+-+--------+---+\n|joe |§|41|\n|ann|§|9|\n+--+",
+        ),
         (f"COPY t CREDENTIALS 'aws_access_key_id=A;aws_secret_access_key={SECRET}'", "COPY t CREDENTIALS '§'"),
     ],
 )  # fmt: skip

@@ -21,7 +21,7 @@ HOSTILE = [
     "{password=a ", "SET a.password=", "password: |\n  a\n", "  ", "\U0001f642", "\u0130", "''''password",
     "password /*", "password --", "password 'a' ", "password \n", "password" + " " * 99, "|  password",
     "'--password', ", '"value": "', "'value': 'a', ", "name: password\n", '"name": "password", ', "identified by ",
-    "user joe identified by ",
+    "user joe identified by ", "+-+\n|password|\n+-+\n|a|\n",
 ]  # fmt: skip
 IN_MESSAGES = [
     "== SQL ==\n", "\n", "\n\tat ", "\n\tat a.b(", ";\nProject [", "\n+- ", "a\n  :- ",

@@ -20,6 +20,7 @@ from headwater.events.redaction._credentials import credentials_in_identity
 from headwater.events.redaction._keys import MAX_NAME, is_secret_option
 from headwater.events.redaction._shapes import secrets_by_shape
 from headwater.events.redaction._spans import REDACTED, Span, without
+from headwater.events.redaction._tables import secrets_in_tables
 from headwater.events.redaction._urls import user_infos
 from headwater.events.redaction._walk import AnyModel, walk_model
 
@@ -161,6 +162,7 @@ class Redactor:
         yield from secrets_by_shape(text)
         yield from secrets_named_in(text, self._custom)
         yield from secrets_named_behind(text, self._custom)
+        yield from secrets_in_tables(text, self._custom)
 
     def _matches(self, key: str) -> bool:
         return self._pattern is not None and self._pattern.search(key[-MAX_NAME:]) is not None
