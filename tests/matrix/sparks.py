@@ -29,7 +29,7 @@ _PACKAGES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "4.1": _iceberg("4.1_2.13", "1.12.0"),
     },
     "delta": {
-        "3.5.0": _delta("delta-spark_2.12", "3.2.0"),  # later ones extend a class that this Spark lacks
+        "3.5.0": (),  # from 3.3 on it extends a class that this Spark lacks, and 3.2 has no hooks that we know
         "3.5": _delta("delta-spark_2.12", "3.3.3"),
         "4.0": _delta("delta-spark_4.0_2.13", "4.4.0"),
         "4.1": _delta("delta-spark_4.1_2.13", "4.4.0"),
@@ -54,7 +54,7 @@ def packages(name: str) -> tuple[str, ...]:
 def packages_for(name: str, spark: str) -> tuple[str, ...]:
     """The same for another Spark, such as 4.1.1: its line's, where a release has none of its own."""
     of_format = _PACKAGES[name]
-    return of_format.get(spark) or of_format.get(spark.rpartition(".")[0], ())
+    return of_format.get(spark, of_format.get(spark.rpartition(".")[0], ()))
 
 
 def lacking(names: tuple[str, ...]) -> list[str]:
