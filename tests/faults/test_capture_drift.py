@@ -67,7 +67,7 @@ PARTS: Final = {
 """By part what may be less than exact without it."""
 MEMBERS: Final = {
     ("CatalogHook", "sharedState"): set[str](),
-    ("FilePaths", "cachedLeafFiles"): {"paths", "stream"},
+    ("FilePaths", "cachedLeafFiles"): {"paths"},
     ("StreamRun", "resolvedCheckpointRoot"): {"stream"},
     ("StreamWriter", "fileLog"): {"stream"},
     ("IcebergScans", "scanReportSupplier"): {"iceberg"},

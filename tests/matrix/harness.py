@@ -213,6 +213,9 @@ def driver_with(java_home: Path, extensions: Extensions, **conf: str) -> Generat
     own.setdefault("spark.driver.extraJavaOptions", f"-Dderby.system.home={warehouse} {quick}")
     try:
         with spark_session(java_home, **own) as spark, attached(spark) as (capture, bus):
+            assert capture.drain(SECONDS)
+            misfits = [each.detail for each in of(Gap, bus.events)]
+            assert not misfits, "a part of the Java side, or what it reads by reflection, isn't there"
             yield Driver(spark, capture, bus, warehouse)
     finally:
         shutil.rmtree(warehouse, ignore_errors=True)

@@ -85,8 +85,8 @@ def test_what_is_declared_is_reached(folder: Path) -> None:
         assert each.expression in {expression for expression, _ in reads_of(each.source, text)}, each
 
 
-def test_what_is_missing_is_named_with_its_jar_and_version() -> None:
-    """Of each source, in one text: what can't be found, where, and what to do."""
+def test_what_is_missing_is_named_with_its_jar_and_version(caplog: pytest.LogCaptureFixture) -> None:
+    """Of each source, in one text: what can't be found, where, and what to do. A Spark nobody tests is told the sum."""
     texts: list[str] = []
 
     def new(name: str, declared: str) -> Any:
@@ -98,16 +98,19 @@ def test_what_is_missing_is_named_with_its_jar_and_version() -> None:
     lines = texts[0].splitlines()
     assert not any("org.apache.iceberg" in line for line in lines)
     place = next(n for n, line in enumerate(lines) if line.startswith("org.apache.spark.scheduler.AsyncEventQueue\t"))
-    (part,) = SelfTest(java, ["Iceberg"]).finish("Spark 9.9.9")
+    (part,) = SelfTest(java, ["Iceberg"]).finish("9.9.9")
     assert part == DegradedPart("SqlExecutionListener", part.why, is_there=True)
     assert str(part) == (
         "SqlExecutionListener doesn't find all that it reads: org.apache.spark.scheduler.AsyncEventQueue.name; "
         "org.apache.spark.scheduler.AsyncEventQueue.post(org.apache.spark.scheduler.SparkListenerEvent) can't be found "
         "in lib-1.jar (Spark 9.9.9): each statement that needs it has a Gap; please report it with these versions"
     )
+    number = len(lines)
+    summary = f"Spark 9.9.9: {number - 2} of {number} members that are read by reflection are there"
+    assert [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [summary]
 
 
 def test_a_self_test_without_an_end_is_reported() -> None:
     stuck: Any = SimpleNamespace(new=lambda *_: SimpleNamespace(start=lambda: None, missing=lambda _: None))
-    (part,) = SelfTest(stuck, []).finish("Spark 9.9.9")
+    (part,) = SelfTest(stuck, []).finish("9.9.9")
     assert str(part).startswith("SelfTest isn't there")

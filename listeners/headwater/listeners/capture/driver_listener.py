@@ -91,7 +91,7 @@ class DriverListener:
         """Wait until all was looked for that is reached by reflection; what reads something that isn't there."""
         if self._self_test is None:
             return []
-        found = self._self_test.finish(f"Spark {self._context.version}")
+        found = self._self_test.finish(str(self._context.version))
         for part in found:
             self._degrade(part)
         return found

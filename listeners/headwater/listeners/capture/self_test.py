@@ -9,6 +9,7 @@ from typing import Final
 
 from headwater.listeners.capture.jvm import DegradedPart, JavaClasses
 from headwater.listeners.capture.reflection import ReflectedMember, read_reflection
+from headwater.listeners.spark_versions import untested
 
 _LOG = logging.getLogger(__name__)
 _SECONDS: Final = 60
@@ -28,29 +29,32 @@ class SelfTest:
         self._test = java.new("SelfTest", "\n".join(map(_line_of, self._members)))
         self._test.start()
 
-    def finish(self, versions: str) -> list[DegradedPart]:
-        """What reads something that isn't there."""
+    def finish(self, spark: str) -> list[DegradedPart]:
+        """What reads something that isn't there, on this version of Spark."""
         said = self._test.missing(_SECONDS)
         if said is None:
             return [DegradedPart("SelfTest", "it didn't come to an end")]
         lines = (line.partition("\t") for line in said.splitlines())
         missing = [(self._members[int(place)], jar) for place, _, jar in lines]
         found = len(self._members) - len(missing)
-        _LOG.info("%s: %d of %d members that are read by reflection are there", versions, found, len(self._members))
-        return list(_degraded(missing, versions))
+        level = logging.INFO if untested(spark) is None else logging.WARNING
+        _LOG.log(
+            level, "Spark %s: %d of %d members that are read by reflection are there", spark, found, len(self._members)
+        )
+        return list(_degraded(missing, spark))
 
 
 def _line_of(member: ReflectedMember) -> str:
     return "\t".join(("|".join(member.owners), "|".join(member.names), "?" if member.is_optional else "-"))
 
 
-def _degraded(missing: list[tuple[ReflectedMember, str]], versions: str) -> Iterator[DegradedPart]:
+def _degraded(missing: list[tuple[ReflectedMember, str]], spark: str) -> Iterator[DegradedPart]:
     for source, group in groupby(missing, lambda each: each[0].source):
         found = list(group)
         names = "; ".join(dict.fromkeys(str(member) for member, _ in found))
         jars = ", ".join(sorted({jar for _, jar in found if jar})) or "any jar"
         why = (
-            f"{names} can't be found in {jars} ({versions}): each statement that needs it has a Gap; please report it "
+            f"{names} can't be found in {jars} (Spark {spark}): each statement that needs it has a Gap; please report it "
             "with these versions"
         )
         yield DegradedPart(source, why, is_there=True)
