@@ -38,9 +38,8 @@ class SelfTest:
         missing = [(self._members[int(place)], jar) for place, _, jar in lines]
         found = len(self._members) - len(missing)
         level = logging.INFO if untested(spark) is None else logging.WARNING
-        _LOG.log(
-            level, "Spark %s: %d of %d members that are read by reflection are there", spark, found, len(self._members)
-        )
+        words = f"{found} of {len(self._members)} members that are read by reflection are there"
+        _LOG.log(level, "Spark %s: %s", spark, words)
         return list(_degraded(missing, spark))
 
 
@@ -54,7 +53,7 @@ def _degraded(missing: list[tuple[ReflectedMember, str]], spark: str) -> Iterato
         names = "; ".join(dict.fromkeys(str(member) for member, _ in found))
         jars = ", ".join(sorted({jar for _, jar in found if jar})) or "any jar"
         why = (
-            f"{names} can't be found in {jars} (Spark {spark}): each statement that needs it has a Gap; please report it "
-            "with these versions"
+            f"{names} can't be found in {jars} (Spark {spark}): each statement that needs it has a Gap; please report "
+            "it with these versions"
         )
         yield DegradedPart(source, why, is_there=True)
