@@ -361,6 +361,73 @@ class TestLate:
         hops = lateness(connection, "sales.b", now=at(3))
         assert [(hop.depth, hop.job) for hop in hops] == [(0, "etl"), (1, "etl"), (2, None)]
 
+    def test_what_was_only_read_beside_it_isnt_what_it_is_made_from(self, connection: Connection) -> None:
+        producer = started(1)
+        inputs = (Input(**place("orders"), snapshot=1), Input(**place("clicks"), snapshot=1))
+        producer.emit(1, Committed, barrier=1, inputs=inputs, outputs=(Output(**place("daily"), snapshot=1),))
+        store(connection, producer)
+        answer = lateness(connection, "sales.daily", now=at(3))
+        assert [hop.table for hop in answer] == ["lake.sales.daily"]
+        assert LimitReason.UNKNOWN_SOURCES in {limit.why for limit in answer.limits}
+
+    def test_deleted_data_lineage_isnt_shown(self, connection: Connection) -> None:
+        producer = started(1)
+        commit(producer, 1, "orders", "daily", 7)
+        producer.emit(2, LineageDeleted, scope="DATA", of_job=JobName(name="etl"), before=at(2))
+        store(connection, producer)
+        hop = next(iter(lateness(connection, "sales.daily", now=at(3))))
+        assert (hop.job, hop.barrier, hop.snapshot, hop.at) == ("etl", None, None, at(1))
+
+
+class TestPlacesThatAreUsedAgain:
+    """`daily` is made from orders by `old`, renamed to `archive`, and made again from clicks by `new`."""
+
+    @pytest.fixture
+    def again(self, connection: Connection) -> Connection:
+        old, new, reader = started(1, "old"), started(2, "new", minute=6), started(3, "report", minute=8)
+        old.emit(0.5, CreateTable, table=Table(), **named("daily"))
+        commit(old, 1, "orders", "daily", 1)
+        commit(reader, 2, "daily", "weekly", 1)
+        renamed = (RenameTable(table=place("archive")["table"], dataset=dataset("archive")),)
+        old.emit(5, AlterTable, changes=renamed, **named("daily"))
+        new.emit(6, CreateTable, table=Table(), **{**named("daily"), "generation": "2"})
+        commit(new, 7, "clicks", "daily", 1)
+        commit(reader, 8, "daily", "monthly", 1)
+        store(connection, old, new, reader)
+        return connection
+
+    def test_what_it_is_late_for(self, again: Connection) -> None:
+        hops = {name: lateness(again, f"lake.sales.{name}", now=at(9)) for name in ("daily", "archive")}
+        assert [(hop.table, hop.job) for hop in hops["daily"]] == [
+            ("lake.sales.daily", "new"),
+            ("lake.sales.clicks", None),
+        ]
+        assert [(hop.table, hop.job) for hop in hops["archive"]] == [
+            ("lake.sales.archive", "old"),
+            ("lake.sales.orders", None),
+        ]
+
+    def test_who_uses_what(self, again: Connection) -> None:
+        found = {name: [(use.job, use.downstream) for use in uses(again, name, now=at(9))] for name in TABLES_OF_AGAIN}
+        assert found == {
+            "lake.sales.orders": [("old", 2)],  # archive, weekly
+            "lake.sales.clicks": [("new", 2)],  # daily, monthly
+            "lake.sales.daily": [("report", 1)],
+            "lake.sales.archive": [("report", 1)],
+        }
+
+    def test_what_else_is_asked(self, again: Connection) -> None:
+        """Each of these questions had resolved identities in a way of its own."""
+        jobs = {name: {each.job for each in jobs_of(again, name, now=at(9))} for name in TABLES_OF_AGAIN[2:]}
+        assert jobs == {"lake.sales.daily": {"new", "report"}, "lake.sales.archive": {"old", "report"}}
+        kinds = {name: [each.kind for each in history(again, name, now=at(9))] for name in TABLES_OF_AGAIN[2:]}
+        assert kinds == {"lake.sales.daily": ["CreateTable"], "lake.sales.archive": ["CreateTable", "AlterTable"]}
+        ran = {name: {each.job for each in runs(again, table=name, now=at(9))} for name in TABLES_OF_AGAIN[2:]}
+        assert ran == {"lake.sales.daily": {"new", "report"}, "lake.sales.archive": {"old", "report"}}
+
+
+TABLES_OF_AGAIN = ("lake.sales.orders", "lake.sales.clicks", "lake.sales.daily", "lake.sales.archive")
+
 
 class TestUses:
     def test_jobs_users_and_what_is_behind_them(self, connection: Connection) -> None:

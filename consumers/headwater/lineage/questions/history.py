@@ -117,7 +117,8 @@ def schema_changes(
 def _modifications(connection: Connection, about: TableSubject) -> list[Any]:
     """Load changes in the order of the format where it has one, else by time."""
     row = table_of(t.MODIFICATION).c
-    found = list(select_by_keys(connection, select(table_of(t.MODIFICATION)), row.dataset, about.keys))
+    of_keys = select_by_keys(connection, select(table_of(t.MODIFICATION)), row.dataset, about.keys)
+    found = [each for each in of_keys if about.holds_at(bytes(each.dataset), each.time)]
     by_time = sorted(found, key=lambda each: (each.time, bytes(each.producer), each.sequence))
     lines: dict[tuple[Any, Any], list[int]] = {}
     for place, each in enumerate(by_time):

@@ -81,7 +81,7 @@ def jobs_of(connection: Connection, table: str | Dataset, *, now: datetime | Non
             *times_of(each),
         )
         for does in _SIDES
-        for each in group_accesses(connection, does, named, row.dataset.in_(about.keys))
+        for each in group_accesses(connection, does, named, about.is_in(row))
     ]
     return Answer(tuple(found), complete_until(connection, now), subject_limits(connection, table=about, now=now))
 

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, select
 
 from headwater.events.clock import moment_of, wall_micros
 from headwater.events.jobs import JobStatus
@@ -23,8 +23,9 @@ from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
 from headwater.lineage.questions.reachability import ReachableTables, find_reachable_tables
 from headwater.lineage.questions.runs import Run, runs_by_id
 from headwater.lineage.questions.subject import resolve_table, subject_limits
+from headwater.lineage.questions.traversal.identities import ALWAYS, Era, in_eras
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.tombstones import TABLES_OF
+from headwater.lineage.rows.tombstones import DATA, TABLES_OF
 from headwater.lineage.sql.key_lookup import has_any_key
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import not_hidden
@@ -81,15 +82,15 @@ def lateness(
     """Return the table and everything that it is made from, nearest first. The oldest table is marked."""
     about = resolve_table(connection, table)
     moment = moment_of(wall_micros()) if now is None else now
-    found = find_reachable_tables(connection, about.keys, up=True, depth=depth, at_most=at_most)
-    datasets = load_datasets(connection, list(found.depths))
-    written = _last_writes(connection, found.identities)
+    found = find_reachable_tables(connection, about.dataset.key, up=True, depth=depth, at_most=at_most)
+    datasets = load_datasets(connection, {*found.depths, *found.limits.datasets})
+    written = _last_writes(connection, found.eras)
     runs = runs_by_id(connection, {each.run for each in written.values() if each and each.run}, moment)
     hops = [
         replace(_hop(datasets[key], written[key], runs, moment), depth=far, feeds=_feeds(key, found, datasets))
         for key, far in sorted(found.depths.items(), key=lambda pair: (pair[1], datasets[pair[0]].label))
     ]
-    limits = [*subject_limits(connection, table=about, now=now)]
+    limits = [*subject_limits(connection, table=about, now=now), *found.limits.as_limits(datasets)]
     limits += [
         AnswerLimit(LimitReason.UNKNOWN_WRITER, hop.table, "no writer is known") for hop in hops if hop.job is None
     ]
@@ -111,33 +112,41 @@ class _LastWrite:
     version: str | None = None
 
 
-def _last_writes(connection: Connection, identities: Mapping[bytes, Sequence[bytes]]) -> dict[bytes, _LastWrite | None]:
-    """Return who wrote each table last, by the first of its identities."""
+def _last_writes(connection: Connection, eras: Mapping[bytes, Mapping[bytes, Era]]) -> dict[bytes, _LastWrite | None]:
+    """Return who wrote each table last, by its current identity."""
+    row = table_of(t.TABLE_LINEAGE).c
+    always = [key for several in eras.values() for key, era in several.items() if era == ALWAYS]
+    conditions = [
+        has_any_key(connection.dialect.name, row.dataset, always[start : start + _AT_ONCE])
+        for start in range(0, len(always), _AT_ONCE)
+    ]
     writers: dict[bytes, list[Any]] = {}
-    for each in _load_writers(connection, [key for several in identities.values() for key in several]):
+    for each in (each for condition in conditions for each in _load_writers(connection, condition)):
         writers.setdefault(bytes(each.dataset), []).append(each)
     found: dict[bytes, _LastWrite | None] = {}
-    for one, several in identities.items():
-        last = sorted((each for key in several for each in writers.get(key, ())), key=lambda each: -each.last)
+    for one, several in eras.items():
+        rows = [each for key, era in several.items() if era == ALWAYS for each in writers.get(key, ())]
+        at_times = {key: era for key, era in several.items() if era != ALWAYS}
+        if at_times:
+            rows += _load_writers(connection, in_eras(row, at_times))
+        last = sorted(rows, key=lambda each: -each.last)
         found[one] = _last_write(connection, several, last[:_LOOK_BACK]) if last else None
     return found
 
 
-def _load_writers(connection: Connection, keys: Sequence[bytes]) -> Iterator[Any]:
+def _load_writers(connection: Connection, about: ColumnElement[bool]) -> Iterator[Any]:
     """Yield the last runs that wrote each of these tables."""
     row = table_of(t.TABLE_LINEAGE).c
     is_visible = and_(row.side == SINK, row.last > row.deleted, not_hidden(row, row, TABLES_OF[SINK]))
     rank = func.row_number().over(partition_by=row.dataset, order_by=row.last.desc()).label("rank_in_table")
     columns = (row.dataset, row.job_namespace, row.job, row.run, row.last)
-    for start in range(0, len(keys), _AT_ONCE):
-        some = has_any_key(connection.dialect.name, row.dataset, keys[start : start + _AT_ONCE])
-        ranked = select(*columns, rank).where(some, is_visible).subquery()
-        yield from connection.execute(select(ranked).where(ranked.c.rank_in_table <= _LOOK_BACK))
+    ranked = select(*columns, rank).where(about, is_visible).subquery()
+    yield from connection.execute(select(ranked).where(ranked.c.rank_in_table <= _LOOK_BACK))
 
 
-def _last_write(connection: Connection, keys: Sequence[bytes], writers: Sequence[Any]) -> _LastWrite:
+def _last_write(connection: Connection, eras: Mapping[bytes, Era], writers: Sequence[Any]) -> _LastWrite:
     last = writers[0]
-    commits = _commits(connection, keys, last)
+    commits = _commits(connection, eras, last)
     in_run = tuple(each.committed_at for each in commits if each.committed_at is not None)
     over_runs = tuple(each.last for each in writers if (each.job_namespace, each.job) == (last.job_namespace, last.job))
     times = in_run if len(in_run) > 2 else (*in_run[:1], *over_runs[1:]) or over_runs
@@ -149,11 +158,14 @@ def _last_write(connection: Connection, keys: Sequence[bytes], writers: Sequence
     return _LastWrite(job, run_id, times or (last.last,), newest.barrier, newest.snapshot, newest.version)
 
 
-def _commits(connection: Connection, keys: Sequence[bytes], writer: Any) -> list[Any]:
-    """Return the last commits of this run and job on the table."""
+def _commits(connection: Connection, eras: Mapping[bytes, Era], writer: Any) -> list[Any]:
+    """Return the last commits of this run and job on the table, without those whose lineage was deleted."""
     if writer.run is None:
         return []
-    return list(connection.execute(_last_commits(), {"run": writer.run, "job": writer.job, "keys": list(keys)}))
+    by = {"run": writer.run, "job": writer.job}
+    if all(era == ALWAYS for era in eras.values()):
+        return list(connection.execute(_last_commits_of_any(), {**by, "keys": list(eras)}))
+    return list(connection.execute(_last_commits().where(in_eras(table_of(t.WRITE).c, eras)), by))
 
 
 @cache
@@ -164,10 +176,16 @@ def _last_commits() -> Any:
     is_meant = and_(
         commit.c.run == bindparam("run"),
         commit.c.job == bindparam("job"),
-        row.c.dataset.in_(bindparam("keys", expanding=True)),
+        row.c.last > row.c.deleted,
+        not_hidden(row.c, commit.c, DATA),
     )
     chosen = select(commit.c.committed_at, commit.c.barrier, row.c.snapshot, row.c.version).join_from(commit, row, its)
     return chosen.where(is_meant).order_by(commit.c.barrier.desc(), row.c.snapshot.desc()).limit(_LOOK_BACK)
+
+
+@cache
+def _last_commits_of_any() -> Any:
+    return _last_commits().where(table_of(t.WRITE).c.dataset.in_(bindparam("keys", expanding=True)))
 
 
 def _hop(dataset: Dataset, written: _LastWrite | None, runs: dict[bytes, Run], now: datetime) -> LateHop:
@@ -198,7 +216,7 @@ def _usual(times: Sequence[int]) -> timedelta | None:
 
 
 def _feeds(key: bytes, found: ReachableTables, datasets: dict[bytes, Dataset]) -> tuple[str, ...]:
-    return tuple(sorted({datasets[step.target].label for step in found.steps if step.source == key}))
+    return tuple(sorted({datasets[link.target].label for link in found.links if link.source == key}))
 
 
 def _mark_oldest(hops: Sequence[LateHop]) -> list[LateHop]:

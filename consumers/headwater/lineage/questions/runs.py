@@ -118,7 +118,7 @@ def _select_runs(job: tuple[str, str] | None, about: TableSubject | None, run: U
         steps = select(known.run).where(belongs_to_job(known, job), known.run.is_not(None))
         chosen = chosen.where(row.run.in_(mine.union(steps)))
     if about is not None:
-        chosen = chosen.where(row.run.in_(select(known.run).where(known.dataset.in_(about.keys))))
+        chosen = chosen.where(row.run.in_(select(known.run).where(about.is_in(known))))
     if run is not None:
         chosen = chosen.where(row.run == run.bytes)
     return chosen.order_by(row.first.desc(), row.run)

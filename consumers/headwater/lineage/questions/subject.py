@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -16,8 +16,8 @@ from headwater.lineage.questions.completeness import gaps
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.gaps.model import time_of
 from headwater.lineage.questions.names import find_dataset
+from headwater.lineage.questions.traversal.identities import Era, Identities, in_eras
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import table_of
 
 _GAPS: Final = 1_000
@@ -28,7 +28,22 @@ class TableSubject:
     """A table with all its identities: a rename may have moved its data, or several datasets were unified."""
 
     dataset: Dataset
-    keys: tuple[bytes, ...]
+    eras: Mapping[bytes, Era]
+    """Its identities, each with the times for which it holds: another table may have had the place before or after."""
+
+    @property
+    def keys(self) -> tuple[bytes, ...]:
+        """All identities, that of the dataset first."""
+        return tuple(dict.fromkeys((self.dataset.key, *self.eras)))
+
+    def is_in(self, row: Any) -> ColumnElement[bool]:
+        """Return a condition: a row with a dataset, `first` and `last` is about this table."""
+        return in_eras(row, self.eras)
+
+    def holds_at(self, dataset: bytes, time: int) -> bool:
+        """Return whether a dataset was this table at a time."""
+        era = self.eras.get(dataset)
+        return era is not None and era.since < time <= era.until
 
     @property
     def label(self) -> str:
@@ -38,22 +53,7 @@ class TableSubject:
 def resolve_table(connection: Connection, table: str | Dataset) -> TableSubject:
     """Resolve what a person typed, or a known dataset."""
     dataset = find_dataset(connection, table) if isinstance(table, str) else table
-    return TableSubject(dataset, identities(connection, dataset.key))
-
-
-def identities(connection: Connection, dataset: bytes) -> tuple[bytes, ...]:
-    """Return all identities of a dataset, itself first."""
-    row = table_of(t.DATASET_LINK).c
-    known, new = {dataset: None}, [dataset]
-    while new:
-        found = [
-            bytes(other)
-            for one, two in ((row.old, row.new), (row.new, row.old))
-            for (other,) in select_by_keys(connection, select(two), one, new)
-        ]
-        new = [each for each in dict.fromkeys(found) if each not in known]
-        known.update(dict.fromkeys(new))
-    return tuple(known)
+    return TableSubject(dataset, Identities(connection).group(dataset.key))
 
 
 def job_key(job: JobName | str) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -11,7 +11,6 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from headwater.events.clock import micros_of, moment_of
-from headwater.lineage.mapping.commits import EXACT
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.cycles import find_cycle_edges
@@ -20,9 +19,9 @@ from headwater.lineage.questions.known_limits import add_known_limits
 from headwater.lineage.questions.lineage_answers import LineageAnswer
 from headwater.lineage.questions.names import find
 from headwater.lineage.questions.snapshots import AT_MOST, format_job_key
-from headwater.lineage.questions.traversal.identities import FOREVER, Era, Identities
+from headwater.lineage.questions.traversal.identities import FOREVER
 from headwater.lineage.questions.traversal.limits import LimitCollector
-from headwater.lineage.questions.traversal.table_edges import edges_between
+from headwater.lineage.questions.traversal.table_steps import TableWalk
 from headwater.lineage.questions.traversal.views import defined_on, views_on
 
 WRITE: Final = "WRITE"
@@ -95,14 +94,14 @@ class _Closure:
         self._upward = upward
         self._job = job
         self._as_of = FOREVER if as_of is None else micros_of(as_of)
-        self._identities = Identities(connection)
         self._limits = LimitCollector()
+        self._walk = TableWalk(connection, self._limits, upward=upward, as_of=self._as_of, job=job)
         self._found: dict[TablePair, _Found] = {}
         self._opaque: set[tuple[bytes, str]] = set()
 
     def answer(self, of: str | Dataset, depth: int | None, at_most: int) -> LineageAnswer[TableEdge]:
         dataset = find(self._connection, of).dataset if isinstance(of, str) else of
-        start = self._identities.one(dataset.key)
+        start = self._walk.identities.one(dataset.key)
         self._spread(start, depth, at_most)
         ends = {end for edge in islice(self._found, at_most) for end in edge}
         names = load_datasets(self._connection, {*ends, *self._limits.datasets, start})
@@ -132,51 +131,14 @@ class _Closure:
 
     def _level(self, frontier: Collection[bytes], level: int) -> Iterator[list[bytes]]:
         """Keep the edges of these tables, and yield what they lead to, in portions."""
-        self._identities.load(frontier)
-        members: dict[bytes, list[tuple[bytes, Era]]] = {}
-        for one in frontier:
-            for member, era in self._identities.group(one).items():
-                members.setdefault(member, []).append((one, era))
-        for edges in edges_between(
-            self._connection, members, self._limits, upward=self._upward, as_of=self._as_of, job=self._job
-        ):
-            yield list(self._follow(edges, members, level))
+        members = self._walk.members(frontier)
+        for steps in self._walk.steps(members):
+            yield [self._keep(step.near, step.far, WRITE, step.edge, level) for step in steps]
         yield [
-            self._keep(one, self._identities.one(source if self._upward else view), VIEW, row, level)
+            self._keep(one, self._walk.identities.one(source if self._upward else view), VIEW, row, level)
             for view, source, row in self._views(members)
             for one, _ in members[view if self._upward else source]
         ]
-
-    def _follow(
-        self, edges: Sequence[Any], members: Mapping[bytes, list[tuple[bytes, Era]]], level: int
-    ) -> Iterator[bytes]:
-        others: list[tuple[bytes, bytes, Any]] = []
-        for each in edges:
-            here, there = (each.target, each.source) if self._upward else (each.source, each.target)
-            for one, era in members[bytes(here)]:
-                if each.first <= era.until and each.last > era.since:
-                    self._meet(one, there, each, others)
-        self._identities.load({there for _, there, _ in others})
-        for one, there, each in others:
-            yield self._keep(one, self._identities.one(there, None, each.last), WRITE, each, level)
-
-    def _meet(self, one: bytes, there: Any, each: Any, others: list[tuple[bytes, bytes, Any]]) -> None:
-        """Follow an edge to a dataset. Anything else becomes a limit."""
-        if each.certainty != EXACT:
-            what = f"a commit of {format_job_key((each.job_namespace, each.job))} read other tables beside it"
-            self._limits.add_snapshot(
-                LimitReason.UNKNOWN_SOURCES, one, None, f"{what}, and what it is made from isn't known"
-            )
-        elif there is not None:
-            others.append((one, bytes(there), each))
-        elif each.opaque is not None:
-            detail = f"something was read that Spark doesn't show: {each.opaque}"
-            self._limits.add_snapshot(LimitReason.OPAQUE, one, None, detail)
-        else:
-            name = each.source_name if self._upward else each.target_name
-            self._limits.add_snapshot(
-                LimitReason.OPAQUE, one, None, f"{name} is known by its name only, and isn't followed"
-            )
 
     def _views(self, members: Mapping[bytes, Any]) -> Iterator[tuple[bytes, bytes, Any]]:
         if self._job is not None:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 from headwater.lineage.mapping.commits import SOURCE
 from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
 from headwater.lineage.questions.completeness import complete_until
-from headwater.lineage.questions.datasets import Dataset
+from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.gaps.model import format_job
 from headwater.lineage.questions.jobs import TableAccess, group_accesses, times_of
 from headwater.lineage.questions.reachability import AT_MOST, ReachableTables, find_reachable_tables
@@ -50,12 +50,12 @@ def uses(connection: Connection, table: str | Dataset, *, now: datetime | None =
     about = resolve_table(connection, table)
     row = table_of(t.TABLE_LINEAGE).c
     named = (row.job_namespace, row.job, row.parent_namespace, row.parent_job)
-    around = find_reachable_tables(connection, about.keys, up=False, depth=_DEPTH)
+    around = find_reachable_tables(connection, about.dataset.key, up=False, depth=_DEPTH)
     users = _users(connection, about)
     found: list[Use] = []
-    for each in group_accesses(connection, TableAccess.READS, named, row.dataset.in_(about.keys)):
+    for each in group_accesses(connection, TableAccess.READS, named, about.is_in(row)):
         job = (each.row.job_namespace, each.row.job)
-        own = {step.target for step in around.steps if step.source == about.keys[0] and step.job == job}
+        own = {link.target for link in around.links if link.source == around.start and link.job == job}
         found.append(
             Use(
                 format_job(*job),
@@ -66,7 +66,8 @@ def uses(connection: Connection, table: str | Dataset, *, now: datetime | None =
                 downstream=len(_behind(around, own)),
             )
         )
-    limits = subject_limits(connection, table=about, now=now)
+    names = load_datasets(connection, around.limits.datasets)
+    limits = (*subject_limits(connection, table=about, now=now), *around.limits.as_limits(names))
     if around.is_cut:
         limits = (*limits, AnswerLimit(LimitReason.CUT, about.label, f"the first {AT_MOST} tables downstream"))
     return Answer(tuple(found), complete_until(connection, now), limits)
@@ -74,7 +75,7 @@ def uses(connection: Connection, table: str | Dataset, *, now: datetime | None =
 
 def _users(connection: Connection, about: TableSubject) -> dict[tuple[str | None, str | None], set[str]]:
     row, run = table_of(t.TABLE_LINEAGE).c, table_of(t.RUN).c
-    is_one = (row.side == SOURCE, row.dataset.in_(about.keys), row.last > row.deleted)
+    is_one = (row.side == SOURCE, about.is_in(row), row.last > row.deleted)
     chosen = select(row.job_namespace, row.job, run.user_name).distinct()
     chosen = chosen.join_from(table_of(t.TABLE_LINEAGE), table_of(t.RUN), run.run == row.run)
     chosen = chosen.where(*is_one, run.user_name.is_not(None), not_hidden(row, row, TABLES_OF[SOURCE]))
@@ -87,8 +88,8 @@ def _users(connection: Connection, about: TableSubject) -> dict[tuple[str | None
 def _behind(around: ReachableTables, tables: Iterable[bytes]) -> set[bytes]:
     """Return these tables and everything that is made from them."""
     onward: dict[bytes, set[bytes]] = defaultdict(set)
-    for step in around.steps:
-        onward[step.source].add(step.target)
+    for link in around.links:
+        onward[link.source].add(link.target)
     known, new = set(tables), list(tables)
     while new:
         for target in onward[new.pop()] - known:

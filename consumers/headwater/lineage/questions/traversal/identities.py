@@ -6,10 +6,10 @@ new place. An old place with later facts is a table of its own again, and isn't 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
 from headwater.lineage.mapping.administration import UNIFIED
 from headwater.lineage.rows import tables as t
@@ -28,6 +28,17 @@ class Era(NamedTuple):
 
 
 ALWAYS: Final = Era(-1, FOREVER)
+
+
+def in_eras(row: Any, eras: Mapping[bytes, Era]) -> ColumnElement[bool]:
+    """Return a condition: a row with a dataset, `first` and `last` is about a table with these identities."""
+    always = [key for key, era in eras.items() if era == ALWAYS]
+    others = [
+        and_(row.dataset == key, row.first <= era.until, row.last > era.since)
+        for key, era in eras.items()
+        if era != ALWAYS
+    ]
+    return or_(row.dataset.in_(always), *others)
 
 
 class Identities:
