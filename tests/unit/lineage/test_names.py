@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from unicodedata import normalize
 
 import pytest
 from sqlalchemy import Connection, create_engine
 
+from headwater.errors import ConfigurationError
 from headwater.events.catalog import CreateTag
 from headwater.events.jobs import Committed, Input
 from headwater.events.names import DatasetId, TableName
 from headwater.events.producer import Producer
 from headwater.lineage.mapping import map_event
+from headwater.lineage.questions.columns import upstream_columns
+from headwater.lineage.questions.completeness import gaps
+from headwater.lineage.questions.history import history
 from headwater.lineage.questions.names import AmbiguousNameError, UnknownNameError, find, parts_of
+from headwater.lineage.questions.snapshots import upstream_snapshots
+from headwater.lineage.questions.tables import downstream_tables
 from headwater.lineage.rows import Row
 from headwater.lineage.sql import METADATA, merge_into
 from headwater.testing.examples import CONTEXT
 
+CAFE = "Caf\u00e9"
+"""Its last letter is one character (NFC); NFD makes two of it."""
 TABLES = {
     TableName(catalog="lake", database="sales", table="orders"): DatasetId(namespace="s3://lake", name="sales/orders"),
     TableName(catalog="lake", database="sales", table="daily"): DatasetId(namespace="s3://lake", name="sales/daily"),
     TableName(catalog="old", database="sales", table="daily"): DatasetId(namespace="s3://old", name="sales/daily"),
+    TableName(catalog="lake", database="sales", table="Target"): DatasetId(namespace="s3://lake", name="sales/Target"),
+    TableName(catalog="lake", database="sales", table="twin"): DatasetId(namespace="s3://lake", name="sales/twin"),
+    TableName(catalog="lake", database="sales", table="Twin"): DatasetId(namespace="s3://lake", name="sales/Twin"),
+    TableName(catalog="lake", database="sales", table=CAFE): DatasetId(namespace="s3://lake", name=f"sales/{CAFE}"),
     TableName(catalog="lake", database="a.b", table="nested"): DatasetId(namespace="file://host", name="/data/nested"),
 }
 
@@ -58,11 +72,39 @@ def store() -> Iterator[Connection]:
         ("s3://lake/sales/orders/", "s3://lake/sales/orders", None, None),
         ("/data/nested", "file://host/data/nested", None, None),
         ("file://host|/data/nested", "file://host/data/nested", None, None),
+        ("LAKE.SALES.TARGET", "s3://lake/sales/Target", None, None),
+        ("target@3.id", "s3://lake/sales/Target", 3, ("id",)),
+        ("Sales.Orders.Id", "s3://lake/sales/orders", None, ("Id",)),
+        ("sales.twin", "s3://lake/sales/twin", None, None),
+        ("sales.Twin", "s3://lake/sales/Twin", None, None),
+        ("LAKE.A.B.NESTED.x", "file://host/data/nested", None, ("x",)),
+        (normalize("NFD", CAFE), f"s3://lake/sales/{CAFE}", None, None),
+        (f"sales.{normalize('NFD', CAFE).upper()}", f"s3://lake/sales/{CAFE}", None, None),
+        (f"s3://lake/sales/{normalize('NFD', CAFE)}", f"s3://lake/sales/{CAFE}", None, None),
     ],
 )
 def test_what_is_meant(store: Connection, text: str, place: str, snapshot: int | None, column: object) -> None:
     named = find(store, text)
     assert (named.dataset.place, named.snapshot, named.column) == (place, snapshot, column)
+
+
+def test_of_names_that_differ_in_letters_only_none_is_guessed(store: Connection) -> None:
+    with pytest.raises(AmbiguousNameError, match=r"lake\.sales\.Twin .*, lake\.sales\.twin"):
+        find(store, "SALES.TWIN")
+
+
+def test_a_time_without_a_zone_is_refused(store: Connection) -> None:
+    noon = datetime(2026, 3, 1, 12)  # noqa: DTZ001 - that is what is asked
+    questions: list[Callable[[], object]] = [
+        lambda: upstream_snapshots(store, "orders", as_of=noon),
+        lambda: downstream_tables(store, "orders", as_of=noon),
+        lambda: upstream_columns(store, "orders.id", as_of=noon),
+        lambda: gaps(store, since=noon),
+        lambda: history(store, "orders", until=noon),
+    ]
+    for question in questions:
+        with pytest.raises(ConfigurationError, match=r"=2026-03-01T12:00:00 has no time zone: write .*\+00:00"):
+            question()
 
 
 def test_several_are_listed(store: Connection) -> None:

@@ -8,7 +8,20 @@ from datetime import datetime
 from enum import Enum
 from typing import Generic, TypeVar
 
+from headwater.errors import ConfigurationError
+from headwater.events.clock import micros_of
+
 T_co = TypeVar("T_co", covariant=True)
+
+
+def micros_asked(moment: datetime, name: str) -> int:
+    """Return the microseconds of a time that a question names. One without a time zone could be meant in any."""
+    if moment.tzinfo is None:
+        text = moment.isoformat()
+        raise ConfigurationError(
+            f"{name}={text} has no time zone: write {text}+00:00, or give a datetime with tzinfo=timezone.utc"
+        )
+    return micros_of(moment)
 
 
 class LimitReason(str, Enum):

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
-from headwater.events.clock import micros_of
-from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
+from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason, micros_asked
 from headwater.lineage.questions.change_text import describe_changes, format_type
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.gaps.model import time_of
 from headwater.lineage.questions.subject import TableSubject, resolve_table, subject_limits
 from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.model import NEVER, NOT_YET
 from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import table_of
 
@@ -81,11 +81,9 @@ def history(
 ) -> Answer[HistoryEntry]:
     """Return all changes of a table, in the order of the format where it has one, else by time."""
     about = resolve_table(connection, table)
-    found = [
-        each
-        for each in _modifications(connection, about)
-        if (since is None or each.time >= micros_of(since)) and (until is None or each.time <= micros_of(until))
-    ]
+    begin = NEVER if since is None else micros_asked(since, "since")
+    end = NOT_YET if until is None else micros_asked(until, "until")
+    found = [each for each in _modifications(connection, about) if begin <= each.time <= end]
     unknown = sum(each.effect != APPLIED for each in found)
     limits = subject_limits(connection, table=about, now=now)
     if unknown:

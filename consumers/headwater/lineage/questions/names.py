@@ -3,17 +3,21 @@
 A table is `catalog.database.table`, `database.table` or `table`, a path or URI, or `namespace|name`. Parts that contain
 a dot stand in backticks. A snapshot is a number or the name of a tag. After `@SNAPSHOT.` comes the column. Without a
 snapshot the longest prefix that names a table is the table, and the rest is the column.
+
+If no name is spelled exactly like that, upper and lower case are the same, as for Spark, and so are the ways to compose
+a letter (Unicode's NFC and NFD).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
+from unicodedata import normalize
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select, true
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
 
 from headwater.errors import TerminalError
 from headwater.lineage.questions.datasets import Dataset, load_datasets
@@ -59,16 +63,21 @@ def find(connection: Connection, text: str) -> ResolvedName:
     if _is_place(text):
         return ResolvedName(find_dataset(connection, text))
     parts = parts_of(text)
-    for length in range(len(parts), 0, -1):
-        found = _by_name(connection, parts[:length])
-        if found:
-            return ResolvedName(_only(connection, text, found), column=parts[length:] or None)
+    for look_up in (_by_name, _by_similar_name):
+        for length in range(len(parts), 0, -1):
+            found = look_up(connection, parts[:length])
+            if found:
+                return ResolvedName(_only(connection, text, found), column=parts[length:] or None)
     raise _unknown_name(connection, text)
 
 
 def find_dataset(connection: Connection, text: str) -> Dataset:
     """Resolve a table without snapshot and column."""
-    found = _by_place(connection, text) if _is_place(text) else _by_name(connection, parts_of(text))
+    if _is_place(text):
+        found = _by_place(connection, text)
+    else:
+        parts = parts_of(text)
+        found = _by_name(connection, parts) or _by_similar_name(connection, parts)
     if not found:
         raise _unknown_name(connection, text)
     return _only(connection, text, found)
@@ -96,6 +105,13 @@ def _is_place(text: str) -> bool:
 
 
 def _by_place(connection: Connection, text: str) -> list[bytes]:
+    """Return the datasets at a place. If nothing is spelled like that, composed letters may be spelled otherwise."""
+    found = _at_place(connection, text)
+    others = (normalize(form, text) for form in ("NFC", "NFD"))
+    return found or sorted({each for other in others for each in _at_place(connection, other)})
+
+
+def _at_place(connection: Connection, text: str) -> list[bytes]:
     namespace, bar, name = text.partition("|")
     row = table_of(t.DATASET).c
     if bar:
@@ -112,7 +128,37 @@ def _by_name(connection: Connection, parts: Sequence[str]) -> list[bytes]:
     """Return the tables that have this name now, or else those that had it."""
     row = table_of(t.ALIAS).c
     query = or_(*_name_conditions(row, parts))
-    found = list(connection.execute(select(row.dataset, row.last, row.deleted).where(query)))
+    return _current(connection.execute(select(row.dataset, row.last, row.deleted).where(query)).all())
+
+
+def _by_similar_name(connection: Connection, parts: Sequence[str]) -> list[bytes]:
+    """Return the tables whose name differs in the size of letters or in how they are composed only. It reads all names:
+    databases fold what isn't ASCII each in a way of its own."""
+    row = table_of(t.ALIAS).c
+    wanted = [_folded(part) for part in parts]
+    named = (row.dataset, row.last, row.deleted, row.catalog, row.database_name, row.table_name)
+    query = select(*named)
+    if parts[-1].isascii():  # every database folds that
+        query = query.where(func.lower(row.table_name) == parts[-1].lower())
+    return _current([each for each in connection.execute(query) if _is_similar(each, wanted)])
+
+
+def _is_similar(each: Any, wanted: Sequence[str]) -> bool:
+    """Compare a name's end with folded parts, as `_name_conditions` does with exact ones."""
+    catalog, database, table = (_folded(part or "") for part in (each.catalog, each.database_name, each.table_name))
+    if table != wanted[-1]:
+        return False
+    if len(wanted) == 1 or database == ".".join(wanted[:-1]):
+        return True
+    return len(wanted) > 2 and catalog == wanted[0] and database == ".".join(wanted[1:-1])
+
+
+def _folded(text: str) -> str:
+    return normalize("NFC", normalize("NFC", text).casefold())
+
+
+def _current(found: Collection[Any]) -> list[bytes]:
+    """Return the datasets that have a name now, or else those that had it."""
     now = {bytes(each.dataset) for each in found if each.last > each.deleted}
     return sorted(now or {bytes(each.dataset) for each in found})
 
