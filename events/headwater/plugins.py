@@ -1,7 +1,7 @@
 """Plug-ins: found by the name of an entry point or as `package.module:Name`, created, and checked.
 
 headwater's own plug-ins are entry points too. Where its metadata isn't beside it, as in a zip that holds the package
-alone, they are found by the table here.
+alone, or is older than a group, as in an editable install, they are found by the table here.
 """
 
 from __future__ import annotations
@@ -23,18 +23,28 @@ OWN_PLUGINS: Final[Mapping[str, Mapping[str, str]]] = {
         "kafka": "headwater.publishers.kafka:KafkaFactory",
         "log": "headwater.publishers.log:LogFactory",
     },
+    "headwater.formats": {
+        "delta": "headwater.listeners.capture.formats.delta:PLUGIN",
+        "files": "headwater.listeners.capture.formats.files:PLUGIN",
+        "hudi": "headwater.listeners.capture.formats.hudi:PLUGIN",
+        "iceberg": "headwater.listeners.capture.formats.iceberg:PLUGIN",
+        "jdbc": "headwater.listeners.capture.formats.jdbc:PLUGIN",
+        "kafka": "headwater.listeners.capture.formats.kafka:PLUGIN",
+        "paimon": "headwater.listeners.capture.formats.paimon:PLUGIN",
+    },
     "headwater.lineage_meta": {
         "jdbc": "headwater.lineage.meta:JdbcLineageMetaFactory",
         "memory": "headwater.lineage.meta:MemoryLineageMetaFactory",
     },
 }
 """The entry points of this distribution, by group: the same as in its metadata."""
+_OWN: Final = "headwater"
 
 
 def own_version() -> str | None:
     """Return the version of headwater, or None where its metadata isn't beside it."""
     try:
-        return version("headwater")
+        return version(_OWN)
     except PackageNotFoundError:
         return None
 
@@ -97,7 +107,7 @@ def names(group: str) -> tuple[str, ...]:
 
 def _points(group: str) -> list[EntryPoint]:
     points = list(entry_points(group=group))
-    if own_version() is None:
+    if not any(point.dist is not None and point.dist.name == _OWN for point in points):
         points += [EntryPoint(name, value, group) for name, value in OWN_PLUGINS.get(group, {}).items()]
     return points
 

@@ -8,6 +8,8 @@ import pytest
 
 from headwater.events import Committed, Gap
 from headwater.listeners.capture import driver_listener, jvm
+from headwater.listeners.capture.formats import CORE, java_parts
+from headwater.listeners.capture.formats.plugin import JavaPart
 from headwater.listeners.capture.jvm import JavaError
 from headwater.listeners.capture.records import VERSION
 from tests.faults.capture_kit import ScriptedTap, driver
@@ -22,7 +24,8 @@ def test_what_cannot_be_compiled_is_left_out(java_home: Path, tmp_path: Path, mo
     strange = {f"{name}.java": BROKEN % name.encode() for name in names}
     real = jvm.read_sources()
     monkeypatch.setattr(jvm, "read_sources", lambda: real | strange)
-    monkeypatch.setattr(jvm, "PROBES", {"Strange": jvm.PROBES["Session"], **jvm.PROBES})
+    part = JavaPart(probe=CORE[0].probe, extractor=names[0], hooks=names[1:])
+    monkeypatch.setattr(jvm, "java_parts", lambda: (part, *java_parts()))
     with driver(java_home, tmp_path) as spark:
         for _ in range(2):  # the second time in the JVM that is known
             with attached(spark) as (capture, bus):

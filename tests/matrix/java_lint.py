@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import pyspark
 
-from headwater.listeners.capture.jvm import PROBES, JavaClasses
+from headwater.listeners.capture.formats import java_parts
+from headwater.listeners.capture.jvm import JavaClasses
 
 SECONDS: Final = 120
 TARGET: Final = "9"
@@ -30,8 +31,9 @@ FOR_JAVAC: Final = {
 def complaints_of_javac(spark_context: Any, place: Path) -> list[str]:
     """What javac says of the sources that this driver uses, line by line."""
     classes = JavaClasses(spark_context)
-    absent = tuple(PROBES.keys() - set(classes.present()))
-    sources = {name: text for name, text in classes.sources().items() if not name.startswith(absent)}
+    present = classes.present()
+    absent = {name for part in java_parts() if part not in present for name in part.sources()}
+    sources = {name: text for name, text in classes.sources().items() if name not in absent}
     assert sources
     for name, text in sources.items():
         for ours, theirs in FOR_JAVAC.items():

@@ -30,7 +30,7 @@ from headwater.events.base import StringMap
 from headwater.events.catalog import ModificationCause
 from headwater.events.changes import AddColumn, DropPartition
 from headwater.events.health import GapReason
-from headwater.listeners.capture.formats.paimon import COMMANDS
+from headwater.listeners.capture.formats.paimon import PLUGIN
 from headwater.listeners.capture.formats.paimon.procedures import PROCEDURES
 from tests.matrix.harness import PAIMON, Driver, driver_with, of, the
 from tests.matrix.java_lint import complaints_of_javac
@@ -298,7 +298,7 @@ def test_every_command_of_paimons_is_known(driver: Driver) -> None:
     plans = [name for name in own if "/commands/" in name or "/plans/logical/" in name]
     loaded = [loader.loadClass(name.replace("/", ".")) for name in plans]
     commands = {each.getSimpleName() for each in loaded if command.isAssignableFrom(each) and not each.isInterface()}
-    assert commands == set(COMMANDS) - {"DropPartitions"}
+    assert commands == set(PLUGIN.commands) - {"DropPartitions"}
 
 
 def test_the_callback_is_in_nobodys_table(place: Place) -> None:

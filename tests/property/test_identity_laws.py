@@ -17,7 +17,6 @@ from headwater.events.identity import (
     Namespaces,
     TableIdentity,
     Unknown,
-    catalog_of,
     dataset_of_path,
     dataset_of_source,
     dataset_of_uri,
@@ -34,6 +33,7 @@ from headwater.events.identity.catalogs import Catalog
 from headwater.events.identity.jdbc.dialects import DIALECTS
 from headwater.events.identity.text import joined, split
 from headwater.events.names import DatasetId, TableName
+from headwater.listeners.capture.formats import catalog_of
 from tests.property.effort import examples
 from tests.unit.identity.rows import options
 

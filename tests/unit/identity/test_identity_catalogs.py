@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from headwater.events.identity import Environment, Unknown, catalog_id, catalog_of, kafka_namespace
+from headwater.events.identity import Environment, Unknown, kafka_namespace
 from headwater.events.names import CatalogId
+from headwater.listeners.capture.formats import catalog_of
 from tests.unit.identity.rows import SITE, Row, check, names, options, rows
 
 ROWS = rows("catalogs")
+
+
+def catalog_id(name: str, class_name: str | None, given: Mapping[str, str], environment: Environment) -> object:
+    found = catalog_of(name, class_name, given, environment)
+    return found if isinstance(found, Unknown) else found.id
 
 
 @pytest.mark.parametrize("row", ROWS, ids=names(ROWS))
@@ -18,8 +25,8 @@ def test_catalog(row: Row) -> None:
     name, class_name, given = row.given
 
     def identify() -> Unknown | str:
-        found = catalog_id(name, class_name, options(given), SITE)
-        return found if isinstance(found, Unknown) else f"{found.type} | {found.location}"
+        found = catalog_of(name, class_name, options(given), SITE)
+        return found if isinstance(found, Unknown) else f"{found.id.type} | {found.id.location}"
 
     check(row, identify)
 

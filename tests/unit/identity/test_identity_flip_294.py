@@ -7,11 +7,11 @@ from headwater.events.identity import (
     Environment,
     Namespaces,
     TableIdentity,
-    catalog_of,
     dataset_of_source,
     table_identity,
 )
 from headwater.events.names import CatalogId, DatasetId, TableName
+from headwater.listeners.capture.formats import catalog_of
 
 SITE = Environment(host="driver-1", namespaces=Namespaces(), working_directory="/data")
 PAIMON = "org.apache.paimon.spark.SparkCatalog"

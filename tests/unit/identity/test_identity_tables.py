@@ -12,12 +12,12 @@ from headwater.events.identity import (
     IdentityError,
     TableIdentity,
     Unknown,
-    catalog_of,
     dataset_of_uri,
     symlink_of,
     table_identity,
 )
 from headwater.events.names import TableName
+from headwater.listeners.capture.formats import catalog_of
 from tests.unit.identity.rows import SITE, options
 
 PAIMON = "org.apache.paimon.spark.SparkCatalog"

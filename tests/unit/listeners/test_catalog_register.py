@@ -10,14 +10,14 @@ import pytest
 
 from headwater.listeners.capture import catalog
 from headwater.listeners.capture.batch import spark_writes
-from headwater.listeners.capture.formats import files
+from headwater.listeners.capture.formats.files import PLUGIN as FILES
 from tests.class_files import classes_in, descendants
 
 pytestmark = pytest.mark.slow
 
 _JARS: Final = ("spark-catalyst_*.jar", "spark-sql_*.jar", "spark-hive_*.jar", "spark-hive-thriftserver_*.jar")
 _COMMAND: Final = "org.apache.spark.sql.catalyst.plans.logical.Command"
-_KNOWN: Final = catalog.COMMANDS.keys() | spark_writes.COMMANDS.keys() | files.COMMANDS.keys()
+_KNOWN: Final = catalog.COMMANDS.keys() | spark_writes.COMMANDS.keys() | FILES.commands.keys()
 NEW_IN_4: Final = frozenset(
     {
         "AlterColumns",

@@ -12,7 +12,7 @@ from headwater.events.jobs import RangeStart, StartReason
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture.batch.write_lineage import lineage_of_write
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats.kafka import FORMAT
+from headwater.listeners.capture.formats.kafka import KafkaFormat
 from headwater.listeners.capture.formats.kafka.streams import version_of
 from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation, StatementWrites, StreamStart
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
@@ -50,7 +50,7 @@ def topic(name: str) -> DatasetId:
 
 def reading(**options: str) -> tuple[SourceRelation, PlanNode]:
     given = plan(options, {}, [])
-    found = FORMAT.source(given.nodes[0], given, scene())
+    found = KafkaFormat().source(given.nodes[0], given, scene())
     assert found is not None
     return found, given.nodes[0]
 
@@ -58,13 +58,13 @@ def reading(**options: str) -> tuple[SourceRelation, PlanNode]:
 def took(start: str | None, end: str, name: str = "a") -> tuple[ReadVersion, ...]:
     described, node = reading(subscribe="a,b")
     topics = {each.hints["topic"]: each for each in (described, *described.also)}
-    return FORMAT.versions_of_batch(topics[name], node, OffsetRange(start, end), StatementFacts())
+    return KafkaFormat().versions_of_batch(topics[name], node, OffsetRange(start, end), StatementFacts())
 
 
 def test_a_micro_batch_reads_and_writes_topics() -> None:
     secret = {"kafka.ssl.key.password": "x"}
     given = plan({"subscribe": "b,a", "startingOffsets": "earliest", **secret}, {"topic": "c", **secret}, [])
-    parts = FORMAT.sinks(given.top, given, scene())
+    parts = KafkaFormat().sinks(given.top, given, scene())
     shape = lineage_of_write(StatementWrites(parts), given, scene())
     assert [source.dataset for source in shape.sources] == [topic("a"), topic("b")]
     assert dict(shape.sources[0].options) == {"subscribe": "b,a", "startingoffsets": "earliest"}
@@ -78,7 +78,7 @@ def test_a_micro_batch_reads_and_writes_topics() -> None:
 
 def test_a_micro_batch_writes_the_topics_that_its_rows_name() -> None:
     given = plan({"subscribe": "a"}, {}, [{"topic": "c", "branches": []}])
-    assert [part.target.sink.dataset for part in FORMAT.sinks(given.top, given, scene())] == [topic("c")]
+    assert [part.target.sink.dataset for part in KafkaFormat().sinks(given.top, given, scene())] == [topic("c")]
 
 
 def test_the_ends_of_a_micro_batch_are_versions_of_its_topics() -> None:
@@ -120,7 +120,7 @@ def test_what_isnt_an_offset_of_kafkas_isnt_known(start: str, end: str) -> None:
 def test_where_a_query_begins(options: dict[str, str], reason: StartReason) -> None:
     described, node = reading(subscribe="a", **options)
     start = OffsetRange('{"a":{"0":4}}', None)
-    assert FORMAT.start_of_stream(described, node, start) == StreamStart(version='{"0":4}', reason=reason)
+    assert KafkaFormat().start_of_stream(described, node, start) == StreamStart(version='{"0":4}', reason=reason)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from headwater.events.changes import AddColumn, RetypeColumn
 from headwater.events.jobs import CommitKind, OverwriteScope, RangeStart, SinkSchema, SourceSchema
 from headwater.events.tables import Column, Table
 from headwater.events.types import columns_from_schema_json
-from headwater.listeners.capture.formats.paimon import FORMAT
+from headwater.listeners.capture.formats.paimon import PLUGIN
 from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation, WriteResult, WriteTarget
 from headwater.listeners.capture.formats.schema_diff import SchemaDiff, fields_of
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
@@ -65,23 +65,23 @@ def test_a_commit_by_nobody_known(
     certain: bool, complete: bool, found: list[int], expected: list[Any], gap: bool
 ) -> None:
     within = {**HERE, "complete": complete, "older": True, "snapshots": [commit(each) for each in found]}
-    outcome = FORMAT.write_result(target(certain=certain), statement({"within": within}))
+    outcome = PLUGIN.reader.write_result(target(certain=certain), statement({"within": within}))
     assert (numbers(outcome), outcome.gap is not None) == (expected, gap)
 
 
 @pytest.mark.parametrize(("older", "expected"), [(True, [4]), (False, [[4]])])
 def test_statistics_make_a_snapshot_only_where_there_was_one(older: bool, expected: list[Any]) -> None:
     within = {**HERE, "complete": True, "older": older, "snapshots": [commit(4, "ANALYZE")]}
-    assert numbers(FORMAT.write_result(target(CommitKind.ANALYZE), statement({"within": within}))) == expected
+    assert numbers(PLUGIN.reader.write_result(target(CommitKind.ANALYZE), statement({"within": within}))) == expected
 
 
 def test_anothers_commit_in_the_same_statement_is_nobodys() -> None:
     found = statement({"writers": [{**HERE, "user": "u", "seen": True}]}, noted(3), noted(4, user="somebody"))
-    assert numbers(FORMAT.write_result(target(CommitKind.APPEND), found)) == [3]
+    assert numbers(PLUGIN.reader.write_result(target(CommitKind.APPEND), found)) == [3]
 
 
 def test_a_note_that_was_lost_is_a_gap() -> None:
-    outcome = FORMAT.write_result(
+    outcome = PLUGIN.reader.write_result(
         target(CommitKind.APPEND), statement({"writers": [{**HERE, "user": "u", "seen": True}]})
     )
     assert (numbers(outcome), outcome.gap is not None) == ([[]], True)
@@ -89,22 +89,22 @@ def test_a_note_that_was_lost_is_a_gap() -> None:
 
 def test_files_that_are_gone_are_a_gap() -> None:
     writer = {**HERE, "user": "u", "complete": False, "snapshots": []}
-    outcome = FORMAT.write_result(target(CommitKind.APPEND), statement({"writers": [writer]}))
+    outcome = PLUGIN.reader.write_result(target(CommitKind.APPEND), statement({"writers": [writer]}))
     assert (numbers(outcome), outcome.gap is not None) == ([[]], True)
 
 
 def test_a_writer_that_committed_nothing_is_none() -> None:
     writers = [{**HERE, "user": "u", "seen": False}, {**HERE, "user": "v", "complete": True, "snapshots": []}]
-    assert FORMAT.write_result(target(CommitKind.APPEND), statement({"writers": writers})) == WriteResult()
+    assert PLUGIN.reader.write_result(target(CommitKind.APPEND), statement({"writers": writers})) == WriteResult()
 
 
 def test_a_write_that_nobody_saw_is_a_gap_unless_the_hook_did() -> None:
-    assert FORMAT.write_result(target(CommitKind.APPEND), statement({})).gap
-    assert numbers(FORMAT.write_result(target(CommitKind.APPEND), statement({}, noted(7)))) == [7]
+    assert PLUGIN.reader.write_result(target(CommitKind.APPEND), statement({})).gap
+    assert numbers(PLUGIN.reader.write_result(target(CommitKind.APPEND), statement({}, noted(7)))) == [7]
 
 
 def test_an_eye_that_failed_is_a_gap() -> None:
-    assert FORMAT.write_result(target(CommitKind.APPEND), statement({"unreadable": "no"})).gap
+    assert PLUGIN.reader.write_result(target(CommitKind.APPEND), statement({"unreadable": "no"})).gap
 
 
 def read(fact: dict[str, Any], asked: dict[str, str] | None = None, **more: Any) -> tuple[ReadVersion, ...]:
@@ -112,7 +112,7 @@ def read(fact: dict[str, Any], asked: dict[str, str] | None = None, **more: Any)
         0, SourceSchema(dataset=DATASET), versioned=True, hints={"place": PLACE, "asked": asked or {}}
     )
     facts = statement({"reads": [{**HERE, **fact}], **more}).facts
-    return FORMAT.versions_read(source, PLAN, facts)
+    return PLUGIN.reader.versions_read(source, PLAN, facts)
 
 
 def newest(*ages: tuple[int, int, bool], changed: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ be known at all comes back as `Unknown`, and what is malformed raises `IdentityE
 
 from __future__ import annotations
 
-from headwater.events.identity.catalogs import Catalog, catalog_id, catalog_of
+from headwater.events.identity.catalogs import Catalog, catalog_of
 from headwater.events.identity.environment import Environment
 from headwater.events.identity.errors import IdentityError, Unknown
 from headwater.events.identity.generation import delta_generation, generation_of, iceberg_generation, paimon_generation
@@ -30,7 +30,6 @@ __all__ = [
     "Subset",
     "TableIdentity",
     "Unknown",
-    "catalog_id",
     "catalog_of",
     "dataset_of_path",
     "dataset_of_source",

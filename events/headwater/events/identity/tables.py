@@ -56,26 +56,19 @@ def symlink_of(catalog: Catalog, name: TableName) -> DatasetId:
 
 
 def laid_out(layout: Layout, warehouse: str, name: TableName) -> str:
-    """The path at which a catalog with a fixed layout keeps a table. Paimon has none outside of a database."""
-    is_paimon = layout is Layout.PAIMON
-    spaces = split(required(name.database, "the table's database")) if is_paimon or name.database else ()
+    """The path at which a catalog with a fixed layout keeps a table."""
+    suffix = layout.database_suffix
+    spaces = split(required(name.database, "the table's database")) if suffix or name.database else ()
     if any("/" in part or part in {".", ".."} for part in (*spaces, name.table)):
         msg = "a table's or database's name can't be a directory's; its location has to be given"
         raise IdentityError(msg)
-    if is_paimon:
-        spaces = (f"{'.'.join(spaces)}.db",)
-        return "/".join([warehouse.rstrip("/"), *spaces, _without_selector(name.table)])
-    return "/".join([warehouse.rstrip("/"), *spaces, name.table])
+    places = (f"{'.'.join(spaces)}{suffix}",) if suffix else spaces
+    return "/".join([warehouse.rstrip("/"), *places, layout.table_of(name.table)])
 
 
 def _base(catalog: Catalog, name: TableName) -> tuple[str, str]:
-    table = _without_selector(name.table) if catalog.layout is Layout.PAIMON else name.table
+    table = name.table if catalog.layout is None else catalog.layout.table_of(name.table)
     return (name.database.lower(), table.lower()) if catalog.folds else (name.database, table)
-
-
-def _without_selector(table: str) -> str:
-    """Paimon's `t$branch_b` and `t$snapshots` are views of the table `t`."""
-    return table.partition("$")[0] or table
 
 
 def _in_a_database(catalog: Catalog, name: TableName, environment: Environment) -> TableIdentity | Unknown:

@@ -8,9 +8,9 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Final
 
-from headwater.listeners.capture import formats
 from headwater.listeners.capture.batch import spark_writes
 from headwater.listeners.capture.commands import CommandRule
+from headwater.listeners.capture.formats import plugins
 from headwater.listeners.capture.streaming import sinks
 
 _CATALOG: Final = "headwater.listeners.capture.catalog"
@@ -20,7 +20,7 @@ _CATALOG: Final = "headwater.listeners.capture.catalog"
 def all_commands() -> Mapping[str, CommandRule]:
     """By the class's simple name. Where two tell of one command, what each adds is put together."""
     found: dict[str, CommandRule] = {}
-    for each in (spark_writes.COMMANDS, sinks.COMMANDS, _catalog_commands(), *formats.commands().values()):
+    for each in (spark_writes.COMMANDS, sinks.COMMANDS, _catalog_commands(), *(each.commands for each in plugins())):
         for name, command in each.items():
             found[name] = _merge_rules(found[name], command) if name in found else command
     return MappingProxyType(found)

@@ -15,13 +15,13 @@ from headwater.events.identity import (
     Environment,
     IdentityError,
     Unknown,
-    catalog_of,
     dataset_of_path,
     table_identity,
 )
 from headwater.events.names import CatalogId, Generation
 from headwater.events.redaction import Redactor
 from headwater.events.tables import Database, View
+from headwater.listeners.capture.formats import catalog_of, owner_of
 from headwater.listeners.capture.records import CatalogConfiguration
 
 if TYPE_CHECKING:
@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 
 SESSION_CATALOG: Final = "spark_catalog"
 _CATALOG_PREFIX: Final = "spark.sql.catalog."
-_DEFAULT_CLASS: Final = "org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog"
-_FACTORIES: Final = {
-    "org.apache.iceberg.": "iceberg",
-    "org.apache.paimon.": "paimon",
-    "org.apache.spark.sql.delta.": "delta",
-    "org.apache.spark.sql.hudi.": "hudi",
-    "org.apache.spark.sql.execution.datasources.v2.jdbc.": "jdbc",
-}
+SESSION_CATALOG_CLASS: Final = "org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog"
 _MAX_KNOWN_TABLES: Final = 10_000
 
 
@@ -113,7 +106,7 @@ class CaptureContext:
         for known in self._catalogs.values():
             if known.name == SESSION_CATALOG:
                 return known
-        return self._configured_catalog(SESSION_CATALOG, _DEFAULT_CLASS)
+        return self._configured_catalog(SESSION_CATALOG, SESSION_CATALOG_CLASS)
 
     def catalogs(self, factory: str) -> list[SessionNamedCatalog]:
         """All of a factory: those that were read so far, then those that the application's configuration names."""
@@ -185,10 +178,11 @@ class CaptureContext:
             pointed = catalog_of(name, class_name, options, self.environment)
         except IdentityError as e:
             pointed = Unknown(reason=str(e))
+        owner = owner_of(class_name)
         context = CatalogContext(
             name=name,
             class_name=class_name,
-            factory=next((word for start, word in _FACTORIES.items() if class_name.startswith(start)), None),
+            factory=None if owner is None else owner.name,
             configuration=StringMap(self.redactor.mapping(_without_store(options))),
             id=None if isinstance(pointed, Unknown) else pointed.id,
         )

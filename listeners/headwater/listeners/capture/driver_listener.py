@@ -6,7 +6,9 @@ import logging
 from collections.abc import Collection, Iterable
 from typing import Any, Final
 
-from headwater.listeners.capture.jvm import PROBES, DegradedPart, JavaClasses, JavaError
+from headwater.listeners.capture.formats import installed, java_parts
+from headwater.listeners.capture.formats.plugin import JavaPart
+from headwater.listeners.capture.jvm import DegradedPart, JavaClasses, JavaError
 from headwater.listeners.capture.plan_cache import ALL
 from headwater.listeners.capture.records import VERSION
 from headwater.listeners.capture.self_test import SelfTest
@@ -22,10 +24,6 @@ OWN_TAG: Final = "headwater-own"
 """A job tag: statements that carry it aren't the job's doing, and aren't recorded."""
 STREAMS: Final = "StreamRuns"
 """What captures streaming queries, where the classes of streaming are as it knows them."""
-_HOOKS: Final = ("Hook", "ProcedureHook")
-_KINDS: Final = (*_HOOKS, "Extractor")
-_ALWAYS_HOOKED: Final = frozenset({"Catalog"})
-"""Hooks that reach into nobody's library: registered where Spark lets listeners register."""
 
 
 def split_records(text: str | None) -> list[str]:
@@ -52,6 +50,8 @@ class DriverListener:
         self._installed: list[str] = []
         self.degraded: list[DegradedPart] = []
         """What should be there and isn't: reported as Gaps."""
+        for each in installed().broken:
+            self.degraded.append(DegradedPart(each.name, each.why))
         self._leave_out_what_is_broken()
         self._check_version()
         self._self_test = self._begin_self_test()
@@ -117,14 +117,17 @@ class DriverListener:
         """A format of another version than ours are made for must not keep the others from being seen."""
         for name in self._java.left_out():
             self._degrade(DegradedPart(name, "it couldn't be compiled in this JVM before"))
-        names = [STREAMS, *(f"{part}{kind}" for part in self._java.present() for kind in _KINDS)]
+        parts = self._java.present()
+        extractors = [part.extractor for part in parts if part.extractor is not None]
+        names = [STREAMS, *extractors, *(hook for part in parts for hook in part.hooks)]
         while names:
             sound = [name for name in names if not self._java.has_source(name) or self._compiles(name)]
             names = sound if sound != names else []
 
     def _begin_self_test(self) -> SelfTest | None:
         present = self._java.present()
-        absent = [each for each in PROBES if each not in present]
+        others = [part for part in java_parts() if part not in present]
+        absent = [name.removesuffix(".java") for part in others for name in part.sources()]
         if not self._java.has_source(STREAMS):
             absent.append("Stream")
         try:
@@ -145,17 +148,17 @@ class DriverListener:
     def _make_extractors(self) -> list[Any]:
         extractors: list[Any] = []
         for part in self._java.present():
-            if self._java.has_source(f"{part}Extractor"):
+            if part.extractor is not None and self._java.has_source(part.extractor):
                 try:
-                    extractors.append(self._java.new(f"{part}Extractor"))
+                    extractors.append(self._java.new(part.extractor))
                 except JavaError as e:
-                    self._degrade(DegradedPart(f"{part}Extractor", str(e)))
+                    self._degrade(DegradedPart(part.extractor, str(e)))
         return extractors
 
-    def _install(self, part: str) -> None:
-        if not (self._hooks or part in _ALWAYS_HOOKED):
+    def _install(self, part: JavaPart) -> None:
+        if not (self._hooks or part.always_hooked):
             return
-        for name in (f"{part}{kind}" for kind in _HOOKS):
+        for name in part.hooks:
             if self._java.has_source(name):
                 try:
                     self._java.call(name, "install")

@@ -11,27 +11,16 @@ import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, Final
 
 from headwater.errors import HeadwaterError
+from headwater.listeners.capture.formats import java_parts
+from headwater.listeners.capture.formats.plugin import JavaPart
 
 _LOG = logging.getLogger(__name__)
-_RESOURCES: Final = "headwater.listeners.capture"
 _PACKAGE: Final = "headwater.capture"
 _LOADER_PROPERTY: Final = "headwater.capture.loader"
 _LEFT_OUT_PROPERTY: Final = "headwater.capture.without"
-PROBES: Final = {
-    "Session": "org.apache.spark.sql.SparkSession",
-    "Catalog": "org.apache.spark.sql.SparkSession",
-    "Iceberg": "org.apache.iceberg.spark.source.SparkTable",
-    "Delta": "org.apache.spark.sql.delta.DeltaLog",
-    "Paimon": "org.apache.paimon.spark.SparkTable",
-    "Hudi": "org.apache.hudi.HoodieFileIndex",
-    "Kafka": "org.apache.spark.sql.kafka010.KafkaSourceProvider",
-    "Jdbc": "org.apache.spark.sql.execution.datasources.jdbc.JDBCRelation",
-}
-"""What may be there, and a class that tells whether it is."""
 _STREAMING: Final = "org.apache.spark.sql.execution.streaming"
 MOVED: Final = {
     # Spark 4.1 gave the classes of streaming packages of their own.
@@ -79,9 +68,9 @@ class JavaClasses:
         }
         self._loader = self._shared_loader()
 
-    def present(self) -> list[str]:
-        """Of `PROBES`, what this driver has on its class path."""
-        return [name for name, probe in PROBES.items() if self._has(probe)]
+    def present(self) -> list[JavaPart]:
+        """The parts whose library this driver has on its class path."""
+        return [part for part in java_parts() if self._has(part.probe)]
 
     def sources(self) -> Mapping[str, bytes]:
         """The Java sources by file name, as this driver compiles them."""
@@ -184,10 +173,7 @@ class JavaClasses:
 
 def read_sources() -> dict[str, bytes]:
     """The Java sources by file name: what all formats share, and what each format brings."""
-    package = files(_RESOURCES)
-    folders = (package.joinpath("java"), *(each.joinpath("java") for each in package.joinpath("formats").iterdir()))
-    found = (each for folder in folders if folder.is_dir() for each in folder.iterdir())
-    return {each.name: each.read_bytes() for each in found if each.name.endswith(".java")}
+    return {name: text for part in java_parts() for name, text in part.sources().items()}
 
 
 def rename_classes(source: bytes, names: Mapping[str, str]) -> bytes:

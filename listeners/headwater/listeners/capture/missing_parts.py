@@ -1,32 +1,28 @@
-"""Which statements a part of the Java side would have recorded more of, had it fitted the driver's Spark and
-formats."""
+"""Which statements a part of a format would have recorded more of, had it fitted the driver's Spark and formats."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
+from headwater.listeners.capture.formats import plugins
 from headwater.listeners.capture.plan.tree import Plan
-
-_PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
-    "DeltaExtractor": ("org.apache.spark.sql.delta.", "io.delta."),
-    "HudiExtractor": ("org.apache.hudi.", "org.apache.spark.sql.hudi."),
-    "IcebergExtractor": ("org.apache.iceberg.",),
-    "JdbcExtractor": ("org.apache.spark.sql.execution.datasources.jdbc.", "org.apache.spark.sql.jdbc."),
-    "KafkaExtractor": ("org.apache.spark.sql.kafka010.",),
-    "PaimonExtractor": ("org.apache.paimon.",),
-}
 
 
 def missing_parts(plan: Plan, degraded: Iterable[str]) -> Iterator[str]:
     """Those of the parts that aren't there whose format this plan reads or writes."""
+    of_extractors = {each.java.extractor: each for each in plugins() if each.java is not None}
+    known = {each.name for each in plugins()}
     for part in degraded:
-        packages = _PACKAGES.get(part, ())
-        if packages and any(name.startswith(packages) for name in _class_names(plan)):
+        plugin = of_extractors.get(part)
+        if plugin is not None and any(map(plugin.owns, class_names(plan))):
             yield part
+        elif part not in known and any(f".{part}." in name for name in class_names(plan)):
+            yield part  # a plug-in that can't be loaded: its name is all that is known of its library
 
 
-def _class_names(plan: Plan) -> Iterator[str]:
+def class_names(plan: Plan) -> Iterator[str]:
+    """Whatever may be the name of a class in the nodes of a plan."""
     for node in plan.nodes:
         if node.class_name is not None:
             yield node.class_name

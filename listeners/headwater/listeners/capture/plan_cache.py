@@ -20,6 +20,7 @@ from headwater.listeners.capture.batch.write_lineage import WriteLineage, lineag
 from headwater.listeners.capture.command_registry import all_commands
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats import plugins
 from headwater.listeners.capture.plan.columns import lineage_of
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.plan_sizes import size_of_lineage, size_of_plan
@@ -124,13 +125,15 @@ class PlanCache:
 
 
 _WITHIN_PROCEDURE: Final = CommandRule(ignored="a procedure rewrites files: what it commits is recorded with its call")
-_CATALOGS_OF_PROCEDURES: Final = frozenset({"org.apache.iceberg.spark.SparkRewriteTableCatalog"})
 
 
 def _is_within_procedure(relation: PlanNode, context: CaptureContext) -> bool:
     """Whether a procedure works here, on a thread of its own: Spark 4 shows that as a statement."""
     catalog = relation.args.get("catalog") if relation.name == "DataSourceV2Relation" else None
-    return bool(catalog) and context.catalog(catalog).class_name in _CATALOGS_OF_PROCEDURES
+    if not catalog:
+        return False
+    class_name = context.catalog(catalog).class_name
+    return any(class_name in each.procedure_catalogs for each in plugins())
 
 
 def _find_command(plan: Plan) -> PlanNode:

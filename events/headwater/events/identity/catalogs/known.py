@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeAlias
 
 from headwater.events.identity.environment import Environment
+from headwater.events.identity.errors import Unknown
 from headwater.events.identity.hosts import Endpoint, endpoint, port_number
 from headwater.events.identity.paths import dataset_of_path, location_of
 from headwater.events.identity.text import required
 from headwater.events.names import CatalogId
 
 
-class Layout(Enum):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
     """Where a table lies in the warehouse, for catalogs that leave no choice."""
 
-    PAIMON = "{warehouse}/{database}.db/{table}"
-    HADOOP = "{warehouse}/{namespace}/{table}"
+    database_suffix: str | None = None
+    """A table is in a database, which is one directory whose name ends so; else each part of a namespace is one."""
+    selector: str | None = None
+    """What begins with this in a table's name chooses a view of the table."""
+
+    def table_of(self, name: str) -> str:
+        """The name of the table itself."""
+        return (name.partition(self.selector)[0] or name) if self.selector else name
 
 
 class Naming(Enum):
@@ -41,6 +50,10 @@ class Catalog:
     warehouse: str | None = None
     jdbc: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Of a JDBC catalog: its url and options, as configured. Not for recording."""
+
+
+CatalogReader: TypeAlias = Callable[[str, Mapping[str, str], Environment], Catalog | Unknown]
+"""Of a catalog's name, its options in lower case and where it is used, what it points at."""
 
 
 def physical(kind: str, location: str) -> CatalogId:

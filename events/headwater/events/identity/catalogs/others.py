@@ -34,6 +34,16 @@ def unity_catalog(name: str, options: Mapping[str, str], environment: Environmen
     return Catalog(id=identity, names=server, naming=Naming.CATALOG_TABLE, folds=True)
 
 
+def rest_catalog(kind: str, options: Mapping[str, str], environment: Environment) -> Catalog:
+    """A format's catalog service, as Iceberg and Paimon have one."""
+    uri = service_of(options.get("uri"), environment, f"option uri of an {kind} rest catalog")
+    warehouse = options.get("warehouse")
+    if warehouse and (warehouse.startswith("/") or ":/" in warehouse):
+        warehouse = warehouse_of(warehouse, environment, "option warehouse")
+    location = f"{uri};warehouse={required(warehouse, 'option warehouse')}" if warehouse else uri
+    return Catalog(id=physical(kind, location), names=location)
+
+
 def generic_catalog(kind: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
     """Of an unknown class: all that its options point at. Pointing nowhere, it can't be distinguished from another
     one."""

@@ -8,26 +8,19 @@ from typing import Any, Final
 
 from headwater.events import Format, Table
 from headwater.events.base import StringMap
-from headwater.events.identity import IdentityError, delta_generation, iceberg_generation, paimon_generation
 from headwater.events.names import Generation
 from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column, Database, SortField, TableKind, Transform
 from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture.catalog.named_tables import OPTION_PREFIX, reported_options
 from headwater.listeners.capture.context import SessionNamedCatalog
+from headwater.listeners.capture.formats import plugin_of, plugins
 from headwater.listeners.capture.formats.files.locations import format_of
-from headwater.listeners.capture.formats.relations import INTERNAL_COLUMNS, columns_of, system_of
+from headwater.listeners.capture.formats.plugin import TableFacts
+from headwater.listeners.capture.formats.relations import columns_of
 from headwater.listeners.capture.plan.tree import Plan
 
 _KINDS: Final = {"MANAGED": TableKind.MANAGED, "EXTERNAL": TableKind.EXTERNAL}
-_FORMATS: Final = {
-    "iceberg": Format.ICEBERG,
-    "delta": Format.DELTA,
-    "paimon": Format.PAIMON,
-    "hudi": Format.HUDI,
-    "jdbc": Format.JDBC,
-    "kafka": Format.KAFKA,
-}
 _SEPARATE_PROPERTIES: Final = frozenset({"comment", "location", "provider", "owner", "external", "is_managed_location"})
 """What Spark keeps among a table's properties and a description has a place for."""
 _CLUSTERING: Final = "cluster_by"
@@ -49,7 +42,8 @@ def describe_catalog_table(fields: Mapping[str, Any], plan: Plan | None = None) 
     storage: Mapping[str, Any] = fields.get("storage", {})
     bucket: Mapping[str, Any] | None = fields.get("bucket")
     provider = fields.get("provider")
-    beside = INTERNAL_COLUMNS.get((provider or "").lower(), frozenset())
+    plugin = plugin_of(provider)
+    beside = frozenset() if plugin is None else plugin.hidden_columns
     options = {
         OPTION_PREFIX + key: text for key, text in reported_options(provider, storage.get("options", {})).items()
     }
@@ -83,13 +77,14 @@ def describe_v2_table(
 ) -> TableDescription:
     """A table of a V2 catalog, as its interface and its format's extractor tell it."""
     properties: Mapping[str, str] = fields.get("properties", {})
-    location = properties.get("location") or _location_of(fields)
+    facts = facts_of_table(fields)
+    location = properties.get("location") or facts.location
     layout = [parse_transform(each) for each in fields.get("partitioning", ())]
     table = Table(
         columns=tuple(columns),
         partitioning=tuple(each for each in layout if each.name != _CLUSTERING),
         clustering=parse_clustering(layout),
-        primary_key=_primary_key(fields),
+        primary_key=facts.primary_key,
         properties=StringMap(_own_properties(properties, location)),
         comment=properties.get("comment"),
         location=location,
@@ -97,7 +92,7 @@ def describe_v2_table(
         table_kind=TableKind.EXTERNAL if properties.get("external") == "true" else kind,
         owner=properties.get("owner") or None,
     )
-    return TableDescription(table, format_of_table(table.provider, fields), generation_of_table(fields))
+    return TableDescription(table, format_of_table(table.provider, fields), facts.generation)
 
 
 def _own_properties(properties: Mapping[str, str], location: str | None) -> dict[str, str]:
@@ -163,40 +158,18 @@ def _bucket(fields: Mapping[str, Any]) -> Transform:
     return Transform(name="bucket", columns=columns, arguments=(str(fields["number"]),))
 
 
-def _primary_key(fields: Mapping[str, Any]) -> tuple[FieldPath, ...]:
-    iceberg, paimon = fields.get("iceberg", {}), fields.get("paimon", {})
-    names = (*(tuple(key.split(".")) for key in iceberg.get("key", ())), *((k,) for k in paimon.get("primaryKey", ())))
-    return tuple(names)
-
-
-def _location_of(fields: Mapping[str, Any]) -> str | None:
-    for own in ("iceberg", "paimon"):
-        if fields.get(own, {}).get("location"):
-            return str(fields[own]["location"])
-    path = fields.get("delta", {}).get("path")
-    return None if path is None else str(path)
-
-
-def generation_of_table(fields: Mapping[str, Any]) -> Generation | None:
-    """The generation, as the format's extractor wrote it into a table."""
-    try:
-        if fields.get("iceberg", {}).get("uuid"):
-            return iceberg_generation(fields["iceberg"]["uuid"])
-        if fields.get("delta", {}).get("generation"):
-            return delta_generation(fields["delta"]["generation"])
-        if fields.get("paimon", {}).get("generation"):
-            return paimon_generation(fields["paimon"]["generation"])
-    except IdentityError:
-        return None
-    return None
+def facts_of_table(fields: Mapping[str, Any]) -> TableFacts:
+    """What the extractor of its format wrote into a table."""
+    for each in plugins():
+        if each.table_facts is not None and each.name in fields:
+            return each.table_facts(fields[each.name])
+    return TableFacts()
 
 
 def format_of_table(provider: str | None, fields: Mapping[str, Any] | None = None) -> Format:
     """By what the format's extractor wrote, else by the provider's name."""
-    for word, found in _FORMATS.items():
-        if fields is not None and word in fields:
-            return found
-    return _FORMATS.get(system_of(provider) or (provider or "").lower()) or format_of(provider)
+    written = (each.format for each in plugins() if fields is not None and each.name in fields)
+    return next(written, None) or format_of(provider)
 
 
 def describe_database(fields: Mapping[str, str]) -> Database:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from headwater.events import DatasetId, Table, TableName
 from headwater.events.catalog import DatabaseName
-from headwater.events.identity import Environment, IdentityError, Unknown, dataset_of_source
+from headwater.events.identity import Environment, IdentityError, Unknown
 from headwater.events.identity.text import joined
 from headwater.listeners.capture.context import SESSION_CATALOG, CaptureContext, SessionNamedCatalog
-from headwater.listeners.capture.formats.jdbc import table_refs as jdbc
-from headwater.listeners.capture.formats.kafka import sources as kafka
+from headwater.listeners.capture.formats import plugin_of
 from headwater.listeners.capture.formats.relations import system_of, v2_name
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
@@ -99,26 +98,23 @@ def dataset_of_table(named: NamedTable, table: Table | None, context: CaptureCon
 
 OPTION_PREFIX: Final = "option."
 """As Spark puts options among the properties of a v1 table."""
-_REPORTED_OPTIONS: Final[Mapping[str, Callable[[Mapping[str, str]], dict[str, str]]]] = {
-    "jdbc": jdbc.reported_table_options,
-    "kafka": kafka.reported_table_options,
-}
 
 
 def reported_options(provider: str | None, options: Mapping[str, str]) -> Mapping[str, str]:
     """Those of a table's options that may be recorded."""
-    system = system_of(provider)
-    return options if system is None else _REPORTED_OPTIONS[system](options)
+    system = plugin_of(provider)
+    rows = None if system is None else system.external_rows
+    return options if rows is None else rows.reported_options(options)
 
 
 def external_dataset(table: Table, environment: Environment) -> DatasetId | None:
     """The dataset that the options of such a table name; None where they name none, or several."""
-    system = system_of(table.provider)
+    system = plugin_of(table.provider)
     options = {
         k.removeprefix(OPTION_PREFIX): text for k, text in table.properties.items() if k.startswith(OPTION_PREFIX)
     }
     try:
-        found = dataset_of_source(system or "", options, environment).datasets
+        rows = None if system is None else system.external_rows
+        return None if rows is None else rows.dataset(options, environment)
     except IdentityError:
         return None
-    return found[0] if len(found) == 1 else None

@@ -11,19 +11,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headwater.events.catalog import ModificationEffect
-from headwater.listeners.capture.context import SESSION_CATALOG, CaptureContext, SessionNamedCatalog
+from headwater.listeners.capture.context import (
+    SESSION_CATALOG,
+    SESSION_CATALOG_CLASS,
+    CaptureContext,
+    SessionNamedCatalog,
+)
+from headwater.listeners.capture.formats import plugins
 from headwater.listeners.capture.statements import Statement
 
 SESSION: Final = "session"
 """The word of the extractor that looks up what DDL has made of catalogs."""
-_POSTING_CATALOGS: Final = frozenset(
-    {
-        "org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog",
-        "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-    }
-)
-"""Catalogs that do nothing to a named table without Spark's own catalog doing it."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,12 @@ def was_event_posted(
         fields = each.get("name")
         if (each["event"], each["database"].lower(), None if fields is None else fields.lower()) == wanted:
             return True
-    return False if catalog.class_name in _POSTING_CATALOGS and session_facts(statement).get("certain") else None
+    return False if _is_posted_for(catalog.class_name) and session_facts(statement).get("certain") else None
+
+
+def _is_posted_for(class_name: str) -> bool:
+    """Whether a catalog does nothing to a named table without Spark's own catalog doing it."""
+    return class_name == SESSION_CATALOG_CLASS or any(class_name in each.session_catalogs for each in plugins())
 
 
 def catalog_events(statement: Statement) -> Iterator[Mapping[str, Any]]:

@@ -1,31 +1,123 @@
-"""The table formats that capture knows, each in a module or package of its own: siblings with one anatomy."""
+"""The table formats that are installed, each a plug-in of its own: siblings with one anatomy."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+from headwater import plugins as entry_points
+from headwater.errors import PluginError
+from headwater.events import Format
+from headwater.events.identity import Catalog, Environment, Unknown
+from headwater.events.identity import catalog_of as identify_catalog
+from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 
 if TYPE_CHECKING:
-    from headwater.listeners.capture.commands import CommandRule
     from headwater.listeners.capture.formats.protocol import TableFormat
 
-_NAMES: Final = ("iceberg", "delta", "paimon", "hudi", "kafka", "jdbc", "files")
-"""In the order they are asked; whatever is a file of no format is asked last."""
+_LOG = logging.getLogger(__name__)
+GROUP: Final = "headwater.formats"
+_SESSION: Final = "org.apache.spark.sql.SparkSession"
+CORE: Final = (
+    JavaPart(
+        probe=_SESSION, folder=resources.files("headwater.listeners.capture") / "java", extractor="SessionExtractor"
+    ),
+    JavaPart(probe=_SESSION, hooks=("CatalogHook",), always_hooked=True),
+)
+"""What of the Java side is no format's."""
+
+
+@dataclass(frozen=True)
+class BrokenFormat:
+    """A plug-in that can't be used."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
+class InstalledFormats:
+    plugins: tuple[FormatPlugin, ...]
+    """In the order they are asked."""
+    broken: tuple[BrokenFormat, ...] = ()
 
 
 @cache
+def installed() -> InstalledFormats:
+    """Loaded when first asked: plug-ins name types of the modules that ask. One that is broken is left out."""
+    loaded = [_load(name) for name in entry_points.names(GROUP)]
+    sound = sorted(
+        (each for each in loaded if isinstance(each, FormatPlugin)), key=lambda each: (each.order, each.name)
+    )
+    claimed = dict.fromkeys(CORE[0].sources(), "headwater itself")
+    checked = [_claim_sources(each, claimed) for each in sound]
+    broken = [each for each in (*loaded, *checked) if isinstance(each, BrokenFormat)]
+    for one in broken:
+        _LOG.error("The format %s is left out: %s", one.name, one.why)
+    return InstalledFormats(tuple(each for each in checked if isinstance(each, FormatPlugin)), tuple(broken))
+
+
+def plugins() -> tuple[FormatPlugin, ...]:
+    """In the order they are asked; whatever is a file of no format is asked last."""
+    return installed().plugins
+
+
 def all_formats() -> tuple[TableFormat, ...]:
-    return tuple(module.FORMAT for module in _modules().values())
+    return tuple(each.reader for each in plugins())
 
 
-def commands() -> dict[str, Mapping[str, CommandRule]]:
-    """What each format makes of its own commands."""
-    return {name: getattr(module, "COMMANDS", {}) for name, module in _modules().items()}
+def java_parts() -> tuple[JavaPart, ...]:
+    return (*CORE, *(each.java for each in plugins() if each.java is not None))
 
 
-@cache
-def _modules() -> dict[str, Any]:
-    """Imported when first asked: they name types of the modules that ask."""
-    return {name: import_module(f"{__name__}.{name}") for name in _NAMES}
+def owner_of(class_name: str) -> FormatPlugin | None:
+    """The format whose library has this class."""
+    return next((each for each in plugins() if each.owns(class_name)), None)
+
+
+def plugin_of(provider: str | None) -> FormatPlugin | None:
+    """The format of tables that are made USING this."""
+    word = (provider or "").lower()
+    return next((each for each in plugins() if word in each.providers), None)
+
+
+def format_of_provider(provider: str) -> Format | None:
+    found = plugin_of(provider)
+    return None if found is None else found.format
+
+
+def catalog_of(
+    name: str, class_name: str | None, options: Mapping[str, str], environment: Environment
+) -> Catalog | Unknown:
+    """What a catalog points at, whichever format's it is."""
+    readers = (each.catalogs[class_name] for each in plugins() if class_name and class_name in each.catalogs)
+    return identify_catalog(name, class_name, options, environment, next(readers, None))
+
+
+def _load(name: str) -> FormatPlugin | BrokenFormat:
+    try:
+        found = entry_points.load(GROUP, name)
+    except PluginError as e:
+        return BrokenFormat(name, str(e))
+    if not isinstance(found, FormatPlugin):
+        return BrokenFormat(name, f"it is a {type(found).__name__}: let the entry point of {GROUP} name a FormatPlugin")
+    if found.name != name:
+        return BrokenFormat(name, f"it calls itself {found.name}: give the entry point of {GROUP} the format's name")
+    return found
+
+
+def _claim_sources(plugin: FormatPlugin, claimed: dict[str, str]) -> FormatPlugin | BrokenFormat:
+    """All sources are of one Java package, where a class's name can be taken once."""
+    try:
+        names = [] if plugin.java is None else list(plugin.java.sources())
+    except Exception as e:  # noqa: BLE001 - whatever a plug-in's files raise
+        return BrokenFormat(plugin.name, f"its Java sources can't be read: {type(e).__name__}: {e}")
+    for name in names:
+        if name in claimed:
+            return BrokenFormat(plugin.name, f"{name} is brought by {claimed[name]} too: give the class another name")
+    claimed.update(dict.fromkeys(names, plugin.name))
+    return plugin

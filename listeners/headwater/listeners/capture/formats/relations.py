@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from headwater.events import TableName
+from headwater.events.identity import IdentityError
 from headwater.events.identity.text import joined
+from headwater.events.names import Generation
 from headwater.events.tables import Column
 from headwater.events.types import columns_from_schema_json, from_field
 from headwater.listeners.capture.context import SESSION_CATALOG
+from headwater.listeners.capture.formats import plugin_of
+from headwater.listeners.capture.formats.plugin import FormatPlugin
 from headwater.listeners.capture.plan.tree import Attribute, Plan, PlanError, PlanNode
 
 _SHORT: Final = 100
@@ -20,29 +24,15 @@ STREAMS: Final = frozenset({"StreamingRelation", "StreamingRelationV2"})
 """Leaves that are streams, of v1 of sources and of the second."""
 
 __all__ = [
-    "INTERNAL_COLUMNS",
     "STREAMS",
     "columns_from_schema_json",
     "columns_of",
+    "parse_generation",
     "stream_of",
     "stream_options",
     "table_name",
     "v2_name",
 ]
-
-INTERNAL_COLUMNS: Final[Mapping[str, frozenset[str]]] = {
-    "hudi": frozenset(
-        {
-            "_hoodie_commit_time",
-            "_hoodie_commit_seqno",
-            "_hoodie_record_key",
-            "_hoodie_partition_path",
-            "_hoodie_file_name",
-            "_hoodie_operation",
-        }
-    )
-}
-"""Columns that a format keeps beside a table's own, by its word: they are nobody's lineage."""
 
 
 def columns_of(plan: Plan, attributes: Iterable[int]) -> tuple[Column, ...]:
@@ -93,19 +83,10 @@ def stream_options(node: PlanNode) -> dict[str, str]:
     return {key.lower(): text for key, text in fields.items() if isinstance(text, str)}
 
 
-_SYSTEMS: Final = {
-    "jdbc": "jdbc",
-    "kafka": "kafka",
-    "org.apache.spark.sql.jdbc": "jdbc",
-    "org.apache.spark.sql.execution.datasources.jdbc": "jdbc",
-    "org.apache.spark.sql.execution.datasources.jdbc.jdbcrelationprovider": "jdbc",
-    "org.apache.spark.sql.kafka010.kafkasourceprovider": "kafka",
-}
-
-
-def system_of(provider: str | None) -> str | None:
-    """The word of the system that has the rows of a table of Spark's catalog; None where its location has them."""
-    return _SYSTEMS.get((provider or "").lower())
+def system_of(provider: str | None) -> FormatPlugin | None:
+    """The system that has the rows of a table of Spark's catalog; None where its location has them."""
+    found = plugin_of(provider)
+    return None if found is None or found.external_rows is None else found
 
 
 def external_options(node: PlanNode, system: str) -> Mapping[str, str] | None:
@@ -113,7 +94,16 @@ def external_options(node: PlanNode, system: str) -> Mapping[str, str] | None:
     table = node.args.get("table")
     if node.name != "CreateDataSourceTableAsSelectCommand" or not isinstance(table, Mapping):
         return None
-    if system_of(table.get("provider")) != system:
+    found = system_of(table.get("provider"))
+    if found is None or found.name != system:
         return None
-    found: Mapping[str, str] = table.get("storage", {}).get("options", {})
-    return found
+    options: Mapping[str, str] = table.get("storage", {}).get("options", {})
+    return options
+
+
+def parse_generation(read: Callable[[str], Generation], text: str | None) -> Generation | None:
+    """None where the format's own facts tell none, or none that can be read."""
+    try:
+        return read(text) if text else None
+    except IdentityError:
+        return None

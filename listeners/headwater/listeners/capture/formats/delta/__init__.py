@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any, Final
 
 from headwater.events import AlterTable, Format
+from headwater.events.identity.catalogs import session_catalog
 from headwater.events.jobs import SourceSchema
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.delta import streams
 from headwater.listeners.capture.formats.delta.commands import COMMANDS
+from headwater.listeners.capture.formats.delta.evidence import find_evidence, read_table_facts
 from headwater.listeners.capture.formats.delta.outside_commits import outside_commit
 from headwater.listeners.capture.formats.delta.read_versions import versions_of
 from headwater.listeners.capture.formats.delta.schema_changes import schema_changes
 from headwater.listeners.capture.formats.delta.sinks import sink_of
 from headwater.listeners.capture.formats.delta.table_refs import find_table_ref
 from headwater.listeners.capture.formats.delta.write_results import write_result
+from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import (
     OutsideCommit,
     ReadVersion,
@@ -24,10 +28,12 @@ from headwater.listeners.capture.formats.protocol import (
     WriteResult,
     WriteTarget,
 )
+from headwater.listeners.capture.plan.columns.commands import merge_changes, update_changes
+from headwater.listeners.capture.plan.columns.row_changes import CLAUSES
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
 
-__all__ = ["COMMANDS", "FORMAT", "DeltaFormat"]
+__all__ = ["PLUGIN", "DeltaFormat"]
 
 _COPYING_COMMANDS: Final = frozenset({"RestoreTableCommand", "CloneTableCommand"})
 _WRITES: Final[Mapping[str, str]] = {
@@ -36,6 +42,7 @@ _WRITES: Final[Mapping[str, str]] = {
     "DeleteCommand": "target",
 }
 """Commands that read what they write, and the argument that it is."""
+_CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
 
 class DeltaFormat:
@@ -89,9 +96,6 @@ class DeltaFormat:
         return schema_changes(target, statement, context)
 
 
-FORMAT: Final = DeltaFormat()
-
-
 def _is_target(node: PlanNode, plan: Plan) -> bool:
     """Whether a command writes this relation; a table that is only looked up (ResolvedTable) is one that it writes."""
     if node.name == "ResolvedTable":
@@ -101,3 +105,28 @@ def _is_target(node: PlanNode, plan: Plan) -> bool:
         for command in plan.nodes
         if (target := command.plan_of(_WRITES.get(command.name, ""))) is not None
     )
+
+
+PLUGIN: Final = FormatPlugin(
+    name="delta",
+    reader=DeltaFormat(),
+    order=20,
+    packages=("org.apache.spark.sql.delta.", "io.delta."),
+    java=JavaPart(
+        probe="org.apache.spark.sql.delta.DeltaLog",
+        folder=files(__package__) / "java",
+        extractor="DeltaExtractor",
+        hooks=("DeltaHook",),
+    ),
+    commands=COMMANDS,
+    row_changes={
+        "DeleteCommand": update_changes("target"),
+        "MergeIntoCommand": merge_changes(CLAUSES, "target", "source", "condition"),
+        "UpdateCommand": update_changes("target"),
+    },
+    catalogs={_CATALOG: session_catalog},
+    session_catalogs=frozenset({_CATALOG}),
+    providers=frozenset({"delta", "deltaparquet"}),
+    table_facts=read_table_facts,
+    evidence=find_evidence,
+)

@@ -20,6 +20,7 @@ from headwater.listeners.capture.formats.files.sinks import (
 )
 from headwater.listeners.capture.formats.files.sources import describe_relation, describe_stream, paths_of_batch
 from headwater.listeners.capture.formats.files.write_results import write_result
+from headwater.listeners.capture.formats.plugin import LAST, FormatPlugin
 from headwater.listeners.capture.formats.protocol import (
     ReadVersion,
     SourceRelation,
@@ -30,7 +31,7 @@ from headwater.listeners.capture.formats.protocol import (
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
 
-__all__ = ["COMMANDS", "FORMAT", "FileFormat", "format_of"]
+__all__ = ["PLUGIN", "FileFormat", "format_of"]
 
 
 class FileFormat:
@@ -91,4 +92,10 @@ class FileFormat:
         return ()
 
 
-FORMAT: Final = FileFormat()
+PLUGIN: Final = FormatPlugin(
+    name="files",
+    reader=FileFormat(),
+    order=LAST,
+    packages=(),
+    commands=COMMANDS,
+)

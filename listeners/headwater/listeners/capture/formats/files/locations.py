@@ -11,6 +11,7 @@ from headwater.events.names import DatasetId
 from headwater.events.tables import Column
 from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats import format_of_provider
 from headwater.listeners.capture.plan.tree import Plan
 
 FORMATS: Final[Mapping[str, Format]] = {
@@ -23,12 +24,6 @@ FORMATS: Final[Mapping[str, Format]] = {
     "xml": Format.XML,
     "binaryfile": Format.BINARY,
     "hive": Format.HIVE,
-    # What has a module of its own, where that module's Java side doesn't fit the driver.
-    "delta": Format.DELTA,
-    "deltaparquet": Format.DELTA,
-    "hudi": Format.HUDI,
-    "iceberg": Format.ICEBERG,
-    "paimon": Format.PAIMON,
 }
 
 
@@ -37,7 +32,7 @@ def format_of(word: str | None) -> Format:
     if not word:
         return Format.UNKNOWN
     short = word.rpartition(".")[2].lower().removesuffix("fileformat").removesuffix("datasource").removesuffix("v2")
-    return FORMATS.get(short, Format.OTHER)
+    return format_of_provider(word) or FORMATS.get(short) or format_of_provider(short) or Format.OTHER
 
 
 def location_of_table(table: Mapping[str, Any] | None) -> str | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any, Final
 
 from headwater.events import AlterTable, Format
+from headwater.events.identity.catalogs import session_catalog
 from headwater.events.jobs import SourceSchema, StartReason
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.hudi import streams
@@ -13,9 +15,10 @@ from headwater.listeners.capture.formats.hudi.commands import COMMANDS
 from headwater.listeners.capture.formats.hudi.ddl import schema_changes
 from headwater.listeners.capture.formats.hudi.read_versions import versions_of
 from headwater.listeners.capture.formats.hudi.sinks import sink_of
-from headwater.listeners.capture.formats.hudi.table_refs import HUDI_COLUMNS, find_table_ref, place_path
+from headwater.listeners.capture.formats.hudi.table_refs import HUDI_COLUMNS, PROVIDER, find_table_ref, place_path
 from headwater.listeners.capture.formats.hudi.timelines import timeline
 from headwater.listeners.capture.formats.hudi.write_results import outside_commit, write_result
+from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import (
     OutsideCommit,
     ReadVersion,
@@ -24,12 +27,14 @@ from headwater.listeners.capture.formats.protocol import (
     WriteResult,
     WriteTarget,
 )
+from headwater.listeners.capture.plan.columns.commands import delete_by_query, wrapped_changes
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
 
-__all__ = ["COMMANDS", "FORMAT", "HudiFormat"]
+__all__ = ["PLUGIN", "HudiFormat"]
 
 _AS_OF: Final = "as.of.instant"
+_CATALOG: Final = "org.apache.spark.sql.hudi.catalog.HoodieCatalog"
 
 
 class HudiFormat:
@@ -85,4 +90,25 @@ class HudiFormat:
         return schema_changes(target, statement, context)
 
 
-FORMAT: Final = HudiFormat()
+PLUGIN: Final = FormatPlugin(
+    name="hudi",
+    reader=HudiFormat(),
+    order=40,
+    packages=("org.apache.hudi.", "org.apache.spark.sql.hudi."),
+    java=JavaPart(
+        probe="org.apache.hudi.HoodieFileIndex",
+        folder=files(__package__) / "java",
+        extractor="HudiExtractor",
+        hooks=("HudiHook",),
+    ),
+    commands=COMMANDS,
+    row_changes={
+        "DeleteHoodieTableCommand": delete_by_query("query"),
+        "MergeIntoHoodieTableCommand": wrapped_changes("mergeInto"),
+        "UpdateHoodieTableCommand": wrapped_changes("ut"),
+    },
+    catalogs={_CATALOG: session_catalog},
+    session_catalogs=frozenset({_CATALOG}),
+    providers=frozenset({PROVIDER}),
+    hidden_columns=HUDI_COLUMNS,
+)

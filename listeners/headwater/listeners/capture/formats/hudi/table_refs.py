@@ -11,12 +11,22 @@ from headwater.events.identity import Environment, IdentityError, dataset_of_pat
 from headwater.events.names import DatasetId
 from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column, Transform
-from headwater.listeners.capture.formats.relations import INTERNAL_COLUMNS, columns_of, stream_of, table_name
+from headwater.listeners.capture.formats.relations import columns_of, stream_of, table_name
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 PROVIDER: Final = "hudi"
 _PROVIDERS: Final = frozenset({PROVIDER, "org.apache.hudi", "org.apache.hudi.defaultsource"})
-HUDI_COLUMNS: Final = INTERNAL_COLUMNS[PROVIDER]
+HUDI_COLUMNS: Final = frozenset(
+    {
+        "_hoodie_commit_time",
+        "_hoodie_commit_seqno",
+        "_hoodie_record_key",
+        "_hoodie_partition_path",
+        "_hoodie_file_name",
+        "_hoodie_operation",
+    }
+)
+"""Columns that Hudi keeps beside a table's own."""
 
 
 @dataclass(frozen=True)

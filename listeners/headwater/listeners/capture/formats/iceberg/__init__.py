@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any, Final
 
 from headwater.events import AlterTable, Format
@@ -10,6 +11,8 @@ from headwater.events.jobs import SourceSchema
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.iceberg import streams
+from headwater.listeners.capture.formats.iceberg.catalogs import CATALOGS
+from headwater.listeners.capture.formats.iceberg.evidence import find_evidence, read_table_facts
 from headwater.listeners.capture.formats.iceberg.layout import COMMANDS as LAYOUT
 from headwater.listeners.capture.formats.iceberg.outside_commits import outside_commit
 from headwater.listeners.capture.formats.iceberg.procedures import COMMANDS as PROCEDURES
@@ -20,6 +23,7 @@ from headwater.listeners.capture.formats.iceberg.table_refs import find_table_re
 from headwater.listeners.capture.formats.iceberg.tables import partitioning_of, primary_key_of
 from headwater.listeners.capture.formats.iceberg.views import COMMANDS as VIEWS
 from headwater.listeners.capture.formats.iceberg.write_results import schema_changes, write_result
+from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import (
     OutsideCommit,
     ReadVersion,
@@ -32,7 +36,7 @@ from headwater.listeners.capture.formats.relations import columns_of
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
 
-__all__ = ["COMMANDS", "FORMAT", "IcebergFormat"]
+__all__ = ["PLUGIN", "IcebergFormat"]
 
 
 class IcebergFormat:
@@ -92,5 +96,21 @@ class IcebergFormat:
         return schema_changes(target, statement, context)
 
 
-FORMAT: Final = IcebergFormat()
-COMMANDS: Final = {**LAYOUT, **REFS, **PROCEDURES, **VIEWS, "TruncateTable": CommandRule(write=truncate_write)}
+PLUGIN: Final = FormatPlugin(
+    name="iceberg",
+    reader=IcebergFormat(),
+    order=10,
+    packages=("org.apache.iceberg.",),
+    java=JavaPart(
+        probe="org.apache.iceberg.spark.source.SparkTable",
+        folder=files(__package__) / "java",
+        extractor="IcebergExtractor",
+        hooks=("IcebergHook", "IcebergProcedureHook"),
+    ),
+    commands={**LAYOUT, **REFS, **PROCEDURES, **VIEWS, "TruncateTable": CommandRule(write=truncate_write)},
+    catalogs=CATALOGS,
+    procedure_catalogs=frozenset({"org.apache.iceberg.spark.SparkRewriteTableCatalog"}),
+    providers=frozenset({"iceberg"}),
+    table_facts=read_table_facts,
+    evidence=find_evidence,
+)

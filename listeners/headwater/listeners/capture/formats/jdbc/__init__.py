@@ -5,11 +5,15 @@ They have no versions: neither a read nor a write names one, and that is no gap.
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Final
 
 from headwater.events import AlterTable, Format
+from headwater.events.identity.catalogs import jdbc_catalog
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.jdbc import sinks, sources
+from headwater.listeners.capture.formats.jdbc.table_refs import dataset_of_table, reported_table_options
+from headwater.listeners.capture.formats.plugin import ExternalRows, FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation, WriteResult, WriteTarget
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import Statement, StatementFacts
@@ -38,4 +42,28 @@ class JdbcFormat:
         return ()
 
 
-FORMAT: Final = JdbcFormat()
+PLUGIN: Final = FormatPlugin(
+    name="jdbc",
+    reader=JdbcFormat(),
+    order=60,
+    packages=(
+        "org.apache.spark.sql.execution.datasources.jdbc.",
+        "org.apache.spark.sql.execution.datasources.v2.jdbc.",
+        "org.apache.spark.sql.jdbc.",
+    ),
+    java=JavaPart(
+        probe="org.apache.spark.sql.execution.datasources.jdbc.JDBCRelation",
+        folder=files(__package__) / "java",
+        extractor="JdbcExtractor",
+    ),
+    catalogs={"org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog": jdbc_catalog},
+    providers=frozenset(
+        {
+            "jdbc",
+            "org.apache.spark.sql.jdbc",
+            "org.apache.spark.sql.execution.datasources.jdbc",
+            "org.apache.spark.sql.execution.datasources.jdbc.jdbcrelationprovider",
+        }
+    ),
+    external_rows=ExternalRows(dataset=dataset_of_table, reported_options=reported_table_options),
+)

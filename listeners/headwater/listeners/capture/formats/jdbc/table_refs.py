@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from headwater.events import DatasetId
-from headwater.events.identity import Environment, IdentityError, JdbcDatabase, Unknown, jdbc_database, jdbc_table
+from headwater.events.identity import (
+    Environment,
+    IdentityError,
+    JdbcDatabase,
+    Unknown,
+    dataset_of_source,
+    jdbc_database,
+    jdbc_table,
+)
 from headwater.events.identity.text import lower_keys
 
 _REPORTED_OPTIONS: Final = frozenset(
@@ -67,6 +75,12 @@ def find_table_ref(options: Mapping[str, str], environment: Environment) -> Jdbc
 def reported_table_options(options: Mapping[str, str]) -> dict[str, str]:
     """Those of a table that was made USING jdbc: also where its rows are."""
     return {key: text for key, text in lower_keys(options).items() if key in _REPORTED_OPTIONS or key in _TABLE_OPTIONS}
+
+
+def dataset_of_table(options: Mapping[str, str], environment: Environment) -> DatasetId | None:
+    """Of a table that was made USING jdbc."""
+    found = dataset_of_source("jdbc", options, environment).datasets
+    return found[0] if len(found) == 1 else None
 
 
 def _dataset_of_url(url: str, environment: Environment, options: Mapping[str, str]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Final
 
 from headwater.events import AlterTable, Format
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.kafka import read_versions, sinks, sources, streams
+from headwater.listeners.capture.formats.plugin import ExternalRows, FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import (
     ReadVersion,
     SinkWrite,
@@ -57,4 +59,16 @@ class KafkaFormat:
         return ()
 
 
-FORMAT: Final = KafkaFormat()
+PLUGIN: Final = FormatPlugin(
+    name="kafka",
+    reader=KafkaFormat(),
+    order=50,
+    packages=("org.apache.spark.sql.kafka010.",),
+    java=JavaPart(
+        probe="org.apache.spark.sql.kafka010.KafkaSourceProvider",
+        folder=files(__package__) / "java",
+        extractor="KafkaExtractor",
+    ),
+    providers=frozenset({"kafka", "org.apache.spark.sql.kafka010.kafkasourceprovider"}),
+    external_rows=ExternalRows(dataset=sources.dataset_of_table, reported_options=sources.reported_table_options),
+)

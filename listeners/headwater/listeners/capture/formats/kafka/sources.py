@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from headwater.events import DatasetId, Format
 from headwater.events.base import StringMap
-from headwater.events.identity import IdentityError, kafka_read
+from headwater.events.identity import Environment, IdentityError, dataset_of_source, kafka_read
 from headwater.events.identity.text import lower_keys
 from headwater.events.jobs import SourceSchema
 from headwater.listeners.capture.context import CaptureContext
@@ -59,6 +59,12 @@ class Subscription:
 def reported_options(options: Mapping[str, str]) -> dict[str, str]:
     """Of options in any case, those that may be recorded."""
     return {key: text for key, text in lower_keys(options).items() if key in _REPORTED_OPTIONS}
+
+
+def dataset_of_table(options: Mapping[str, str], environment: Environment) -> DatasetId | None:
+    """Of a table that was made USING kafka; None where it is several topics."""
+    found = dataset_of_source("kafka", options, environment).datasets
+    return found[0] if len(found) == 1 else None
 
 
 def reported_table_options(options: Mapping[str, str]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from importlib.resources import files
 from typing import Final
 
 from headwater.events import AlterTable, Format
@@ -18,6 +18,9 @@ from headwater.listeners.capture.formats.paimon import (
     unattributed_commits,
     write_results,
 )
+from headwater.listeners.capture.formats.paimon.catalogs import CATALOGS
+from headwater.listeners.capture.formats.paimon.evidence import find_evidence, read_table_facts
+from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import (
     ReadVersion,
     SourceRelation,
@@ -25,6 +28,8 @@ from headwater.listeners.capture.formats.protocol import (
     WriteResult,
     WriteTarget,
 )
+from headwater.listeners.capture.plan.columns.commands import merge_changes, update_changes
+from headwater.listeners.capture.plan.columns.row_changes import ACTIONS
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
 
@@ -60,12 +65,31 @@ class PaimonFormat:
         return schema_changes.schema_changes(target, statement)
 
 
-FORMAT: Final = PaimonFormat()
-
-COMMANDS: Final[Mapping[str, CommandRule]] = {
-    **row_level.COMMANDS,
-    **unattributed_commits.COMMANDS,
-    **procedures.COMMANDS,
-    "PaimonShowColumnsCommand": CommandRule(ignored="it only looks"),
-    "WriteIntoPaimonTable": CommandRule(ignored="it runs within the command that is recorded"),
-}
+PLUGIN: Final = FormatPlugin(
+    name="paimon",
+    reader=PaimonFormat(),
+    order=30,
+    packages=("org.apache.paimon.",),
+    java=JavaPart(
+        probe="org.apache.paimon.spark.SparkTable",
+        folder=files(__package__) / "java",
+        extractor="PaimonExtractor",
+        hooks=("PaimonHook",),
+    ),
+    commands={
+        **row_level.COMMANDS,
+        **unattributed_commits.COMMANDS,
+        **procedures.COMMANDS,
+        "PaimonShowColumnsCommand": CommandRule(ignored="it only looks"),
+        "WriteIntoPaimonTable": CommandRule(ignored="it runs within the command that is recorded"),
+    },
+    row_changes={
+        "DeleteFromPaimonTableCommand": update_changes("relation"),
+        "MergeIntoPaimonTable": merge_changes(ACTIONS, "targetTable", "sourceTable", "mergeCondition"),
+        "UpdatePaimonTableCommand": update_changes("relation"),
+    },
+    catalogs=CATALOGS,
+    providers=frozenset({"paimon"}),
+    table_facts=read_table_facts,
+    evidence=find_evidence,
+)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from headwater.events.column_lineage import Derivation
+from headwater.listeners.capture.formats import plugins
 from headwater.listeners.capture.plan.columns.analysis import Analysis, lineage_of_brief_plan
 from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, DerivationRank, Members
 from headwater.listeners.capture.plan.columns.query_lineage import ColumnOrigin, QueryLineage
 from headwater.listeners.capture.plan.columns.row_changes import (
     ACTIONS,
-    CLAUSES,
     Assignment,
     argument,
     merge_alternatives,
@@ -42,7 +42,7 @@ def merge_lineage(plan: Plan, command: int) -> QueryLineage:
     node = plan.nodes[command]
     if plan.brief is not None:
         return lineage_of_brief_plan(plan, command)
-    reader = _READERS.get(node.name)
+    reader = _reader_of(node)
     if reader is None:
         return QueryLineage(unknown=(node.class_name or node.name,))
     analysis = Analysis(plan)
@@ -53,6 +53,11 @@ def merge_lineage(plan: Plan, command: int) -> QueryLineage:
         unknown=analysis.unknown(),
         fields=_fields(analysis, changes),
     )
+
+
+def _reader_of(node: PlanNode) -> RowChangesReader | None:
+    brought = (each.row_changes[node.name] for each in plugins() if node.name in each.row_changes)
+    return _READERS.get(node.name) or next(brought, None)
 
 
 def _fields(analysis: Analysis, changes: RowChanges) -> dict[tuple[str, ...], tuple[ColumnOrigin, ...]]:
@@ -93,7 +98,7 @@ def _leaves_of(analysis: Analysis, attributes: tuple[int, ...]) -> frozenset[int
     return frozenset(n for n in analysis.leaves if not {*attributes}.isdisjoint(analysis.plan.nodes[n].output))
 
 
-def _merge_changes(actions: tuple[str, ...], target: str, source: str, condition: str) -> _Reader:
+def merge_changes(actions: tuple[str, ...], target: str, source: str, condition: str) -> RowChangesReader:
     """A MERGE that names its target, its source and what it does."""
 
     def read(analysis: Analysis, node: PlanNode) -> RowChanges:
@@ -145,7 +150,7 @@ def _scope_of(analysis: Analysis, nodes: Iterable[int]) -> Scope:
     return scope
 
 
-def _update_changes(table: str) -> _Reader:
+def update_changes(table: str) -> RowChangesReader:
     """An UPDATE or DELETE that names its table, its condition and, perhaps, its assignments."""
 
     def read(analysis: Analysis, node: PlanNode) -> RowChanges:
@@ -214,18 +219,19 @@ def _single_projection(plan: Plan, node: PlanNode) -> list[tuple[int, ...]]:
     return [node.expressions_of("projectList")]
 
 
-def _wrapped_changes(argument: str) -> _Reader:
-    """Hudi's commands hold the plan of the one that they take the place of."""
+def wrapped_changes(argument: str) -> RowChangesReader:
+    """A command that holds the plan of the one that it takes the place of."""
 
     def read(analysis: Analysis, node: PlanNode) -> RowChanges:
         index = node.plan_of(argument)
         inner = None if index is None else analysis.plan.nodes[index]
-        return RowChanges(()) if inner is None else _READERS[inner.name](analysis, inner)
+        reader = None if inner is None else _reader_of(inner)
+        return RowChanges(()) if inner is None or reader is None else reader(analysis, inner)
 
     return read
 
 
-def _delete_by_query(query: str) -> _Reader:
+def delete_by_query(query: str) -> RowChangesReader:
     """A DELETE that holds a query for the rows that go."""
 
     def read(analysis: Analysis, node: PlanNode) -> RowChanges:
@@ -238,25 +244,16 @@ def _delete_by_query(query: str) -> _Reader:
     return read
 
 
-_Reader = Callable[[Analysis, PlanNode], RowChanges]
+RowChangesReader: TypeAlias = Callable[[Analysis, PlanNode], RowChanges]
 _ALTERNATIVES: Final[Mapping[str, Callable[[Plan, PlanNode], list[tuple[int, ...]]]]] = {
     "Expand": _projections,
     "MergeRows": merge_alternatives,
     "Project": _single_projection,
 }
-_READERS: Final[Mapping[str, _Reader]] = {
-    "DeleteCommand": _update_changes("target"),
-    "DeleteFromPaimonTableCommand": _update_changes("relation"),
-    "DeleteFromTable": _update_changes("table"),
-    "DeleteHoodieTableCommand": _delete_by_query("query"),
-    "MergeIntoCommand": _merge_changes(CLAUSES, "target", "source", "condition"),
-    "MergeIntoHoodieTableCommand": _wrapped_changes("mergeInto"),
-    "MergeIntoPaimonTable": _merge_changes(ACTIONS, "targetTable", "sourceTable", "mergeCondition"),
-    "MergeIntoTable": _merge_changes(ACTIONS, "targetTable", "sourceTable", "mergeCondition"),
+_READERS: Final[Mapping[str, RowChangesReader]] = {
+    "DeleteFromTable": update_changes("table"),
+    "MergeIntoTable": merge_changes(ACTIONS, "targetTable", "sourceTable", "mergeCondition"),
     "ReplaceData": _rewrite_changes,
-    "UpdateCommand": _update_changes("target"),
-    "UpdateHoodieTableCommand": _wrapped_changes("ut"),
-    "UpdatePaimonTableCommand": _update_changes("relation"),
-    "UpdateTable": _update_changes("table"),
+    "UpdateTable": update_changes("table"),
     "WriteDelta": _rewrite_changes,
 }

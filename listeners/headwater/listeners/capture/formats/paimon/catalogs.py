@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
-from headwater.events.identity.catalogs.hive import hive_catalog
-from headwater.events.identity.catalogs.iceberg import rest_catalog
-from headwater.events.identity.catalogs.known import Catalog, Layout, physical, warehouse_of
-from headwater.events.identity.catalogs.others import database_location, generic_catalog
+from headwater.events.identity.catalogs.hive import hive_catalog, session_catalog
+from headwater.events.identity.catalogs.known import Catalog, CatalogReader, Layout, physical, warehouse_of
+from headwater.events.identity.catalogs.others import database_location, generic_catalog, rest_catalog
 from headwater.events.identity.environment import Environment
 from headwater.events.identity.errors import Unknown
+
+_LAYOUT: Final = Layout(database_suffix=".db", selector="$")
+"""`t$branch_b` and `t$snapshots` are views of the table `t`."""
 
 
 def paimon_catalog(name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
@@ -28,7 +31,7 @@ def paimon_catalog(name: str, options: Mapping[str, str], environment: Environme
 def _filesystem(options: Mapping[str, str], environment: Environment) -> Catalog:
     warehouse = warehouse_of(options.get("warehouse"), environment, "option warehouse of a Paimon catalog")
     identity = physical("paimon", warehouse)
-    return Catalog(id=identity, names=warehouse, layout=Layout.PAIMON, warehouse=warehouse)
+    return Catalog(id=identity, names=warehouse, layout=_LAYOUT, warehouse=warehouse)
 
 
 def _jdbc(options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
@@ -38,3 +41,9 @@ def _jdbc(options: Mapping[str, str], environment: Environment) -> Catalog | Unk
         return location
     location = f"{location};catalog-key={options.get('catalog-key') or 'jdbc'}"
     return Catalog(id=physical("paimon", location), names=location)
+
+
+CATALOGS: Final[Mapping[str, CatalogReader]] = {
+    "org.apache.paimon.spark.SparkCatalog": paimon_catalog,
+    "org.apache.paimon.spark.SparkGenericCatalog": session_catalog,
+}

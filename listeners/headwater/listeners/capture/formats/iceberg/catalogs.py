@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Mapping
+from typing import Final
 
 from headwater.events.identity.catalogs.hive import glue_catalog, hive_catalog, session_catalog
-from headwater.events.identity.catalogs.known import Catalog, Layout, physical, service_of, warehouse_of
-from headwater.events.identity.catalogs.others import database_location, generic_catalog
+from headwater.events.identity.catalogs.known import Catalog, CatalogReader, Layout, physical, service_of, warehouse_of
+from headwater.events.identity.catalogs.others import database_location, generic_catalog, rest_catalog
 from headwater.events.identity.environment import Environment
 from headwater.events.identity.errors import Unknown
 from headwater.events.identity.text import required
-
-_Reader: TypeAlias = Callable[[str, Mapping[str, str], Environment], Catalog | Unknown]
 
 _NESSIE_API = re.compile(r"/api/v[0-9]+$")
 _TYPES: Final[Mapping[str, str]] = {
@@ -49,7 +47,7 @@ def iceberg_session_catalog(name: str, options: Mapping[str, str], environment: 
 def _hadoop(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog:
     warehouse = warehouse_of(options.get("warehouse"), environment, "option warehouse of an Iceberg hadoop catalog")
     identity = physical("iceberg", warehouse)
-    return Catalog(id=identity, names=warehouse, layout=Layout.HADOOP, warehouse=warehouse)
+    return Catalog(id=identity, names=warehouse, layout=Layout(), warehouse=warehouse)
 
 
 def _rest_catalog(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog:
@@ -72,20 +70,15 @@ def _jdbc(name: str, options: Mapping[str, str], environment: Environment) -> Ca
     return Catalog(id=physical("iceberg", location), names=location)
 
 
-def rest_catalog(kind: str, options: Mapping[str, str], environment: Environment) -> Catalog:
-    uri = service_of(options.get("uri"), environment, f"option uri of an {kind} rest catalog")
-    warehouse = options.get("warehouse")
-    if warehouse and (warehouse.startswith("/") or ":/" in warehouse):
-        warehouse = warehouse_of(warehouse, environment, "option warehouse")
-    location = f"{uri};warehouse={required(warehouse, 'option warehouse')}" if warehouse else uri
-    return Catalog(id=physical(kind, location), names=location)
-
-
-_READERS: Final[Mapping[str, _Reader]] = {
+_READERS: Final[Mapping[str, CatalogReader]] = {
     "hadoop": _hadoop,
     "hive": hive_catalog,
     "rest": _rest_catalog,
     "glue": glue_catalog,
     "jdbc": _jdbc,
     "nessie": _nessie,
+}
+CATALOGS: Final[Mapping[str, CatalogReader]] = {
+    "org.apache.iceberg.spark.SparkCatalog": iceberg_catalog,
+    "org.apache.iceberg.spark.SparkSessionCatalog": iceberg_session_catalog,
 }
