@@ -257,6 +257,12 @@ DRAFTS: Final[tuple[Event, ...]] = (
         ),
         outputs=(Output(**place("daily"), commit_kind=CommitKind.APPEND, made_from=(0, 1), candidates=(11, 12)),),
     ),
+    Committed(
+        job=JobName(name="acme_copy"),
+        barrier=(1_772_366_400_456 << 20) + 0x15C01,
+        fingerprint=FINGERPRINT,
+        outputs=(Output(**{**place("daily"), "format": Format("ACME")}, snapshot=7, parent=6),),
+    ),
     StatementFailed(
         inputs=(Source(**place("orders")),),
         outputs=(Sink(**place("daily")),),

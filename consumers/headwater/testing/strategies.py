@@ -20,7 +20,7 @@ from headwater.events.base import CountMap, Model, StringMap
 from headwater.events.envelope import Event
 from headwater.events.kinds import KINDS
 from headwater.events.marks import IndexesInto
-from headwater.events.scalars import EventEnum
+from headwater.events.scalars import EventEnum, Format
 from headwater.events.tables import Column
 
 Strategy = st.SearchStrategy[Any]
@@ -103,6 +103,8 @@ def _leaf(annotation: Any, metadata: tuple[Any, ...]) -> Strategy:
     if annotation is bytes:
         size = _bound(metadata, MaxLen, lambda m: m.max_length, 0)
         return st.binary(min_size=size, max_size=size)
+    if annotation is Format:
+        return st.sampled_from([*Format, Format("ACME")])
     return st.sampled_from(annotation) if issubclass(annotation, EventEnum) else st.deferred(lambda: models(annotation))
 
 

@@ -164,7 +164,7 @@ class Committed(JobEvent):
     """
 
     kind: Literal["Committed"] = "Committed"
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     barrier: Long
     incarnation: UUID | None = None
     """A stream's incarnation; for batch it is the producer, and absent here."""
@@ -218,7 +218,7 @@ class JobLineage(JobEvent):
     """
 
     kind: Literal["JobLineage"] = "JobLineage"
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     fingerprint: Fingerprint
     parent_job: JobName | None = None
     inputs: Annotated[tuple[SourceSchema, ...], Divisible(pointers="columns", index="input", first="first_input")] = ()
@@ -307,7 +307,7 @@ class JobStarted(JobEvent):
     """
 
     kind: Literal["JobStarted"] = "JobStarted"
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     job_type: JobType
     scope: RunScope = RunScope.APPLICATION
     parent_job: JobName | None = None
@@ -345,7 +345,7 @@ class StatementFailed(JobEvent):
     """
 
     kind: Literal["StatementFailed"] = "StatementFailed"
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     inputs: Annotated[tuple[Source, ...], Splittable()] = ()
     outputs: Annotated[tuple[Sink, ...], Splittable()] = ()
     parent_job: JobName | None = None

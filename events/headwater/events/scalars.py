@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 from enum import Enum
 from typing import Annotated, Final, TypeAlias
@@ -55,11 +56,16 @@ class EventEnum(str, Enum):
         return "UNKNOWN" if "UNKNOWN" in cls.__members__ else "OTHER"
 
 
+_FORMAT_NAME: Final = re.compile(r"[A-Z][A-Z0-9_.-]{0,62}")
+
+
 class Format(EventEnum):
-    """How a dataset is stored. OTHER covers what isn't listed here.
+    """How a dataset is stored. A format that isn't listed here is told by its name, in upper case.
 
     >>> Format("ICEBERG") is Format.ICEBERG
     True
+    >>> Format("ACME").value, Format("ACME").is_listed
+    ('ACME', False)
     """
 
     UNKNOWN = "UNKNOWN"
@@ -80,3 +86,29 @@ class Format(EventEnum):
     JDBC = "JDBC"
     KAFKA = "KAFKA"
     VIEW = "VIEW"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Format | None:
+        if not isinstance(value, str) or not _FORMAT_NAME.fullmatch(value):
+            return None
+        found = str.__new__(cls, value)
+        found._name_ = found._value_ = value
+        return found
+
+    @property
+    def is_listed(self) -> bool:
+        return self.name in Format.__members__
+
+    @property
+    def has_versions(self) -> bool:
+        """Whether each commit is known to make one."""
+        return self in _VERSIONED
+
+    @property
+    def has_ordered_snapshots(self) -> bool:
+        """Whether a snapshot's id is known to be greater than those that came before it."""
+        return self.is_listed and self not in _WITHOUT_ORDER
+
+
+_VERSIONED: Final = frozenset({Format.ICEBERG, Format.DELTA, Format.PAIMON, Format.HUDI, Format.KAFKA})
+_WITHOUT_ORDER: Final = frozenset({Format.ICEBERG, Format.OTHER})

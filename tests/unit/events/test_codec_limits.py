@@ -33,9 +33,9 @@ def test_absurd_lengths_are_refused_without_being_believed(event: Event, length:
 
 @pytest.mark.slow
 def test_the_most_that_a_message_can_mean_is_bounded() -> None:
-    """The smallest inputs that a Committed can have, as many as fit: 13 bytes each, and some hundreds in memory."""
+    """The smallest inputs that a Committed can have, as many as fit: 14 bytes each, and some hundreds in memory."""
     commit = next(event for event in EXAMPLES if isinstance(event, Committed))
-    count = 65_000
+    count = 60_000
     plain = commit.model_copy(
         update={"inputs": tuple(commit.inputs[0].model_copy(update=_NOTHING) for _ in range(count))}
     )

@@ -16,7 +16,7 @@ from headwater.lineage.questions.lineage_answers import LineageAnswer, StateEdge
 from headwater.lineage.questions.snapshots import AT_MOST, SnapshotQuestion, format_job_key
 from headwater.lineage.questions.start_points import StartSelector
 from headwater.lineage.questions.traversal.context import Basis, LineageStep
-from headwater.lineage.questions.traversal.snapshot_rows import CHANGES, ICEBERG, SnapshotRead, SnapshotWrite
+from headwater.lineage.questions.traversal.snapshot_rows import CHANGES, SnapshotRead, SnapshotWrite, is_unordered
 
 _Key = tuple[bytes | None, str, str | None, str | None, str | None]
 
@@ -100,7 +100,7 @@ def _source(steps: Sequence[LineageStep], dataset: Dataset | None) -> VersionRan
     """Return the source's range. It has an open beginning only if all reads were incremental."""
     span = _span([step.read for step in steps], dataset)
     if all(step.read.mode == CHANGES and step.read.since is not None for step in steps):
-        if steps[0].read.format == ICEBERG:
+        if is_unordered(steps[0].read.format):
             return replace(span, since=steps[0].read.since)
         return replace(span, since=min(step.read.since or 0 for step in steps))
     return span
@@ -110,7 +110,7 @@ def _span(rows: Sequence[SnapshotWrite | SnapshotRead], dataset: Dataset | None)
     """Return a range from the oldest to the newest version: by number, or by time of reading where numbers have no
     order."""
     newest, numbers = rows[-1], [each.snapshot for each in rows if each.snapshot is not None]
-    if newest.format != ICEBERG:
+    if not is_unordered(newest.format):
         numbers.sort()
     return VersionRange(
         dataset,

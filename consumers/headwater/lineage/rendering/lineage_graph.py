@@ -20,7 +20,7 @@ from headwater.lineage.questions.lineage_answers import (
 )
 from headwater.lineage.questions.tables import VIEW, TableEdge
 from headwater.lineage.questions.traversal.context import Basis
-from headwater.lineage.questions.traversal.snapshot_rows import ICEBERG
+from headwater.lineage.questions.traversal.snapshot_rows import is_unordered
 
 Id = Hashable
 ROWS: Final = "which rows there are"
@@ -159,7 +159,7 @@ def _join_ranges(picture: LineageGraph, rows: list[SnapshotEdge], basis: Basis |
 
 
 def _is_unordered(parts: Mapping[Id, SnapshotEdge]) -> bool:
-    return any(each.format == ICEBERG for each in parts.values())
+    return any(is_unordered(each.format) for each in parts.values())
 
 
 def _by_numbers(row: SnapshotEdge, parts: Mapping[Id, SnapshotEdge]) -> Iterator[Id]:

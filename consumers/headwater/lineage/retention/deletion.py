@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, and_, func, literal, select
@@ -17,18 +17,15 @@ from headwater.errors import TerminalError
 from headwater.events.administration import DatasetsUnified, LineageDeleted, LineageScope
 from headwater.events.clock import micros_of, moment_of
 from headwater.events.names import CatalogId, DatasetId, JobName
-from headwater.events.scalars import Format
 from headwater.lineage.mapping.commits import SINK, SOURCE
 from headwater.lineage.mapping.row_builder import catalog_hash, dataset_hash, job_name_key
 from headwater.lineage.questions.subject import belongs_to_job
+from headwater.lineage.questions.traversal.snapshot_rows import is_unordered
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA, TABLES_OF
 from headwater.lineage.sql.catalogs import belongs_to
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import not_hidden
-
-UNORDERED_FORMATS: Final = frozenset({Format.ICEBERG.value})
-"""Formats whose snapshot ids don't tell which snapshot came first."""
 
 
 class UnorderedSnapshotsError(TerminalError):
@@ -55,7 +52,7 @@ def expire_snapshots(
     row = table_of(t.WRITE).c
     mine = row.dataset == dataset_hash(dataset)
     formats = set(connection.scalars(select(row.format).where(mine, row.snapshot == up_to).distinct()))
-    if not formats & UNORDERED_FORMATS:
+    if not any(map(is_unordered, formats)):
         return LineageDeleted(scope=LineageScope.DATA, dataset=dataset, up_to_snapshot=up_to, before=before, by=by)
     made = connection.scalar(select(func.max(row.last)).where(mine, row.snapshot == up_to))
     if made is None:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from headwater.events.avro.schema import NAMESPACE
 from headwater.events.avro.types import (
+    FORMAT,
     AvroArray,
     AvroEnum,
     AvroFixed,
@@ -25,10 +26,12 @@ from headwater.events.avro.types import (
     AvroUuid,
     TaggedUnion,
     fields_of,
+    name_field_of,
     union_fields_of,
 )
 from headwater.events.base import Model
 from headwater.events.changes import OtherChange
+from headwater.events.scalars import Format
 
 Convert: TypeAlias = Callable[[Any], Any]
 """None in its place means: nothing to convert."""
@@ -48,13 +51,18 @@ def reader_of(model: type[Model]) -> Convert | None:
 
 def _fields_writer(fields: dict[str, AvroType]) -> Convert:
     convert = [(name, c) for name, shape in fields.items() if (c := _writer(shape)) is not None]
-    names = tuple(fields)
+    formats = tuple(name for name, shape in fields.items() if shape == FORMAT)
+    names = tuple(name for name in fields if name not in map(name_field_of, formats))
 
     def write(value: Any) -> dict[str, Any]:
         content = value.__dict__
         record = {name: content[name] for name in names}
         for name, converted in convert:
             record[name] = converted(record[name])
+        for name in formats:
+            listed = content[name].is_listed
+            record[name_field_of(name)] = None if listed else record[name]
+            record[name] = record[name] if listed else Format.OTHER.value
         return record
 
     return write
@@ -140,14 +148,20 @@ def _same(value: Any) -> Any:
 def _fields_reader(fields: dict[str, AvroType]) -> Convert | None:
     convert = [(name, c) for name, shape in fields.items() if (c := _reader(shape)) is not None]
 
+    formats = tuple(name for name, shape in fields.items() if shape == FORMAT)
+
     def read(record: dict[str, Any]) -> dict[str, Any]:
         for name, converted in convert:
             value = record[name]
             if value is not None:
                 record[name] = converted(value)
+        for name in formats:
+            word = record.pop(name_field_of(name))
+            if word is not None:
+                record[name] = word
         return record
 
-    return read if convert else None
+    return read if convert or formats else None
 
 
 def _reader(shape: AvroType) -> Convert | None:

@@ -60,7 +60,7 @@ class _Deriver:
 
     def _field(self, name: str, shape: AvroType, model: type[Model]) -> dict[str, Any]:
         field: dict[str, Any] = {"name": name, "type": self._type(shape)}
-        default = model.model_fields[name].default
+        default = model.model_fields[name].default if name in model.model_fields else None
         if default is not PydanticUndefined and not _filled_by_stamp(model, name):
             field["default"] = _json_default(default)
         return field

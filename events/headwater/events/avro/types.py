@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from headwater.events.base import CountMap, Model, StringMap
 from headwater.events.envelope import Event
-from headwater.events.scalars import EventEnum
+from headwater.events.scalars import EventEnum, Format
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ class AvroUnion:
 _Leaf: TypeAlias = AvroScalar | AvroFixed | AvroUuid | AvroTimestamp | AvroEnum | AvroRecord | TaggedUnion
 AvroType: TypeAlias = "_Leaf | AvroArray | AvroMap | AvroUnion"
 
+FORMAT: Final = AvroEnum(Format)
 _PLAIN: Final[dict[Any, AvroType]] = {
     str: AvroScalar("string"),
     bool: AvroScalar("boolean"),
@@ -92,11 +93,20 @@ _MAPS: Final[dict[Any, AvroType]] = {StringMap: AvroMap(AvroScalar("string")), C
 
 @cache
 def fields_of(model: type[Model]) -> dict[str, AvroType]:
-    """The shape of each field that goes over the wire, in order. `kind` is the name of the record itself."""
+    """The shape of each field that goes over the wire, in order. `kind` is the name of the record itself.
+
+    Beside a format stands its name where the enum doesn't list it: readers that know no such field get OTHER.
+    """
     fields = model.model_fields
-    return {
+    found = {
         name: avro_type_of(field) for name, field in fields.items() if name != "kind" or not issubclass(model, Event)
     }
+    return found | {name_field_of(name): nullable(_PLAIN[str]) for name, shape in found.items() if shape == FORMAT}
+
+
+def name_field_of(field: str) -> str:
+    """The Avro field with the name of a format that the enum doesn't list; the model has no such field."""
+    return f"{field}_name"
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from headwater.events.envelope import Event
 from headwater.events.jobs import DatasetRef, ErrorDetails
 from headwater.events.names import DatasetId, TableName
-from headwater.events.scalars import FieldPath, Format
+from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column, Transform
 from headwater.events.types import TypeTextError, parse_json, simple_string
 
@@ -19,7 +19,6 @@ LISTED: Final = 6
 """Of a list that can be long, so many are shown."""
 LONGEST_TEXT: Final = 200
 LONGEST_NAME: Final = 60
-_VERSIONED: Final = frozenset({Format.ICEBERG, Format.DELTA, Format.PAIMON, Format.HUDI, Format.KAFKA})
 
 
 def joined(*parts: str, by: str = " ") -> str:
@@ -75,7 +74,7 @@ def version(what: DatasetRef, snapshot: int | None, text: str | None, candidates
         return shortened(text, LONGEST_NAME)
     if candidates:
         return f"({' or '.join(map(str, candidates[:LISTED]))}?)"
-    return "?" if what.dataset is not None and what.format in _VERSIONED else ""
+    return "?" if what.dataset is not None and what.format.has_versions else ""
 
 
 def step(before: object, after: object) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.traversal.limits import LimitCollector
-from headwater.lineage.questions.traversal.snapshot_rows import ICEBERG, SnapshotWrite, load_writes_before
+from headwater.lineage.questions.traversal.snapshot_rows import ICEBERG, SnapshotWrite, is_unordered, load_writes_before
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, SnapshotWriters
 
 _STEPS: Final = 4
@@ -96,7 +96,7 @@ class Ancestry:
 
     def _is_beginning(self, reach: AncestryRequest, write: SnapshotWrite) -> None:
         """Only a table's first snapshot has no parent."""
-        numbered = write.format not in {ICEBERG, None}
+        numbered = write.format is not None and not is_unordered(write.format)
         if numbered and write.snapshot is not None and write.snapshot > 1 and reach.is_state:
             detail = "its parent is unknown"
             self._limits.add_snapshot(LimitReason.UNKNOWN_WRITER, reach.ref.dataset, write.snapshot, detail)
@@ -121,4 +121,4 @@ def _is_before(reach: AncestryRequest, parent: int, write: SnapshotWrite) -> boo
     """Return whether the parent is before the requested range. Numbers tell that too, where they are ordered."""
     if write.snapshot == reach.since or (parent == reach.since and not reach.inclusive):
         return True
-    return reach.since is not None and write.format != ICEBERG and parent < reach.since
+    return reach.since is not None and not is_unordered(write.format) and parent < reach.since

@@ -17,9 +17,9 @@ from headwater.lineage.questions.traversal.context import (
 from headwater.lineage.questions.traversal.descent import Descent
 from headwater.lineage.questions.traversal.portions import growing_portions
 from headwater.lineage.questions.traversal.snapshot_rows import (
-    ICEBERG,
     SnapshotRead,
     SnapshotWrite,
+    is_unordered,
     load_edges,
     load_ranges_containing,
     load_reads_at,
@@ -145,7 +145,7 @@ class DownstreamWalk:
             and read.generation != aim.wanted.generation
         ):
             return False
-        if read.format == ICEBERG:
+        if is_unordered(read.format):
             return self._is_between(read, aim)
         return since < number <= until or (number == since and read.since_version is not None)
 

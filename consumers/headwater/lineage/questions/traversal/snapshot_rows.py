@@ -9,12 +9,14 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, and_, or_, select
 
+from headwater.events.scalars import Format
 from headwater.lineage.mapping.commits import ALL, SOME
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import PairLookup, RangeLookup, select_by_keys
 from headwater.lineage.sql.tables import table_of
 
-ICEBERG: Final = "ICEBERG"
+ICEBERG: Final = Format.ICEBERG.value
+ORDERED: Final = tuple(each.value for each in Format if each.has_ordered_snapshots)
 CHANGES: Final = "CHANGES"
 NOTHING: Final = "NOTHING"
 _PORTION: Final = 500
@@ -277,19 +279,24 @@ def _bytes(value: Any) -> bytes | None:
     return None if value is None else bytes(value)
 
 
+def is_unordered(table_format: str | None) -> bool:
+    """Whether a format's snapshot ids don't tell which snapshot came first, or nobody here knows that they do."""
+    return table_format is not None and table_format not in ORDERED
+
+
 def load_ranges_containing(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotRead]:
     """Load reads of changes that can include these snapshots: by number, where numbers are ordered."""
     wanted = set(keys)
     yield from map(_to_read, _ordered_ranges().among(connection, wanted, is_lazy=True))
     row = table_of(t.READ).c
-    others = reads().where(row.mode == CHANGES, row.format == ICEBERG, row.since_snapshot.is_not(None))
+    others = reads().where(row.mode == CHANGES, row.format.not_in(ORDERED), row.since_snapshot.is_not(None))
     yield from map(_to_read, select_by_keys(connection, others, row.dataset, {dataset for dataset, _ in wanted}))
 
 
 @cache
 def _ordered_ranges() -> RangeLookup:
     row = table_of(t.READ).c
-    ordered = reads().where(row.mode == CHANGES, or_(row.format.is_(None), row.format != ICEBERG))
+    ordered = reads().where(row.mode == CHANGES, or_(row.format.is_(None), row.format.in_(ORDERED)))
     return RangeLookup(ordered, row.dataset, row.snapshot, row.since_snapshot)
 
 
