@@ -13,15 +13,9 @@ from typing import Any
 import pytest
 
 from headwater.errors import ConfigurationError
-from headwater.events import DatasetId, Event
+from headwater.events import Event
 from headwater.events.envelope import EventId
-from headwater.events.identity import Environment
-from headwater.events.redaction import Redactor
 from headwater.lineage.api import LineageMeta, LineageMetaContext, LineageMetaFactory
-from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation, TableFormat, WriteTarget
-from headwater.listeners.capture.plan.tree import Plan
-from headwater.listeners.capture.statements import Statement, StatementFacts
 from headwater.spi import ListenerFactory
 from headwater.testing.examples import DRAFTS
 from headwater.testing.listeners import DurableListenerContract
@@ -105,28 +99,3 @@ class TestStoreOfThePage(LineageMetaContract):
 
 def test_the_factory_of_the_store_is_one() -> None:
     assert isinstance(STORE.DictStoreFactory(), LineageMetaFactory)
-
-
-def test_the_format_of_the_page_tells_what_was_read_and_made() -> None:
-    acme: TableFormat = code_of("adding-a-format.md").FORMAT
-    relation = {"c": "LogicalRelation", "in": [], "out": [0], "args": {"relation": {"acme": {"path": "s3://lake/t"}}}}
-    other = {"c": "LogicalRelation", "in": [], "out": [0], "args": {"relation": {"csv": {}}}}
-    attributes = {"types": ['"long"'], "attributes": [["id", 0, True]], "expressions": []}
-    plan = Plan.parse({"root": 0, "nodes": [relation, other], **attributes})
-    context = CaptureContext(Environment(host="driver-1"), {}, Redactor())
-    source, target = (ask(plan.nodes[0], plan, context) for ask in (acme.source, acme.sink))
-    assert isinstance(source, SourceRelation)
-    assert isinstance(target, WriteTarget)
-    assert source.source.dataset == target.sink.dataset == DatasetId(namespace="s3://lake", name="t")
-    assert [column.name for column in source.source.columns] == ["id"]
-    assert (acme.source(plan.nodes[1], plan, context), acme.sink(plan.nodes[1], plan, context)) == (None, None)
-    facts = StatementFacts(
-        reads=({"format": "acme", "path": "s3://lake/t", "version": 7},),
-        hook_facts=({"hook": "acme", "path": "s3://lake/t", "version": 8},),
-    )
-    statement = Statement(id=1, plan=plan, ended=0, facts=facts)
-    assert acme.versions_read(source, plan, facts) == (ReadVersion(snapshot=7),)
-    assert [output.snapshot for output in acme.write_result(target, statement).outputs] == [8]
-    unseen = Statement(id=1, plan=plan, ended=0)
-    assert acme.write_result(target, unseen).gap
-    assert acme.versions_read(source, plan, StatementFacts())[0].why

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from headwater.listeners.capture.formats import installed
 from headwater.listeners.spark_versions import untested
 from headwater.plugins import own_version
 from headwater.spi import CheckResult
@@ -27,6 +28,7 @@ def check_installation(conf: Mapping[str, str]) -> Iterator[CheckResult]:
     yield CheckResult.ok("headwater", f"{own_version() or 'of a version that is not known'}, {place}")
     yield _hook()
     yield _pyspark()
+    yield from _formats()
     yield from _other_python(conf)
 
 
@@ -47,6 +49,14 @@ def _hook() -> CheckResult:
         words = "headwater is imported from a zip, so drivers don't find it by their configuration alone"
         return CheckResult.warning("hook", words, f"call headwater.listeners.install(spark) in the job; or {advice}")
     return CheckResult.error("hook", words, advice)
+
+
+def _formats() -> Iterator[CheckResult]:
+    found = installed()
+    yield CheckResult.ok("formats", f"asked in this order: {', '.join(each.name for each in found.plugins)}")
+    for each in found.broken:
+        words = f"{each.name} is left out: {each.why}"
+        yield CheckResult.error("formats", words, "put it right, or uninstall what brings it: all others are at work")
 
 
 def _places() -> list[str]:

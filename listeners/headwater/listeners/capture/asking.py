@@ -1,12 +1,46 @@
-"""Which statements a part of a format would have recorded more of, had it fitted the driver's Spark and formats."""
+"""Asks the formats, so that one that fails costs only the statements that are its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, TypeVar
 
-from headwater.listeners.capture.formats import plugins
+from headwater.listeners.capture.formats import FormatPlugin, plugins
 from headwater.listeners.capture.plan.tree import Plan
+from headwater.listeners.capture.statements import FormatFact
+
+_LOG = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+def answers(plan: Plan, ask: Callable[[FormatPlugin], T | None]) -> Iterator[tuple[T, FormatPlugin]]:
+    """What the formats answer about this plan that isn't None, in their order.
+
+    An error of a format is raised where the plan has something of it: nobody else may answer for it then.
+    """
+    return _answers(ask, lambda each: each.is_last or _concerns(each, plan))
+
+
+def answers_about(fact: FormatFact, ask: Callable[[FormatPlugin], T | None]) -> Iterator[tuple[T, FormatPlugin]]:
+    """The same about what a hook noted."""
+    return _answers(ask, lambda each: fact.get("hook") == each.name)
+
+
+def _answers(
+    ask: Callable[[FormatPlugin], T | None], is_asked_for: Callable[[FormatPlugin], bool]
+) -> Iterator[tuple[T, FormatPlugin]]:
+    for each in plugins():
+        try:
+            found = ask(each)
+        except Exception as e:  # a plug-in can fail in any way
+            if is_asked_for(each):
+                raise
+            _report(each.name, f"{type(e).__name__}: {e}")
+            continue
+        if found is not None:
+            yield found, each
 
 
 def missing_parts(plan: Plan, degraded: Iterable[str]) -> Iterator[str]:
@@ -15,23 +49,34 @@ def missing_parts(plan: Plan, degraded: Iterable[str]) -> Iterator[str]:
     known = {each.name for each in plugins()}
     for part in degraded:
         plugin = of_extractors.get(part)
-        if plugin is not None and any(map(plugin.owns, class_names(plan))):
+        if plugin is not None and any(map(plugin.owns, _words(plan))):
             yield part
-        elif part not in known and any(f".{part}." in name for name in class_names(plan)):
-            yield part  # a plug-in that can't be loaded: its name is all that is known of its library
+        elif plugin is None and part not in known and any(f".{part}." in word for word in _words(plan)):
+            yield part  # a format that can't be loaded: its name is all that is known of its library
 
 
-def class_names(plan: Plan) -> Iterator[str]:
-    """Whatever may be the name of a class in the nodes of a plan."""
+def _concerns(plugin: FormatPlugin, plan: Plan) -> bool:
+    return any(word == plugin.name or plugin.owns(word) for word in _words(plan))
+
+
+def _words(plan: Plan) -> Iterator[str]:
+    """Whatever may be the name of a class or format in the nodes of a plan."""
     for node in plan.nodes:
         if node.class_name is not None:
             yield node.class_name
-        waiting: list[Any] = list(node.args.values())
+        waiting: list[Any] = [node.args]
         while waiting:
             value = waiting.pop()
             if isinstance(value, str):
                 yield value
             elif isinstance(value, Mapping):
+                yield from value
                 waiting.extend(value.values())
             elif isinstance(value, list):
                 waiting.extend(value)
+
+
+@cache
+def _report(name: str, why: str) -> None:
+    """Once for each error."""
+    _LOG.error("The format %s failed at what isn't its own: %s", name, why)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from headwater.events import Event, Gap
 from headwater.events.catalog import CatalogModification
 from headwater.events.health import GapReason
+from headwater.listeners.capture.asking import missing_parts
 from headwater.listeners.capture.batch.commit_translator import CommitTranslator
 from headwater.listeners.capture.batch.commit_unit import CommitUnit
 from headwater.listeners.capture.batch.failures import FailureTranslator
@@ -18,7 +19,6 @@ from headwater.listeners.capture.batch.write_lineage import WriteLineage, lineag
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.drafts import OwnedDrafts, Owner, name_of
-from headwater.listeners.capture.missing_parts import missing_parts
 from headwater.listeners.capture.plan_cache import ParsedPlan
 from headwater.listeners.capture.record_gaps import gap_of, make_gap
 from headwater.listeners.capture.records import StatementRecord

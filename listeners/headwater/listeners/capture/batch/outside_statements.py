@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from headwater.events import Event, Format, Gap, Input, Output
 from headwater.events.health import GapReason
 from headwater.events.identity import IdentityError, dataset_of_path
 from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.listeners.capture.asking import answers_about
 from headwater.listeners.capture.batch.commit_translator import CommitTranslator
 from headwater.listeners.capture.batch.lineage_filter import LineageFilter
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.drafts import OwnedDrafts, Owner, name_of
-from headwater.listeners.capture.formats import all_formats
+from headwater.listeners.capture.formats import FormatPlugin
 from headwater.listeners.capture.formats.protocol import OutsideCommit, OutsideCommitFormat
 from headwater.listeners.capture.record_gaps import make_gap
 from headwater.listeners.capture.records import OutsideCommitRecord, RddJobRecord
@@ -31,12 +33,15 @@ def commits_outside_statements(
 ) -> Iterator[OutsideCommit]:
     """What these facts of hooks say was committed, without what catalogs keep to themselves."""
     for fact in facts:
-        for each in all_formats():
-            found = each.outside_commit(fact, context) if isinstance(each, OutsideCommitFormat) else None
-            if found is not None:
-                shown = tuple(lineage_filter.output(output) for output in found.outputs if lineage_filter.shows(output))
-                if shown or not found.outputs:
-                    yield replace(found, outputs=shown)
+        for found, _ in answers_about(fact, partial(_outside_commit, fact, context)):
+            shown = tuple(lineage_filter.output(output) for output in found.outputs if lineage_filter.shows(output))
+            if shown or not found.outputs:
+                yield replace(found, outputs=shown)
+
+
+def _outside_commit(fact: FormatFact, context: CaptureContext, plugin: FormatPlugin) -> OutsideCommit | None:
+    reader = plugin.reader
+    return reader.outside_commit(fact, context) if isinstance(reader, OutsideCommitFormat) else None
 
 
 class OutsideStatementTranslator:

@@ -10,9 +10,10 @@ from headwater.events import Format
 from headwater.events.identity import IdentityError, dataset_of_path
 from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
 from headwater.events.scalars import FieldPath
+from headwater.listeners.capture.asking import answers
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats import all_formats
+from headwater.listeners.capture.formats import FormatPlugin
 from headwater.listeners.capture.formats.protocol import MultiSinkFormat, SinkWrite, StatementWrites, WriteTarget
 from headwater.listeners.capture.formats.relations import columns_of, v2_name
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
@@ -20,18 +21,19 @@ from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 def find_sink(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
     """What some format says that this node writes."""
-    for each in all_formats():
-        found = each.sink(node, plan, context)
-        if found is not None:
-            return found
-    return None
+    found = next(answers(plan, lambda each: each.reader.sink(node, plan, context)), None)
+    return None if found is None else found[0]
 
 
 def find_sinks(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
     """Of a format that may write into several datasets at once."""
-    fields = (each.sinks(node, plan, context) for each in all_formats() if isinstance(each, MultiSinkFormat))
-    found = next((parts for parts in fields if parts), None)
-    return None if found is None else StatementWrites(found)
+
+    def sinks(plugin: FormatPlugin) -> tuple[SinkWrite, ...] | None:
+        reader = plugin.reader
+        return (reader.sinks(node, plan, context) or None) if isinstance(reader, MultiSinkFormat) else None
+
+    found = next(answers(plan, sinks), None)
+    return None if found is None else StatementWrites(found[0])
 
 
 def _find_relation(node: PlanNode, plan: Plan, argument: str = "table") -> PlanNode | None:

@@ -14,8 +14,9 @@ from headwater.events.column_lineage import Derivation
 from headwater.events.fingerprints import fingerprint_of
 from headwater.events.jobs import SinkSchema, SourceSchema
 from headwater.events.redaction import Redactor
+from headwater.listeners.capture.asking import answers
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats import all_formats
+from headwater.listeners.capture.formats import plugins
 from headwater.listeners.capture.formats.protocol import (
     ReadVersion,
     SinkWrite,
@@ -250,10 +251,8 @@ def describe_relations(
     node: PlanNode, plan: Plan, context: CaptureContext
 ) -> tuple[SourceRelation, TableFormat | None]:
     """What a leaf is; opaque where nothing tells where its rows come from."""
-    for each in all_formats():
-        found = each.source(node, plan, context)
-        if found is not None:
-            return found, each
+    for found, each in answers(plan, lambda each: each.reader.source(node, plan, context)):
+        return found, each.reader
     return _describe_other_relation(node, plan, context), None
 
 
@@ -271,8 +270,7 @@ def _describe_other_relation(node: PlanNode, plan: Plan, context: CaptureContext
 
 
 def _format_of(target: WriteTarget) -> TableFormat | None:
-    fmt = target.sink.format
-    return next((each for each in all_formats() if each.format is fmt), all_formats()[-1])
+    return next((each for each in plugins() if each.format == target.sink.format), plugins()[-1]).reader
 
 
 def _edges(

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from headwater.events.names import Generation
+from headwater.listeners.capture.asking import answers
 from headwater.listeners.capture.catalog.descriptions import TableDescription
 from headwater.listeners.capture.catalog.named_tables import NamedTable
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats import plugins
+from headwater.listeners.capture.formats import FormatPlugin
 from headwater.listeners.capture.statements import Statement
 
 
@@ -34,8 +35,9 @@ NO_EVIDENCE: Final = TableEvidence()
 
 def find_evidence(named: NamedTable, statement: Statement, context: CaptureContext) -> TableEvidence:
     """The first that has something to say."""
-    for each in plugins():
-        found = None if each.evidence is None else each.evidence(named, statement, context)
-        if found is not None:
-            return found
-    return NO_EVIDENCE
+
+    def read(plugin: FormatPlugin) -> TableEvidence | None:
+        return None if plugin.evidence is None else plugin.evidence(named, statement, context)
+
+    found = next(answers(statement.plan, read), None)
+    return NO_EVIDENCE if found is None else found[0]

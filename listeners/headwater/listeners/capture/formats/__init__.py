@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from headwater import plugins as entry_points
 from headwater.errors import PluginError
@@ -16,8 +16,20 @@ from headwater.events.identity import Catalog, Environment, Unknown
 from headwater.events.identity import catalog_of as identify_catalog
 from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 
-if TYPE_CHECKING:
-    from headwater.listeners.capture.formats.protocol import TableFormat
+__all__ = [
+    "CORE",
+    "GROUP",
+    "BrokenFormat",
+    "FormatPlugin",
+    "InstalledFormats",
+    "catalog_of",
+    "format_of_provider",
+    "installed",
+    "java_parts",
+    "owner_of",
+    "plugin_of",
+    "plugins",
+]
 
 _LOG = logging.getLogger(__name__)
 GROUP: Final = "headwater.formats"
@@ -66,10 +78,6 @@ def plugins() -> tuple[FormatPlugin, ...]:
     return installed().plugins
 
 
-def all_formats() -> tuple[TableFormat, ...]:
-    return tuple(each.reader for each in plugins())
-
-
 def java_parts() -> tuple[JavaPart, ...]:
     return (*CORE, *(each.java for each in plugins() if each.java is not None))
 
@@ -105,6 +113,8 @@ def _load(name: str) -> FormatPlugin | BrokenFormat:
         return BrokenFormat(name, str(e))
     if not isinstance(found, FormatPlugin):
         return BrokenFormat(name, f"it is a {type(found).__name__}: let the entry point of {GROUP} name a FormatPlugin")
+    if not (found.packages or found.is_last):
+        return BrokenFormat(name, "it has no packages: name what its library's classes begin with")
     if found.name != name:
         return BrokenFormat(name, f"it calls itself {found.name}: give the entry point of {GROUP} the format's name")
     return found

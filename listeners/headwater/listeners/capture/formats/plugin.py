@@ -108,5 +108,9 @@ class FormatPlugin:
         """As events name it."""
         return self.reader.format
 
+    @property
+    def is_last(self) -> bool:
+        return self.order == LAST
+
     def owns(self, class_name: str) -> bool:
         return class_name.startswith(self.packages)
