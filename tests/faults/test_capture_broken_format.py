@@ -8,31 +8,32 @@ import pytest
 
 from headwater.events import Committed, Gap
 from headwater.listeners.capture import driver_listener, jvm
-from headwater.listeners.capture.formats import CORE, java_parts
-from headwater.listeners.capture.formats.plugin import JavaPart
-from headwater.listeners.capture.jvm import JavaError
+from headwater.listeners.capture.formats import CORE
+from headwater.listeners.capture.jvm import JavaClasses, JavaError
 from headwater.listeners.capture.records import VERSION
 from tests.faults.capture_kit import ScriptedTap, driver
+from tests.format_plugins import on_path, page_code, write_acme
 from tests.matrix.harness import attached, of
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(1)]
 BROKEN = b"package headwater.capture; public final class %s { static int version() { return Nowhere.VERSION; } }"
 
 
-def test_what_cannot_be_compiled_is_left_out(java_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_compiled_is_left_out(java_home: Path, tmp_path: Path) -> None:
+    """Of a distribution of its own: beside what fails, what the page for authors of formats shows is compiled."""
     names = ("StrangeExtractor", "StrangeHook")
-    strange = {f"{name}.java": BROKEN % name.encode() for name in names}
-    real = jvm.read_sources()
-    monkeypatch.setattr(jvm, "read_sources", lambda: real | strange)
-    part = JavaPart(probe=CORE[0].probe, extractor=names[0], hooks=names[1:])
-    monkeypatch.setattr(jvm, "java_parts", lambda: (part, *java_parts()))
-    with driver(java_home, tmp_path) as spark:
+    python = page_code("python").replace("com.acme.spark.AcmeRelation", CORE[0].probe)
+    python = python.replace('"AcmeExtractor"', f'"{names[0]}", hooks=("{names[1]}",)')
+    strange = {f"{name}.java": (BROKEN % name.encode()).decode() for name in names}
+    write_acme(tmp_path / "acme", python, {**strange, "AcmeExtractor.java": page_code("java")})
+    with on_path(tmp_path / "acme"), driver(java_home, tmp_path) as spark:
         for _ in range(2):  # the second time in the JVM that is known
             with attached(spark) as (capture, bus):
                 spark.sql("INSERT OVERWRITE b SELECT * FROM a")
                 assert capture.drain(60)
             assert len(of(Committed, bus.events)) == 1
             assert all(any(name in each.detail for each in of(Gap, bus.events)) for name in names)
+        assert JavaClasses(spark.sparkContext).new("AcmeExtractor").format() == "acme"
 
 
 THROWS = {

@@ -4,6 +4,7 @@ every snapshot that is reported is held against the files that Paimon wrote."""
 from __future__ import annotations
 
 from collections.abc import Generator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -30,8 +31,7 @@ from headwater.events.base import StringMap
 from headwater.events.catalog import ModificationCause
 from headwater.events.changes import AddColumn, DropPartition
 from headwater.events.health import GapReason
-from headwater.listeners.capture.formats.paimon import PLUGIN
-from headwater.listeners.capture.formats.paimon.procedures import PROCEDURES
+from headwater.listeners.capture.formats import plugin_of
 from tests.matrix.harness import PAIMON, Driver, driver_with, of, the
 from tests.matrix.java_lint import complaints_of_javac
 from tests.matrix.paimon_cases import (
@@ -287,18 +287,21 @@ def test_the_sessions_own_catalog_can_be_paimons(place: Place) -> None:
 
 def test_every_command_of_paimons_is_known(driver: Driver) -> None:
     """By the classes in its jar."""
+    plugin = plugin_of("paimon")
+    assert plugin is not None
+    known = import_module(f"{type(plugin.reader).__module__}.procedures").PROCEDURES
     inside: Any = driver.spark
     loader = inside._jvm.java.lang.Thread.currentThread().getContextClassLoader()
     jar = loader.loadClass("org.apache.paimon.spark.SparkTable").getProtectionDomain().getCodeSource().getLocation()
     names = [name.removesuffix(".class") for name in ZipFile(jar.getPath()).namelist() if name.endswith(".class")]
     own = [name for name in names if name.startswith("org/apache/paimon/spark/") and "$" not in name]
     procedures = {name.rpartition("/")[2].removesuffix("Procedure") for name in own if "/procedure/" in name}
-    assert {name for name in procedures if name and "Procedure" not in name} - {"Base"} == set(PROCEDURES)
+    assert {name for name in procedures if name and "Procedure" not in name} - {"Base"} == set(known)
     command = loader.loadClass("org.apache.spark.sql.catalyst.plans.logical.Command")
     plans = [name for name in own if "/commands/" in name or "/plans/logical/" in name]
     loaded = [loader.loadClass(name.replace("/", ".")) for name in plans]
     commands = {each.getSimpleName() for each in loaded if command.isAssignableFrom(each) and not each.isInterface()}
-    assert commands == set(PLUGIN.commands) - {"DropPartitions"}
+    assert commands == set(plugin.commands) - {"DropPartitions"}
 
 
 def test_the_callback_is_in_nobodys_table(place: Place) -> None:

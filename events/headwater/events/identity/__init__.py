@@ -9,7 +9,6 @@ from __future__ import annotations
 from headwater.events.identity.catalogs import Catalog, catalog_of
 from headwater.events.identity.environment import Environment
 from headwater.events.identity.errors import IdentityError, Unknown
-from headwater.events.identity.generation import delta_generation, generation_of, iceberg_generation, paimon_generation
 from headwater.events.identity.jdbc import JdbcDatabase, JdbcTable, jdbc_database, jdbc_identifier, jdbc_table
 from headwater.events.identity.kafka import KafkaRead, kafka_namespace, kafka_read, kafka_topic, kafka_write
 from headwater.events.identity.namespaces import Namespaces
@@ -34,10 +33,7 @@ __all__ = [
     "dataset_of_path",
     "dataset_of_source",
     "dataset_of_uri",
-    "delta_generation",
-    "generation_of",
     "glob_root",
-    "iceberg_generation",
     "jdbc_database",
     "jdbc_identifier",
     "jdbc_table",
@@ -46,7 +42,6 @@ __all__ = [
     "kafka_topic",
     "kafka_write",
     "location_of",
-    "paimon_generation",
     "symlink_of",
     "table_identity",
     "under_root",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
+from uuid import UUID
 
 from headwater.events import TableName
 from headwater.events.identity import IdentityError
@@ -28,6 +30,7 @@ __all__ = [
     "columns_from_schema_json",
     "columns_of",
     "parse_generation",
+    "parse_uuid",
     "stream_of",
     "stream_options",
     "table_name",
@@ -99,6 +102,14 @@ def external_options(node: PlanNode, system: str) -> Mapping[str, str] | None:
         return None
     options: Mapping[str, str] = table.get("storage", {}).get("options", {})
     return options
+
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
+
+
+def parse_uuid(text: str) -> UUID | None:
+    """None where it isn't written as a UUID."""
+    return UUID(text) if _UUID.fullmatch(text) else None
 
 
 def parse_generation(read: Callable[[str], Generation], text: str | None) -> Generation | None:

@@ -95,7 +95,7 @@ final class ExecutionTracker {
         return made;
     }
 
-    /** A part may be seen first: what a builder of Delta's does ends before the whole is reported as started. */
+    /** A part may be seen first: what a builder of a format's does ends before the whole is reported as started. */
     private TrackedExecution opened(Long root, boolean isOwn) {
         TrackedExecution known = (TrackedExecution) open.get(root);
         if (known != null) return known;

@@ -146,7 +146,7 @@ public final class StatementWriter {
 
     /**
      * Whether there is something to tell of a statement: cheap, and asked before anything of it is kept. One whose command
-     * ran in an execution nested in it (a builder of Delta's API) isn't a repetition.
+     * ran in an execution nested in it (a builder of a format's API) isn't a repetition.
      */
     public static boolean matters(SparkListenerSQLExecutionEnd end, Statement statement, boolean reads, Set ignored) {
         try {

@@ -46,8 +46,11 @@ public final class ValueWriter {
     /** Nodes whose literals say what is to be done, not what data is: a procedure's arguments, partitions, versions. */
     public boolean showsLiterals(QueryPlan plan) {
         String name = plan.getClass().getSimpleName();
-        return name.equals("Call") || name.equals("PaimonCallCommand") || name.endsWith("Partitions")
-            || name.endsWith("Partition") || name.equals("RelationTimeTravel");
+        if (name.equals("Call") || name.endsWith("Partitions") || name.endsWith("Partition") || name.equals("RelationTimeTravel")) return true;
+        for (int i = 0; i < extractors.length; i++) {
+            if (extractors[i] instanceof LiteralArguments && ((LiteralArguments) extractors[i]).showsLiterals(plan)) return true;
+        }
+        return false;
     }
 
     public boolean isNoise(String name, Object value) {

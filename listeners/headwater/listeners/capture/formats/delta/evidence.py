@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwater.events import Format
-from headwater.events.identity import delta_generation
 from headwater.events.names import Generation
 from headwater.listeners.capture.catalog.descriptions import TableDescription
 from headwater.listeners.capture.catalog.named_tables import NamedTable
@@ -14,6 +13,7 @@ from headwater.listeners.capture.catalog.table_evidence import TableEvidence
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.delta.commits import commits_of
 from headwater.listeners.capture.formats.delta.metadata import table_of
+from headwater.listeners.capture.formats.delta.table_refs import parse_metadata_id
 from headwater.listeners.capture.formats.plugin import TableFacts
 from headwater.listeners.capture.formats.relations import parse_generation
 from headwater.listeners.capture.statements import Statement
@@ -21,7 +21,7 @@ from headwater.listeners.capture.statements import Statement
 
 def read_table_facts(fields: Mapping[str, Any]) -> TableFacts:
     """Of what the extractor wrote into a table."""
-    generation = parse_generation(delta_generation, fields.get("generation"))
+    generation = parse_generation(parse_metadata_id, fields.get("generation"))
     return TableFacts(location=fields.get("path"), generation=generation)
 
 
@@ -49,4 +49,4 @@ def find_evidence(named: NamedTable, statement: Statement, context: CaptureConte
 
 
 def _generation_of(metadata: Mapping[str, Any]) -> Generation | None:
-    return parse_generation(delta_generation, metadata.get("id"))
+    return parse_generation(parse_metadata_id, metadata.get("id"))

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from headwater.events import TableName
-from headwater.events.identity.generation import delta_generation
+from headwater.events.identity.text import required
 from headwater.events.names import DatasetId, Generation
 from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column, Transform
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.delta.commits import place_path
-from headwater.listeners.capture.formats.relations import columns_of, table_name
+from headwater.listeners.capture.formats.relations import columns_of, parse_uuid, table_name
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 _CLUSTERING: Final = "temp_cluster_by"
@@ -41,8 +41,14 @@ def dataset_at(path: str | None, context: CaptureContext) -> DatasetId | None:
     return None if path is None else place_path(path, context.environment)
 
 
+def parse_metadata_id(text: str) -> Generation:
+    """Of `metaData.id` in the log: a UUID by custom, any text by the protocol."""
+    required(text, "a Delta table's metaData.id")
+    return parse_uuid(text) or text
+
+
 def generation_of(metadata_id: str | None) -> Generation | None:
-    return None if metadata_id is None else delta_generation(metadata_id)
+    return None if metadata_id is None else parse_metadata_id(metadata_id)
 
 
 def find_table_ref(node: PlanNode, plan: Plan) -> DeltaTableRef | None:

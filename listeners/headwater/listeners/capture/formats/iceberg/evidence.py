@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwater.events import Format
-from headwater.events.identity import iceberg_generation
 from headwater.events.identity.text import joined
 from headwater.listeners.capture.catalog.descriptions import TableDescription
 from headwater.listeners.capture.catalog.named_tables import NamedTable
@@ -14,6 +13,7 @@ from headwater.listeners.capture.catalog.occurrence import is_during
 from headwater.listeners.capture.catalog.table_evidence import TableEvidence
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.iceberg.table_changes import FORMAT
+from headwater.listeners.capture.formats.iceberg.table_refs import parse_table_uuid
 from headwater.listeners.capture.formats.iceberg.tables import table_of
 from headwater.listeners.capture.formats.plugin import TableFacts
 from headwater.listeners.capture.formats.relations import parse_generation
@@ -24,7 +24,7 @@ def read_table_facts(fields: Mapping[str, Any]) -> TableFacts:
     """Of what the extractor wrote into a table."""
     return TableFacts(
         location=fields.get("location"),
-        generation=parse_generation(iceberg_generation, fields.get("uuid")),
+        generation=parse_generation(parse_table_uuid, fields.get("uuid")),
         primary_key=tuple(tuple(key.split(".")) for key in fields.get("key", ())),
     )
 
@@ -59,6 +59,6 @@ def _describe(state: Mapping[str, Any]) -> TableDescription:
     return TableDescription(
         table_of(state),
         Format.ICEBERG,
-        parse_generation(iceberg_generation, state.get("uuid")),
+        parse_generation(parse_table_uuid, state.get("uuid")),
         state.get("created"),
     )

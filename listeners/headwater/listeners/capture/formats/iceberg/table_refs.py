@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headwater.events import TableName
-from headwater.events.identity import IdentityError, dataset_of_path, iceberg_generation
-from headwater.events.identity.text import joined
+from headwater.events.identity import IdentityError, dataset_of_path
+from headwater.events.identity.text import joined, required
 from headwater.events.names import DatasetId, Generation
 from headwater.listeners.capture.context import CaptureContext, SessionNamedCatalog
+from headwater.listeners.capture.formats.relations import parse_uuid
 from headwater.listeners.capture.plan.tree import PlanNode
 
 MAIN: Final = "main"
@@ -73,8 +74,17 @@ def find_table_ref(node: PlanNode, context: CaptureContext) -> IcebergTableRef |
     )
 
 
+def parse_table_uuid(text: str) -> Generation:
+    """Of `table.uuid()`, which a table keeps as long as it lives."""
+    found = parse_uuid(required(text, "an Iceberg table's uuid"))
+    if found is None:
+        msg = "an Iceberg table's uuid isn't a UUID; take it from the table's metadata, not from its properties"
+        raise IdentityError(msg)
+    return found
+
+
 def generation_of(fields: Mapping[str, Any]) -> Generation | None:
-    return iceberg_generation(fields["uuid"]) if fields.get("uuid") else None
+    return parse_table_uuid(fields["uuid"]) if fields.get("uuid") else None
 
 
 def dataset_at(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.events.identity import paimon_generation
 from headwater.listeners.capture.catalog.named_tables import NamedTable
 from headwater.listeners.capture.catalog.occurrence import is_during, session_facts
 from headwater.listeners.capture.catalog.table_evidence import TableEvidence
 from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.paimon.tables import parse_creation_time
 from headwater.listeners.capture.formats.plugin import TableFacts
 from headwater.listeners.capture.formats.relations import parse_generation
 from headwater.listeners.capture.statements import Statement
@@ -21,7 +21,7 @@ def read_table_facts(fields: Mapping[str, Any]) -> TableFacts:
     """Of what the extractor wrote into a table."""
     return TableFacts(
         location=fields.get("location"),
-        generation=parse_generation(paimon_generation, fields.get("generation")),
+        generation=parse_generation(parse_creation_time, fields.get("generation")),
         primary_key=tuple((name,) for name in fields.get("primaryKey", ())),
     )
 

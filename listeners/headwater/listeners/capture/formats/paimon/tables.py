@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from headwater.events import Format, TableName
 from headwater.events.base import StringMap
-from headwater.events.identity import Environment, IdentityError, dataset_of_path, generation_of
+from headwater.events.identity import Environment, IdentityError, dataset_of_path
 from headwater.events.jobs import SinkSchema, SourceSchema
 from headwater.events.names import DatasetId, Generation
 from headwater.events.tables import Column, Transform
@@ -32,6 +33,7 @@ SELECTOR_OPTIONS: Final = frozenset(
 )
 """Options that say which version is to be read; the extractor has the same list."""
 _NOT_OPTIONS: Final = SELECTOR_OPTIONS | {"path", "owner", "provider", "comment", "primary-key", "branch", "scan.mode"}
+_MILLIS: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _WITH_ROWS: Final = {"AuditLogTable", "ReadOptimizedTable"}
 _SOURCE: Final = "org.apache.paimon.spark.SparkSource"
 _CATALOG: Final = "org.apache.paimon.spark.SparkCatalog"
@@ -146,7 +148,16 @@ def location_key(fields: Mapping[str, Any]) -> tuple[str, str]:
 
 def parse_generation(fields: Mapping[str, Any]) -> Generation | None:
     millis = fields.get("generation")
-    return None if millis is None else generation_of("paimon", {"schema-0.timeMillis": str(millis)})
+    return None if millis is None else parse_creation_time(millis)
+
+
+def parse_creation_time(schema_0_millis: str | int) -> Generation:
+    """Of `timeMillis` in `schema/schema-0`: when the table was made. Later schemas don't count."""
+    text = str(schema_0_millis)
+    if not _MILLIS.fullmatch(text) or int(text) == 0:
+        msg = "the creation time of Paimon's schema-0 isn't milliseconds since 1970; read timeMillis of schema/schema-0"
+        raise IdentityError(msg)
+    return str(int(text))
 
 
 def _table_by_path(node: PlanNode, context: CaptureContext) -> WriteTarget | None:

@@ -124,7 +124,7 @@ def _assignments(plan: Plan, action: Expression, scope: Scope) -> Iterator[Assig
         expression = plan.expressions[reference]
         if expression.name == "Assignment":
             yield _assignment(plan, expression, scope)
-        elif expression.name == "DeltaMergeAction":
+        elif "targetColNameParts" in expression.details.get("args", {}):
             yield Assignment(tuple(expression.details["args"]["targetColNameParts"]), expression.inputs[0], scope)
 
 

@@ -3,6 +3,7 @@ package headwater.capture;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.paimon.spark.SparkTable;
+import org.apache.paimon.spark.catalyst.plans.logical.PaimonCallCommand;
 import org.apache.paimon.spark.sources.PaimonSink;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker.PhaseSummary;
@@ -12,7 +13,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MapPartitions;
 import org.apache.spark.sql.execution.QueryExecution;
 
 /** What is known of Paimon's tables, of what was read of them, and by whose commits. */
-public final class PaimonExtractor implements FormatExtractor, NestedPlanExtractor {
+public final class PaimonExtractor implements FormatExtractor, LiteralArguments, NestedPlanExtractor {
     private static final String WRITERS = "paimon.writers";
     private static final String READS = "paimon.reads";
     private static final String BEHIND = "paimon.behind";
@@ -33,6 +34,8 @@ public final class PaimonExtractor implements FormatExtractor, NestedPlanExtract
         json.close();
         return true;
     }
+
+    public boolean showsLiterals(QueryPlan command) { return command instanceof PaimonCallCommand; }
 
     public boolean relation(Object relation, Json json) { return false; }
 
