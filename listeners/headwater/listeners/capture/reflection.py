@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
-from typing import Final
 
-TABLE: Final = "reflection.txt"
-_RESOURCES: Final = "headwater.listeners.capture"
+from headwater.listeners.capture.formats import java_parts
 
 
 @dataclass(frozen=True)
@@ -50,10 +47,7 @@ class ReflectionTable:
 
 def read_reflection() -> ReflectionTable:
     """What all sources declare: those that all formats share, and those of each format."""
-    package = files(_RESOURCES)
-    folders = (package, *package.joinpath("formats").iterdir())
-    found = (each.joinpath("java").joinpath(TABLE) for each in folders)
-    tables = [parse_reflection(each.read_text("utf-8")) for each in found if each.is_file()]
+    tables = [parse_reflection(part.reflection()) for part in java_parts()]
     return ReflectionTable(
         tuple(member for table in tables for member in table.members),
         tuple(each for table in tables for each in table.undeclared),

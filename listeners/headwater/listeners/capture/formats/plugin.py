@@ -45,6 +45,11 @@ class JavaPart:
     always_hooked: bool = False
     """Its hooks reach into nobody's library: they are installed whatever `capture.hooks` says."""
 
+    def reflection(self) -> str:
+        """What the sources reach by reflection, as their `reflection.txt` declares it."""
+        found = None if self.folder is None else self.folder.joinpath("reflection.txt")
+        return found.read_text("utf-8") if found is not None and found.is_file() else ""
+
     def sources(self) -> dict[str, bytes]:
         """By file name."""
         folder = self.folder
