@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.matrix.sparks import lacking
+from tests.matrix.sparks import MAJOR, MINOR, lacking
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -20,7 +20,12 @@ _HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [item for item in items if any(lacking(mark.args) for mark in item.iter_markers("needs"))]
+    left_out = [
+        item
+        for item in items
+        if any(lacking(mark.args) for mark in item.iter_markers("needs"))
+        or any(mark.args > (MAJOR, MINOR) for mark in item.iter_markers("since"))
+    ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.events import Committed, CreateTable, CreateView, Gap, StatementFailed, TableName
+from headwater.events import AlterTable, Committed, CreateTable, CreateView, Gap, StatementFailed, TableName
+from headwater.events.changes import RecommentColumn
 from tests.matrix.harness import PLAIN, Driver, driver_with, edges, of, the
 
 pytestmark = [pytest.mark.spark4, pytest.mark.smoke]
@@ -187,3 +188,23 @@ def test_a_write_that_analysis_refuses_is_reported_once(
 
 def test_a_query_that_analysis_refuses_is_nothing(driver: Driver, db: str) -> None:
     assert not driver.events_of_failure(f"SELECT nothing FROM {db}.p")
+
+
+@pytest.mark.since(4, 3)
+@pytest.mark.parametrize(
+    ("said", "comments"),
+    [
+        ("id IS 'one', s IS 'two'", {("id",): "one", ("s",): "two"}),
+        ("id IS NULL, s IS 'two'", {("id",): None, ("s",): "two"}),
+    ],
+)
+def test_comments_of_several_columns_at_once(
+    driver: Driver, db: str, said: str, comments: dict[tuple[str, ...], str | None]
+) -> None:
+    """A command of its own; of one column the test of tables in a catalog looks."""
+    driver.run(f"CREATE TABLE {(table := f'{db}.{driver.name()}')} (id INT COMMENT 'old', s STRING) USING parquet")
+    events = driver.events_of(f"COMMENT ON TABLE {table} COLUMN ({said})")
+    changes = {each.path: each.comment for each in the(AlterTable, events).changes if isinstance(each, RecommentColumn)}
+    described = driver.spark.sql(f"DESCRIBE {table}").collect()
+    assert changes == {(row.col_name,): row.comment for row in described} == comments
+    assert not of(Gap, events)

@@ -66,6 +66,11 @@ def _requested_changes(node: PlanNode, plan: Plan) -> Iterator[TableChange]:
         yield from parse_changes(fields, plan)
 
 
+def _changes_named(node: PlanNode, plan: Plan, new: Table | None) -> Iterator[TableChange]:
+    """COMMENT ON TABLE … COLUMN (…), which Spark has since 4.3 (SPARK-54831)."""
+    return _requested_changes(node, plan)
+
+
 def alter_v1_table(read: ReadChanges) -> CatalogTranslator:
     """Commands that hold the table's name only."""
 
@@ -178,6 +183,7 @@ COMMANDS: Final[Mapping[str, CommandRule]] = {
     **{name: CommandRule(catalog=alter_v2_table) for name in _V2_COMMANDS},
     "AlterTableAddColumnsCommand": CommandRule(catalog=alter_v1_table(_columns_added)),
     "AlterTableChangeColumnCommand": CommandRule(catalog=alter_v1_table(_column_changed)),
+    "AlterTableChangeColumnCommentsCommand": CommandRule(catalog=alter_v1_table(_changes_named)),
     "AlterTableSetPropertiesCommand": CommandRule(catalog=alter_v1_table(_properties_set)),
     "AlterTableUnsetPropertiesCommand": CommandRule(catalog=alter_v1_table(_properties_unset)),
     "AlterTableSetLocationCommand": CommandRule(catalog=alter_v1_table(_location_set)),

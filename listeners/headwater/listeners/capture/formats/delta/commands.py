@@ -109,7 +109,7 @@ def _restore_write(node: PlanNode, plan: Plan, context: CaptureContext) -> State
 
 _ROW_LEVEL: Final = CommandRule(_row_level_write)
 _REWRITES: Final = CommandRule(_table_write(reads=True))
-_KEEPS_ROWS: Final = CommandRule(_table_write(reads=False))
+_READS_NOTHING: Final = CommandRule(_table_write(reads=False))
 _ALTERS: Final = CommandRule(catalog=alter_events, proven=True)
 _ONLY_READS: Final = CommandRule(ignored="it only looks")
 _REPLACED_BY_ANALYSIS: Final = CommandRule(ignored="analysis puts another command in its place")
@@ -122,7 +122,8 @@ COMMANDS: Final[Mapping[str, CommandRule]] = {
     "DeltaDynamicPartitionOverwriteCommand": CommandRule(_dynamic_overwrite),
     "OptimizeTableCommand": _REWRITES,
     "DeltaReorgTableCommand": _REWRITES,
-    "VacuumTableCommand": _KEEPS_ROWS,
+    "TruncateDeltaTableCommand": _READS_NOTHING,
+    "VacuumTableCommand": _READS_NOTHING,
     "RestoreTableCommand": CommandRule(_restore_write),
     "CloneTableCommand": CommandRule(_clone_write),
     "CreateDeltaTableCommand": CommandRule(_create_write, create_events),
