@@ -22,9 +22,14 @@ _COMMITTED: Final = Committed.__name__
 _LINEAGE: Final = JobLineage.__name__
 _JOB: Final = EventFamily.JOB.value
 _NONE: Final[frozenset[bytes]] = frozenset()
-_MOST_SHAPES: Final = 1 << 14
-_MOST_BYTES: Final = 8 << 20
-"""Of the events that they were learned from: rows of a shape take some ten times as much."""
+MOST_MEMORY: Final = 192 << 20
+"""About how much memory may hold what was learned, in bytes. Then all is forgotten, and learned anew."""
+_COMMIT_MEMORY: Final = 90
+"""The memory of a commit's template, in bytes, for each byte of the event that it was learned from: 60 to 90."""
+_SHAPE_MEMORY: Final = 30
+"""The memory of the rows of a JobLineage for each of its bytes."""
+_ROW_MEMORY: Final = 350
+"""The memory of a row of table lineage that is remembered for a run."""
 
 
 class MappedBatch(NamedTuple):
@@ -77,6 +82,7 @@ class BatchMapper:
                 self._merge_lasting(row)
         for row in self._arrival_rows():
             self._merge(row)
+        self._forget_if_large()
         rows, lasting, left_out = self._rows, self._lasting, self._left_out
         self._rows, self._lasting, self._left_out = {}, {}, []
         return MappedBatch([*rows.values(), *lasting.values()], list(lasting.values()), left_out)
@@ -84,6 +90,7 @@ class BatchMapper:
     def _add_commit(self, data: bytes, append_time: int | None) -> UnknownEvent | None:
         mapped = self._commits.rows(data, append_time)
         if mapped is None:
+            self._forget_if_large(_COMMIT_MEMORY * len(data))
             return self._add_new_commit(data, append_time)
         arrival, rows = mapped
         self._arrive(*arrival)
@@ -120,12 +127,23 @@ class BatchMapper:
         return None
 
     def _learned_shape(self, key: bytes, event: Event, size: int) -> JobRows:
+        self._forget_if_large(_SHAPE_MEMORY * size)
         self._shape_bytes += size
-        if len(self._shapes) > _MOST_SHAPES or self._shape_bytes > _MOST_BYTES:
-            self._shapes.clear()
-            self._shape_bytes = size
         job_rows = self._shapes[key] = JobRows(map_event(event))
         return job_rows
+
+    @property
+    def memory(self) -> int:
+        """About how much memory holds what was learned, in bytes."""
+        of_events = _COMMIT_MEMORY * self._commits.learned_bytes + _SHAPE_MEMORY * self._shape_bytes
+        return of_events + _ROW_MEMORY * self._agains.rows_of_runs
+
+    def _forget_if_large(self, more: int = 0) -> None:
+        """Forget all that was learned if it takes too much memory, or would with so much more."""
+        if self.memory + more > MOST_MEMORY:
+            self._commits.forget()
+            self._shapes.clear()
+            self._shape_bytes = self._agains.rows_of_runs = 0
 
     def _add_any(self, data: bytes, append_time: int | None) -> UnknownEvent | None:
         found = self._codec.decode(data)

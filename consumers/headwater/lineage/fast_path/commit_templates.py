@@ -23,10 +23,6 @@ from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.model import RowTimes
 from headwater.lineage.rows.values import HASH_BYTES, Value, encode
 
-_MOST: Final = 1 << 13
-"""So many templates are remembered; then all are forgotten, and learned anew."""
-_MOST_BYTES: Final = 8 << 20
-"""Limit for the bytes of the events that templates were learned from; an event can have a megabyte."""
 _ENVELOPE: Final = ("producer", "sequence", "family_sequence", "time", "application")
 _VARYING: Final = (
     *_ENVELOPE,
@@ -199,7 +195,8 @@ class CommitMapper:
     def __init__(self, agains: PendingRepeats) -> None:
         self._templates: TemplateCache[_CommitTemplate] = TemplateCache(Committed.__name__, _VARYING)
         self._agains = agains
-        self._bytes = 0
+        self.learned_bytes = 0
+        """The bytes of the events that templates were learned from."""
 
     def rows(self, data: bytes, append_time: int | None) -> tuple[EventArrival, Iterator[Row]] | None:
         """Return a commit's arrival and rows. Return None if a value is invalid, or if no template matches."""
@@ -220,12 +217,13 @@ class CommitMapper:
         """Learn a template from a commit. Split commits and uncertain ones aren't learned: `map_event` handles them."""
         if event.part is not None or not _is_certain(event):
             return
-        self._bytes += len(data)
-        if len(self._templates) >= _MOST or self._bytes > _MOST_BYTES:
-            self._templates.clear()
-            self._bytes = len(data)
+        self.learned_bytes += len(data)
         learned, node = self._templates.learn(data)
         self._templates.keep(node, _CommitTemplate(event, learned))
+
+    def forget(self) -> None:
+        self._templates.clear()
+        self.learned_bytes = 0
 
 
 def _facts(event: Committed, at: Template) -> Callable[[Sequence[Any], int], tuple[Value, ...]]:

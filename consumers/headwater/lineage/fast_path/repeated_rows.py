@@ -78,8 +78,12 @@ class PendingRepeats:
 
     def __init__(self) -> None:
         self._repeated: dict[int, RepeatedRows] = {}
+        self.rows_of_runs = 0
+        """How many rows of single runs were built since somebody set this to 0. They are remembered with their jobs."""
 
     def record(self, job_rows: JobRows, run: Value, time: int, stamp: bytes) -> None:
+        if run not in job_rows.in_runs:
+            self.rows_of_runs += len(job_rows.lineage)
         again, lineage = job_rows.again, job_rows.in_run(run)
         again.record(time, stamp)
         lineage.record(time, stamp)
