@@ -164,19 +164,23 @@ def status(given: Namespace, output: CommandOutput) -> int:
 
 
 @command(
-    "Count the rows of each table, and show how large it is and from when to when it reaches.",
+    "Count the rows of each table, and show how large it is, from when to when it reaches, and what removes its rows.",
     f"headwater store size {_EXAMPLE}",
     flags=[add_store],
 )
 def size(given: Namespace, output: CommandOutput) -> int:
+    from headwater.lineage.retention import REMOVED_BY  # noqa: PLC0415
     from headwater.lineage.sql.errors import translate_errors  # noqa: PLC0415
     from headwater.lineage.store.size import size_of  # noqa: PLC0415
 
     with open_given_store(given) as store:
         with translate_errors(store.target.words), store.engine.connect() as connection:
             found = size_of(connection)
-        rows = [(each.table, each.rows, _bytes(each.bytes), each.oldest, each.newest) for each in found.tables]
-        output.table("tables", ("table", "rows", "size", "oldest", "newest"), rows)
+        rows = [
+            (each.table, each.rows, _bytes(each.bytes), each.oldest, each.newest, REMOVED_BY.get(each.table, ""))
+            for each in found.tables
+        ]
+        output.table("tables", ("table", "rows", "size", "oldest", "newest", "rows are removed by"), rows)
         total = {"rows": found.rows, "size": _bytes(found.bytes), "oldest": found.oldest, "newest": found.newest}
         output.record("total", {"store": store.target.words, **total})
     return Exit.DONE

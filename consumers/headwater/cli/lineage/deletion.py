@@ -17,6 +17,7 @@ from headwater.cli.lineage.publishing import add_bus, publish_or_store
 from headwater.cli.output import CommandOutput
 from headwater.cli.store import add_store, open_given_store
 from headwater.errors import ConfigurationError
+from headwater.events.clock import micros_of
 from headwater.events.names import DatasetId
 
 if TYPE_CHECKING:
@@ -95,29 +96,45 @@ def expire(given: Namespace, output: CommandOutput) -> int:
     return _carry_out(given, _in_store(given, drafted), output)
 
 
+def _purge(parser: Flags) -> None:
+    parser.flag("older-than", moment, None, "records of runs that are older too, such as 400d", "AGE")
+
+
 @command(
-    """Remove from the disk what was deleted or has expired. Nothing that is visible changes.""",
+    """Remove from the disk what was deleted or has expired. Nothing that is visible changes.
+
+With --older-than, old records of runs go too: runs and their settings, which tables they used, failed statements, and
+which events arrived. The newest run of each job stays, and what is needed to say that something is missing.""",
     "headwater store purge --dry-run",
     "headwater store purge --yes",
-    flags=[add_store, add_erasing],
+    "headwater store purge --older-than 400d --yes",
+    flags=[add_store, _purge, add_erasing],
 )
 def purge(given: Namespace, output: CommandOutput) -> int:
-    from headwater.lineage.retention import count_erasable  # noqa: PLC0415
+    from headwater.lineage.retention import count_erasable, count_old, remove_old  # noqa: PLC0415
     from headwater.lineage.retention import purge as purge_store  # noqa: PLC0415
+    from headwater.lineage.store.partitions import drop_empty_partitions  # noqa: PLC0415
 
+    before = None if given.older_than is None else micros_of(given.older_than)
     with open_given_store(given, readonly=False) as store:
         commits = count_erasable(store.engine)
-        output.record("purge", {"store": store.target.words, "commits to remove": commits}, "To remove from the disk")
+        old = 0 if before is None else count_old(store.engine, before)
+        fields = {"store": store.target.words, "commits to remove": commits}
+        old_fields = {} if before is None else {"old records of runs": old}
+        output.record("purge", {**fields, **old_fields}, "To remove from the disk")
 
         def work() -> tuple[str, dict[str, object]]:
             gone = purge_store(store.engine)
             rows = {"commits": gone.commits, "reads": gone.reads, "writes": gone.writes, "edges": gone.edges}
-            words = ", ".join(f"{number} rows of {name}" for name, number in rows.items())
+            if before is not None:
+                rows.update(remove_old(store.engine, before))
+                rows["empty partitions"] = len(drop_empty_partitions(store.engine, given.older_than))
+            words = ", ".join(f"{number} rows of {name}" for name, number in rows.items() if name != "empty partitions")
             return f"removed {words}", {"removed": rows}
 
-        return erase(
-            given, output, f"{commits} commits will be removed for good: remove them?", work, is_nothing=not commits
-        )
+        what = f"{commits} commits" + ("" if before is None else f" and {old} old records of runs")
+        is_nothing = not commits and not old and before is None
+        return erase(given, output, f"{what} will be removed for good: remove them?", work, is_nothing=is_nothing)
 
 
 def _unify(parser: Flags) -> None:

@@ -68,6 +68,8 @@ def _flags(parser: Flags) -> None:
     parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
     parser.flag("log-format", one_of(logs.FORMATS), "text", "how the log on standard error looks", "{text,json}")
     parser.flag("log-level", one_of(logs.LEVELS), "info", "what is in it; debug has each batch", "LEVEL")
+    text = "once a day, remove records of runs that are older, such as 400d; kept for ever unless given"
+    parser.flag("keep-runs", _age, None, text, "AGE")
     parser.switch("no-maintenance", "leave to somebody else what a store needs once a day")
     parser.switch("until-end", "stop once all that is on the bus is stored")
 
@@ -206,7 +208,7 @@ def _maintenance(stores: Mapping[str, Store], given: Any) -> AbstractContextMana
         return nullcontext()
     from headwater.consumers.writer.maintenance import StoreMaintenance  # noqa: PLC0415
 
-    return StoreMaintenance(store.engine for store in stores.values())
+    return StoreMaintenance((store.engine for store in stores.values()), keep_seconds=given.keep_runs)
 
 
 def _dead_letter_mirror(
@@ -254,6 +256,16 @@ def _place(text: str) -> str:
     if (scheme == "log" and rest) or (scheme == "kafka" and rest.removeprefix("//").partition("/")[0]):
         return text
     raise ValueError(f"{text!r} isn't a bus: write kafka://HOST:PORT, kafka://HOST:PORT/TOPIC or log:DIR")
+
+
+def _age(text: str) -> float:
+    from headwater.config.units import seconds_of  # noqa: PLC0415 - it imports pydantic
+    from headwater.lineage.retention.aging import LEAST_DAYS  # noqa: PLC0415
+
+    seconds = float(seconds_of(text))
+    if seconds < LEAST_DAYS * 86_400:
+        raise ValueError(f"{text!r} is less than {LEAST_DAYS} days: the bus may still have such events")
+    return seconds
 
 
 def _address(text: str) -> tuple[str, int]:

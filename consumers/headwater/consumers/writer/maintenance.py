@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterable
+from datetime import datetime, timezone
 from typing import Final
 
 from sqlalchemy import Engine
@@ -16,8 +17,9 @@ from typing_extensions import Self
 from headwater.errors import HeadwaterError
 from headwater.lineage.bulk.marks import delete_marks_before
 from headwater.lineage.bulk.timeline import delete_instants_before
+from headwater.lineage.retention import remove_old
 from headwater.lineage.sql.errors import StoreRightsError, translate_errors
-from headwater.lineage.store.partitions import CreatedPartition, make_partitions
+from headwater.lineage.store.partitions import CreatedPartition, drop_empty_partitions, make_partitions
 
 _LOG: Final = logging.getLogger(__name__)
 _DAY: Final = 86_400.0
@@ -29,8 +31,10 @@ _CLOSING_SECONDS: Final = 5.0
 class StoreMaintenance:
     """Runs on a thread while its `with` block runs. A failure is logged once, and retried the next day."""
 
-    def __init__(self, engines: Iterable[Engine], every: float = _DAY) -> None:
+    def __init__(self, engines: Iterable[Engine], every: float = _DAY, keep_seconds: float | None = None) -> None:
+        """`keep_seconds` is for how long records of runs are kept; None for ever."""
         self._engines = tuple(engines)
+        self._keep_seconds = keep_seconds
         self._every = every
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="headwater-maintenance", daemon=True)
@@ -53,6 +57,8 @@ class StoreMaintenance:
     def _maintain(self, engine: Engine) -> None:
         try:
             made, forgotten = maintain_store(engine)
+            if self._keep_seconds is not None:
+                self._remove_old(engine, self._keep_seconds)
         except HeadwaterError as e:
             self._say(e)
             return
@@ -60,6 +66,14 @@ class StoreMaintenance:
             _LOG.info("made the partition %s, and moved %d rows into it", each.partition, each.moved)
         if forgotten:
             _LOG.info("forgot %d instants of writers that are long dead", forgotten)
+
+    @staticmethod
+    def _remove_old(engine: Engine, keep_seconds: float) -> None:
+        horizon = time.time() - keep_seconds
+        gone = remove_old(engine, int(horizon * 1_000_000))
+        dropped = drop_empty_partitions(engine, datetime.fromtimestamp(horizon, timezone.utc))
+        if gone or dropped:
+            _LOG.info("removed old records of runs", extra={"headwater": {**gone, "empty_partitions": len(dropped)}})
 
     def _say(self, error: HeadwaterError) -> None:
         if str(error) not in self._said:

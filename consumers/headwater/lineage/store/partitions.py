@@ -82,6 +82,35 @@ def make_partitions(engine: Engine, now: datetime | None = None, *, ahead: int =
         return [created for table in PARTITIONED for created in _of_table(engine, table, coming)]
 
 
+def drop_empty_partitions(engine: Engine, before: datetime) -> list[str]:
+    """Drop the partitions of months that ended before this time and have no rows left. What comes late goes into the
+    default partition."""
+    if engine.dialect.name != "postgresql":
+        return []
+    first, dropped = Month.of(before), list[str]()
+    with translate_errors():
+        for table in PARTITIONED:
+            with engine.connect() as connection:
+                there = sorted(_there(connection, table) - {default_partition(table)})
+            dropped += [
+                each for each in there if each < first.partition_of(table) and _drop_if_empty(engine, table, each)
+            ]
+    return dropped
+
+
+def _drop_if_empty(engine: Engine, table: str, partition: str) -> bool:
+    is_used = text(f"SELECT EXISTS (SELECT 1 FROM {partition})")  # noqa: S608 - a name of ours
+    with engine.connect() as connection:
+        if connection.execute(is_used).scalar():
+            return False
+    with exclusive_transaction(engine) as connection:
+        connection.exec_driver_sql(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        if connection.execute(is_used).scalar():
+            return False
+        connection.exec_driver_sql(f"DROP TABLE {partition}")
+    return True
+
+
 def make_ahead(engine: Engine) -> None:
     """Create missing partitions when a store is opened. Errors are ignored: the default partition takes the rows."""
     if engine.dialect.name != "postgresql":
