@@ -208,6 +208,17 @@ FRAMES: Final = {
         ),
         "id = c.id, o.id; name = c.name; status = o.status",
     ),
+    "unionByName of structs": Frame(
+        lambda spark: (
+            spark.sql("select named_struct('a', qty, 'b', sku) as s from items")
+            .unionByName(
+                spark.sql("select named_struct('b', name, 'a', id, 'n', score) as s from customers"),
+                allowMissingColumns=True,
+            )
+            .selectExpr("s.a as a", "s.b as b", "s.n as n")
+        ),
+        "a = i.qty, c.id; b = i.sku, c.name; n = c.score",
+    ),
     "repartition, coalesce and hint": Frame(
         lambda spark: _customers(spark).repartition(2, "region").coalesce(1).hint("rebalance").select("id", "name"),
         _NAMES,

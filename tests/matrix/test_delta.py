@@ -841,7 +841,7 @@ def test_generated_columns_are_made_from_what_is_inserted(place: Place) -> None:
 
 
 def test_a_plan_of_too_many_columns_loses_its_columns_only(place: Place) -> None:
-    """The commit was lost with them. What a subquery reads counts too. 150,000 columns are nothing for a driver of a
+    """The commit was lost with them. What a subquery reads counts too. 100,000 columns are nothing for a driver of a
     test, so here forty are too many."""
     place.driver.run(place.fill("CREATE TABLE {db}.copy USING delta AS SELECT * FROM {db}.t"))
     one = place.fill("SELECT id + 1 AS id, v FROM {db}.t WHERE v < (SELECT max(v) FROM {db}.s)")
