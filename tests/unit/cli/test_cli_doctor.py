@@ -28,6 +28,7 @@ from headwater.journal import LocalLog
 from headwater.journal.filesystem import FileSystem, FileSystemKind
 from headwater.listeners.bus.listener_creation import ListenerSpec
 from headwater.listeners.bus.shipper import start
+from headwater.listeners.capture.reflection import parse_reflection
 from headwater.publishers import checks
 from headwater.spi import CheckResult, Diagnosable, Listener, ListenerContext
 from headwater.testing.memory import MemoryListener
@@ -229,6 +230,32 @@ def test_a_driver_of_another_python(examine: Doctor, tmp_path: Path, monkeypatch
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     _, findings = examine()
     assert not [each for each in findings if each["step"] == "python"]
+
+
+def test_what_is_read_by_reflection_is_looked_for_in_sparks_jars(
+    examine: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a JVM: a version that drivers will be moved to can be asked before."""
+    _, findings = examine()
+    found = of(findings, "reflection")
+    assert found["status"] == "ok"
+    number = found["message"].split()[0]
+    assert found["message"].startswith(f"{number} of {number} members")
+    assert int(number) > 100
+    renamed = parse_reflection(
+        "[X]\norg.apache.spark.scheduler.LiveListenerBus: queues queuesRenamed\n"
+        "org.apache.spark.scheduler.AsyncEventQueue: post(org.apache.spark.scheduler.SparkListenerEvent) post(int)\n"
+        "org.apache.spark.scheduler.Nowhere: x\n?org.apache.spark.scheduler.Nowhere: y\n"
+    )
+    monkeypatch.setattr(installation, "read_reflection", lambda _: renamed)
+    installation._look_for_members.cache_clear()
+    _, findings = examine()
+    installation._look_for_members.cache_clear()
+    found = of(findings, "reflection")
+    names = ("LiveListenerBus.queuesRenamed", "AsyncEventQueue.post(int)", "Nowhere.x")
+    assert found["status"] == "warning"
+    assert found["message"].startswith("3 of 6 members")
+    assert found["message"].endswith("without " + "; ".join(f"org.apache.spark.scheduler.{each}" for each in names))
 
 
 def test_another_spark_or_none(examine: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from headwater.listeners.capture.formats import installed
+from headwater.cli.doctor.class_files import Jars
+from headwater.listeners.capture.formats import installed, java_parts
+from headwater.listeners.capture.reflection import ReflectedMember, lazy_name, read_reflection
 from headwater.listeners.spark_versions import untested
 from headwater.plugins import own_version
 from headwater.spi import CheckResult
@@ -28,6 +31,7 @@ def check_installation(conf: Mapping[str, str]) -> Iterator[CheckResult]:
     yield CheckResult.ok("headwater", f"{own_version() or 'of a version that is not known'}, {place}")
     yield _hook()
     yield _pyspark()
+    yield from _reflection()
     yield from _formats()
     yield from _other_python(conf)
 
@@ -75,8 +79,42 @@ def _pyspark() -> CheckResult:
     words = f"{found[1]}.{found[2]}{found[3]}"
     if (said := untested(words)) is None:
         return CheckResult.ok("pyspark", words)
-    advice = "it works as far as what it reads is still there, and what isn't is a Gap; or use one of those"
+    advice = "it works as far as what headwater reads is there; what isn't is named at a driver's start, and is a Gap"
     return CheckResult.warning("pyspark", said, advice)
+
+
+def _reflection() -> Iterator[CheckResult]:
+    """Whether what headwater's Java reads by reflection is in Spark's own jars, and in formats that are beside them."""
+    spec = find_spec("pyspark")
+    jars = None if spec is None or spec.origin is None else Path(spec.origin).with_name("jars")
+    if jars is None or not jars.is_dir():
+        return
+    declared, missing = _look_for_members(jars)
+    words = f"{declared - len(missing)} of {declared} members that headwater reads by reflection are in {jars}"
+    if not missing:
+        yield CheckResult.ok("reflection", words)
+        return
+    advice = "each statement that needs one is a Gap: please report them with your version of Spark"
+    yield CheckResult.warning("reflection", f"{words}, without {'; '.join(missing)}", advice)
+
+
+@cache
+def _look_for_members(jars: Path) -> tuple[int, list[str]]:
+    """How many members were looked for, and which aren't there."""
+    classes = Jars(sorted(jars.glob("*.jar")))
+    parts = [each for each in java_parts() if classes.find(each.probe) is not None]
+    members = [each for each in read_reflection(parts).members if each.is_checked]
+    return len(members), [str(each) for each in members if not _is_there(each, classes)]
+
+
+def _is_there(member: ReflectedMember, classes: Jars) -> bool:
+    if member.is_optional and not any(classes.find(owner) for owner in member.owners):
+        return True
+    return any(
+        classes.has(owner, name) or classes.has(owner, lazy_name(name))
+        for owner in member.owners
+        for name in member.names
+    )
 
 
 def _other_python(conf: Mapping[str, str]) -> Iterator[CheckResult]:

@@ -6,10 +6,11 @@ needs it and not before, and whatever reads it must not take it for one without 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from headwater.listeners.capture.formats import java_parts
+from headwater.listeners.capture.formats.plugin import JavaPart
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,18 @@ class ReflectionTable:
     undeclared: tuple[UndeclaredMember, ...]
 
 
-def read_reflection() -> ReflectionTable:
-    """What all sources declare: those that all formats share, and those of each format."""
-    tables = [parse_reflection(part.reflection()) for part in java_parts()]
+def read_reflection(parts: Iterable[JavaPart] | None = None) -> ReflectionTable:
+    """What the sources of these parts declare; else of all: those that all formats share, and those of each format."""
+    tables = [parse_reflection(part.reflection()) for part in (java_parts() if parts is None else parts)]
     return ReflectionTable(
         tuple(member for table in tables for member in table.members),
         tuple(each for table in tables for each in table.undeclared),
     )
+
+
+def lazy_name(name: str) -> str:
+    """What Spark 4 calls the field behind which it keeps a lazy value of this name."""
+    return f"lazy{name[0].upper()}{name[1:]}"
 
 
 def parse_reflection(text: str) -> ReflectionTable:
