@@ -44,7 +44,7 @@ def write(driver: Driver, database: str, first: int, threads: int, commits: int)
         raise failures[0]
     assert driver.capture.drain(60), "capture didn't come to an end"
     assert not driver.bus.faults, driver.bus.faults
-    return _reported(driver)
+    return _reported(driver, range(first, first + threads * 10_000))
 
 
 def _commits(driver: Driver, database: str, first: int, commits: int) -> None:
@@ -67,10 +67,15 @@ def _again(session: Any, statement: str, left: int = 20) -> None:
         _again(session, statement, left - 1)
 
 
-def _reported(driver: Driver) -> dict[str, list[list[Any]]]:
+def _reported(driver: Driver, values: range) -> dict[str, list[list[Any]]]:
     found: dict[str, list[list[Any]]] = {}
     for event in of(Committed, driver.bus.events):
-        if event.job is not None and event.job.name[:1] in "st" and event.job.name[1:].isdigit():
+        if (
+            event.job is not None
+            and event.job.name[:1] in "st"
+            and event.job.name[1:].isdigit()
+            and int(event.job.name[1:]) in values
+        ):
             outputs = [each.snapshot for each in event.outputs]
             found.setdefault(event.job.name, []).append([outputs, [each.snapshot for each in event.inputs]])
     found["gaps"] = [[gap.detail] for gap in of(Gap, driver.bus.events) if "isn't known" not in gap.detail]

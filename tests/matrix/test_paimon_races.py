@@ -19,7 +19,7 @@ from tests.matrix.harness import PAIMON, Driver, shared_driver
 from tests.matrix.paimon_writers import write
 
 ROOT: Final = Path(__file__).parents[2]
-FIRST, SECOND = 100_000, 900_000
+FIRST, FIRST_FOR_LONG, SECOND = 100_000, 500_000, 900_000
 pytestmark = [pytest.mark.xdist_group("spark-paimon"), pytest.mark.needs("paimon"), pytest.mark.timeout(600)]
 
 
@@ -59,11 +59,11 @@ def _next(lines: Any, start: str) -> str:
     raise AssertionError(f"the other application ended before it said {start}")
 
 
-def _check(driver: Driver, java_home: Path, threads: int, commits: int) -> None:
+def _check(driver: Driver, java_home: Path, first: int, threads: int, commits: int) -> None:
     database = driver.database("pai")
     driver.run(f"CREATE TABLE pai.{database}.s (v BIGINT)", f"CREATE TABLE pai.{database}.t (v BIGINT, n BIGINT)")
     with another(java_home, driver, database, threads, commits) as others:
-        events = write(driver, database, FIRST, threads, commits)
+        events = write(driver, database, first, threads, commits)
     reported_by_all = [events, *others]
     assert [each.pop("gaps") for each in reported_by_all] == [[], []]
     found = {job: commits for each in reported_by_all for job, commits in each.items()}
@@ -92,10 +92,10 @@ def _newest(driver: Driver, name: str) -> int:
 
 @pytest.mark.long
 def test_each_tells_its_own(driver: Driver, java_home: Path) -> None:
-    _check(driver, java_home, threads=4, commits=2)
+    _check(driver, java_home, FIRST, threads=4, commits=2)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_each_tells_its_own_for_long(driver: Driver, java_home: Path) -> None:
-    _check(driver, java_home, threads=4, commits=20)
+    _check(driver, java_home, FIRST_FOR_LONG, threads=4, commits=20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from headwater.events.avro import Codec, released
 from headwater.events.identity import Environment
 from headwater.events.jobs import Output
 from headwater.events.redaction import Redactor
+from headwater.listeners import capture
 from headwater.listeners.capture.asking import missing_parts
 from headwater.listeners.capture.batch.spark_writes import find_sink
 from headwater.listeners.capture.batch.write_lineage import describe_relations
@@ -133,3 +135,14 @@ def test_no_other_text_is_a_format(text: str) -> None:
         Format(text)
     with pytest.raises(ValueError, match="format"):
         Output.model_validate({"dataset": None, "format": text})
+
+
+def test_the_core_names_no_format() -> None:
+    """What stands there by name is what an author of another format can't bring."""
+    home = Path(capture.__file__).parent
+    sources = (each for ending in ("*.py", "*.java") for each in home.rglob(ending))
+    core = [each for each in sources if not any(home / "formats" / name in each.parents for name in OURS)]
+    names = re.compile(r"iceberg|paimon|hudi|hoodie|\bdelta\b", re.IGNORECASE)
+    named = [each.name for each in core if names.search(each.read_text("utf-8"))]
+    assert len(core) > 80
+    assert named == []

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Iterable
 from typing import Any, Final
 
-from headwater.listeners.capture.formats import installed, java_parts
+from headwater.listeners.capture.formats import installed, java_parts, plugins
 from headwater.listeners.capture.formats.plugin import JavaPart
 from headwater.listeners.capture.jvm import DegradedPart, JavaClasses, JavaError
 from headwater.listeners.capture.plan_cache import ALL
@@ -68,6 +68,7 @@ class DriverListener:
             settings.capture_queue_bytes,
         )
         self._listener.ignore(self._java.list(sorted(ignored)))
+        self._listener.addLibraries(self._java.list([name for each in plugins() for name in each.packages]))
 
     def start(self) -> None:
         self._java.call_with_context("CommitRecorder", "attach", self._spark)

@@ -96,7 +96,7 @@ def describe_v2_table(
 
 
 def _own_properties(properties: Mapping[str, str], location: str | None) -> dict[str, str]:
-    """Without what has a place of its own. Paimon has the location among them, as `path`."""
+    """Without what has a place of its own. Some format has the location among them, as `path`."""
     kept = {key: text for key, text in properties.items() if key not in _SEPARATE_PROPERTIES}
     if location is not None and kept.get("path") == location:
         del kept["path"]
@@ -104,7 +104,7 @@ def _own_properties(properties: Mapping[str, str], location: str | None) -> dict
 
 
 def describe_resolved_table(fields: Mapping[str, Any], output: Iterable[int], plan: Plan) -> TableDescription:
-    """The table that a command was resolved to, as it was analysed. (An Iceberg table that a plan holds is a live one:
+    """The table that a command was resolved to, as it was analysed. (A table that a plan holds may be a live one:
     its properties are those of when the plan was read. What its metadata tells goes before this.)"""
     if "v1" in fields:
         return describe_catalog_table(fields["v1"], plan)

@@ -8,7 +8,7 @@ package headwater.capture;
  * may wait for a disk.
  */
 public interface FormatExtractor {
-    /** The format's word in events: iceberg, delta, paimon. */
+    /** The name of the format's plug-in. */
     String format();
     /** Entries of a V2 table of this format, written into an object that is open; false if it is none of it. */
     boolean table(Object table, Json json) throws Exception;

@@ -7,14 +7,10 @@ import java.util.Map;
 /**
  * What a format's hook shares with the format's extractor.
  *
- * It names no class of a format: where a hook doesn't compile, because its format has moved on, the extractor still does.
+ * Each format has it in a class that names nothing else: where a hook doesn't compile, because its format has moved on,
+ * the extractor still does.
  */
 final class HookState {
-    static final HookState DELTA = new HookState(1000);
-    static final HookState HUDI = new HookState(1000);
-    static final HookState ICEBERG = new HookState(10000);
-    static final HookState ICEBERG_PROCEDURES = new HookState(0);
-    static final HookState PAIMON = new HookState(1000);
     private static final int MOST_OWN = 20000;
 
     /** Whether the hook sees commits now. */
@@ -25,7 +21,8 @@ final class HookState {
         protected boolean removeEldestEntry(Map.Entry eldest) { return size() > MOST_OWN; }
     };
 
-    private HookState(int most) { this.pending = new PendingFacts(most); }
+    /** At most so many things to look up are kept. */
+    HookState(int most) { this.pending = new PendingFacts(most); }
 
     /** Keeps what the extractor has to look up when this execution's statement has ended. */
     void later(String execution, Object what) { pending.add(execution, what); }

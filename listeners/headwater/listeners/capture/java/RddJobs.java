@@ -1,6 +1,9 @@
 package headwater.capture;
 
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import org.apache.spark.SparkContext;
@@ -16,9 +19,7 @@ final class RddJobs {
     private static final int MOST = 1000;
     private static final String TAGS = "spark.job.tags";
     private static final String WRITER = "runJob at SparkHadoopWriter";
-    private static final String[] LIBRARIES = {
-        "org.apache.spark.sql.", "org.apache.spark.ml.", "org.apache.spark.mllib.", "org.apache.iceberg.",
-        "org.apache.hudi.", "org.apache.paimon.", "io.delta."};
+    private volatile String[] libraries = {"org.apache.spark.sql.", "org.apache.spark.ml.", "org.apache.spark.mllib."};
     private final SparkContext context;
     private final ExecutionTracker running;
     /** By the job's number, until it ends. */
@@ -29,6 +30,13 @@ final class RddJobs {
     RddJobs(SparkContext context, ExecutionTracker running) {
         this.context = context;
         this.running = running;
+    }
+
+    /** What the names of the formats' classes begin with: a job that one of them runs gives nobody's rows away. */
+    void addLibraries(List packages) {
+        List all = new ArrayList(Arrays.asList(libraries));
+        all.addAll(packages);
+        libraries = (String[]) all.toArray(new String[0]);
     }
 
     synchronized void started(SparkListenerJobStart start) {
@@ -78,7 +86,7 @@ final class RddJobs {
     }
 
     /** What was called and where, without directories; null where rows stay with Spark, or a library gave them away. */
-    private static String site(StageInfo stage, Properties properties) {
+    private String site(StageInfo stage, Properties properties) {
         if (stage == null) return null;
         String text = properties.getProperty("callSite.short");
         String site = text != null ? text : stage.name();
@@ -95,8 +103,8 @@ final class RddJobs {
 
     private static boolean givesAway(String word) { return word.startsWith("foreach") || word.startsWith("saveAs"); }
 
-    private static boolean isOfLibrary(String frame) {
-        for (int i = 0; i < LIBRARIES.length; i++) if (frame.trim().startsWith(LIBRARIES[i])) return true;
+    private boolean isOfLibrary(String frame) {
+        for (int i = 0; i < libraries.length; i++) if (frame.trim().startsWith(libraries[i])) return true;
         return false;
     }
 

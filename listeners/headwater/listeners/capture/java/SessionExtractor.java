@@ -53,7 +53,7 @@ public final class SessionExtractor implements FormatExtractor {
         if (command == null) return;
         overwrites(statement, json);
         SparkSession session = statement.query.sparkSession();
-        if (isOfFirstKind(command, name)) firstKind(session, command, json);
+        if (isOfFirstKind(command, name, statement.extractors)) firstKind(session, command, json);
         else if (MAKING.contains(name) || name.equals("RenameTable")) secondKind(session, command, statement, json);
         else if (OF_NAMESPACES.contains(name)) namespace(command, json);
     }
@@ -82,11 +82,12 @@ public final class SessionExtractor implements FormatExtractor {
         return null;
     }
 
-    private static boolean isOfFirstKind(LogicalPlan command, String name) {
+    private static boolean isOfFirstKind(LogicalPlan command, String name, FormatExtractor[] extractors) {
         String kind = command.getClass().getName();
-        boolean sparks = kind.startsWith("org.apache.spark.sql.execution.") || kind.startsWith("org.apache.spark.sql.hive.execution.")
-            || kind.startsWith("org.apache.spark.sql.hudi.command.");
-        return sparks && name.endsWith("Command")
+        boolean namesTables = kind.startsWith("org.apache.spark.sql.execution.") || kind.startsWith("org.apache.spark.sql.hive.execution.");
+        for (int i = 0; i < extractors.length; i++)
+            namesTables |= extractors[i] instanceof FormatCommands && ((FormatCommands) extractors[i]).namesSessionTables(command);
+        return namesTables && name.endsWith("Command")
             && (name.startsWith("Create") || name.startsWith("SaveAsV1Table") || name.startsWith("Alter") || name.startsWith("Repair") || name.startsWith("Load"));
     }
 

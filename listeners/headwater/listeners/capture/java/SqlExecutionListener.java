@@ -77,6 +77,8 @@ public final class SqlExecutionListener extends SparkListener {
     /** Commands that are nobody's lineage: they aren't read at all. */
     public void ignore(List names) { ignored = new HashSet(names); }
 
+    public void addLibraries(List packages) { jobs.addLibraries(packages); }
+
     public void start() {
         reader = new Thread(null, new Runnable() { public void run() { readLoop(); } }, "headwater-reader", 256L << 20);
         reader.setDaemon(true);

@@ -48,7 +48,7 @@ public final class ValueWriter {
         String name = plan.getClass().getSimpleName();
         if (name.equals("Call") || name.endsWith("Partitions") || name.endsWith("Partition") || name.equals("RelationTimeTravel")) return true;
         for (int i = 0; i < extractors.length; i++) {
-            if (extractors[i] instanceof LiteralArguments && ((LiteralArguments) extractors[i]).showsLiterals(plan)) return true;
+            if (extractors[i] instanceof FormatCommands && ((FormatCommands) extractors[i]).showsLiterals(plan)) return true;
         }
         return false;
     }

@@ -22,7 +22,7 @@ final class DeltaCommitFiles {
     private DeltaCommitFiles() { }
 
     static void found(Statement statement, Map tables, Json json) throws Exception {
-        List pending = HookState.DELTA.take(statement.executions);
+        List pending = DeltaState.HOOK.take(statement.executions);
         if (!pending.isEmpty()) {
             json.key("committed").openList();
             for (int i = 0; i < pending.size(); i++) {
@@ -31,7 +31,7 @@ final class DeltaCommitFiles {
             }
             json.closeList();
         }
-        if (!HookState.DELTA.isInstalled) candidates(statement, tables, json);
+        if (!DeltaState.HOOK.isInstalled) candidates(statement, tables, json);
     }
 
     /** The commit of a transaction: none before what it read, and none behind the first that isn't there. */

@@ -31,7 +31,7 @@ public final class DeltaHook {
 
     /** What has to be looked up of a transaction whose version nobody tells: the log, the version that was read, its id. */
     private static void later(OptimisticTransaction txn) {
-        HookState.DELTA.later(CommitRecorder.execution(), new Object[] {txn.deltaLog(), Long.valueOf(txn.readVersion()), txn.txnId()});
+        DeltaState.HOOK.later(CommitRecorder.execution(), new Object[] {txn.deltaLog(), Long.valueOf(txn.readVersion()), txn.txnId()});
     }
 
     public static synchronized void install() throws Exception {
@@ -47,7 +47,7 @@ public final class DeltaHook {
         original = before;
         ours = after;
         scans();
-        HookState.DELTA.isInstalled = true;
+        DeltaState.HOOK.isInstalled = true;
     }
 
     /** The original observers, unless somebody has replaced ours since. */
@@ -57,7 +57,7 @@ public final class DeltaHook {
         if (callback != null && field.get(PrepareDeltaScanBase$.MODULE$) == callback) field.set(PrepareDeltaScanBase$.MODULE$, originalCallback);
         ours = null;
         callback = null;
-        HookState.DELTA.uninstalled();
+        DeltaState.HOOK.uninstalled();
     }
 
     private static void observers(ThreadLocal observers) throws Exception {

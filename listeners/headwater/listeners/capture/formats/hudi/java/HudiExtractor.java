@@ -14,6 +14,7 @@ import org.apache.hudi.common.util.Option;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.HoodieCatalogTable;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.RowDataSourceScanExec;
@@ -22,8 +23,12 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.hudi.command.MergeIntoHoodieTableCommand;
 
 /** What is known of Hudi's tables, of what was read of them, and of what became of their timelines. */
-public final class HudiExtractor implements FormatExtractor {
+public final class HudiExtractor implements FormatExtractor, FormatCommands {
     public String format() { return "hudi"; }
+
+    public boolean showsLiterals(QueryPlan command) { return false; }
+
+    public boolean namesSessionTables(QueryPlan command) { return command.getClass().getName().startsWith("org.apache.spark.sql.hudi.command."); }
 
     /** A table as Hudi's commands hold it. */
     public boolean table(Object table, Json json) throws Exception {
@@ -132,7 +137,7 @@ public final class HudiExtractor implements FormatExtractor {
     private static void lookedUp(Statement statement, Json json) throws Exception {
         SparkSession session = statement.query.sparkSession();
         json.entry("began", statement.started).entry("ended", statement.ended);
-        TreeSet paths = new TreeSet(HookState.HUDI.take(statement.executions));
+        TreeSet paths = new TreeSet(HudiState.HOOK.take(statement.executions));
         if (statement.plan instanceof MergeIntoHoodieTableCommand) merged(((MergeIntoHoodieTableCommand) statement.plan).mergeInto(), json);
         if (HudiTargets.isHudis(statement.plan)) {
             LinkedHashSet wanted = new LinkedHashSet();

@@ -44,7 +44,7 @@ public final class HudiHook {
     private HudiHook() { }
 
     public static synchronized void install() throws Exception {
-        if (HookState.HUDI.isInstalled) return;
+        if (HudiState.HOOK.isInstalled) return;
         Class callback = ClassDefiner.define(HoodieWriteCommitCallback.class, NAME, SOURCE);
         final String name = callback.getName();
         if (ReflectionUtils.getClass(name) != callback) throw new IllegalStateException("Hudi finds another " + name);
@@ -62,15 +62,15 @@ public final class HudiHook {
         infer(HoodieWriteCommitCallbackConfig.TURN_CALLBACK_ON, name, new Function() {
             public Object apply(Object config) { return isFree((HoodieConfig) config, "class", name) ? Option.of(OURS) : Option.empty(); }
         });
-        HookState.HUDI.isInstalled = true;
+        HudiState.HOOK.isInstalled = true;
     }
 
     public static synchronized void uninstall() throws Exception {
-        if (!HookState.HUDI.isInstalled) return;
+        if (!HudiState.HOOK.isInstalled) return;
         inferred().set(HoodieWriteCommitCallbackConfig.TURN_CALLBACK_ON, originalSwitch);
         inferred().set(HoodieWriteCommitCallbackConfig.CALLBACK_CLASS_NAME, originalName);
         ClassDefiner.define(HoodieWriteCommitCallback.class, NAME, SOURCE).getField("sink").set(null, null);
-        HookState.HUDI.uninstalled();
+        HudiState.HOOK.uninstalled();
     }
 
     private static void infer(ConfigProperty option, String name, Function function) throws Exception {
@@ -97,8 +97,8 @@ public final class HudiHook {
         try {
             String path = message.getBasePath();
             if (!CommitRecorder.listening() || path.endsWith(METADATA)) return;
-            HookState.HUDI.markOwn(HudiTargets.key(path, message.getCommitTime()));
-            HookState.HUDI.later(CommitRecorder.execution(), path);
+            HudiState.HOOK.markOwn(HudiTargets.key(path, message.getCommitTime()));
+            HudiState.HOOK.later(CommitRecorder.execution(), path);
             Json json = new Json().open().entry("hook", "hudi").entry("path", path).entry("table", message.getTableName());
             json.entry("instant", message.getCommitTime()).entry("action", (String) message.getCommitActionType().orElse(null));
             if (config.inlineCompactionEnabled() || config.inlineLogCompactionEnabled() || config.inlineClusteringEnabled()) json.entry("services", true);

@@ -49,7 +49,7 @@ final class HudiTargets {
 
     /** Whether the hook sees all that this session's writes commit, unless a write's own options say otherwise. */
     static boolean isCovered(SparkSession session, Map options) {
-        return HookState.HUDI.isInstalled && CommitRecorder.listening() && !hasOwn(DFSPropertiesConfiguration.getGlobalProps().keySet())
+        return HudiState.HOOK.isInstalled && CommitRecorder.listening() && !hasOwn(DFSPropertiesConfiguration.getGlobalProps().keySet())
             && !hasOwn(ValueWriter.javaMap(session.conf().getAll()).keySet()) && !hasOwn(options.keySet());
     }
 

@@ -55,7 +55,7 @@ final class HudiTimeline {
         json.openList();
         for (int i = 0; i < instants.size(); i++) {
             HoodieInstant instant = (HoodieInstant) instants.get(i);
-            json.openList().value(instant.requestedTime()).value(millis(instant)).value(HookState.HUDI.isOwn(HudiTargets.key(path, instant.requestedTime()))).closeList();
+            json.openList().value(instant.requestedTime()).value(millis(instant)).value(HudiState.HOOK.isOwn(HudiTargets.key(path, instant.requestedTime()))).closeList();
         }
         json.closeList();
     }
@@ -99,7 +99,7 @@ final class HudiTimeline {
             for (int i = commits.size() - 1; i > 0; i--) {
                 HoodieInstant instant = (HoodieInstant) commits.get(i);
                 if (millis(instant) < since) return;
-                if (!HookState.HUDI.isOwn(HudiTargets.key(path, instant.requestedTime()))) continue;
+                if (!HudiState.HOOK.isOwn(HudiTargets.key(path, instant.requestedTime()))) continue;
                 String before = schema(client, (HoodieInstant) commits.get(i - 1));
                 String after = schema(client, instant);
                 if (!before.equals(after)) json.open().entry("path", path).entry("before", before).entry("after", after).close();

@@ -98,8 +98,8 @@ public final class IcebergExtractor implements FormatExtractor, NestedPlanExtrac
     }
 
     public void ended(Statement statement, Json json) throws Exception {
-        List committed = HookState.ICEBERG.take(statement.executions);
-        if (!HookState.ICEBERG.isInstalled) json.entry("hooked", false);
+        List committed = IcebergState.HOOK.take(statement.executions);
+        if (!IcebergState.HOOK.isInstalled) json.entry("hooked", false);
         Map tables = kept(statement, TABLES);
         written(statement.plan, tables);
         boolean command = IcebergCommands.describe(statement, committed, json);
@@ -111,7 +111,7 @@ public final class IcebergExtractor implements FormatExtractor, NestedPlanExtrac
     }
 
     public boolean watches(org.apache.spark.sql.connector.catalog.CatalogPlugin catalog) {
-        return HookState.ICEBERG_PROCEDURES.isInstalled && catalog instanceof org.apache.iceberg.spark.source.HasIcebergCatalog;
+        return IcebergState.PROCEDURES.isInstalled && catalog instanceof org.apache.iceberg.spark.source.HasIcebergCatalog;
     }
 
     public boolean hasTablesOf(org.apache.spark.sql.connector.catalog.CatalogPlugin catalog) {
@@ -134,7 +134,7 @@ public final class IcebergExtractor implements FormatExtractor, NestedPlanExtrac
     }
 
     public void called(Statement statement, ProcedureCall called, Json json) throws Exception {
-        IcebergCalls.describe(statement, called, HookState.ICEBERG.take(statement.executions), json);
+        IcebergCalls.describe(statement, called, IcebergState.HOOK.take(statement.executions), json);
     }
 
     /** The tables that a command names, by their place: first the one that it writes. */

@@ -27,11 +27,11 @@ public final class IcebergHook {
             Listeners.register(listener, IncrementalScanEvent.class);
             registered = true;
         }
-        HookState.ICEBERG.isInstalled = true;
+        IcebergState.HOOK.isInstalled = true;
     }
 
     public static synchronized void uninstall() throws Exception {
-        HookState.ICEBERG.uninstalled();
+        IcebergState.HOOK.uninstalled();
     }
 
     private static void probe(Class owner, String[] methods) throws Exception {
@@ -39,7 +39,7 @@ public final class IcebergHook {
     }
 
     static void noticed(Object event) {
-        if (!HookState.ICEBERG.isInstalled || !CommitRecorder.listening()) return;
+        if (!IcebergState.HOOK.isInstalled || !CommitRecorder.listening()) return;
         try {
             String execution = CommitRecorder.execution();
             if (event instanceof CreateSnapshotEvent) onCommit((CreateSnapshotEvent) event, execution);
@@ -60,7 +60,7 @@ public final class IcebergHook {
             return;
         }
         CommitRecorder.noteFor(execution, json.close());
-        HookState.ICEBERG.later(execution, Long.valueOf(event.snapshotId()));
+        IcebergState.HOOK.later(execution, Long.valueOf(event.snapshotId()));
     }
 
     private static void onScan(ScanEvent event, String execution) {

@@ -46,7 +46,7 @@ public final class IcebergProcedureHook implements InvocationHandler {
             uninstall();
             throw e;
         }
-        HookState.ICEBERG_PROCEDURES.isInstalled = !REPLACED.isEmpty();
+        IcebergState.PROCEDURES.isInstalled = !REPLACED.isEmpty();
     }
 
     public static synchronized void uninstall() throws Exception {
@@ -55,7 +55,7 @@ public final class IcebergProcedureHook implements InvocationHandler {
             LazyFields.field(replaced.getKey().getClass(), "value").set(replaced.getKey(), replaced.getValue());
         }
         REPLACED.clear();
-        HookState.ICEBERG_PROCEDURES.isInstalled = false;
+        IcebergState.PROCEDURES.isInstalled = false;
     }
 
     private static boolean areCalledInAnalysis() {

@@ -36,7 +36,7 @@ final class IcebergSnapshots {
         if (statement.started < 0) return;
         evolved(statement, committed, tables, json);
         json.key("candidates").openList();
-        if (!HookState.ICEBERG.isInstalled)
+        if (!IcebergState.HOOK.isInstalled)
             for (Iterator i = tables.values().iterator(); i.hasNext();) candidates(statement, (Table) i.next(), writes.keySet(), json);
         json.closeList();
     }

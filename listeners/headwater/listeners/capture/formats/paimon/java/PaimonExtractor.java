@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MapPartitions;
 import org.apache.spark.sql.execution.QueryExecution;
 
 /** What is known of Paimon's tables, of what was read of them, and by whose commits. */
-public final class PaimonExtractor implements FormatExtractor, LiteralArguments, NestedPlanExtractor {
+public final class PaimonExtractor implements FormatExtractor, FormatCommands, NestedPlanExtractor {
     private static final String WRITERS = "paimon.writers";
     private static final String READS = "paimon.reads";
     private static final String BEHIND = "paimon.behind";
@@ -36,6 +36,8 @@ public final class PaimonExtractor implements FormatExtractor, LiteralArguments,
     }
 
     public boolean showsLiterals(QueryPlan command) { return command instanceof PaimonCallCommand; }
+
+    public boolean namesSessionTables(QueryPlan command) { return false; }
 
     public boolean relation(Object relation, Json json) { return false; }
 

@@ -35,7 +35,7 @@ public final class PaimonHook {
     private PaimonHook() { }
 
     public static synchronized void install() throws Exception {
-        if (HookState.PAIMON.isInstalled) return;
+        if (PaimonState.HOOK.isInstalled) return;
         Class callback = callback();
         callback.getField("sink").set(null, new BiConsumer() {
             public void accept(Object entries, Object snapshot) { onCommit((List) entries, (Snapshot) snapshot); }
@@ -46,21 +46,21 @@ public final class PaimonHook {
             throw new IllegalStateException("commit.callbacks has a default of its own: " + before);
         standard.set(CoreOptions.COMMIT_CALLBACKS, callback.getName());
         original = before == null || before.equals(callback.getName()) ? "" : before;
-        HookState.PAIMON.isInstalled = true;
+        PaimonState.HOOK.isInstalled = true;
     }
 
     public static synchronized void uninstall() throws Exception {
-        if (!HookState.PAIMON.isInstalled) return;
+        if (!PaimonState.HOOK.isInstalled) return;
         standard().set(CoreOptions.COMMIT_CALLBACKS, original);
         callback().getField("sink").set(null, null);
-        HookState.PAIMON.uninstalled();
+        PaimonState.HOOK.uninstalled();
     }
 
     /** On the committing thread. */
     private static void onCommit(List entries, Snapshot snapshot) {
         try {
             if (!CommitRecorder.listening()) return;
-            HookState.PAIMON.markOwn(snapshot.commitUser());
+            PaimonState.HOOK.markOwn(snapshot.commitUser());
             Json json = new Json().open().entry("hook", "paimon");
             PaimonSnapshots.entries(snapshot, json);
             added(entries, json);

@@ -57,7 +57,7 @@ public final class PaimonSnapshots {
             for (long id = latest == null ? 0 : latest.longValue(), n = 0; id > 0 && n < NEWEST; id--, n++) {
                 Snapshot snapshot = manager.snapshot(id);
                 newest.open().entry("snapshot", id).entry("time", snapshot.timeMillis());
-                newest.entry("own", HookState.PAIMON.isOwn(snapshot.commitUser())).close();
+                newest.entry("own", PaimonState.HOOK.isOwn(snapshot.commitUser())).close();
                 if (snapshot.timeMillis() < System.currentTimeMillis() - LONG_AGO) break;
             }
             if (!isStillThere(table)) return;
@@ -95,7 +95,7 @@ public final class PaimonSnapshots {
             } else {
                 old = 0;
                 if (user == null && snapshot.timeMillis() <= until && snapshot.commitKind().name().equals(kind)
-                    && !HookState.PAIMON.isOwn(snapshot.commitUser())) found.add(snapshot);
+                    && !PaimonState.HOOK.isOwn(snapshot.commitUser())) found.add(snapshot);
             }
         }
         complete = last == 1;

@@ -44,7 +44,7 @@ public final class PaimonWriter {
 
     /** Whether the hook sees all that is committed to this table by writes. */
     static boolean isCovered(FileStoreTable table) {
-        return HookState.PAIMON.isInstalled && CommitRecorder.listening() && !table.options().containsKey(CoreOptions.COMMIT_CALLBACKS.key())
+        return PaimonState.HOOK.isInstalled && CommitRecorder.listening() && !table.options().containsKey(CoreOptions.COMMIT_CALLBACKS.key())
             && !table.options().containsKey(CoreOptions.PARTITION_EXPIRATION_TIME.key());
     }
 
@@ -54,7 +54,7 @@ public final class PaimonWriter {
         if (PaimonCommands.makesTable(statement.plan)) PaimonTables.create(table, json);
         else PaimonTables.place(table, json);
         if (isCovered(table)) {
-            json.entry("seen", HookState.PAIMON.isOwn(user));
+            json.entry("seen", PaimonState.HOOK.isOwn(user));
         } else {
             long since = statement.started < 0 ? 0 : statement.started;
             boolean thorough = table.options().containsKey("partition.expiration-time");
