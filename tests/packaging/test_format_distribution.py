@@ -55,9 +55,14 @@ def places(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
 def run(places: tuple[Path, Path], *arguments: str) -> str:
     """With these two before whatever else this Python has."""
     path = os.pathsep.join(map(str, places))
-    given = {**os.environ, "PYTHONPATH": path}
+    given = {key: text for key, text in os.environ.items() if not key.startswith("PYTEST_")}
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, env=given, capture_output=True, text=True, check=False
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**given, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, f"{done.stdout[-8000:]}\n{done.stderr[-2000:]}"
     return done.stdout
