@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, select, true
 
 from headwater.events.clock import moment_of, wall_micros
 from headwater.events.jobs import JobStatus
@@ -124,13 +124,16 @@ def _last_writes(connection: Connection, eras: Mapping[bytes, Mapping[bytes, Era
     for each in (each for condition in conditions for each in _load_writers(connection, condition)):
         writers.setdefault(bytes(each.dataset), []).append(each)
     found: dict[bytes, _LastWrite | None] = {}
+    has_deletions = connection.scalar(select(table_of(t.TOMBSTONE).c.id).limit(1)) is not None
     for one, several in eras.items():
         rows = [each for key, era in several.items() if era == ALWAYS for each in writers.get(key, ())]
         at_times = {key: era for key, era in several.items() if era != ALWAYS}
         if at_times:
             rows += _load_writers(connection, in_eras(row, at_times))
         last = sorted(rows, key=lambda each: -each.last)
-        found[one] = _last_write(connection, several, last[:_LOOK_BACK]) if last else None
+        found[one] = (
+            _last_write(last[:_LOOK_BACK], _commits(connection, several, last[0], has_deletions)) if last else None
+        )
     return found
 
 
@@ -144,9 +147,8 @@ def _load_writers(connection: Connection, about: ColumnElement[bool]) -> Iterato
     yield from connection.execute(select(ranked).where(ranked.c.rank_in_table <= _LOOK_BACK))
 
 
-def _last_write(connection: Connection, eras: Mapping[bytes, Era], writers: Sequence[Any]) -> _LastWrite:
+def _last_write(writers: Sequence[Any], commits: Sequence[Any]) -> _LastWrite:
     last = writers[0]
-    commits = _commits(connection, eras, last)
     in_run = tuple(each.committed_at for each in commits if each.committed_at is not None)
     over_runs = tuple(each.last for each in writers if (each.job_namespace, each.job) == (last.job_namespace, last.job))
     times = in_run if len(in_run) > 2 else (*in_run[:1], *over_runs[1:]) or over_runs
@@ -158,34 +160,35 @@ def _last_write(connection: Connection, eras: Mapping[bytes, Era], writers: Sequ
     return _LastWrite(job, run_id, times or (last.last,), newest.barrier, newest.snapshot, newest.version)
 
 
-def _commits(connection: Connection, eras: Mapping[bytes, Era], writer: Any) -> list[Any]:
+def _commits(connection: Connection, eras: Mapping[bytes, Era], writer: Any, has_deletions: bool) -> list[Any]:
     """Return the last commits of this run and job on the table, without those whose lineage was deleted."""
     if writer.run is None:
         return []
     by = {"run": writer.run, "job": writer.job}
     if all(era == ALWAYS for era in eras.values()):
-        return list(connection.execute(_last_commits_of_any(), {**by, "keys": list(eras)}))
-    return list(connection.execute(_last_commits().where(in_eras(table_of(t.WRITE).c, eras)), by))
+        return list(connection.execute(_last_commits_of_any(has_deletions), {**by, "keys": list(eras)}))
+    return list(connection.execute(_last_commits(has_deletions).where(in_eras(table_of(t.WRITE).c, eras)), by))
 
 
 @cache
-def _last_commits() -> Any:
-    """Build the statement once: building it takes longer than executing it."""
+def _last_commits(has_deletions: bool) -> Any:
+    """Build the statement once: building it takes longer than executing it. Where nothing was deleted, nothing is
+    looked up."""
     commit, row = table_of(t.COMMIT), table_of(t.WRITE)
     its = and_(row.c.commit_id == commit.c.id, row.c.barrier == commit.c.barrier)
     is_meant = and_(
         commit.c.run == bindparam("run"),
         commit.c.job == bindparam("job"),
         row.c.last > row.c.deleted,
-        not_hidden(row.c, commit.c, DATA),
+        not_hidden(row.c, commit.c, DATA) if has_deletions else true(),
     )
     chosen = select(commit.c.committed_at, commit.c.barrier, row.c.snapshot, row.c.version).join_from(commit, row, its)
     return chosen.where(is_meant).order_by(commit.c.barrier.desc(), row.c.snapshot.desc()).limit(_LOOK_BACK)
 
 
 @cache
-def _last_commits_of_any() -> Any:
-    return _last_commits().where(table_of(t.WRITE).c.dataset.in_(bindparam("keys", expanding=True)))
+def _last_commits_of_any(has_deletions: bool) -> Any:
+    return _last_commits(has_deletions).where(table_of(t.WRITE).c.dataset.in_(bindparam("keys", expanding=True)))
 
 
 def _hop(dataset: Dataset, written: _LastWrite | None, runs: dict[bytes, Run], now: datetime) -> LateHop:
