@@ -54,7 +54,7 @@ def lazy_options(dialect: str) -> dict[str, Any]:
 def has_any_key(dialect: str, column: ColumnElement[Any], keys: Sequence[Any]) -> ColumnElement[bool]:
     """Return a condition: the column has one of these keys."""
     if dialect != "postgresql":
-        return column.in_(keys)
+        return column.in_(bindparam(None, list(keys), expanding=True))  # as a list each key would be looked at
     array = sql_cast(bindparam(None, list(keys)), _ARRAYS[type(keys[0]) if keys else bytes])
     is_one: ColumnElement[bool] = column == func.any(array)
     return is_one

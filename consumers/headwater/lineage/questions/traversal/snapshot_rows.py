@@ -175,17 +175,14 @@ def _edges() -> Any:
 def _writes() -> Any:
     row, commit = table_of(t.WRITE), table_of(t.COMMIT)
     its = and_(row.c.commit_id == commit.c.id, row.c.barrier == commit.c.barrier)
-    by = ("job_namespace", "job", "parent_namespace", "parent_job", "run", "fingerprint", "committed_at")
-    columns = [column for column in row.c if column.name not in _UNREAD]
-    return (
-        select(*columns, *(commit.c[name] for name in by)).join_from(row, commit, its).where(row.c.last > row.c.deleted)
-    )
+    columns = (*(row.c[name] for name in _OF_WRITE), *(commit.c[name] for name in _OF_COMMIT))
+    return select(*columns).join_from(row, commit, its).where(row.c.last > row.c.deleted)
 
 
 @cache
 def reads() -> Any:
-    row = table_of(t.READ)
-    return select(*(column for column in row.c if column.name not in _UNREAD)).where(row.c.last > row.c.deleted)
+    row = table_of(t.READ).c
+    return select(*(row[name] for name in _OF_READ)).where(row.last > row.deleted)
 
 
 @cache
@@ -194,33 +191,46 @@ def _produced() -> Any:
     return select(row).where(row.c.produced.is_not(None), row.c.effect == "APPLIED")
 
 
-_UNREAD: Final = frozenset({"facts_stamp", "deleted", "row_count", "byte_count", "schema_id", "tag"})
+_NAME: Final = ("catalog", "database_name", "table_name", "generation", "branch")
+_OF_WRITE: Final = (
+    *("id", "barrier", "commit_id", "dataset", *_NAME, "snapshot", "version", "opaque", "parent_snapshot"),
+    *("commit_kind", "replaced", "made_from", "format", "candidates", "last", "first"),
+)
+_OF_COMMIT: Final = ("committed_at", "job_namespace", "job", "parent_namespace", "parent_job", "run", "fingerprint")
+_OF_READ: Final = (
+    *("id", "barrier", "commit_id", "dataset", *_NAME, "mode", "snapshot", "version", "since_snapshot"),
+    *("since_version", "opaque", "format", "candidates", "last"),
+)
 
 
 def _to_write(each: Any) -> SnapshotWrite:
+    """Convert a row of `_writes`, by the order of its columns: there can be very many."""
+    write, barrier, commit, dataset, catalog, database, table, generation, branch, *others = each
+    snapshot, version, opaque, parent, kind, replaced, made_from, form, candidates, last, first, *by = others
+    at, namespace, job, parent_namespace, parent_job, run, fingerprint = by
     return SnapshotWrite(
-        bytes(each.id),
-        each.barrier,
-        bytes(each.commit_id),
-        _bytes(each.dataset),
-        (each.catalog, each.database_name, each.table_name),
-        each.generation,
-        each.branch,
-        each.snapshot,
-        each.version,
-        each.opaque,
-        each.parent_snapshot,
-        each.commit_kind or "UNKNOWN",
-        each.replaced or "UNKNOWN",
-        each.made_from or "UNKNOWN",
-        each.format,
-        each.candidates,
-        each.last,
-        each.first if each.committed_at is None else each.committed_at,
-        (each.job_namespace, each.job),
-        (each.parent_namespace, each.parent_job),
-        _bytes(each.run),
-        _bytes(each.fingerprint),
+        bytes(write),
+        barrier,
+        bytes(commit),
+        None if dataset is None else bytes(dataset),
+        (catalog, database, table),
+        generation,
+        branch,
+        snapshot,
+        version,
+        opaque,
+        parent,
+        kind or "UNKNOWN",
+        replaced or "UNKNOWN",
+        made_from or "UNKNOWN",
+        form,
+        candidates,
+        last,
+        first if at is None else at,
+        (namespace, job),
+        (parent_namespace, parent_job),
+        None if run is None else bytes(run),
+        None if fingerprint is None else bytes(fingerprint),
     )
 
 
@@ -255,24 +265,10 @@ def _change_to_write(each: Any) -> SnapshotWrite:
 
 
 def _to_read(each: Any) -> SnapshotRead:
-    return SnapshotRead(
-        bytes(each.id),
-        each.barrier,
-        bytes(each.commit_id),
-        _bytes(each.dataset),
-        (each.catalog, each.database_name, each.table_name),
-        each.generation,
-        each.branch,
-        each.mode,
-        each.snapshot,
-        each.version,
-        each.since_snapshot,
-        each.since_version,
-        each.opaque,
-        each.format,
-        each.candidates,
-        each.last,
-    )
+    """Convert a row of `reads`, by the order of its columns."""
+    read, barrier, commit, dataset, catalog, database, table, *others = each
+    dataset = None if dataset is None else bytes(dataset)
+    return SnapshotRead(bytes(read), barrier, bytes(commit), dataset, (catalog, database, table), *others)
 
 
 def _bytes(value: Any) -> bytes | None:

@@ -127,16 +127,16 @@ class SnapshotWriters:
         return {(dataset, ref.snapshot) for dataset in self.identities.group(ref.dataset)}
 
     def _candidates(self, ref: SnapshotRef) -> list[SnapshotWrite]:
-        group = self.identities.group(ref.dataset)
-        there = [
-            each
-            for dataset, (_, until) in group.items()
-            for each in self._known.get((dataset, ref.snapshot), {}).values()
-            if (each.at <= until or (each.generation is not None and each.generation == ref.generation))
-            and (ref.generation is None or each.generation is None or each.generation == ref.generation)
-        ]
-        same = [each for each in there if each.generation == ref.generation]
-        return same if ref.generation is not None and same else there
+        generation, there = ref.generation, []
+        for dataset, (_, until) in self.identities.group(ref.dataset).items():
+            known = self._known.get((dataset, ref.snapshot))
+            for each in known.values() if known else ():
+                is_same = generation is not None and each.generation == generation
+                if is_same or (each.at <= until and (generation is None or each.generation is None)):
+                    there.append(each)
+        if generation is None or len(there) < 2:
+            return there
+        return [each for each in there if each.generation == generation] or there
 
     def _is_inherited(self, write: SnapshotWrite, ref: SnapshotRef) -> bool:
         """Return whether a branch has the snapshot from the branch that it was created from, or that was merged into
