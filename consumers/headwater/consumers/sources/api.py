@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition
+
+StoredOffsets: TypeAlias = Callable[[str], Mapping[BusPartition, int]]
+"""Returns the offsets of a consumer group that a store has for a cluster."""
 
 
 class BusRecord(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -23,7 +23,14 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from headwater.consumers.sources.api import CLOCK_SKEW_MICROS, END_CHECK_SECONDS, BusRecord, OffsetGap, SourceBatch
+from headwater.consumers.sources.api import (
+    CLOCK_SKEW_MICROS,
+    END_CHECK_SECONDS,
+    BusRecord,
+    OffsetGap,
+    SourceBatch,
+    StoredOffsets,
+)
 from headwater.consumers.sources.kafka_topic import TopicIdentity
 from headwater.consumers.sources.librdkafka_log import LibrdkafkaLogger, RepeatFilter
 from headwater.errors import ConfigurationError, HeadwaterError, TransientError
@@ -44,7 +51,6 @@ _FIXED: Final = {
     "isolation.level": "read_committed",
 }
 """Settings that the writer's guarantees depend on."""
-StoredOffsets = Callable[[str], Mapping[BusPartition, int]]
 
 
 class KafkaSource:

@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from headwater.consumers.sources.api import CLOCK_SKEW_MICROS, END_CHECK_SECONDS, BusRecord, OffsetGap, SourceBatch
+from headwater.consumers.sources.api import (
+    CLOCK_SKEW_MICROS,
+    END_CHECK_SECONDS,
+    BusRecord,
+    OffsetGap,
+    SourceBatch,
+    StoredOffsets,
+)
 from headwater.errors import ConfigurationError
 from headwater.events.clock import wall_micros
 from headwater.events.health import GapReason
 from headwater.journal import LocalLog, MissingReason
 from headwater.lineage.bulk import BusPartition
 
-StoredOffsets = Callable[[str], Mapping[BusPartition, int]]
 KIND: Final = "log"
 MOST_BYTES: Final = 16 << 20
 """The most bytes of events in a batch: an event can have a megabyte, and its rows several times as much."""
