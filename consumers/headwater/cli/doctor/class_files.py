@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +27,23 @@ _TYPE: Final = re.compile(r"(\[*)(?:L([^;]+);|([BCDFIJSZ]))")
 _NAMES: Final = ("byte", "char", "double", "float", "int", "long", "short", "boolean")
 _PRIMITIVES: Final = dict(zip("BCDFIJSZ", _NAMES, strict=True))
 """By letter the primitive type that it stands for."""
+
+
+_ABSTRACT: Final = 0x0400
+
+
+@dataclass(frozen=True)
+class ClassHeader:
+    """What a class is called and descends from."""
+
+    name: str
+    parents: tuple[str, ...]
+    """Its superclass and its interfaces."""
+    is_abstract: bool
+    texts: Mapping[int, str]
+    """By place, the texts of its constants."""
+    end: int
+    """Where its fields and methods begin."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,15 @@ class Jars:
 
 
 def parse_class(data: bytes) -> ClassFile:
+    header = parse_header(data)
+    fields, at = _declared(data, header.end)
+    methods, _ = _declared(data, at)
+    members = {header.texts[name] for name, _ in fields}
+    members.update(_signature(header.texts[name], header.texts[descriptor]) for name, descriptor in methods)
+    return ClassFile(header.parents, frozenset(members))
+
+
+def parse_header(data: bytes) -> ClassHeader:
     texts: dict[int, str] = {}
     classes: dict[int, int] = {}
     (count,), at, place = struct.unpack_from(">H", data, 8), 10, 1
@@ -84,13 +110,10 @@ def parse_class(data: bytes) -> ClassFile:
                 (classes[place],) = struct.unpack_from(">H", data, at + 1)
             at += 1 + _SIZES[tag]
         place += 1 + (tag in _WIDE)
-    _, _, parent, interfaces = struct.unpack_from(">4H", data, at)
-    parents = (parent, *struct.unpack_from(f">{interfaces}H", data, at + 8))
-    fields, at = _declared(data, at + 8 + 2 * interfaces)
-    methods, _ = _declared(data, at)
-    members = {texts[name] for name, _ in fields}
-    members.update(_signature(texts[name], texts[descriptor]) for name, descriptor in methods)
-    return ClassFile(tuple(texts[classes[each]].replace("/", ".") for each in parents if each), frozenset(members))
+    flags, this, parent, interfaces = struct.unpack_from(">4H", data, at)
+    others = (parent, *struct.unpack_from(f">{interfaces}H", data, at + 8))
+    names = [texts[classes[each]].replace("/", ".") for each in (this, *others) if each]
+    return ClassHeader(names[0], tuple(names[1:]), bool(flags & _ABSTRACT), texts, at + 8 + 2 * interfaces)
 
 
 def _declared(data: bytes, at: int) -> tuple[list[tuple[int, int]], int]:
