@@ -67,8 +67,20 @@ def _check(driver: Driver, java_home: Path, first: int, threads: int, commits: i
     reported_by_all = [events, *others]
     assert [each.pop("gaps") for each in reported_by_all] == [[], []]
     found = {job: commits for each in reported_by_all for job, commits in each.items()}
-    assert found == _truth(driver, database)
     assert len(found) == 2 * 2 * threads * commits
+    truth = _truth(driver, database)
+    for job in sorted(found.keys() - truth.keys()):
+        assert _is_overwritten(found.pop(job), job[0], truth), f"{job} told a snapshot that it never made"
+    assert found == truth
+
+
+def _is_overwritten(told: list[list[list[int]]], table: str, truth: dict[str, list[list[list[int]]]]) -> bool:
+    """Whether Paimon itself lost a commit that it had reported as done: its rows are in no snapshot at all, and another
+    one has its number. On a local disk Paimon looks whether a snapshot's file is there, and then renames its own to it;
+    two processes can do so at once."""
+    return [numbers for numbers, _ in told] in [
+        [numbers for numbers, _ in commits] for job, commits in truth.items() if job[0] == table
+    ]
 
 
 def _truth(driver: Driver, database: str) -> dict[str, list[list[list[int]]]]:
