@@ -180,6 +180,8 @@ COMMITTED: Final = Committed(
 )
 """A commit as it is reported thousands of times a day: its size is what the bus carries."""
 
+_UNLISTED: Final[dict[str, Any]] = {**place("daily"), "format": Format("ACME")}
+"""A place of a format that no version lists."""
 _STREAM: Final = UUID("7c9e6679-7425-40de-944b-e07fc1f90ae7")
 
 DRAFTS: Final[tuple[Event, ...]] = (
@@ -261,7 +263,7 @@ DRAFTS: Final[tuple[Event, ...]] = (
         job=JobName(name="acme_copy"),
         barrier=(1_772_366_400_456 << 20) + 0x15C01,
         fingerprint=FINGERPRINT,
-        outputs=(Output(**{**place("daily"), "format": Format("ACME")}, snapshot=7, parent=6),),
+        outputs=(Output(**_UNLISTED, snapshot=7, parent=6),),
     ),
     StatementFailed(
         inputs=(Source(**place("orders")),),

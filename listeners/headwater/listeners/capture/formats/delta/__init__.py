@@ -114,7 +114,7 @@ PLUGIN: Final = FormatPlugin(
     packages=("org.apache.spark.sql.delta.", "io.delta."),
     java=JavaPart(
         probe="org.apache.spark.sql.delta.DeltaLog",
-        folder=files(__package__) / "java",
+        folder=files(__name__) / "java",
         extractor="DeltaExtractor",
         hooks=("DeltaHook",),
     ),

@@ -97,7 +97,7 @@ PLUGIN: Final = FormatPlugin(
     packages=("org.apache.hudi.", "org.apache.spark.sql.hudi."),
     java=JavaPart(
         probe="org.apache.hudi.HoodieFileIndex",
-        folder=files(__package__) / "java",
+        folder=files(__name__) / "java",
         extractor="HudiExtractor",
         hooks=("HudiHook",),
     ),

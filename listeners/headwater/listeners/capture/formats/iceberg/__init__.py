@@ -103,7 +103,7 @@ PLUGIN: Final = FormatPlugin(
     packages=("org.apache.iceberg.",),
     java=JavaPart(
         probe="org.apache.iceberg.spark.source.SparkTable",
-        folder=files(__package__) / "java",
+        folder=files(__name__) / "java",
         extractor="IcebergExtractor",
         hooks=("IcebergHook", "IcebergProcedureHook"),
     ),

@@ -53,7 +53,7 @@ PLUGIN: Final = FormatPlugin(
     ),
     java=JavaPart(
         probe="org.apache.spark.sql.execution.datasources.jdbc.JDBCRelation",
-        folder=files(__package__) / "java",
+        folder=files(__name__) / "java",
         extractor="JdbcExtractor",
     ),
     catalogs={"org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog": jdbc_catalog},

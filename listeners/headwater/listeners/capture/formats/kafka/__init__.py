@@ -66,7 +66,7 @@ PLUGIN: Final = FormatPlugin(
     packages=("org.apache.spark.sql.kafka010.",),
     java=JavaPart(
         probe="org.apache.spark.sql.kafka010.KafkaSourceProvider",
-        folder=files(__package__) / "java",
+        folder=files(__name__) / "java",
         extractor="KafkaExtractor",
     ),
     providers=frozenset({"kafka", "org.apache.spark.sql.kafka010.kafkasourceprovider"}),

@@ -72,7 +72,7 @@ PLUGIN: Final = FormatPlugin(
     packages=("org.apache.paimon.",),
     java=JavaPart(
         probe="org.apache.paimon.spark.SparkTable",
-        folder=files(__package__) / "java",
+        folder=files(__name__) / "java",
         extractor="PaimonExtractor",
         hooks=("PaimonHook",),
     ),
