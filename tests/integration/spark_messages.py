@@ -27,7 +27,8 @@ def _changed(version: int, **change: Any) -> WriterSchema:
 _FIELDS: Final = json.loads(NEWEST.text)["fields"]
 OLD: Final = _changed(0, fields=[f for f in _FIELDS if f["name"] not in {"batch_id", "application"}])
 """Committed before it had two of its fields, of which one has a default that isn't null."""
-NEW: Final = _changed(2, fields=[*_FIELDS[:12], {"name": "note", "type": "string", "default": "none"}, *_FIELDS[12:]])
+_NOTE: Final = {"name": "note", "type": "string", "default": "none"}
+NEW: Final = _changed(NEWEST.version + 1, fields=[*_FIELDS[:12], _NOTE, *_FIELDS[12:]])
 """Committed with a field that this version of headwater doesn't know, in the middle of the others."""
 REBALANCED: Final = _changed(1, name="Rebalanced", fields=[*_FIELDS[:9], {"name": "moved", "type": ["null", "Uuid"]}])
 """A kind that this version of headwater doesn't know."""
@@ -78,7 +79,7 @@ _GOOD: Final = Codec().encode(COMMITTED)
 VERSIONS: Final = {
     "old": framed(OLD, _RECORD),
     "now": _GOOD,
-    "new": framed(NEW, {**_RECORD, "schema_version": 2, "note": "from the future"}),
+    "new": framed(NEW, {**_RECORD, "schema_version": NEW.version, "note": "from the future"}),
 }
 FUTURE: Final = {
     "rebalanced": framed(REBALANCED, {**_RECORD, "moved": UUID(int=5).bytes}),

@@ -67,9 +67,9 @@ EXPECTED: list[Any] = [
         [(r["kind"], r["schema_version"], r["problem"], r["count(1)"]) for r in rows]
         == [
             (None, None, "empty", 1),
-            ("Committed", 1, None, 1),
-            ("Committed", 1, "malformed", 2),
-            ("Committed", 2, None, 1),
+            ("Committed", m.NEWEST.version, None, 1),
+            ("Committed", m.NEWEST.version, "malformed", 2),
+            ("Committed", m.NEW.version, None, 1),
         ]
     ),
     lambda rows: (

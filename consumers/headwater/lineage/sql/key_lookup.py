@@ -42,7 +42,8 @@ def select_by_keys(
     if is_lazy:
         statement = statement.execution_options(**lazy_options(connection.dialect.name))
     for portion in _portions(keys_sorted):
-        yield from connection.execute(statement.where(has_any_key(connection.dialect.name, column, portion)))
+        with connection.execute(statement.where(has_any_key(connection.dialect.name, column, portion))) as found:
+            yield from found
 
 
 def lazy_options(dialect: str) -> dict[str, Any]:
@@ -84,7 +85,8 @@ class PairLookup:
                 continue
             parameters = {"hashes": [each[0] for each in portion], "numbers": [each[1] for each in portion]}
             options = lazy_options(dialect) if is_lazy else {}
-            yield from connection.execute(self._in_postgres(), parameters, execution_options=options)
+            with connection.execute(self._in_postgres(), parameters, execution_options=options) as found:
+                yield from found
 
     def by_key(self, connection: Connection, keys: Iterable[bytes]) -> Iterator[Any]:
         """Yield the rows that have one of these hashes."""
