@@ -274,7 +274,8 @@ def test_a_command_reads_a_topic_again(
             until(lambda: stored(store) == 200)
             set_back()
             produced(kafka, topic, EVENTS[200:])
-            until(lambda: stored(store) == 300)
+            # Each member leaves the group and joins it again: where a leave gets lost, Kafka waits for it for 45 s.
+            until(lambda: stored(store) == 300, (tmp_path / "err").read_text, 2 * PATIENCE + 30)
         finally:
             process.terminate()
             process.wait(PATIENCE)
