@@ -76,7 +76,7 @@ def main() -> int:
     print(out, end="")
     lines = [line.split() for line in out.splitlines()]
     sizes = [float(line[2]) for line in lines if line[0] == "resident"]
-    fields = dict(pair.split("=") for line in lines if line[0] == "fields" for pair in line[1:])
+    fields = dict(pair.split("=") for line in lines if line[0] == "told" for pair in line[1:])
     aims.at_most(f"growth from {warm} to {outputs} outputs", max(sizes[1:]) - sizes[0], MOST_GROWTH, "MB")
     aims.is_true("all commits are told", int(fields.get("Committed", 0)) == outputs + 1)
     return aims.report()
