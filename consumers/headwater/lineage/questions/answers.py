@@ -14,7 +14,7 @@ from headwater.events.clock import micros_of
 T_co = TypeVar("T_co", covariant=True)
 
 
-def micros_asked(moment: datetime, name: str) -> int:
+def micros_of_argument(moment: datetime, name: str) -> int:
     """Return the microseconds of a time that a question names. One without a time zone could be meant in any."""
     if moment.tzinfo is None:
         text = moment.isoformat()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from headwater.errors import ConfigurationError
-from headwater.lineage.questions.answers import LimitReason, micros_asked
+from headwater.lineage.questions.answers import LimitReason, micros_of_argument
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.known_limits import add_known_limits
@@ -141,7 +141,7 @@ class _Columns:
         self._connection = connection
         self._upward = upward
         self._indirect = indirect
-        self._as_of = FOREVER if as_of is None else micros_asked(as_of, "as_of")
+        self._as_of = FOREVER if as_of is None else micros_of_argument(as_of, "as_of")
         self._identities = Identities(connection)
         self._shapes = JobColumnsLoader(connection)
         self._found: dict[tuple[ColumnPath, ColumnPath, _Pair], tuple[int, dict[str, None]]] = {}

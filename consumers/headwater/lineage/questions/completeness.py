@@ -14,7 +14,7 @@ from headwater.events.clock import wall_micros
 from headwater.events.envelope import EventFamily
 from headwater.events.names import DEFAULT_JOB_NAMESPACE, JobName
 from headwater.lineage.bulk.positions import bus_stored_until
-from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason, micros_asked
+from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason, micros_of_argument
 from headwater.lineage.questions.gaps.model import GapFilter, PossibleGap, time_of
 from headwater.lineage.questions.gaps.reported import find_reported_gaps
 from headwater.lineage.questions.gaps.sequences import find_pending_gaps, find_sequence_gaps
@@ -35,7 +35,7 @@ def complete_until(connection: Connection, now: datetime | None = None) -> datet
     the time before that number. A dead producer doesn't limit it: it is a gap. Unread records can say anything, so each
     partition limits it to what is stored of it.
     """
-    at = wall_micros() if now is None else micros_asked(now, "now")
+    at = wall_micros() if now is None else micros_of_argument(now, "now")
     heard = _last_word(connection)
     stored = bus_stored_until(connection)
     if heard is None or (stored is not None and stored <= 0):
@@ -63,9 +63,9 @@ def gaps(
     """Return what may be missing, reported or inferred: gaps that overlap a time range and concern a job or a dataset
     (with all its identities). A producer's gap concerns everything that its application used."""
     filters = GapFilter(
-        now=wall_micros() if now is None else micros_asked(now, "now"),
-        since=None if since is None else micros_asked(since, "since"),
-        until=None if until is None else micros_asked(until, "until"),
+        now=wall_micros() if now is None else micros_of_argument(now, "now"),
+        since=None if since is None else micros_of_argument(since, "since"),
+        until=None if until is None else micros_of_argument(until, "until"),
         job=None if job is None else (job.namespace or DEFAULT_JOB_NAMESPACE, job.name),
         datasets=None if datasets is None else tuple(datasets),
     )

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
-from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason, micros_asked
+from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason, micros_of_argument
 from headwater.lineage.questions.change_text import describe_changes, format_type
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset
@@ -81,8 +81,8 @@ def history(
 ) -> Answer[HistoryEntry]:
     """Return all changes of a table, in the order of the format where it has one, else by time."""
     about = resolve_table(connection, table)
-    begin = NEVER if since is None else micros_asked(since, "since")
-    end = NOT_YET if until is None else micros_asked(until, "until")
+    begin = NEVER if since is None else micros_of_argument(since, "since")
+    end = NOT_YET if until is None else micros_of_argument(until, "until")
     found = [each for each in _modifications(connection, about) if begin <= each.time <= end]
     unknown = sum(each.effect != APPLIED for each in found)
     limits = subject_limits(connection, table=about, now=now)

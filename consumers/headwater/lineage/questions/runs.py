@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 from headwater.events.clock import wall_micros
 from headwater.events.jobs import JobStatus
 from headwater.events.names import JobName
-from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason, micros_asked
+from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason, micros_of_argument
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
@@ -93,7 +93,7 @@ def runs(
     chosen = _select_runs(None if job is None else job_key(job), about, run).limit(at_most + 1)
     found = list(connection.execute(chosen))
     rows = found[:at_most]
-    heard = _signs_of_life(connection, rows, wall_micros() if now is None else micros_asked(now, "now"))
+    heard = _signs_of_life(connection, rows, wall_micros() if now is None else micros_of_argument(now, "now"))
     failures = _failures(connection, rows)
     limits = () if job is None and about is None else subject_limits(connection, table=about, job=job, now=now)
     if len(found) > at_most:
@@ -106,7 +106,7 @@ def runs_by_id(connection: Connection, ids: Iterable[bytes], now: datetime | Non
     """Return the status of these runs, without failed statements."""
     row = table_of(t.RUN)
     found = list(select_by_keys(connection, select(row), row.c.run, ids))
-    heard = _signs_of_life(connection, found, wall_micros() if now is None else micros_asked(now, "now"))
+    heard = _signs_of_life(connection, found, wall_micros() if now is None else micros_of_argument(now, "now"))
     return {bytes(each.run): _run(each, heard, ()) for each in found}
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from headwater.events.clock import moment_of
 from headwater.events.names import DEFAULT_JOB_NAMESPACE
-from headwater.lineage.questions.answers import LimitReason, micros_asked
+from headwater.lineage.questions.answers import LimitReason, micros_of_argument
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.known_limits import add_known_limits
@@ -120,7 +120,7 @@ class SnapshotQuestion:
             named = find(connection, of)
             of = named.dataset
             which = which._replace(snapshot=named.snapshot) if which.snapshot is None else which
-        walk = TraversalContext(connection, None if as_of is None else micros_asked(as_of, "as_of"))
+        walk = TraversalContext(connection, None if as_of is None else micros_of_argument(as_of, "as_of"))
         return cls(walk, find_start(walk, of, which, Basis(basis)), Basis(basis))
 
     def upward(self, depth: int | None) -> Generator[list[LineageStep], None, None]:

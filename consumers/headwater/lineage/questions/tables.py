@@ -11,7 +11,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from headwater.events.clock import moment_of
-from headwater.lineage.questions.answers import LimitReason, micros_asked
+from headwater.lineage.questions.answers import LimitReason, micros_of_argument
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.cycles import find_cycle_edges
 from headwater.lineage.questions.datasets import Dataset, load_datasets
@@ -93,7 +93,7 @@ class _Closure:
         self._connection = connection
         self._upward = upward
         self._job = job
-        self._as_of = FOREVER if as_of is None else micros_asked(as_of, "as_of")
+        self._as_of = FOREVER if as_of is None else micros_of_argument(as_of, "as_of")
         self._limits = LimitCollector()
         self._walk = TableWalk(connection, self._limits, upward=upward, as_of=self._as_of, job=job)
         self._found: dict[TablePair, _Found] = {}
