@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, create_engine
 
 from headwater.events import Event, JobLineage
 from headwater.events.clock import micros_of
-from headwater.lineage.bulk import merge_rows, postgres
+from headwater.lineage.bulk import merge_packed, merge_rows, pack_rows, packed_rows, postgres
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import Row, RowSet
 from headwater.lineage.sql import METADATA, merge_into, store_digest
@@ -32,8 +32,14 @@ Way: TypeAlias = "Callable[[Connection, Iterable[Row]], int]"
 
 Appended: TypeAlias = "tuple[Event, int | None]"
 """An event, and when it was appended to its bus."""
-_WAYS: dict[str, Way] = {"plain": merge_into, "bulk": merge_rows, "copied": merge_rows}
-_SERVERS = {"postgres": ("plain", "bulk", "copied"), "mariadb": ("plain", "bulk")}
+
+
+def _merge_packed(connection: Connection, rows: Iterable[Row]) -> int:
+    return merge_packed(connection, pack_rows(rows, as_copy=connection.dialect.name == "postgresql"))
+
+
+_WAYS: dict[str, Way] = {"plain": merge_into, "bulk": merge_rows, "copied": merge_rows, "packed": _merge_packed}
+_SERVERS = {"postgres": ("plain", "bulk", "copied", "packed"), "mariadb": ("plain", "bulk", "packed")}
 
 
 @dataclass
@@ -75,8 +81,9 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     engine = create_engine(url)
     METADATA.create_all(engine)
     with pytest.MonkeyPatch.context() as patch:
-        if way == "copied":
-            patch.setattr(postgres, "FEW", 0)  # PostgreSQL's way for many, for a single row too
+        if way in {"copied", "packed"}:  # PostgreSQL's way for many, for a single row too
+            patch.setattr(postgres, "FEW", 0)
+            patch.setattr(packed_rows, "FEW", 0)
         yield Store(engine, _WAYS[way])
     METADATA.drop_all(engine)
     engine.dispose()

@@ -4,6 +4,7 @@ api                the interface `BulkLineageMeta` and its parameters
 database           its implementation in a database
 transactions       retries transactions that conflict, and translates their errors
 packing            rows as tuples in column order
+packed_rows        rows as bytes, for another process to write
 statements         upserts as SQL text for a driver
 mysql, postgres    the fastest way of each database
 insert_or_update   upserts of the writer's own tables
@@ -29,9 +30,10 @@ from headwater.lineage.bulk.api import (
     WriteBatch,
     WriterInstant,
 )
-from headwater.lineage.bulk.database import DatabaseBulkMeta, merge_rows
+from headwater.lineage.bulk.database import DatabaseBulkMeta, merge_packed, merge_rows
 from headwater.lineage.bulk.epochs import EpochChanged, bump_epoch
 from headwater.lineage.bulk.marks import StoreSetBack, WriterMark, WriterMarks
+from headwater.lineage.bulk.packed_rows import PackedRows, pack_rows
 
 __all__ = [
     "EMPTY_BATCH",
@@ -47,11 +49,14 @@ __all__ = [
     "IngestProgress",
     "InstantState",
     "MergeResult",
+    "PackedRows",
     "StoreSetBack",
     "WriteBatch",
     "WriterInstant",
     "WriterMark",
     "WriterMarks",
     "bump_epoch",
+    "merge_packed",
     "merge_rows",
+    "pack_rows",
 ]

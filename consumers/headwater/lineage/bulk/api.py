@@ -14,6 +14,7 @@ from uuid import UUID
 
 from headwater.events.envelope import EventId
 from headwater.lineage.bulk.marks import WriterMark
+from headwater.lineage.bulk.packed_rows import PackedRows
 from headwater.lineage.rows import Row
 
 
@@ -128,6 +129,8 @@ class WriteBatch:
     EpochChanged."""
     mark: WriterMark | None = None
     """The mark of this connection. If a mark of its writer is behind, `merge` raises StoreSetBack."""
+    packed: Sequence[PackedRows] = ()
+    """Rows of other keys than `rows`, from `pack_rows`."""
 
 
 EMPTY_BATCH = WriteBatch()

@@ -24,13 +24,14 @@ from headwater.lineage.bulk.api import (
 )
 from headwater.lineage.bulk.epochs import bump_epoch, hold_epoch, read_epoch
 from headwater.lineage.bulk.marks import advance_mark
+from headwater.lineage.bulk.packed_rows import PackedRows
 from headwater.lineage.bulk.packing import KindRows, group_by_kind
 from headwater.lineage.bulk.statements import execute_many
 from headwater.lineage.bulk.transactions import Transactions
 from headwater.lineage.rows import Row
 from headwater.lineage.rows.tables import TOMBSTONE
 from headwater.lineage.sql.errors import StoreDataError, translate_errors
-from headwater.lineage.sql.upsert import merge_into
+from headwater.lineage.sql.upsert import MYSQL, merge_into
 
 
 class DatabaseBulkMeta:
@@ -112,6 +113,13 @@ class DatabaseBulkMeta:
         with self._connect_for_reading() as connection:
             return read_epoch(connection)
 
+    def takes_copies(self) -> bool:
+        """Return whether rows may come as bytes of COPY: to PostgreSQL, where temporary tables are allowed."""
+        if self._engine.dialect.name != "postgresql":
+            return False
+        with self._connect_for_reading() as connection:
+            return postgres.may_stage(connection)
+
     def close(self) -> None:
         self._engine.dispose()
 
@@ -132,7 +140,7 @@ def _write_batch(connection: Connection, work: WriteBatch) -> tuple[int, int]:
     number = 0 if work.mark is None else advance_mark(connection, work.mark)
     if work.epoch is not None:
         hold_epoch(connection, work.epoch, alone=any(row.kind == TOMBSTONE for row in work.rows))
-    rows = merge_rows(connection, work.rows)
+    rows = merge_rows(connection, work.rows) + merge_packed(connection, work.packed)
     dead_letters.insert_dead_letters(connection, work.dead_letters)
     positions.advance_ingests(connection, work.ingests)
     positions.advance_offsets(connection, work.offsets)
@@ -162,3 +170,15 @@ def merge_rows(connection: Connection, rows: Iterable[Row]) -> int:
     for pile in sorted_out:
         way(connection, pile)
     return sum(len(pile.rows) for pile in sorted_out)
+
+
+def merge_packed(connection: Connection, packed: Sequence[PackedRows]) -> int:
+    """Merge packed rows and return how many there are."""
+    if any(each.kind == TOMBSTONE for each in packed):
+        bump_epoch(connection)
+    for each in packed:
+        if each.copied:
+            postgres.merge_copied(connection, each.kind, each.copied)
+        else:
+            (mysql.merge if connection.dialect.name in MYSQL else execute_many)(connection, each)
+    return sum(each.total for each in packed)

@@ -18,23 +18,25 @@ from headwater.lineage.bulk.insert_or_update import insert_or_update
 from headwater.lineage.sql.writer_tables import MARKS
 
 _NOTHING: Final = 0
+_LOST: Final = (
+    "the store lost transactions that it had acknowledged: it was set back, by a failover to a replica that was behind "
+    "or by a restore from a backup"
+)
 
 
 class StoreSetBack(HeadwaterError):  # noqa: N818 - no fault of the transaction
     """The database lost transactions that it had acknowledged. Nothing was written: read again from its offsets."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "the store lost transactions that it had acknowledged: it was set back, by a failover to a replica that "
-            "was behind or by a restore from a backup"
-        )
+    def __init__(self, words: str = _LOST) -> None:
+        super().__init__(words)
 
 
 class WriterMark:
     """The counter of one connection. Several threads may use it; their transactions wait for each other."""
 
-    def __init__(self, marks: WriterMarks) -> None:
-        self.id: Final = uuid4().bytes
+    def __init__(self, marks: WriterMarks, id: bytes | None = None) -> None:  # noqa: A002 - it is its name
+        """With `id` it is the mark that another process of the writer knows by this id, and expects numbers of."""
+        self.id: Final = id or uuid4().bytes
         self.marks: Final = marks
         self.acknowledged = _NOTHING
         """The number that an acknowledged transaction left."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from headwater.lineage.bulk.packing import KindRows, RowTuple
+from headwater.lineage.bulk.packing import OrderedRows, RowTuple
 from headwater.lineage.bulk.statements import upsert_text
 from headwater.lineage.sql.errors import StoreDataError
 
@@ -21,7 +21,7 @@ _WORST: Final = 4
 """The most bytes that a character takes; escaping needs two."""
 
 
-def merge(connection: Connection, pile: KindRows) -> None:
+def merge(connection: Connection, pile: OrderedRows) -> None:
     packet = _packet(connection)
     text = upsert_text(pile.kind, connection.dialect.name)
     rows = pile.ordered()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from headwater.lineage.rows import Row, RowKind, merge_by_key
 from headwater.lineage.sql.tables import NO_STAMP, table_of
@@ -13,6 +13,17 @@ from headwater.lineage.sql.upsert import ORDER
 
 RowTuple: TypeAlias = "tuple[Any, ...]"
 _ID = itemgetter(0)
+
+
+class OrderedRows(Protocol):
+    """Rows of one kind, all of different keys."""
+
+    @property
+    def kind(self) -> RowKind: ...
+
+    def ordered(self) -> Sequence[RowTuple]:
+        """Return the rows as tuples, sorted by id."""
+        ...
 
 
 class KindRows(NamedTuple):

@@ -3,38 +3,56 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, Integer, LargeBinary, SmallInteger
 from sqlalchemy.exc import DBAPIError
 
+from headwater.lineage.bulk.packed_rows import FEW
 from headwater.lineage.bulk.packing import KindRows, RowTuple, column_names
 from headwater.lineage.bulk.statements import execute_many, merge_staged_text, staging_name
 from headwater.lineage.rows import RowKind
 from headwater.lineage.sql.tables import table_of
 
 _LOG: Final = logging.getLogger(__name__)
-FEW: Final = 60
-"""Up to this many rows are sent with `executemany`, which is faster than three statements."""
+_BEGIN: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_END: Final = b"\xff\xff"
+"""What is before and behind the tuples of a binary COPY."""
 _MAY_STAGE: Final = "headwater.bulk.may_stage"
 _USED: Final = "headwater.bulk.used"
 _TYPES: Final = ((SmallInteger, "int2"), (BigInteger, "int8"), (Integer, "int4"), (LargeBinary, "bytea"))
 
 
 def merge(connection: Connection, pile: KindRows) -> None:
-    if len(pile.rows) <= FEW or not _may_stage(connection):
+    if len(pile.rows) <= FEW or not may_stage(connection):
         execute_many(connection, pile)
         return
-    connection.exec_driver_sql(_make_text(pile.kind))
-    if _is_used(connection, pile.kind):
-        connection.exec_driver_sql(f"DELETE FROM pg_temp.{staging_name(pile.kind)}")  # noqa: S608 - a name of ours
-    _copy(connection, pile.kind, pile.packed())  # which are put in order where they lie
-    connection.exec_driver_sql(merge_staged_text(pile.kind))
+    rows = pile.packed()  # which are put in order where they lie
+    _merge(connection, pile.kind, lambda copy: _write_tuples(copy, pile.kind, rows))
 
 
-def _may_stage(connection: Connection) -> bool:
+def merge_copied(connection: Connection, kind: RowKind, tuples: bytes) -> None:
+    """Merge rows that are tuples of a binary COPY."""
+    _merge(connection, kind, lambda copy: copy.write(b"".join((_BEGIN, tuples, _END))))
+
+
+def _merge(connection: Connection, kind: RowKind, write: Callable[[Any], None]) -> None:
+    connection.exec_driver_sql(_make_text(kind))
+    if _is_used(connection, kind):
+        connection.exec_driver_sql(f"DELETE FROM pg_temp.{staging_name(kind)}")  # noqa: S608 - a name of ours
+    _copy(connection, kind, write)
+    connection.exec_driver_sql(merge_staged_text(kind))
+
+
+def _write_tuples(copy: Any, kind: RowKind, rows: Sequence[RowTuple]) -> None:
+    copy.set_types(_types_of(kind))
+    for row in rows:
+        copy.write_row(row)
+
+
+def may_stage(connection: Connection) -> bool:
     """Return whether this role may create temporary tables. Asked once per connection."""
     if _MAY_STAGE not in connection.info:
         asked = connection.exec_driver_sql("SELECT has_database_privilege(current_database(), 'TEMP')")
@@ -58,14 +76,12 @@ def _is_used(connection: Connection, kind: RowKind) -> bool:
     return was_used
 
 
-def _copy(connection: Connection, kind: RowKind, rows: Sequence[RowTuple]) -> None:
+def _copy(connection: Connection, kind: RowKind, write: Callable[[Any], None]) -> None:
     """Copy rows with psycopg's own COPY. Its errors are wrapped as SQLAlchemy wraps errors."""
     text, driver = _copy_text(kind), connection.connection.driver_connection
     try:
         with driver.cursor() as cursor, cursor.copy(text) as copy:  # type: ignore[union-attr]
-            copy.set_types(_types_of(kind))
-            for row in rows:
-                copy.write_row(row)
+            write(copy)
     except connection.dialect.loaded_dbapi.Error as e:
         is_lost = bool(driver.closed)  # type: ignore[union-attr]
         if is_lost:

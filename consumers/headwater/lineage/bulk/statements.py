@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import psycopg
 from sqlalchemy.dialects.sqlite import pysqlite
 from sqlalchemy.sql.dml import Insert
 
-from headwater.lineage.bulk.packing import KindRows, column_names
+from headwater.lineage.bulk.packing import OrderedRows, column_names
 from headwater.lineage.rows import RowKind
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.upsert import merging_postgres, upsert
@@ -53,6 +53,6 @@ def _text(statement: Insert, dialect: str) -> str:
     return str(statement.compile(dialect=_DIALECTS[dialect]))
 
 
-def execute_many(connection: Connection, pile: KindRows) -> None:
+def execute_many(connection: Connection, pile: OrderedRows) -> None:
     """Merge rows with the driver's `executemany`: SQLite's way, and PostgreSQL's for a few rows."""
     connection.exec_driver_sql(upsert_text(pile.kind, connection.dialect.name), pile.ordered())
