@@ -5,6 +5,7 @@ No other test notices an answer that is right and asks the database once for eac
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,21 +16,46 @@ from sqlalchemy.pool import StaticPool
 from headwater.lineage.questions.lateness import lateness
 from headwater.lineage.questions.snapshots import downstream_snapshots
 from headwater.lineage.questions.tables import downstream_tables, upstream_tables
+from headwater.lineage.rows import RowKind
+from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA
-from tests.benchmarks.graph import put_sqlite
-from tests.benchmarks.store_shapes import HUB, LATE, PING, READERS, SOURCES, Statements, rows, table
+from tests.benchmarks.graph import Values, put_sqlite
+from tests.benchmarks.store_shapes import FEED, HUB, LATE, PING, READERS, SOURCES, Statements, rows, table
 
 
 @pytest.fixture(scope="module")
 def stores() -> Iterator[list[Engine]]:
     """A small store, and one with ten times as many edges."""
-    engines = [create_engine("sqlite://", poolclass=StaticPool) for _ in range(2)]
-    for engine, share in zip(engines, (0.002, 0.02), strict=True):
+    yield from _filled(rows(0.002), rows(0.02))
+
+
+@pytest.fixture(scope="module")
+def histories() -> Iterator[list[Engine]]:
+    """A table of 70 snapshots, and one of 700."""
+    yield from _filled(rows(0.0007), rows(0.007))
+
+
+@pytest.fixture(scope="module")
+def streams() -> Iterator[list[Engine]]:
+    """The same of Iceberg, each commit of which read the changes since the one before."""
+    yield from _filled(_of_changes(0.0007), _of_changes(0.007))
+
+
+def _filled(*shapes: Iterator[tuple[RowKind, Values]]) -> Iterator[list[Engine]]:
+    engines = [create_engine("sqlite://", poolclass=StaticPool) for _ in shapes]
+    for engine, content in zip(engines, shapes, strict=True):
         METADATA.create_all(engine)
-        put_sqlite(engine, rows(share))
+        put_sqlite(engine, content)
     yield engines
     for engine in engines:
         engine.dispose()
+
+
+def _of_changes(share: float) -> Iterator[tuple[RowKind, Values]]:
+    for kind, values in rows(share):
+        if kind is t.READ:
+            values |= {"mode": "CHANGES", "since_snapshot": values["snapshot"] - 1}
+        yield kind, values | {"format": "ICEBERG"} if "format" in values else values
 
 
 def work(stores: list[Engine], ask: Callable[[Any], Any]) -> list[int]:
@@ -45,6 +71,24 @@ def work(stores: list[Engine], ask: Callable[[Any], Any]) -> list[int]:
             finally:
                 driver.set_progress_handler(None, 0)
             found.append(len(steps))
+    return found
+
+
+def calls(stores: list[Engine], ask: Callable[[Any], Any]) -> list[int]:
+    """How many functions were called for it, in each store."""
+    found: list[int] = []
+
+    def count(_: Any, what: str, __: Any) -> None:
+        found[-1] += what in {"call", "c_call"}
+
+    for engine in stores:
+        found.append(0)
+        with engine.connect() as connection:
+            sys.setprofile(count)
+            try:
+                ask(connection)
+            finally:
+                sys.setprofile(None)
     return found
 
 
@@ -84,6 +128,18 @@ def test_all_readers_of_a_table(stores: list[Engine]) -> None:
     (few, small), (many, large) = counts(stores, lambda c: downstream_snapshots(c, table(HUB), 1, at_most=READERS))
     assert (few, many) == (READERS // 500, READERS // 50)
     assert large - small < 5
+
+
+def test_what_a_long_history_feeds(histories: list[Engine]) -> None:
+    """Every later state contains the first commit: ten times as many take ten times as long."""
+    least, most = calls(histories, lambda c: downstream_snapshots(c, table(FEED), 1, basis="state", at_most=10**6))
+    assert most < 15 * least
+
+
+def test_what_reads_the_changes_of_a_long_history(streams: list[Engine]) -> None:
+    """Only by the parents of Iceberg's snapshots is it known which changes contain the first."""
+    least, most = calls(streams, lambda c: downstream_snapshots(c, table(FEED), 1, at_most=10**6))
+    assert most < 15 * least
 
 
 def test_tables_that_feed_each_other(stores: list[Engine]) -> None:

@@ -6,7 +6,7 @@ branches, which may not be in a portion, are looked up at the end for all snapsh
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from headwater.lineage.questions.traversal.snapshot_rows import ICEBERG, SnapshotWrite, load_children, load_writes_after
@@ -16,6 +16,50 @@ _STEPS: Final = 4
 _PORTION: Final = 512
 _GREATEST: Final = 8_192
 _Head = tuple[bytes, SnapshotWrite]
+
+
+class Descendants:
+    """Writes, and all later ones whose states contain them."""
+
+    def __init__(self, writes: Iterable[SnapshotWrite]) -> None:
+        self.writes: dict[bytes, SnapshotWrite] = {}
+        self.parents: dict[bytes, set[bytes]] = {}
+        """The ids of the writes from which each descendant was reached."""
+        self.by_number: dict[int, set[bytes]] = {}
+        for each in writes:
+            self._keep(each)
+
+    def add(self, child: SnapshotWrite, head: SnapshotWrite) -> bool:
+        """Add a child. Return whether it is new."""
+        self.parents.setdefault(child.id, set()).add(head.id)
+        is_new = child.id not in self.writes
+        self._keep(child)
+        return is_new
+
+    def _keep(self, write: SnapshotWrite) -> None:
+        self.writes[write.id] = write
+        if write.snapshot is not None:
+            self.by_number.setdefault(write.snapshot, set()).add(write.id)
+
+    def between(self, since: int, until: int) -> set[bytes]:
+        """Return the ancestors of the snapshot `until`, with itself, without those of the snapshot `since`."""
+        ends, excluded = self.by_number.get(until, set()), self.by_number.get(since, set())
+        found = self._ancestors(ends, excluded)
+        is_line = len(ends) == 1 and all(len(self.parents.get(each, ())) == 1 for each in found)
+        if not found or not excluded or (is_line and any(self.parents[each] == excluded for each in found)):
+            return found
+        return found - self._ancestors(excluded, ())
+
+    def _ancestors(self, of: Collection[bytes], without: Collection[bytes]) -> set[bytes]:
+        """Return these writes with their ancestors, as far as they are reached without passing some."""
+        found = {each for each in of if each not in without}
+        waiting = list(found)
+        while waiting:
+            for parent in self.parents.get(waiting.pop(), ()):
+                if parent not in found and parent not in without:
+                    found.add(parent)
+                    waiting.append(parent)
+        return found
 
 
 class Descent:
@@ -28,10 +72,11 @@ class Descent:
         self._read_to: dict[bytes, int] = {}
         self._portions: dict[bytes, int] = {}
 
-    def walk(self, writes: Collection[SnapshotWrite]) -> dict[bytes, list[SnapshotWrite]]:
-        """Return for each write, by id, itself and all descendants that contain it."""
-        found = {each.id: {each.id: each} for each in writes}
-        heads = [(each.id, each) for each in writes if each.snapshot is not None]
+    def walk(self, origins: Mapping[bytes, Collection[SnapshotWrite]]) -> dict[bytes, Descendants]:
+        """Return the writes of each origin with all descendants that contain any of them."""
+        found = {origin: Descendants(writes) for origin, writes in origins.items()}
+        heads = [(origin, each) for origin, writes in origins.items() for each in writes if each.snapshot is not None]
+        self._makers.load(ref for _, head in heads if (ref := _own_ref(head)) is not None)
         visited = list(heads)
         steps = 0
         while heads:
@@ -44,33 +89,27 @@ class Descent:
                 heads = self._next_heads(visited, found)
             visited += heads
             steps += 1
-        return {origin: list(each.values()) for origin, each in found.items()}
+        return found
 
-    def _next_heads(self, heads: Collection[_Head], found: dict[bytes, dict[bytes, SnapshotWrite]]) -> list[_Head]:
-        following: list[_Head] = []
-        for origin, head in heads:
-            for child in self._born(head):
-                if child.id not in found[origin]:
-                    found[origin][child.id] = child
-                    following.append((origin, child))
-        return following
+    def _next_heads(self, heads: Collection[_Head], found: Mapping[bytes, Descendants]) -> list[_Head]:
+        born = [(origin, head, child) for origin, head in heads for child in self._born(head)]
+        refs = {ref for _, _, child in born if (ref := _parent_ref(child)) is not None}
+        self._makers.load([ref for ref in refs if self._makers.near(ref) is None])
+        return [
+            (origin, child)
+            for origin, head, child in born
+            if self._is_of(child, head) and found[origin].add(child, head)
+        ]
 
     def _born(self, head: SnapshotWrite) -> list[SnapshotWrite]:
-        """Return the children of this write, and not of another with the same snapshot number. A full overwrite
-        contains nothing of it."""
+        """Return what may be a child of this write. A full overwrite contains nothing of it."""
         there = [child for pair in self._pairs(head) for child in self._children.get(pair, {}).values()]
-        return [child for child in there if not child.restarts and not is_pointer(child) and self._is_of(child, head)]
+        return [child for child in there if not child.restarts and not is_pointer(child)]
 
     def _is_of(self, child: SnapshotWrite, head: SnapshotWrite) -> bool:
-        if child.dataset is None or child.parent is None:
-            return False
-        ref = SnapshotRef(
-            child.dataset, child.parent, child.generation, child.branch, child.at, child.format == ICEBERG
-        )
-        makers = self._makers.near(ref)
-        if makers is None:
-            self._makers.load([ref])
-            makers = self._makers.of(ref)
+        """Return whether this is a child of the write, and not of another with the same snapshot number."""
+        ref = _parent_ref(child)
+        makers = () if ref is None else self._makers.near(ref) or self._makers.of(ref)
         return any(each.id == head.id for each in makers)
 
     def _has_children(self, head: SnapshotWrite) -> bool:
@@ -106,3 +145,15 @@ class Descent:
                 is_news |= each.id not in known
                 known[each.id] = each
         return is_news
+
+
+def _own_ref(write: SnapshotWrite) -> SnapshotRef | None:
+    if write.dataset is None or write.snapshot is None:
+        return None
+    return SnapshotRef(write.dataset, write.snapshot, write.generation, write.branch, write.at)
+
+
+def _parent_ref(child: SnapshotWrite) -> SnapshotRef | None:
+    if child.dataset is None or child.parent is None:
+        return None
+    return SnapshotRef(child.dataset, child.parent, child.generation, child.branch, child.at, child.format == ICEBERG)
