@@ -25,10 +25,11 @@ from sqlalchemy import Engine, text
 from headwater import local
 from headwater.lineage.api import DataLineage, TableLineage
 from headwater.lineage.bulk import WriteBatch
-from headwater.lineage.bulk.packing import RowTuple, group_by_kind
+from headwater.lineage.bulk.packing import group_by_kind
 from headwater.lineage.mapping import map_event
 from headwater.lineage.meta import DatabaseLineageMeta
 from headwater.lineage.rows import KINDS, Precedence, Row
+from headwater.lineage.rows.columns import RowTuple
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import COMMITTED

@@ -14,6 +14,7 @@ from headwater.consumers.writer.record_reader import ReadResult
 from headwater.lineage.bulk import BusPartition
 from headwater.lineage.rows import Row
 from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.copy_format import CopyRows
 
 WHERE = BusPartition("cluster", "topic")
 ROWS = [Row(t.TAG, bytes([0] * 15 + [number % 256]), (number,)) for number in range(1_000)]
@@ -100,12 +101,12 @@ def test_what_was_left_out_by_older_knowledge_is_written_after_all(
     left_out: list[Row], epoch: int, *, again: bool
 ) -> None:
     instant = OpenInstant(1, epoch=5, begins=[0])
-    instant.add(SourceBatch(taken(1)), ReadResult([], [], [], left_out), [], epoch)
+    instant.add(SourceBatch(taken(1)), ReadResult([], [], [], left_out, CopyRows()), [], epoch)
     assert instant.must_rewrite is again
 
 
 def test_a_partition_that_came_back_takes_no_offset_back() -> None:
     instant = OpenInstant(1, epoch=5, begins=[0])
     for following in (7, 3):
-        instant.add(SourceBatch(taken(1), {WHERE: following}), ReadResult([], [], [], []), [], 5)
+        instant.add(SourceBatch(taken(1), {WHERE: following}), ReadResult([], [], [], [], CopyRows()), [], 5)
     assert [each.next for each in instant.work("g", "log", "t").offsets] == [7]

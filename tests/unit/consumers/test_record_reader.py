@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -15,8 +15,8 @@ from headwater.errors import TransientError
 from headwater.events import Committed, DatasetId, Event, Input, JobName, Output
 from headwater.events.avro import Codec
 from headwater.lineage.bulk import BusPartition, DeadLetterReason
-from headwater.lineage.fast_path import BatchMapper, batch_mapper, commit_templates
-from headwater.lineage.mapping import map_event
+from headwater.lineage.mapping import BatchMapper, batch_mapper, map_event
+from headwater.lineage.mapping.event_templates import Arrival, EventTemplate
 from headwater.lineage.rows import Row, RowSet
 from headwater.testing.examples import EXAMPLES
 
@@ -65,14 +65,15 @@ def no_law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_reader, "map_event", broken)
     monkeypatch.setattr(batch_mapper, "map_event", broken)
 
-    class Breaking(commit_templates.CommitMapper):
-        def rows(self, data: bytes, appended: int | None) -> Any:
-            mapped = super().rows(data, appended)
-            if mapped is not None and mapped[0].number == BAD:
-                raise OverflowError("int too big to convert")
-            return mapped
+    arrival = EventTemplate.arrival
 
-    monkeypatch.setattr(batch_mapper, "CommitMapper", Breaking)
+    def breaking(self: EventTemplate, values: Sequence[Any], appended: int | None) -> Arrival | None:
+        arrived = arrival(self, values, appended)
+        if arrived is not None and arrived.number == BAD:
+            raise OverflowError("int too big to convert")
+        return arrived
+
+    monkeypatch.setattr(EventTemplate, "arrival", breaking)
 
 
 @pytest.mark.usefixtures("no_law")

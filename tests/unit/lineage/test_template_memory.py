@@ -10,8 +10,7 @@ import pytest
 
 from headwater.events import Committed, DatasetId, Format, Input, JobName, Output, TableName
 from headwater.events.avro import Codec
-from headwater.lineage.fast_path import BatchMapper, batch_mapper
-from headwater.lineage.mapping import row_builder
+from headwater.lineage.mapping import BatchMapper, batch_mapper, row_builder
 from tests.unit.lineage.scripted_producer import at
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(1)]

@@ -24,6 +24,7 @@ from headwater.lineage.bulk import (
     WriterMarks,
 )
 from headwater.lineage.rows import Row
+from headwater.lineage.rows.copy_format import CopyRows
 from headwater.lineage.sql.errors import StoreDataError
 
 
@@ -47,6 +48,8 @@ class PreparedBatch:
     work: WriteBatch = EMPTY_BATCH
     """Everything except the rows of events."""
     rows: Sequence[Row] = ()
+    copies: CopyRows | None = None
+    """More rows, in COPY's format."""
     new: Sequence[Row] = ()
     """The immutable rows among `rows`."""
     left_out: Sequence[Row] = ()
@@ -80,7 +83,9 @@ class PlainPipeline:
         self._kind = kind
         self._topic = topic
         self.index = KnownRows()
-        self._reader = reader or RecordReader(kind, topic, most_invalid=most_invalid, known=self.index)
+        self._reader = reader or RecordReader(
+            kind, topic, most_invalid=most_invalid, known=self.index, packs=store.takes_copies()
+        )
 
     def prepare(self, batch: SourceBatch) -> PreparedBatch:
         epoch = self.index.epoch  # before anything is left out
@@ -99,7 +104,8 @@ class PlainPipeline:
         mapping; `beside` are rows of other records."""
         work = self._work(batch, beside)
         rows = [*read.rows, *work.rows]
-        return PreparedBatch(replace(batch, records=tuple(records)), work, rows, read.new, read.left_out, epoch)
+        records_only = replace(batch, records=tuple(records))
+        return PreparedBatch(records_only, work, rows, read.copies, read.new, read.left_out, epoch)
 
     def start_over(self) -> None:
         """Forget what the store had: it was set back, and the bus is read again from its offsets."""
@@ -119,17 +125,18 @@ class PlainPipeline:
     def _merged(self, prepared: PreparedBatch) -> MergeResult:
         """Merge the rows, and remember the immutable ones. If the epoch has changed, merge the omitted rows too."""
         rows, new, left_out, epoch = prepared.rows, prepared.new, prepared.left_out, prepared.epoch
+        work = replace(prepared.work, copies=prepared.copies)
         if epoch is None:
             epoch = self._store.epoch()
             self.index.set_epoch(epoch)
             rows, new, left_out = [*rows, *left_out], [*new, *left_out], ()  # known since when, nobody can say
         try:
-            merged = self._store.merge(replace(prepared.work, rows=rows, epoch=epoch if left_out else None))
+            merged = self._store.merge(replace(work, rows=rows, epoch=epoch if left_out else None))
         except EpochChanged as e:
             epoch = e.epoch
             self.index.set_epoch(epoch)
             new = [*new, *left_out]
-            merged = self._store.merge(replace(prepared.work, rows=[*rows, *left_out]))
+            merged = self._store.merge(replace(work, rows=[*rows, *left_out]))
         self.index.add(new, epoch)
         return merged
 
@@ -139,7 +146,7 @@ class PlainPipeline:
         ]
         offsets = [ConsumerOffset(self._group, partition, at) for partition, at in batch.next.items()]
         gaps = [row for offset_gap in batch.gaps for row in gap_rows(offset_gap, self._topic)]
-        return WriteBatch([*gaps, *beside], (), ingests, offsets, mark=self._mark)
+        return WriteBatch([*gaps, *beside], ingests=ingests, offsets=offsets, mark=self._mark)
 
 
 def stored_until(batch: SourceBatch) -> dict[BusPartition, int]:

@@ -19,9 +19,9 @@ from headwater.errors import TerminalError, TransientError
 from headwater.events.avro import Codec, DecodeError, UnknownEvent
 from headwater.events.envelope import Event
 from headwater.lineage.bulk import DeadLetter, DeadLetterReason, EventRows
-from headwater.lineage.fast_path import BatchMapper
-from headwater.lineage.mapping import map_event
+from headwater.lineage.mapping import BatchMapper, map_event
 from headwater.lineage.rows import Row, combine_rows, merge_by_key
+from headwater.lineage.rows.copy_format import CopyRows
 
 MAX_INVALID: Final = 100
 """After this many unmappable events in a row the writer stops. Fewer are the events' own fault. An idle bus delivers
@@ -45,6 +45,8 @@ class ReadResult(NamedTuple):
     """The immutable rows among `rows`."""
     left_out: list[Row]
     """Rows that the store has already."""
+    copies: CopyRows
+    """More rows, in COPY's format."""
 
 
 class DecodedBatch(NamedTuple):
@@ -71,17 +73,23 @@ class RecordReader:
         codec: Codec | None = None,
         lock: threading.Lock | None = None,
         known: Container[bytes] = frozenset(),
+        packs: bool = False,
     ) -> None:
         """After `most_invalid` unmappable events in a row it raises a MappingFailedError; 0 means never. Readers that
-        share a codec share its lock. `known` are ids of immutable rows to omit."""
+        share a codec share its lock. `known` are ids of immutable rows to omit. With `packs`
+        most rows come in COPY's format."""
         self._kind = kind
         self.topic: Final = topic
         self._most_invalid = most_invalid
         self._in_a_row = 0
         self._lock = lock or threading.Lock()
         self._codec = codec or Codec()
-        self._known_event = known
-        self._gathering = BatchMapper(self._codec, known)
+        self._known = known
+        self._packs = packs
+        self._gathering = self._new_mapper()
+
+    def _new_mapper(self) -> BatchMapper:
+        return BatchMapper(self._codec, self._known, packs=self._packs)
 
     def read(self, records: Sequence[BusRecord]) -> ReadResult:
         with self._lock:
@@ -90,15 +98,15 @@ class RecordReader:
     def _read(self, records: Sequence[BusRecord]) -> ReadResult:
         try:
             letters = list(self._gathered(records))
-            rows, new, left_out = self._gathering.drain()
+            mapped = self._gathering.drain()
         except (MemoryError, TransientError):
             raise
         except Exception:  # noqa: BLE001 - whatever an event did to it: the other way finds out which one
-            self._gathering = BatchMapper(self._codec, self._known_event)
+            self._gathering = self._new_mapper()
             return self._one_by_one(records)
         if len(letters) < len(records):
             self._in_a_row = 0
-        return ReadResult(rows, letters, new, left_out)
+        return ReadResult(mapped.rows, letters, mapped.new, mapped.left_out, mapped.copies)
 
     def events(self, records: Sequence[BusRecord]) -> DecodedBatch:
         """Decode records without mapping them."""
@@ -166,7 +174,7 @@ class RecordReader:
             self._in_a_row = 0
             if isinstance(found, UnknownEvent):
                 letters.append(self._unknown(record, found))
-        return ReadResult(list(rows.values()), letters, [], [])
+        return ReadResult(list(rows.values()), letters, [], [], CopyRows())
 
     def _count(self, fault: Exception) -> None:
         """Count an unmappable event. Bytes that never were an event don't count."""

@@ -19,6 +19,7 @@ from headwater.consumers.writer.routes import MAIN_STORE, SHARED_KINDS, Routes
 from headwater.events.avro import Codec
 from headwater.lineage.bulk import BulkLineageMeta, DeadLetter, WriterMarks
 from headwater.lineage.rows import Row, merge_by_key
+from headwater.lineage.rows.copy_format import CopyRows
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class RoutedPipeline:
         new = [row for _, read in mine for row in read.new]
         left_out = [row for _, read in mine for row in read.left_out]
         return self._pipelines[name].prepare_rows(
-            batch, records, ReadResult(rows, [], new, left_out), epoch, everywhere
+            batch, records, ReadResult(rows, [], new, left_out, CopyRows()), epoch, everywhere
         )
 
     def _sorted_out(self, records: Sequence[BusRecord]) -> dict[frozenset[str], list[BusRecord]]:

@@ -29,6 +29,7 @@ from headwater.lineage.bulk.packing import KindRows, group_by_kind
 from headwater.lineage.bulk.statements import execute_many
 from headwater.lineage.bulk.transactions import Transactions
 from headwater.lineage.rows import Row
+from headwater.lineage.rows.copy_format import CopyRows
 from headwater.lineage.rows.tables import TOMBSTONE
 from headwater.lineage.sql.errors import StoreDataError, translate_errors
 from headwater.lineage.sql.upsert import MYSQL, merge_into
@@ -114,11 +115,7 @@ class DatabaseBulkMeta:
             return read_epoch(connection)
 
     def takes_copies(self) -> bool:
-        """Return whether rows may come as bytes of COPY: to PostgreSQL, where temporary tables are allowed."""
-        if self._engine.dialect.name != "postgresql":
-            return False
-        with self._connect_for_reading() as connection:
-            return postgres.may_stage(connection)
+        return self._engine.dialect.name == "postgresql"
 
     def close(self) -> None:
         self._engine.dispose()
@@ -140,7 +137,7 @@ def _write_batch(connection: Connection, work: WriteBatch) -> tuple[int, int]:
     number = 0 if work.mark is None else advance_mark(connection, work.mark)
     if work.epoch is not None:
         hold_epoch(connection, work.epoch, alone=any(row.kind == TOMBSTONE for row in work.rows))
-    rows = merge_rows(connection, work.rows) + merge_packed(connection, work.packed)
+    rows = merge_rows(connection, work.rows, work.copies) + merge_packed(connection, work.packed)
     dead_letters.insert_dead_letters(connection, work.dead_letters)
     positions.advance_ingests(connection, work.ingests)
     positions.advance_offsets(connection, work.offsets)
@@ -160,16 +157,16 @@ _MERGERS: Final[dict[tuple[str, str], Callable[[Connection, KindRows], None]]] =
 }
 
 
-def merge_rows(connection: Connection, rows: Iterable[Row]) -> int:
+def merge_rows(connection: Connection, rows: Iterable[Row], copies: CopyRows | None = None) -> int:
     """Merge rows and return how many keys they have. Call it once per transaction: several calls would write rows in
     different orders, and transactions could deadlock."""
     way = _MERGERS.get((connection.dialect.name, connection.dialect.driver), _merge_plain)
-    sorted_out = group_by_kind(rows)
+    sorted_out = group_by_kind(rows, copies)
     if any(pile.kind == TOMBSTONE for pile in sorted_out):
         bump_epoch(connection)
     for pile in sorted_out:
         way(connection, pile)
-    return sum(len(pile.rows) for pile in sorted_out)
+    return sum(map(len, sorted_out))
 
 
 def merge_packed(connection: Connection, packed: Sequence[PackedRows]) -> int:

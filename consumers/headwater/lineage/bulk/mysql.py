@@ -7,8 +7,9 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from headwater.lineage.bulk.packing import OrderedRows, RowTuple
+from headwater.lineage.bulk.packing import OrderedRows
 from headwater.lineage.bulk.statements import upsert_text
+from headwater.lineage.rows.columns import RowTuple
 from headwater.lineage.sql.errors import StoreDataError
 
 _PACKET: Final = "headwater.bulk.packet"

@@ -1,18 +1,20 @@
-"""Rows as tuples in the order of a table's columns, the form in which drivers take thousands at once."""
+"""Rows grouped by kind, in the order in which every transaction writes them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol
 
-from headwater.lineage.rows import Row, RowKind, merge_by_key
-from headwater.lineage.sql.tables import NO_STAMP, table_of
+from headwater.lineage.rows import KINDS, Row, RowKind, merge_by_key
+from headwater.lineage.rows.columns import RowTuple, packer
+from headwater.lineage.rows.copy_format import CopyRows, copy_row, decode_copy_row
+from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.upsert import ORDER
 
-RowTuple: TypeAlias = "tuple[Any, ...]"
-_ID = itemgetter(0)
+_ID: Final = itemgetter(0)
+_KINDS: Final = {kind.name: kind for kind in KINDS}
+NOTHING: Final[Mapping[bytes, bytes]] = {}
 
 
 class OrderedRows(Protocol):
@@ -22,7 +24,7 @@ class OrderedRows(Protocol):
     def kind(self) -> RowKind: ...
 
     def ordered(self) -> Sequence[RowTuple]:
-        """Return the rows as tuples, sorted by id."""
+        """Return the rows as column tuples, sorted by id. Every transaction writes in this order."""
         ...
 
 
@@ -31,18 +33,31 @@ class KindRows(NamedTuple):
 
     kind: RowKind
     rows: list[Row]
+    copies: Mapping[bytes, bytes] = NOTHING
+    """Or all of them by id in COPY's format; `rows` is empty then."""
 
-    def packed(self) -> list[RowTuple]:
-        """Return the rows as tuples."""
+    def __len__(self) -> int:
+        return len(self.rows) + len(self.copies)
+
+    def tuples(self) -> list[RowTuple]:
+        """Return the rows as column tuples."""
         pack = packer(self.kind)
-        return [pack(row) for row in self.rows]
+        return [pack(row) for row in (*self.rows, *self._unpacked())]
+
+    def _unpacked(self) -> Iterable[Row]:
+        return (decode_copy_row(self.kind, data) for data in self.copies.values())
 
     def ordered(self) -> list[RowTuple]:
-        """Return the rows as tuples, sorted by id. Every transaction writes in this order."""
-        return sorted(self.packed(), key=_ID)
+        """Return the rows as column tuples, sorted by id. Every transaction writes in this order."""
+        return sorted(self.tuples(), key=_ID)
+
+    def ordered_copies(self) -> list[bytes]:
+        """Return the rows in COPY's format, sorted by id."""
+        copies = self.copies or {row.id: copy_row(row) for row in self.rows}
+        return [copies[number] for number in sorted(copies)]
 
 
-def group_by_kind(rows: Iterable[Row]) -> list[KindRows]:
+def group_by_kind(rows: Iterable[Row], copies: CopyRows | None = None) -> list[KindRows]:
     """Combine the rows of each key, and group them by kind in the order in which every transaction writes them."""
     found: dict[str, KindRows] = {}
     for row in merge_by_key(rows).values():
@@ -51,45 +66,22 @@ def group_by_kind(rows: Iterable[Row]) -> list[KindRows]:
         if pile is None:
             pile = found[name] = KindRows(row.kind, [])
         pile.rows.append(row)
+    for name, data in (copies.by_kind if copies is not None else {}).items():
+        found[name] = _packed_rows(_KINDS[name], found[name].rows if name in found else (), data)
     return sorted(found.values(), key=lambda pile: ORDER[pile.kind.name])
+
+
+def _packed_rows(kind: RowKind, rows: Iterable[Row], data: Mapping[bytes, bytes]) -> KindRows:
+    """Combine rows of both forms. `data` stays as it is: a transaction may be repeated."""
+    if rows:
+        combined = CopyRows()
+        combined.by_kind[kind.name] = dict(data)
+        for row in rows:
+            combined.add(kind, row.id, copy_row(row))
+        data = combined.by_kind[kind.name]
+    return KindRows(kind, [], data)
 
 
 def column_names(kind: RowKind) -> tuple[str, ...]:
     """The columns in their order."""
     return tuple(column.name for column in table_of(kind).c)
-
-
-@cache
-def packer(kind: RowKind) -> Callable[[Row], RowTuple]:
-    """Return a function that makes the column tuple of a row: `sql.row_codec.row_parameters` without names."""
-    if len(kind.groups) == 1 and not kind.has_bits:
-        return _with_a_group(kind)
-    blanks = [_blank(len(group.columns)) for group in kind.groups]
-
-    def pack(row: Row) -> RowTuple:
-        values = (row.id, *row.key, *row.fixed)
-        if kind.has_times:
-            values += row.times
-        for group_values, blank in zip(row.groups or kind.empty_groups, blanks, strict=True):
-            values += blank if group_values is None else (group_values.stamp, *group_values.values)
-        return (*values, row.bits) if kind.has_bits else values
-
-    return pack
-
-
-def _with_a_group(kind: RowKind) -> Callable[[Row], RowTuple]:
-    """A faster variant for commits, reads and writes, which nearly all rows are."""
-    empty_group = _blank(len(kind.groups[0].columns))
-    is_mortal = kind.has_times
-
-    def pack(row: Row) -> RowTuple:
-        _, number, key, fixed, span, groups, _ = row
-        group_values = groups[0] if groups else None
-        group = empty_group if group_values is None else (group_values[0], *group_values[1])
-        return (number, *key, *fixed, *span, *group) if is_mortal else (number, *key, *fixed, *group)
-
-    return pack
-
-
-def _blank(columns: int) -> RowTuple:
-    return (NO_STAMP, *(None,) * columns)

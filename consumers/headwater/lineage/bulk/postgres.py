@@ -1,48 +1,96 @@
-"""Merges rows into PostgreSQL: COPY into a temporary table, then one statement that merges from there."""
+"""Merges rows into PostgreSQL by COPY.
+
+What one event alone reports is copied straight into its table. If one of these rows is there already, and for all other
+kinds, rows are copied into a temporary table, and one statement merges them from there.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import BigInteger, Connection, Integer, LargeBinary, SmallInteger
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from headwater.lineage.bulk.packed_rows import FEW
-from headwater.lineage.bulk.packing import KindRows, RowTuple, column_names
+from headwater.lineage.bulk.packing import KindRows, column_names
 from headwater.lineage.bulk.statements import execute_many, merge_staged_text, staging_name
 from headwater.lineage.rows import RowKind
+from headwater.lineage.rows.columns import RowTuple
+from headwater.lineage.rows.copy_format import copy_stream, decode_copy_rows
+from headwater.lineage.rows.tables import EVENT_FACTS
 from headwater.lineage.sql.tables import table_of
 
 _LOG: Final = logging.getLogger(__name__)
-_BEGIN: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_END: Final = b"\xff\xff"
-"""What is before and behind the tuples of a binary COPY."""
 _MAY_STAGE: Final = "headwater.bulk.may_stage"
 _USED: Final = "headwater.bulk.used"
+_CONFLICTS: Final = "headwater.bulk.conflicts"
+_UNIQUE_VIOLATION: Final = "23505"
+_TRANSACTIONS_WITHOUT: Final = 16
+"""After a row that was there already, so many transactions merge rows of its kind without trying to insert them."""
 _TYPES: Final = ((SmallInteger, "int2"), (BigInteger, "int8"), (Integer, "int4"), (LargeBinary, "bytea"))
 
 
+Write: TypeAlias = Callable[[Any], None]
+
+
 def merge(connection: Connection, pile: KindRows) -> None:
-    if len(pile.rows) <= FEW or not may_stage(connection):
+    if len(pile) <= FEW:
         execute_many(connection, pile)
+    elif pile.copies or pile.kind in EVENT_FACTS:
+        merge_copied(connection, pile.kind, b"".join(pile.ordered_copies()))
+    else:
+        rows = pile.tuples()  # which are put in order where they lie
+        if _may_stage(connection):
+            _merge_staged(connection, pile.kind, lambda copy: _write_tuples(copy, pile.kind, rows))
+        else:
+            execute_many(connection, pile)
+
+
+def merge_copied(connection: Connection, kind: RowKind, rows: bytes) -> None:
+    """Merge rows in COPY's format, sorted by id."""
+
+    def write(copy: Any) -> None:
+        copy.write(copy_stream(rows))
+
+    if kind in EVENT_FACTS and _inserted(connection, kind, write):
         return
-    rows = pile.packed()  # which are put in order where they lie
-    _merge(connection, pile.kind, lambda copy: _write_tuples(copy, pile.kind, rows))
+    if _may_stage(connection):
+        _merge_staged(connection, kind, write)
+    else:
+        execute_many(connection, KindRows(kind, list(decode_copy_rows(kind, rows))))
 
 
-def merge_copied(connection: Connection, kind: RowKind, tuples: bytes) -> None:
-    """Merge rows that are tuples of a binary COPY."""
-    _merge(connection, kind, lambda copy: copy.write(b"".join((_BEGIN, tuples, _END))))
+def _inserted(connection: Connection, kind: RowKind, write: Write) -> bool:
+    """Insert rows that are probably new, without asking. Return False, and insert nothing, if one of them is there.
+
+    Rows are locked in the order of ids, as by all other ways. After a conflict the next transactions don't try: events
+    that come again come by the thousand.
+    """
+    waits: dict[str, int] = connection.info.setdefault(_CONFLICTS, {})
+    if waits.get(kind.name):
+        waits[kind.name] -= 1
+        return False
+    try:
+        with connection.begin_nested():
+            _copy(connection, kind, kind.name, write)
+    except IntegrityError as e:
+        if getattr(e.orig, "sqlstate", None) != _UNIQUE_VIOLATION:
+            raise
+        waits[kind.name] = _TRANSACTIONS_WITHOUT
+        return False
+    return True
 
 
-def _merge(connection: Connection, kind: RowKind, write: Callable[[Any], None]) -> None:
+def _merge_staged(connection: Connection, kind: RowKind, write: Write) -> None:
+    """Copy rows into a temporary table, and merge them from there by one statement."""
+    staging = f"pg_temp.{staging_name(kind)}"
     connection.exec_driver_sql(_make_text(kind))
     if _is_used(connection, kind):
-        connection.exec_driver_sql(f"DELETE FROM pg_temp.{staging_name(kind)}")  # noqa: S608 - a name of ours
-    _copy(connection, kind, write)
+        connection.exec_driver_sql(f"DELETE FROM {staging}")  # noqa: S608 - a name of ours
+    _copy(connection, kind, staging, write)
     connection.exec_driver_sql(merge_staged_text(kind))
 
 
@@ -52,7 +100,7 @@ def _write_tuples(copy: Any, kind: RowKind, rows: Sequence[RowTuple]) -> None:
         copy.write_row(row)
 
 
-def may_stage(connection: Connection) -> bool:
+def _may_stage(connection: Connection) -> bool:
     """Return whether this role may create temporary tables. Asked once per connection."""
     if _MAY_STAGE not in connection.info:
         asked = connection.exec_driver_sql("SELECT has_database_privilege(current_database(), 'TEMP')")
@@ -76,9 +124,9 @@ def _is_used(connection: Connection, kind: RowKind) -> bool:
     return was_used
 
 
-def _copy(connection: Connection, kind: RowKind, write: Callable[[Any], None]) -> None:
+def _copy(connection: Connection, kind: RowKind, table: str, write: Write) -> None:
     """Copy rows with psycopg's own COPY. Its errors are wrapped as SQLAlchemy wraps errors."""
-    text, driver = _copy_text(kind), connection.connection.driver_connection
+    text, driver = _copy_text(kind, table), connection.connection.driver_connection
     try:
         with driver.cursor() as cursor, cursor.copy(text) as copy:  # type: ignore[union-attr]
             write(copy)
@@ -102,8 +150,8 @@ def _make_text(kind: RowKind) -> str:
 
 
 @cache
-def _copy_text(kind: RowKind) -> str:
-    return f"COPY pg_temp.{staging_name(kind)} ({_quoted(kind)}) FROM STDIN (FORMAT BINARY)"
+def _copy_text(kind: RowKind, table: str) -> str:
+    return f"COPY {table} ({_quoted(kind)}) FROM STDIN (FORMAT BINARY)"
 
 
 def _quoted(kind: RowKind) -> str:

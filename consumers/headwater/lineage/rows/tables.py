@@ -311,3 +311,7 @@ KINDS: Final = (
     EVENT_PART,
     TOMBSTONE,
 )
+
+EVENT_FACTS: Final = frozenset({MODIFICATION, COMMIT, READ, WRITE, COMMIT_EDGE, FAILED_STATEMENT, GAP})
+"""What one event alone reports. Nearly every such row is new, so a database inserts it first and merges it only if it
+turns out to be there."""

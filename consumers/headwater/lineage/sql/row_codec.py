@@ -8,9 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from headwater.lineage.rows import KINDS, GroupValues, Row, RowKind, RowTimes
+from headwater.lineage.rows.columns import NO_STAMP
 from headwater.lineage.rows.memory import RowDigest
 from headwater.lineage.rows.model import NO_TIMES
-from headwater.lineage.sql.tables import NO_STAMP, stamp_name, table_of
+from headwater.lineage.sql.tables import stamp_name, table_of
 
 
 def row_parameters(row: Row) -> dict[str, Any]:

@@ -31,8 +31,6 @@ from headwater.lineage.rows import KINDS, ColumnType, RowColumn, RowKind
 from headwater.lineage.rows.values import HASH_BYTES
 
 STAMP_BYTES: Final = 33
-NO_STAMP: Final = b""
-"""The stamp of a column group that no event has set. It is less than any other stamp."""
 
 METADATA: Final = MetaData()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
@@ -37,20 +37,17 @@ class Match(Generic[T]):
 
     value: T
     values: list[FieldValue]
-    """The values of the slots in their order, and a last None, which `Template.place` refers to for absent fields."""
+    """The values of the slots in their order, and a last None."""
 
 
 @dataclass(frozen=True)
 class Template:
-    """Which slot holds which field."""
+    """The slots of an event that a template was learned from."""
 
     places: dict[ValuePath, int]
-    texts: frozenset[int]
-    """The indexes of slots that hold text; all others hold numbers or bytes."""
-
-    def place(self, *path: str | int) -> int:
-        """Return the index into `Match.values`; for an absent field, the index of the last None."""
-        return self.places.get(path, -1)
+    """Which slot holds which field. What is absent has no slot."""
+    values: tuple[FieldValue, ...]
+    """The values of the slots in that event."""
 
 
 @dataclass
@@ -59,9 +56,13 @@ class TrieNode(Generic[T]):
 
     sizes: tuple[int, ...] = ()
     following: dict[bytes, tuple[int, TrieNode[T]]] = field(default_factory=dict)
+    ends: dict[bytes, TrieNode[T]] = field(default_factory=dict)
+    """What can follow up to the end of an event. Its size is known, so many long ones cost one look-up."""
     value: T | None = None
 
     def child(self, piece: bytes, slot: int) -> TrieNode[T]:
+        if slot == _END:
+            return self.ends.setdefault(piece, TrieNode())
         found = self.following.get(piece)
         if found is None:
             found = self.following[piece] = (slot, TrieNode())
@@ -77,10 +78,12 @@ class TemplateCache(Generic[T]):
     """
 
     def __init__(self, kind: str, varying: Collection[str]) -> None:
-        self._schema = physical(json.loads(current_schema(KINDS[kind]).text))
-        self._names = _named_types(self._schema)
+        schema = physical(json.loads(current_schema(KINDS[kind]).text))
+        self._names = _named_types(schema)
         self._header = MAGIC + current_schema(KINDS[kind]).fingerprint
         self._varying = frozenset(varying)
+        may_vary = [at for at, each in enumerate(schema["fields"]) if _may_vary(each, self._varying, self._names)]
+        self._fields = schema["fields"][: may_vary[-1] + 1]
         self._root: TrieNode[T] = TrieNode()
         self._count = 0
 
@@ -92,18 +95,17 @@ class TemplateCache(Generic[T]):
 
     def learn(self, data: bytes) -> tuple[Template, TrieNode[T]]:
         """Add the template of an event that was decoded without an error; set its value with `keep`."""
-        cut = _Cut(data, self._schema, self._names, self._varying)
+        cut = _Cut(data, self._fields, self._names, self._varying)
         node = self._root
         for piece, slot in cut.pieces:
             node = node.child(piece, slot)
-        texts = (number for number, (_, slot) in enumerate(cut.pieces) if slot == _TEXT)
-        return Template({path: number for number, path in enumerate(cut.paths)}, frozenset(texts)), node
+        return Template({path: number for number, path in enumerate(cut.paths)}, tuple(cut.values)), node
 
     def keep(self, node: TrieNode[T], value: T) -> None:
         self._count += node.value is None
         node.value = value
 
-    def match(self, data: bytes) -> Match[T] | None:  # noqa: C901, PLR0911, PLR0912 - calls would be most of its time
+    def match(self, data: bytes) -> Match[T] | None:  # noqa: C901, PLR0912 - calls would be most of its time
         """Return the template and the values of the event's slots; None if no template fits or bytes are malformed."""
         if not data.startswith(self._header):
             return None
@@ -118,10 +120,12 @@ class TemplateCache(Generic[T]):
                         at += size
                         break
                 else:
-                    return None
+                    found_end = node.ends.get(data[at:])
+                    if found_end is None or found_end.value is None:
+                        return None
+                    values.append(None)
+                    return Match(found_end.value, values)
                 slot, node = found
-                if slot == _END:
-                    break
                 if slot > _TEXT:
                     values.append(data[at : at + slot])
                     at += slot
@@ -146,16 +150,12 @@ class TemplateCache(Generic[T]):
                     at += number
         except (IndexError, UnicodeDecodeError):
             return None
-        if at != len(data) or node.value is None:
-            return None
-        values.append(None)
-        return Match(node.value, values)
 
 
 class _Cut:
     """Splits an event into runs of constant bytes and the paths of the slots between them."""
 
-    def __init__(self, data: bytes, schema: Any, names: dict[str, Any], varying: frozenset[str]) -> None:
+    def __init__(self, data: bytes, fields: Sequence[Any], names: dict[str, Any], varying: frozenset[str]) -> None:
         self._source = io.BytesIO(data)
         self._data = data
         self._varying = varying
@@ -163,9 +163,10 @@ class _Cut:
         self._began = self._source.seek(HEADER_BYTES)
         self.pieces: list[tuple[bytes, int]] = []
         self.paths: list[ValuePath] = []
-        self._walk(schema, ())
-        if self._source.tell() != len(data):
-            raise ValueError("there are bytes behind the event")
+        self.values: list[FieldValue] = []
+        for each in fields:
+            self._walk(each["type"], (each["name"],))
+        self._source.seek(0, io.SEEK_END)
         self._piece(_END)
 
     def _walk(self, schema: Any, path: ValuePath) -> None:
@@ -180,15 +181,20 @@ class _Cut:
                 self._walk(each["type"], (*path, each["name"]))
         elif name == "array":
             self._items(schema["items"], path)
+        elif name == "map":
+            self._items(schema["values"], path, has_keys=True)
         else:
             self._value(name, schema, path)
 
-    def _items(self, schema: Any, path: ValuePath) -> None:
+    def _items(self, schema: Any, path: ValuePath, *, has_keys: bool = False) -> None:
+        """Walk the items of an array or a map. Those of a map are numbered too, in the order of the bytes."""
         number = 0
         while count := self._long():
             if count < 0:
                 self._long()  # the size of the block
             for _ in range(abs(count)):
+                if has_keys:
+                    self._source.seek(self._long(), io.SEEK_CUR)
                 self._walk(schema, (*path, number))
                 number += 1
 
@@ -197,14 +203,18 @@ class _Cut:
         if is_varying and name != "null":
             self._piece(schema["size"] if name == "fixed" else _SLOTS[name])
             self.paths.append(path)
-        if name in {"int", "long", "enum"}:
-            self._long()
-        elif name in {"string", "bytes"}:
-            self._source.seek(self._long(), io.SEEK_CUR)
-        elif name != "null":
-            self._source.seek(1 if name == "boolean" else schema["size"], io.SEEK_CUR)
+        value = self._read(name, schema)
         if is_varying and name != "null":
+            self.values.append(value)
             self._began = self._source.tell()
+
+    def _read(self, name: str, schema: Any) -> FieldValue:
+        if name in {"int", "long", "enum"}:
+            return self._long()
+        if name in {"string", "bytes"}:
+            data = self._source.read(self._long())
+            return data.decode() if name == "string" else data
+        return None if name == "null" else self._source.read(1 if name == "boolean" else schema["size"])
 
     def _piece(self, slot: int) -> None:
         self.pieces.append((self._data[self._began : self._source.tell()], slot))
@@ -227,4 +237,25 @@ def _named_types(schema: Any) -> dict[str, Any]:
         return {}
     inner = [each["type"] for each in schema.get("fields", ())]
     mine = {schema["name"]: schema} if schema["type"] in {"record", "fixed", "enum"} else {}
-    return mine | _named_types([*inner, schema.get("items")])
+    return mine | _named_types([*inner, schema.get("items"), schema.get("values")])
+
+
+def _may_vary(field: Any, varying: frozenset[str], names: dict[str, Any]) -> bool:
+    """Return whether a field is a slot or contains one."""
+    inner = (each for record in _records(field["type"], names) for each in record["fields"])
+    return field["name"] in varying or any(_may_vary(each, varying, names) for each in inner)
+
+
+def _records(schema: Any, names: dict[str, Any]) -> Iterator[Any]:
+    """Yield the records that a field can contain directly."""
+    if isinstance(schema, list):
+        for each in schema:
+            yield from _records(each, names)
+    elif isinstance(schema, str):
+        yield from _records(names[schema], names) if schema in names else ()
+    elif schema["type"] == "record":
+        yield schema
+    elif schema["type"] in {"array", "map"}:
+        yield from _records(schema.get("items", schema.get("values")), names)
+    elif schema["type"] in names or isinstance(schema["type"], (list, dict)):
+        yield from _records(schema["type"], names)

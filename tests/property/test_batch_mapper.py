@@ -9,19 +9,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.events import Committed, Event, JobLineage, JobName, TableName
+from headwater.events import AlterTable, Committed, Event, JobLineage, JobName, JobStatusChanged, TableName
 from headwater.events.avro import Codec, DecodeError
+from headwater.events.changes import SetComment, SetProperty
 from headwater.events.envelope import EventPart
-from headwater.lineage.fast_path import BatchMapper
-from headwater.lineage.mapping import map_event
-from headwater.lineage.rows import RowSet
+from headwater.lineage.mapping import BatchMapper, map_event
+from headwater.lineage.rows import KINDS, Row, RowSet
+from headwater.lineage.rows.copy_format import decode_copy_row
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.strategies import events
 from tests.property.effort import examples
 from tests.property.test_merge_rules import pooled, unique
 
 CODEC = Codec()
-COMMITS = [each for each in EXAMPLES if isinstance(each, (Committed, JobLineage))]
+KINDS_BY_NAME = {kind.name: kind for kind in KINDS}
+LEARNED = (Committed, JobLineage, AlterTable, JobStatusChanged)
+COMMITS = [each for each in EXAMPLES if isinstance(each, LEARNED)]
+TEXTS = st.sampled_from(
+    ["", "a", '"\\\n', "\0", "é\ue000", "\u2028", "\ue0001\ue001", "2305843009213000001"]
+) | st.text(max_size=5)
 NUMBERS = st.none() | st.integers(1, 3) | st.integers(-(2**63), 2**63 - 1)
 NOW = st.sampled_from([None, 0, 1_767_000_000_000_000, 2**60])
 
@@ -33,15 +39,25 @@ def by_the_law(emitted: list[tuple[Event, int | None]]) -> str:
     return state.digest()
 
 
-def by_the_short_way(emitted: list[tuple[Event, int | None]], size: int) -> str:
-    state, gathering = RowSet(), BatchMapper()
+def by_the_short_way(emitted: list[tuple[Event, int | None]], size: int, *, packs: bool = False) -> str:
+    state, mapper = RowSet(), BatchMapper(packs=packs)
     for number, (event, appended) in enumerate(emitted, 1):
-        assert gathering.add(CODEC.encode(event), appended) is None
+        assert mapper.add(CODEC.encode(event), appended) is None
         if number % size == 0:
-            state.merge(gathering.drain().rows)
-    state.merge(gathering.drain().rows)
-    assert gathering.drain().rows == []
+            state.merge(rows_of(mapper))
+    state.merge(rows_of(mapper))
+    assert rows_of(mapper) == []
     return state.digest()
+
+
+def rows_of(mapper: BatchMapper) -> list[Row]:
+    batch = mapper.drain()
+    unpacked = [
+        decode_copy_row(KINDS_BY_NAME[name], data)
+        for name, rows in batch.copies.by_kind.items()
+        for data in rows.values()
+    ]
+    return [*batch.rows, *unpacked]
 
 
 @st.composite
@@ -77,15 +93,20 @@ def alike(draw: st.DrawFn) -> Event:
         update["statement"] = draw(NUMBERS)
         update["application"] = draw(st.sampled_from(["", "app", "\0é"]))
         update["incarnation"] = draw(st.sampled_from([None, UUID(int=5)]))
+    if isinstance(event, AlterTable):
+        changes = st.builds(SetProperty, key=st.just("owner"), value=TEXTS) | st.builds(SetComment, comment=TEXTS)
+        update["changes"] = tuple(draw(st.lists(changes, max_size=2)))
+        update["schema_id"] = draw(NUMBERS)
+        update["produced"] = draw(NUMBERS)
     return event.model_copy(update=update)
 
 
 @pytest.mark.slow
-@given(st.lists(alike(), max_size=12).map(unique), NOW, st.integers(1, 5))
+@given(st.lists(alike(), max_size=12).map(unique), NOW, st.integers(1, 5), st.booleans())
 @settings(max_examples=examples(150), deadline=None)
-def test_of_commits_and_shapes_that_are_reported_again(emitted: list[Event], appended: int | None, size: int) -> None:
+def test_of_events_that_are_alike(emitted: list[Event], appended: int | None, size: int, packs: bool) -> None:
     both = [(event, appended) for event in emitted]
-    assert by_the_short_way(both, size) == by_the_law(both)
+    assert by_the_short_way(both, size, packs=packs) == by_the_law(both)
 
 
 @pytest.mark.slow
@@ -95,7 +116,7 @@ def test_of_all_kinds(emitted: list[tuple[Event, int | None]], size: int) -> Non
     assert by_the_short_way(emitted, size) == by_the_law(emitted)
 
 
-@given(st.lists(st.tuples(events(Committed, JobLineage), NOW), max_size=4), st.integers(1, 3))
+@given(st.lists(st.tuples(events(*LEARNED), NOW), max_size=4), st.integers(1, 3))
 @settings(max_examples=examples(25), deadline=None)
 def test_of_whatever_stands_in_them(emitted: list[tuple[Event, int | None]], size: int) -> None:
     again = [*emitted, *emitted]
@@ -130,5 +151,5 @@ def test_of_broken_bytes(event: Event, faults: list[tuple[int, int]], is_known: 
     except DecodeError as e:
         error = str(e)
     state = RowSet()
-    state.merge(gathering.drain().rows)
+    state.merge(rows_of(gathering))
     assert (error, state.digest()) == (wanted_error, wanted.digest())

@@ -1,0 +1,188 @@
+"""Renders rows from the values of an event, without the event.
+
+A template holds what all events of one shape have in common. For each column of a row it knows where the value comes
+from: a constant, a slot of the event, its time, its stamp, the id of another row. All that varies stands in one list,
+the environment, so a row is rendered by picking from it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
+from hashlib import blake2b
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from headwater.lineage.rows import ColumnType, Row, RowKind
+from headwater.lineage.rows.columns import column_types, row_of
+from headwater.lineage.rows.copy_format import column_count, copy_text, copy_value
+from headwater.lineage.rows.values import HASH_BYTES, Value, encode
+
+Environment: TypeAlias = "list[Any]"
+Picker: TypeAlias = "Callable[[Sequence[Any]], tuple[Any, ...]]"
+_LENGTH: Final = struct.Struct(">i")
+_LONG_BYTES: Final = 8
+
+
+class Origin(IntEnum):
+    """Where a value comes from."""
+
+    SLOT = 0
+    TIME = 1
+    STAMP = 2
+    TEXT = 3
+    """A text that contains slots, such as JSON."""
+    ID = 4
+    """The id of a row of the same event."""
+    CONSTANT = 5
+
+
+class Source(NamedTuple):
+    """Where the value of a column comes from."""
+
+    origin: Origin
+    number: int
+    """Which of this origin."""
+    value: Any
+    """The value in the event that the template was learned from."""
+
+    @property
+    def is_constant(self) -> bool:
+        return self.origin is Origin.CONSTANT
+
+
+class Layout:
+    """The places of an environment: slots, None, time, stamps, texts, ids."""
+
+    def __init__(self, slots: int, stamps: int, texts: int) -> None:
+        starts = (0, slots + 1, slots + 2, slots + 2 + stamps, slots + 2 + stamps + texts)
+        self._start = dict(zip(Origin, starts, strict=False))
+
+    def place(self, source: Source) -> int:
+        return self._start[source.origin] + source.number
+
+
+class CopyLayout:
+    """The places of an environment whose values are in COPY's format: longs, bytes, texts, ids.
+
+    Longs and bytes stand without their lengths, which are part of a row's constant bytes; texts stand behind theirs.
+    """
+
+    def __init__(self, sources: Iterable[Source], layout: Layout) -> None:
+        distinct = {layout.place(each): each for each in sources if not each.is_constant}
+        ids = [place for place, each in distinct.items() if each.origin is Origin.ID]
+        given = {place: each.value for place, each in distinct.items() if each.origin is not Origin.ID}
+        longs, raws, texts = (
+            [place for place, value in given.items() if type(value) is of] for of in (int, bytes, str)
+        )
+        self._place = {place: index for index, place in enumerate((*longs, *raws, *texts))}
+        first = len(self._place)
+        self._place.update((place, first + place - min(ids)) for place in ids)
+        self._longs, self._raws, self._texts = picker(longs), picker(raws), picker(texts)
+        self._pack = struct.Struct(f">{len(longs)}q").pack
+        self._cut = struct.Struct(f"{_LONG_BYTES}s" * len(longs)).unpack
+
+    def place(self, place: int) -> int:
+        """Return where the value of a place of the environment stands."""
+        return self._place[place]
+
+    def environment(self, values: Environment) -> list[bytes]:
+        """Return the environment up to the ids."""
+        longs = self._cut(self._pack(*self._longs(values)))
+        return [*longs, *self._raws(values), *map(copy_text, self._texts(values))]
+
+
+class RowTemplate:
+    """Renders one row of an event."""
+
+    __slots__ = ("_constants", "_copy_pattern", "_pick_copied", "_varying", "id", "kind")
+
+    def __init__(self, kind: RowKind, sources: Sequence[Source], layout: Layout) -> None:
+        """`sources` are those of all columns, the id first."""
+        self.kind = kind
+        self.id = _id_maker(kind, sources, layout)
+        """Computes the row's id from an environment."""
+        self._constants = [source.value if source.is_constant else None for source in sources]
+        self._varying = [(at, layout.place(each)) for at, each in enumerate(sources) if at and not each.is_constant]
+
+    def row(self, environment: Environment) -> Row:
+        values = self._constants.copy()
+        values[0] = self.id(environment)
+        for column, place in self._varying:
+            values[column] = environment[place]
+        return row_of(self.kind, values)
+
+
+class CopyTemplate:
+    """Renders one row of an event in COPY's format."""
+
+    __slots__ = ("_pattern", "_pick", "id", "kind")
+
+    def __init__(self, kind: RowKind, sources: Sequence[Source], layout: Layout, copied: CopyLayout) -> None:
+        self.kind = kind
+        self.id = _id_maker(kind, sources, layout)
+        columns = zip(column_types(kind), sources, strict=True)
+        self._pattern = escape(column_count(len(sources))) + b"".join(_copy_pattern(*each) for each in columns)
+        self._pick = picker([copied.place(layout.place(each)) for each in sources if not each.is_constant])
+
+    def render(self, copied: list[bytes]) -> bytes:
+        """Render the row. The environment already ends with its id."""
+        return self._pattern % self._pick(copied)
+
+
+def _copy_pattern(column: ColumnType, source: Source) -> bytes:
+    if source.is_constant:
+        return escape(copy_value(column, source.value))
+    if column is ColumnType.TEXT:
+        return b"%b"
+    size = _LONG_BYTES if column is ColumnType.LONG else len(source.value)
+    return escape(_LENGTH.pack(size)) + b"%b"
+
+
+def _id_maker(kind: RowKind, sources: Sequence[Source], layout: Layout) -> Callable[[Environment], bytes]:
+    """Return a function that computes the row's id, as `rows.values.hash_key` does."""
+    key = sources[1 : 1 + len(kind.key)]
+    places = [layout.place(each) for each in key if not each.is_constant]
+    if not places:
+        number: bytes = sources[0].value
+        return lambda _: number
+    if any(isinstance(each.value, str) and not each.is_constant for each in key):
+        return _slow_id_maker(kind, key, layout)
+    pick = picker(places)
+    pattern = escape(encode((kind.name,))) + b"".join(map(_hash_pattern, key))
+
+    def identify(environment: Environment) -> bytes:
+        return blake2b(pattern % pick(environment), digest_size=HASH_BYTES).digest()
+
+    return identify
+
+
+def _slow_id_maker(kind: RowKind, key: Sequence[Source], layout: Layout) -> Callable[[Environment], bytes]:
+    """Return a function for keys with varying texts, which are hashed with their lengths."""
+    places = [(None if each.is_constant else layout.place(each), each.value) for each in key]
+
+    def identify(environment: Environment) -> bytes:
+        values: list[Value] = [value if place is None else environment[place] for place, value in places]
+        return blake2b(encode((kind.name, *values)), digest_size=HASH_BYTES).digest()
+
+    return identify
+
+
+def _hash_pattern(source: Source) -> bytes:
+    """Return the part of the pattern that is hashed: the value as `encode` encodes it."""
+    if source.is_constant:
+        return escape(encode((source.value,)))
+    return b"i%d;" if isinstance(source.value, int) else b"b%d:%%b" % len(source.value)
+
+
+def escape(data: bytes) -> bytes:
+    """Escape constant bytes of a pattern."""
+    return data.replace(b"%", b"%%")
+
+
+def picker(places: Sequence[int]) -> Picker:
+    """Return a function that picks these places as a tuple, however many there are."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda values: tuple([values[place] for place in places])

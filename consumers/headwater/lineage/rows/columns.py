@@ -1,0 +1,87 @@
+"""Rows as tuples of column values, in the order in which every table has its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+from headwater.lineage.rows.model import NO_TIMES, GroupValues, Row, RowKind, RowTimes
+from headwater.lineage.rows.values import ColumnType
+
+RowTuple: TypeAlias = "tuple[Any, ...]"
+NO_STAMP: Final = b""
+"""The stamp of a column group that no event has set. It is less than any other stamp."""
+_TIMES: Final = len(RowTimes._fields)
+
+
+@cache
+def column_types(kind: RowKind) -> tuple[ColumnType, ...]:
+    """Return the types of a table's columns, in their order. Ids and stamps are BINARY too, times and bits LONG."""
+    return tuple(_types(kind))
+
+
+def _types(kind: RowKind) -> Iterator[ColumnType]:
+    yield ColumnType.BINARY
+    yield from (column.type for column in (*kind.key, *kind.fixed))
+    if kind.has_times:
+        yield from (ColumnType.LONG,) * _TIMES
+    for group in kind.groups:
+        yield ColumnType.BINARY
+        yield from (column.type for column in group.columns)
+    if kind.has_bits:
+        yield ColumnType.LONG
+
+
+@cache
+def packer(kind: RowKind) -> Callable[[Row], RowTuple]:
+    """Return a function that makes the column tuple of a row."""
+    if len(kind.groups) == 1 and not kind.has_bits:
+        return _with_a_group(kind)
+    blanks = [_blank(len(group.columns)) for group in kind.groups]
+
+    def pack(row: Row) -> RowTuple:
+        values = (row.id, *row.key, *row.fixed)
+        if kind.has_times:
+            values += row.times
+        for group_values, blank in zip(row.groups or kind.empty_groups, blanks, strict=True):
+            values += blank if group_values is None else (group_values.stamp, *group_values.values)
+        return (*values, row.bits) if kind.has_bits else values
+
+    return pack
+
+
+def _with_a_group(kind: RowKind) -> Callable[[Row], RowTuple]:
+    """A faster variant for commits, reads and writes, which nearly all rows are."""
+    empty_group = _blank(len(kind.groups[0].columns))
+    has_times = kind.has_times
+
+    def pack(row: Row) -> RowTuple:
+        _, number, key, fixed, span, groups, _ = row
+        group_values = groups[0] if groups else None
+        group = empty_group if group_values is None else (group_values[0], *group_values[1])
+        return (number, *key, *fixed, *span, *group) if has_times else (number, *key, *fixed, *group)
+
+    return pack
+
+
+def _blank(columns: int) -> RowTuple:
+    return (NO_STAMP, *(None,) * columns)
+
+
+def row_of(kind: RowKind, values: Sequence[Any]) -> Row:
+    """Return the row of a column tuple."""
+    at = 1 + len(kind.key)
+    key, fixed = tuple(values[1:at]), tuple(values[at : at + len(kind.fixed)])
+    at += len(kind.fixed)
+    times = NO_TIMES
+    if kind.has_times:
+        times = RowTimes(*values[at : at + _TIMES])
+        at += _TIMES
+    groups: list[GroupValues | None] = []
+    for group in kind.groups:
+        end = at + 1 + len(group.columns)
+        stamp = values[at]
+        groups.append(None if stamp == NO_STAMP else GroupValues(stamp, tuple(values[at + 1 : end])))
+        at = end
+    return Row(kind, values[0], key, fixed, times, tuple(groups), values[at] if kind.has_bits else 0)
