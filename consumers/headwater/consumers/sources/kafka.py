@@ -92,6 +92,7 @@ class KafkaSource:
         self.rebalances = 0
         self._at: dict[int, int] = {}
         """What comes next of a partition."""
+        self._partitions: dict[int, BusPartition] = {}
         self._mine: set[int] = set()
         self._begun: set[int] = set()
         """Partitions of this topic that were read from somewhere."""
@@ -372,7 +373,11 @@ class KafkaSource:
         return BusRecord(bytes(message.value() or b""), self._partition(number), offset, append_time, key, headers)
 
     def _partition(self, number: int) -> BusPartition:
-        return BusPartition(self._cluster, self.topic_id, number)
+        """Return the partition of this number, the same object for each of its records."""
+        known = self._partitions.get(number)
+        if known is None or known[:2] != (self._cluster, self.topic_id):
+            known = self._partitions[number] = BusPartition(self._cluster, self.topic_id, number)
+        return known
 
     def _on_error(self, error: KafkaError) -> None:
         """Receive an error of the client. It reports connection problems only here."""

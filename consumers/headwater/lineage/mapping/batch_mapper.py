@@ -102,11 +102,9 @@ class BatchMapper:
         producer, number, time, stamp = arrival
         self._arrive(producer, template.family, number, time)
         environment = template.environment(values, arrival)
-        self._repeats.record(template.repeated, time, stamp)
-        if template.has_runs:
-            rows, built = template.rows_of_run(environment)
-            self._rows_of_runs += built
-            self._repeats.record(rows, time, stamp)
+        repeated, built = template.repeated(environment)
+        self._rows_of_runs += built
+        self._repeats.record(repeated, time, stamp)
         if template.copies and self._packs:
             self._add_copies(template, environment)
         else:

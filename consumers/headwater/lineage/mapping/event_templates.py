@@ -133,7 +133,7 @@ class EventTemplate:
         self._clean = tuple(slot for slot, value in enumerate(slots.values) if isinstance(value, str))
         self._texts, self._ranks = comparison.texts, comparison.ranks
         layout = Layout(len(slots.values), len(self._ranks), len(self._texts))
-        self.repeated: Final = RepeatedRows(rows.repeated)
+        self._repeated = rows.repeated
         self._in_runs = [RowTemplate(*each, layout) for each in rows.in_runs]
         self._run_key = picker(sorted({layout.place(each) for each in _key_sources(rows.in_runs)}))
         self._of_runs: dict[tuple[Any, ...], RepeatedRows] = {}
@@ -161,11 +161,7 @@ class EventTemplate:
         values += texts
         return values
 
-    @property
-    def has_runs(self) -> bool:
-        return bool(self._in_runs)
-
-    def rows_of_run(self, environment: Environment) -> tuple[RepeatedRows, int]:
+    def repeated(self, environment: Environment) -> tuple[RepeatedRows, int]:
         """Return the rows that repeat in each event of a run, and how many of them had to be built."""
         key = self._run_key(environment)
         known = self._of_runs.get(key)
@@ -173,8 +169,9 @@ class EventTemplate:
             return known, 0
         if len(self._of_runs) >= _MOST_RUNS:
             self._of_runs.clear()
-        built = self._of_runs[key] = RepeatedRows(each.row(environment) for each in self._in_runs)
-        return built, len(built)
+        of_run = [each.row(environment) for each in self._in_runs]
+        built = self._of_runs[key] = RepeatedRows([*self._repeated, *of_run])
+        return built, len(of_run)
 
 
 def _key_sources(rows: Sequence[RowSources]) -> Iterator[Source]:
