@@ -32,7 +32,15 @@ def test_a_seed_is_a_plan() -> None:
     assert writer_plan_of(7) == writer_plan_of(7)
     assert writer_plan_of(7) != writer_plan_of(8)
     acts = {act.what for seed in range(300) for act in writer_plan_of(seed).acts}
-    assert {"kill writer", "freeze writer", "kill database", "kill session", "kill broker", "forget"} <= acts
+    assert {
+        "kill writer",
+        "freeze writer",
+        "kill database",
+        "kill session",
+        "kill broker",
+        "forget",
+        "set database back",
+    } <= acts
 
 
 def without_spark(seeds: Sequence[int]) -> list[int]:

@@ -15,6 +15,8 @@ SESSION_SECONDS: Final = 2.0
 _SPAN: Final = 3.0
 _SPARK_SPAN: Final = 12.0
 _MOST_EVENTS: Final = 700
+_SET_BACK: Final = 0.35
+"""In so many rounds the database loses its newest rows."""
 _SOON: Final = 60
 """A clock that is ahead by less than this is never capped by the broker's, so its rows are those of any copy."""
 
@@ -50,6 +52,8 @@ def writer_plan_of(seed: int) -> WriterPlan:
     for _ in range(random.choice((2, 3, 3, 4))):
         (fault,) = random.choices(tuple(_FAULTS), tuple(_FAULTS.values()))
         acts += fault(random, random.uniform(0, span))
+    apart = Random(f"set back {seed}")  # so that what failed once stays what it was
+    acts += _set_back(apart, apart.uniform(0, span)) if apart.random() < _SET_BACK else ()
     batch = random.choice((20, 100, 500, 5_000))
     ordered = tuple(sorted(acts, key=lambda act: act.at))
     return WriterPlan(producers, ordered, batch, random.random() < 0.5, random.random() < 0.3)
@@ -108,6 +112,11 @@ def _weather(random: Random, at: float) -> Sequence[Act]:
 
 def _guest(random: Random, at: float) -> Sequence[Act]:
     return Act(at, "guest comes"), Act(at + random.uniform(0.2, 1.5), "guest goes")
+
+
+def _set_back(random: Random, at: float) -> Sequence[Act]:
+    """What is stored between the two is lost, as by a failover to a replica that was behind."""
+    return Act(at, "back up database"), Act(at + random.uniform(0.2, 2), "set database back")
 
 
 def _amnesia(_: Random, at: float) -> Sequence[Act]:

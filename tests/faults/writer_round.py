@@ -31,6 +31,7 @@ from tests.faults.victims import Victim
 from tests.faults.writer_plan import SESSION_SECONDS, WRITERS, WriterPlan
 from tests.faults.writer_process import PROGRAM, WriterProcess
 from tests.faults.writer_stage import WriterStage
+from tests.integration.store_backups import Backup
 from tests.waiting import attempts, until
 
 PATIENCE: Final = 90.0
@@ -64,6 +65,8 @@ class WriterOutcome:
     settling: float
     """Seconds of those, from when all was well again until everything was stored."""
     longest_tell: float
+    set_backs: int
+    """How often the database lost its newest rows."""
 
 
 class WriterRound(Round):
@@ -84,6 +87,8 @@ class WriterRound(Round):
         self._writers: list[WriterProcess] = []
         self._guest: Consumer | None = None
         self._has_forgotten = False
+        self._backup: Backup | None = None
+        self.set_backs = 0
         self._starting_database: Thread | None = None
         self._broker_said = 0
 
@@ -113,7 +118,8 @@ class WriterRound(Round):
         self.database.drop(self._name)
         self.stage.delete(self.topic)
         starts = sum(each.starts for each in self._writers)
-        return WriterOutcome(verdict, rows, starts, time.monotonic() - began, settling, longest)
+        seconds = time.monotonic() - began
+        return WriterOutcome(verdict, rows, starts, seconds, settling, longest, self.set_backs)
 
     def _begin(self) -> None:
         self.stage.come_back()
@@ -160,6 +166,7 @@ class WriterRound(Round):
             self._starting_database.join()
             self._starting_database = None
         self.database.come_back()
+        self.database.admit_all(self._name)
         self._send_guest_away()
         for writer in self._writers:
             writer.thaw()
@@ -238,6 +245,16 @@ class WriterRound(Round):
             self._starting_database.join()
         self.database.kill()
 
+    def back_up(self) -> None:
+        if self._backup is None:
+            self._backup = self.database.back_up(self._name)
+
+    def set_back(self) -> None:
+        """What was stored since the backup is gone, offsets too: each writer has to notice it by itself."""
+        backup, self._backup = self._backup, None
+        if backup is not None:
+            self.set_backs += self.database.set_back(backup)
+
     def turn(self, weather: Weather | None) -> None:
         """What was swallowed isn't given again: those connections are of no use any more."""
         self.database.proxy.turn(weather or CLEAR)
@@ -314,6 +331,8 @@ _DO: Final[Mapping[str, Callable[[WriterRound, Act], object]]] = {
     "cut database": lambda each, _: each.database.proxy.cut(),
     "weather of the database": lambda each, act: each.turn(act.weather),
     "clear the database's": lambda each, _: each.turn(None),
+    "back up database": lambda each, _: each.back_up(),
+    "set database back": lambda each, _: each.set_back(),
     "guest comes": lambda each, _: each.invite(),
     "guest goes": lambda each, _: each.send_guest_away(),
     "forget": lambda each, _: each.forget(),

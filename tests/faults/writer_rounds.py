@@ -27,6 +27,7 @@ class Tally:
     copies: int = 0
     rows: int = 0
     starts: int = 0
+    set_backs: int = 0
     failed: list[int] = field(default_factory=list)
     settling: list[float] = field(default_factory=list)
     seconds: float = 0.0
@@ -36,6 +37,7 @@ class Tally:
         self.copies += outcome.verdict.copies
         self.rows += outcome.rows
         self.starts += outcome.starts
+        self.set_backs += outcome.set_backs
         self.settling.append(outcome.settling)
 
     def __str__(self) -> str:
@@ -43,7 +45,8 @@ class Tally:
         settling = sorted(self.settling) or [0.0]
         return (
             f"{self.rounds} rounds, {found}; {self.events} events in {self.copies} copies became {self.rows} rows; "
-            f"0 lost, 0 duplicated, 0 wrong in the others; {self.starts} starts of writers; all stored after "
+            f"0 lost, 0 duplicated, 0 wrong in the others; {self.starts} starts of writers, "
+            f"{self.set_backs} databases set back; all stored after "
             f"{settling[len(settling) // 2]:.1f} s at the median, {settling[-1]:.1f} s at most; {self.seconds:.0f} s"
         )
 

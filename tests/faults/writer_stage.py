@@ -11,11 +11,13 @@ from pathlib import Path
 from uuid import uuid4
 
 from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy.exc import OperationalError
 
 from headwater.lineage.store import open_store
 from headwater.local import PostgresServer
 from tests.faults.kafka_stage import Stage, stage
 from tests.faults.tcp_proxy import CLEAR, Proxy
+from tests.integration.store_backups import Backup, back_up
 from tests.waiting import until
 
 PATIENCE = 60.0
@@ -36,6 +38,7 @@ class Database:
     proxy: Proxy
     server: PostgresServer
     template: str
+    is_frozen: bool = False
 
     def own(self) -> str:
         """A new database with the tables of a store in it: what it is called."""
@@ -44,7 +47,8 @@ class Database:
         return name
 
     def drop(self, name: str) -> None:
-        self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        for each in (name, f"{name}_copy", f"{name}_lost"):
+            self.execute(f"DROP DATABASE IF EXISTS {each} WITH (FORCE)")
 
     def url(self, name: str) -> str:
         """As writers reach it."""
@@ -82,10 +86,31 @@ class Database:
                 return
 
     def freeze(self) -> None:
+        self.is_frozen = True
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
         self._signal(signal.SIGCONT)
+        self.is_frozen = False
+
+    def back_up(self, name: str) -> Backup | None:
+        """None where the database isn't there."""
+        if not self.is_frozen:
+            with suppress(OperationalError):
+                return back_up(make_url(self.server.address).set(database=name))
+        return None
+
+    def set_back(self, backup: Backup) -> bool:
+        """Return whether the database was there."""
+        if not self.is_frozen:
+            with suppress(OperationalError):
+                backup()
+                return True
+        return False
+
+    def admit_all(self, name: str) -> None:
+        """Whoever makes a backup is alone for a moment; if the database was killed then, it would stay so."""
+        self.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
 
     def come_back(self) -> None:
         """Whatever was done to it is undone."""
