@@ -20,6 +20,8 @@ from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import table_of
 from headwater.lineage.sql.tables import stamp_name
 
+READ, APPEND, OVERWRITE = "READ", "APPEND", "OVERWRITE"
+"""How a table is used: beside its number the name of a place."""
 BEGAN: Final = 1_767_225_600_000_000
 MINUTE: Final = 60_000_000
 GAP_EVERY: Final = 1_000
@@ -85,12 +87,13 @@ def _sources(size: Size, chance: random.Random) -> Iterator[tuple[int, ...]]:
 
 
 def _names(graph: Graph) -> Iterator[tuple[RowKind, Values]]:
-    times = {"first": BEGAN, "last": BEGAN, "deleted": -(2**63)}
+    times = {"first": BEGAN, "last": BEGAN}
     for number in range(graph.size.tables):
         key = key_of("dataset", number)
         yield t.DATASET, {"id": key, "namespace": "s3://lake", "name": f"warehouse/db{number % 100}/t{number}"}
         name = {"catalog": "lake", "database_name": f"db{number % 100}", "table_name": f"t{number}"}
         yield t.ALIAS, {"id": key_of("alias", number), "dataset": key, **name, **times}
+        yield from places(number, name)
         yield (
             t.GENERATION,
             {"id": key_of("generation", number), "dataset": key, "generation": "1", "format": "DELTA", **times},
@@ -117,22 +120,20 @@ def _commits(graph: Graph, chance: random.Random) -> Iterator[tuple[RowKind, Val
 def _commit(graph: Graph, table: int, n: int) -> Iterator[tuple[RowKind, Values]]:
     at = BEGAN + n * 1_000_000
     barrier, commit, run = (at // 1000) << 20, key_of("commit", n), key_of("run", n)
-    times = {"first": at, "last": at, "deleted": -(2**63)}
+    times = {"first": at, "last": at}
     job = f"job{table % graph.size.jobs}"
     facts = {"parent_namespace": "default", "parent_job": job, "run": run, "fingerprint": key_of("shape", table)}
     named = {"job_namespace": "default", "job": f"{job}.lake.t{table}", "incarnation": run, "barrier": barrier}
     yield t.COMMIT, {"id": commit, **named, **facts, "statement": 1, "committed_at": at, "application": job, **times}
     for place, source in enumerate(graph.sources[table]):
-        read = {"mode": "STATE", "snapshot": graph.snapshots[source], "main": 1, "row_count": 1000, **times}
-        yield t.READ, {"id": key_of(f"read{n}.", place), **_place(commit, barrier, source), **read}
+        read = {"place_id": key_of(READ, source), "snapshot": graph.snapshots[source], "row_count": 1000, **times}
+        yield t.READ, {"id": key_of(f"read{n}.", place), "commit_id": commit, "barrier": barrier, **read}
         graph.edges += 1
     graph.snapshots[table] += 1
     number = graph.snapshots[table]
-    made = {"commit_kind": "APPEND", "replaced": "NOTHING", "made_from": "ALL", "main": 1, "row_count": 1000, **times}
-    made |= {"snapshot": number, "parent_snapshot": number - 1 if number > 1 else None}
-    if number % 20 == 0:
-        made |= {"commit_kind": "OVERWRITE", "replaced": "ALL"}
-    yield t.WRITE, {"id": key_of("write", n), **_place(commit, barrier, table), **made}
+    made = {"place_id": key_of(OVERWRITE if number % 20 == 0 else APPEND, table), "snapshot": number, **times}
+    made |= {"parent_snapshot": number - 1 if number > 1 else None, "row_count": 1000}
+    yield t.WRITE, {"id": key_of("write", n), "commit_id": commit, "barrier": barrier, **made}
     has_hole, is_dead = n % GAP_EVERY == _HOLE_AT, n % GAP_EVERY == _DEATH_AT
     graph.holes, graph.deaths = graph.holes + has_hole, graph.deaths + is_dead
     bits = 0b101 if has_hole else 0b111
@@ -145,16 +146,13 @@ def _commit(graph: Graph, table: int, n: int) -> Iterator[tuple[RowKind, Values]
     yield t.RUN, {"id": key_of("runs", n), **start, "status": "FINISHED", "started_at": at, **times}
 
 
-def _place(commit: bytes, barrier: int, table: int) -> Values:
-    name = {"catalog": "lake", "database_name": f"db{table % 100}", "table_name": f"t{table}"}
-    return {
-        "commit_id": commit,
-        "barrier": barrier,
-        "dataset": key_of("dataset", table),
-        **name,
-        "generation": "1",
-        "format": "DELTA",
-    }
+def places(table: int, name: Values) -> Iterator[tuple[RowKind, Values]]:
+    """How a table is read and written."""
+    of = {"dataset": key_of("dataset", table), **name, "generation": "1", "format": "DELTA", "main": 1}
+    yield t.PLACE, {"id": key_of(READ, table), **of, "mode": "STATE"}
+    for kind, replaced in ((APPEND, "NOTHING"), (OVERWRITE, "ALL")):
+        made = {"commit_kind": kind, "replaced": replaced, "made_from": "ALL"}
+        yield t.PLACE, {"id": key_of(kind, table), **of, **made}
 
 
 class Loading:
@@ -200,7 +198,8 @@ def load_sqlite(engine: Engine, size: Size) -> Graph:
 
 def put_postgres(engine: Engine, rows: Iterator[tuple[RowKind, Values]]) -> None:
     """By COPY into tables without indexes, which are made afterwards."""
-    kinds = (t.DATASET, t.ALIAS, t.GENERATION, t.TABLE_EDGE, t.COMMIT, t.READ, t.WRITE, t.ARRIVAL, t.PRODUCER, t.RUN)
+    names = (t.DATASET, t.ALIAS, t.GENERATION, t.TABLE_EDGE, t.PLACE)
+    kinds = (*names, t.COMMIT, t.READ, t.WRITE, t.ARRIVAL, t.PRODUCER, t.RUN)
     dropped = list(_dropped(engine, kinds))
     raw = engine.raw_connection()
     driver: Any = raw.driver_connection

@@ -30,7 +30,7 @@ from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.questions.tables import downstream_tables
 from headwater.lineage.rows import RowKind
 from headwater.lineage.rows import tables as t
-from tests.benchmarks.graph import BEGAN, Values, key_of, put_postgres, put_sqlite
+from tests.benchmarks.graph import APPEND, BEGAN, OVERWRITE, READ, Values, key_of, places, put_postgres, put_sqlite
 from tests.benchmarks.harness import Aims
 from tests.benchmarks.store_graph import postgres, sqlite
 
@@ -89,6 +89,7 @@ def _names(number: int) -> Iterator[tuple[RowKind, Values]]:
     yield t.DATASET, {"id": key, "namespace": "s3://lake", "name": f"warehouse/db/t{number}"}
     name = {"catalog": "lake", "database_name": "db", "table_name": f"t{number}"}
     yield t.ALIAS, {"id": key_of("alias", number), "dataset": key, **name, **times}
+    yield from places(number, name)
     kind = {"generation": "1", "format": "DELTA"}
     yield t.GENERATION, {"id": key_of("generation", number), "dataset": key, **kind, **times}
 
@@ -108,29 +109,17 @@ def _commit(write: Write, n: int) -> Iterator[tuple[RowKind, Values]]:
     facts = {"fingerprint": key_of("shape", write.table), "statement": 1, "committed_at": at, "application": job}
     yield t.COMMIT, {"id": commit, **by, **facts, **times}
     for place, (source, snapshot) in enumerate(write.sources):
-        read = {"mode": "STATE", "snapshot": snapshot, "main": 1, **times}
-        yield t.READ, {"id": key_of(f"read{n}.", place), **_place(commit, barrier, source), **read}
-    made: Values = {"commit_kind": "OVERWRITE" if write.restarts else "APPEND", "made_from": "ALL", "main": 1}
-    made |= {"replaced": "ALL" if write.restarts else "NOTHING", "snapshot": write.snapshot}
+        read = {"place_id": key_of(READ, source), "snapshot": snapshot, **times}
+        yield t.READ, {"id": key_of(f"read{n}.", place), "commit_id": commit, "barrier": barrier, **read}
+    made: Values = {"place_id": key_of(OVERWRITE if write.restarts else APPEND, write.table)}
+    made |= {"snapshot": write.snapshot}
     made |= {"parent_snapshot": write.snapshot - 1 if write.snapshot > 1 else None}
-    yield t.WRITE, {"id": key_of("write", n), **_place(commit, barrier, write.table), **made, **times}
+    yield t.WRITE, {"id": key_of("write", n), "commit_id": commit, "barrier": barrier, **made, **times}
     if write.snapshot == 1:
         ids = {"id": key_of("table", write.table), "side": "SINK", "dataset": key_of("dataset", write.table)}
         yield t.TABLE_LINEAGE, {**ids, "job_namespace": "default", "job": job, "run": run, **times}
         start = {"run": run, "job_namespace": "default", "job": job, "application": job, "scope": "APPLICATION"}
         yield t.RUN, {"id": key_of("runs", n), **start, "status": "FINISHED", "started_at": at, **times}
-
-
-def _place(commit: bytes, barrier: int, table: int) -> Values:
-    name = {"catalog": "lake", "database_name": "db", "table_name": f"t{table}"}
-    return {
-        "commit_id": commit,
-        "barrier": barrier,
-        "dataset": key_of("dataset", table),
-        **name,
-        "generation": "1",
-        "format": "DELTA",
-    }
 
 
 def table(number: int) -> Dataset:

@@ -35,6 +35,7 @@ from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.catalogs import CatalogNames
 from headwater.lineage.rows.tombstones import DATA, TABLES_OF, TombstoneIndex, deletion_subject, is_hidden
 from headwater.lineage.sql import METADATA, merge_into, store_digest
+from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import not_hidden
 from headwater.testing.examples import CONTEXT
@@ -154,7 +155,7 @@ def selections() -> list[Any]:
         select(lineage.id).where(lineage.side == side, not_hidden(lineage, lineage, scopes))
         for side, scopes in TABLES_OF.items()
     ]
-    for row in (table_of(t.READ).c, table_of(t.WRITE).c):
+    for row in (access_of(t.READ).c, access_of(t.WRITE).c):
         its = (row.commit_id == commit.id, row.barrier == commit.barrier)
         found.append(select(row.id).where(*its, not_hidden(row, commit, DATA)))
     return found
@@ -169,13 +170,14 @@ def visible_in_memory(emitted: Iterable[Event]) -> tuple[set[bytes], set[bytes]]
         state.rows(t.CATALOG), state.rows(t.CATALOG_NAME), {row.id: row for row in state.rows(t.DATASET)}
     )
     stones = list(state.rows(t.TOMBSTONE))
-    commits = {row.id: row.as_dict for row in state.rows(t.COMMIT)}
+    commits, places = ({row.id: row for row in state.rows(kind)} for kind in (t.COMMIT, t.PLACE))
     subjects = {
         row.id: deletion_subject(row, TABLES_OF[str(row.as_dict["side"])]) for row in state.rows(t.TABLE_LINEAGE)
     }
     for kind in (t.READ, t.WRITE):
         for row in state.rows(kind):
-            subjects[row.id] = deletion_subject(row, DATA, commits[row.as_dict["commit_id"]])  # type: ignore[index]
+            commit, place = (rows[row.as_dict[name]] for rows, name in ((commits, "commit_id"), (places, "place_id")))  # type: ignore[index]
+            subjects[row.id] = deletion_subject(row, DATA, commit.as_dict, place)
     quick = TombstoneIndex(stones)
     slow = {key for key, subject in subjects.items() if not is_hidden(subject, stones, catalogs)}
     return {key for key, subject in subjects.items() if not quick.hide(subject, catalogs)}, slow

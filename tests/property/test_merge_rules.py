@@ -122,12 +122,12 @@ def test_rows_are_as_their_kind_declares_them(event: Event) -> None:
     for row in map_event(event, micros_of(event.time)):
         assert row.kind in ROWS
         assert len(row.key) == len(row.kind.key)
-        assert len(row.fixed) == len(row.kind.fixed)
+        assert len(row.maxima) == len(row.kind.maxima)
         assert row.kind.has_times or row.times == (2**63 - 1, -(2**63), -(2**63))
         for group, emitted in zip(row.kind.groups, row.groups or row.kind.empty_groups, strict=True):
             assert emitted is None or len(emitted.values) == len(group.columns)
         values = [value for emitted in row.groups if emitted for value in emitted.values]
-        for value in (*row.key, *row.fixed, *values):
+        for value in (*row.key, *row.maxima, *values):
             assert value is None or isinstance(value, (str, int, bytes))
             assert not isinstance(value, str) or "\0" not in value
 
@@ -148,6 +148,7 @@ def test_an_event_cut_into_parts_tells_what_it_would_have_told_whole() -> None:
         "job_lineage",
         "job_lineage_tables",
         "job_lineage_columns",
+        "places",
         "writes",
     }
     whole = next(event for event in EXAMPLES if isinstance(event, Committed))
@@ -185,7 +186,7 @@ def test_parts_of_job_lineage_tell_the_places_that_the_whole_has() -> None:
 
     def places(emitted: Iterable[Event]) -> set[tuple[object, ...]]:
         rows = [row for event in emitted for row in map_event(event)]
-        tables = {("table", row.key[3], row.key[4], row.fixed[0]) for row in rows if row.kind is JOB_LINEAGE_TABLE}
+        tables = {("table", row.key[3], row.key[4], row.maxima[0]) for row in rows if row.kind is JOB_LINEAGE_TABLE}
         return tables | {("column", *row.key[2:]) for row in rows if row.kind is JOB_LINEAGE_COLUMN}
 
     assert places(parts) == places([whole])

@@ -33,7 +33,7 @@ def test_no_row_has_a_character_of_code_0(event: Event) -> None:
     rows = list(map_event(awkward(event)))
     for row in rows:
         values = [value for group in row.groups if group for value in group.values]
-        for value in (*row.key, *row.fixed, *values):
+        for value in (*row.key, *row.maxima, *values):
             assert not isinstance(value, str) or "\0" not in value, f"{row.kind.name}: {value!r}"
 
 

@@ -31,6 +31,7 @@ from headwater.lineage.retention import count_hidden, delete_job, expire_before,
 from headwater.lineage.retention.purge import erase_commits, find_erasable, last_batches
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA
+from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import not_hidden
 from headwater.testing.examples import CONTEXT
@@ -64,7 +65,7 @@ def end(producer: ScriptedProducer, minute: float, policy: LineageRetention | No
 
 def snapshots(connection: Connection, table: str = "daily", kind: Any = t.WRITE) -> list[int]:
     """Those of which data lineage is visible."""
-    row, commits = table_of(kind).c, table_of(t.COMMIT).c
+    row, commits = access_of(kind).c, table_of(t.COMMIT).c
     mine = (row.commit_id == commits.id, row.dataset.in_(resolve_table(connection, f"sales.{table}").keys))
     chosen = select(row.snapshot).where(*mine, not_hidden(row, commits, DATA))
     return sorted(connection.scalars(chosen))

@@ -77,7 +77,7 @@ def of_table(kind: type[Any], minutes: float, sequence: int, **more: Any) -> Any
 def columns(row: Row) -> dict[str, Any]:
     """By their names."""
     kind = row.kind
-    values = dict(zip((field.name for field in (*kind.key, *kind.fixed)), (*row.key, *row.fixed), strict=True))
+    values = dict(zip((field.name for field in (*kind.key, *kind.maxima)), (*row.key, *row.maxima), strict=True))
     for group, reported in zip(kind.groups, row.groups, strict=True):
         if reported is not None:
             values.update(zip((field.name for field in group.columns), reported.values, strict=True))
@@ -160,7 +160,8 @@ def test_edges_are_told_where_the_commit_alone_does_not_tell_them() -> None:
     for made_from, word, edges in (((0, 1), "ALL", 0), ((1,), "SOME", 1), ((), "SOME", 0), (None, "UNKNOWN", 0)):
         reported = commit(*two, made_from=made_from)
         (write,) = rows("writes", reported)
-        assert (columns(write)["made_from"], len(rows("commit_edges", reported))) == (word, edges)
+        (place,) = (row for row in rows("places", reported) if row.id == columns(write)["place_id"])
+        assert (columns(place)["made_from"], len(rows("commit_edges", reported))) == (word, edges)
 
 
 def test_a_micro_batch_that_is_reported_again_is_one_barrier() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from headwater.events.jobs import CommitKind, Committed, DatasetRef, Input, JobLineage, Output
+from headwater.events.jobs import CommitKind, Committed, DatasetRef, Input, JobLineage, Output, RangeStart
 from headwater.lineage.mapping.row_builder import (
     RowBuilder,
     clean_text,
@@ -52,10 +52,14 @@ def map_commit(event: Committed, build: RowBuilder) -> Iterator[Row]:
     yield build.observed(t.COMMIT, *key, facts=facts)
     if event.job is not None:
         yield build.observed(t.JOB, *job)
-    reads = [read_key((event.barrier, commit), each) for each in event.inputs]
-    for read, source in zip(reads, event.inputs, strict=True):
+    reads = []
+    for source in event.inputs:
         yield from build.place(source)
-        yield build.observed(t.READ, *read, facts=read_facts(source))
+        how = build.constant(t.PLACE, read_place(source))
+        read = build.observed(t.READ, *read_key((event.barrier, commit), how.id, source))
+        yield how
+        yield read._replace(maxima=(source.rows, source.bytes))
+        reads.append(read.id)
     for output in event.outputs:
         yield from build.place(output)
         yield from _write_rows(event, output, (event.barrier, commit), reads, build)
@@ -75,19 +79,20 @@ def map_table_access(side: str, place: DatasetRef, event: Committed | JobLineage
 
 
 def _write_rows(
-    event: Committed, output: Output, commit: tuple[int, bytes], reads: Sequence[tuple[Value, ...]], build: RowBuilder
+    event: Committed, output: Output, commit: tuple[int, bytes], reads: Sequence[bytes], build: RowBuilder
 ) -> Iterator[Row]:
     """Yield a write and its edges. Edges are written only if they say something new: nearly all writes use all reads of
     their commit. Each part of a split event knows only some inputs, so it always writes edges."""
-    key = write_key(commit, output)
     valid_indexes = _valid_indexes(output.made_from, len(reads))
     is_all = valid_indexes is not None and event.part is None and len(set(valid_indexes)) == len(reads)
     made_from = UNKNOWN if valid_indexes is None else ALL if is_all else SOME
-    yield build.observed(t.WRITE, *key, facts=write_facts(output, made_from))
+    how = build.constant(t.PLACE, write_place(output, made_from))
+    write = build.observed(t.WRITE, *write_key(commit, how.id, output))
+    yield how
+    yield write._replace(maxima=(output.parent, output.rows, output.bytes))
     if valid_indexes is not None and not is_all:
-        write = hash_key(t.WRITE.name, key)
         for index in valid_indexes:
-            yield build.observed(t.COMMIT_EDGE, event.barrier, write, hash_key(t.READ.name, reads[index]))
+            yield build.observed(t.COMMIT_EDGE, event.barrier, write.id, reads[index])
 
 
 def map_table_edges(event: Committed, output: Output, build: RowBuilder) -> Iterator[Row]:
@@ -112,51 +117,32 @@ def _valid_indexes(indexes: tuple[int, ...] | None, count: int) -> tuple[int, ..
     return indexes if is_sound else None
 
 
-def read_key(commit: tuple[int, bytes], source: Input) -> tuple[Value, ...]:
-    since = source.since
+def read_key(commit: tuple[int, bytes], place: bytes, source: Input) -> tuple[Value, ...]:
+    since = source.since or RangeStart()
+    numbers, texts = (source.snapshot, since.snapshot), (clean_text(source.version), clean_text(since.version))
+    return (*commit, place, *numbers, *texts, to_json_text(source.candidates))
+
+
+def write_key(commit: tuple[int, bytes], place: bytes, output: Output) -> tuple[Value, ...]:
+    return (*commit, place, output.snapshot, clean_text(output.version), to_json_text(output.candidates))
+
+
+def read_place(source: Input) -> tuple[Value, ...]:
+    return (*_place(source), source.mode.value, clean_text(source.tag), None, None, None, None)
+
+
+def write_place(output: Output, made_from: str) -> tuple[Value, ...]:
+    kind = (output.commit_kind.value, output.replaced.value, made_from, output.schema_id)
+    return (*_place(output), None, None, *kind)
+
+
+def _place(place: DatasetRef) -> tuple[Value, ...]:
     return (
-        *commit,
-        dataset_hash(source.dataset),
-        *table_name_key(source.table),
-        generation_text(source.generation),
-        clean_text(source.branch),
-        source.mode.value,
-        source.snapshot,
-        clean_text(source.version),
-        since.snapshot if since else None,
-        clean_text(since.version) if since else None,
-        clean_text(source.opaque),
-    )
-
-
-def read_facts(source: Input) -> tuple[Value, ...]:
-    candidates = to_json_text(source.candidates)
-    return (source.format.value, clean_text(source.tag), candidates, int(source.main), source.rows, source.bytes)
-
-
-def write_key(commit: tuple[int, bytes], output: Output) -> tuple[Value, ...]:
-    return (
-        *commit,
-        dataset_hash(output.dataset),
-        *table_name_key(output.table),
-        generation_text(output.generation),
-        clean_text(output.branch),
-        output.snapshot,
-        clean_text(output.version),
-        clean_text(output.opaque),
-    )
-
-
-def write_facts(output: Output, made_from: str) -> tuple[Value, ...]:
-    return (
-        output.parent,
-        output.schema_id,
-        output.commit_kind.value,
-        output.replaced.value,
-        made_from,
-        output.format.value,
-        to_json_text(output.candidates),
-        int(output.main),
-        output.rows,
-        output.bytes,
+        dataset_hash(place.dataset),
+        *table_name_key(place.table),
+        generation_text(place.generation),
+        clean_text(place.branch),
+        clean_text(place.opaque),
+        place.format.value,
+        int(place.main),
     )

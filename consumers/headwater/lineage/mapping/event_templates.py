@@ -106,14 +106,14 @@ class _Groups:
 
 def _tells_times_only(kind: RowKind, sources: Sequence[Source], ranks: Sequence[int]) -> bool:
     """Return whether events set nothing in this row except its first and last times and stamps of rank 0."""
-    at = 1 + len(kind.key) + len(kind.fixed)
+    at = 1 + len(kind.key) + len(kind.maxima)
     if not all(each.is_constant for each in sources[1 + len(kind.key) : at]):
         return False
-    if kind.has_times:
-        first, last, deleted = sources[at : at + 3]
-        if not (first.origin is last.origin is Origin.TIME and deleted.is_constant and deleted.value == NEVER):
+    for name in kind.time_columns:
+        source = sources[at]
+        if not (source.value == NEVER if name == "deleted" else source.origin is Origin.TIME):
             return False
-        at += 3
+        at += 1
     for group in kind.groups:
         stamp, *values = sources[at : at + 1 + len(group.columns)]
         is_newest = stamp.origin is Origin.STAMP and ranks[stamp.number] == 0

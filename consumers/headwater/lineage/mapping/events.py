@@ -45,7 +45,7 @@ def map_arrival(event: Event, build: RowBuilder) -> Iterator[Row]:
     yield arrival_row(build, event.family.value, event.family_sequence)
     if event.part is not None:
         key = (build.producer, build.sequence - event.part.number + 1, event.part.number)
-        yield build.observed(t.EVENT_PART, *key)._replace(fixed=(event.part.of, event.kind))
+        yield build.observed(t.EVENT_PART, *key)._replace(maxima=(event.part.of, event.kind))
 
 
 def arrival_row(build: RowBuilder, family: str, number: int) -> Row:

@@ -40,9 +40,9 @@ class RepeatedRows:
     def drain(self) -> Iterator[Row]:
         """Yield the mutable rows as they were written since the last call."""
         span = RowTimes(self._first, self._last, NEVER)
-        for kind, number, key, fixed, _, groups, bits in self._rows:
+        for kind, number, key, maxima, _, groups, bits in self._rows:
             stamped = tuple(map(self._group, kind.groups, groups)) if groups else groups
-            yield Row(kind, number, key, fixed, span if kind.has_times else NO_TIMES, stamped, bits)
+            yield Row(kind, number, key, maxima, span if kind.has_times else NO_TIMES, stamped, bits)
         self._forget()
 
     def _group(self, group: ColumnGroup, values: GroupValues | None) -> GroupValues | None:

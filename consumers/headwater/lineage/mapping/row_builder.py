@@ -51,9 +51,9 @@ class RowBuilder:
         span = RowTimes(deleted=self.time if at is None else min(at, self.time))
         return Row(kind, row_id(kind, key), key, (), span, kind.empty_groups)
 
-    def constant(self, kind: RowKind, key: tuple[Value, ...], fixed: tuple[Value, ...] = ()) -> Row:
-        """Build a row that consists of its key and fixed columns."""
-        return Row(kind, row_id(kind, key), key, fixed, NO_TIMES, kind.empty_groups)
+    def constant(self, kind: RowKind, key: tuple[Value, ...], content: tuple[Value, ...] = ()) -> Row:
+        """Build a row that consists of its key and the content that belongs to it."""
+        return Row(kind, row_id(kind, key), key, content, NO_TIMES, kind.empty_groups)
 
     def _group_values(self, kind: RowKind, groups: dict[str, Sequence[Value]]) -> tuple[GroupValues | None, ...]:
         if not groups:

@@ -50,7 +50,7 @@ class MemoryLineageMeta(EventBasedLineageMeta):
             values = row.as_dict
             if values["side"] != side or values["table_name"] is None or values["job"] is None:
                 continue
-            if row.is_visible and not stones.hide(deletion_subject(row, TABLES_OF[side]), catalogs):
+            if not stones.hide(deletion_subject(row, TABLES_OF[side]), catalogs):
                 key = (_job(values), values["database_name"], values["table_name"])
                 firsts[key] = min(firsts.get(key, row.times.first), row.times.first)
         for (job, database, table), first in firsts.items():
@@ -62,15 +62,17 @@ class MemoryLineageMeta(EventBasedLineageMeta):
         best: dict[tuple[Any, ...], tuple[tuple[Any, ...], Row]] = {}
         stones, catalogs = self._deletions()
         commits = {row.id: row.as_dict for row in self._state.rows(t.COMMIT)}
+        places = {row.id: row for row in self._state.rows(t.PLACE)}
         for row in self._state.rows(t.READ if side == SOURCE else t.WRITE):
-            values = row.as_dict
-            commit = commits[bytes(values["commit_id"])]  # type: ignore[arg-type]  # each comes with its commit
+            commit_id, place_id = (row.as_dict[name] for name in ("commit_id", "place_id"))
+            commit, place = commits[bytes(commit_id)], places[bytes(place_id)]  # type: ignore[arg-type]  # of its event
+            values = row.as_dict | place.as_dict
             if values["table_name"] is None or values["snapshot"] is None or commit["job"] is None:
                 continue
-            if not values["main"] or not row.is_visible or stones.hide(deletion_subject(row, DATA, commit), catalogs):
+            if not values["main"] or stones.hide(deletion_subject(row, DATA, commit, place), catalogs):
                 continue
             key = (_job(commit), commit["barrier"], values["database_name"], values["table_name"])
-            rank = (values.get("commit_kind") != COMPACTED, row.times.last, values["snapshot"], row.id)
+            rank = (values["commit_kind"] != COMPACTED, row.times.last, values["snapshot"], row.id)
             if key not in best or rank > best[key][0]:
                 best[key] = (rank, row)
         for (job, barrier, database, table), (rank, row) in best.items():

@@ -19,6 +19,7 @@ from headwater.lineage.questions.gaps.model import time_of
 from headwater.lineage.questions.subject import TableSubject, resolve_table, subject_limits
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.model import NEVER, NOT_YET
+from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import table_of
 
@@ -159,7 +160,7 @@ def _columns_at(
     connection: Connection, about: TableSubject, snapshot: int, changes_so_far: Sequence[Any]
 ) -> dict[str, Any] | None:
     """Return the columns of a snapshot: by its schema id, by the version that the change created, or by time."""
-    row = table_of(t.WRITE).c
+    row = access_of(t.WRITE).c
     query = select(row.generation, row.schema_id, row.first).where(row.snapshot == snapshot)
     written = sorted(select_by_keys(connection, query, row.dataset, about.keys), key=lambda each: each.first)
     applied = [each for each in changes_so_far if each.effect == APPLIED]

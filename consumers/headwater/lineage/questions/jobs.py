@@ -113,7 +113,7 @@ def group_accesses(
 ) -> list[AccessGroup]:
     """Group the visible accesses of a side, with the last run of each group."""
     side, row = _SIDES[does], table_of(t.TABLE_LINEAGE).c
-    is_one = (row.side == side, row.last > row.deleted, about, not_hidden(row, row, TABLES_OF[side]))
+    is_one = (row.side == side, about, not_hidden(row, row, TABLES_OF[side]))
     place = func.row_number().over(partition_by=named, order_by=(row.last.desc(), row.run.desc()))
     ranked = select(*named, row.run, row.first, row.last, place.label("place")).where(*is_one).subquery()
     columns = [ranked.c[each.name] for each in named]

@@ -26,6 +26,7 @@ from headwater.lineage.questions.subject import resolve_table, subject_limits
 from headwater.lineage.questions.traversal.identities import ALWAYS, Era, in_eras
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA, TABLES_OF
+from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.key_lookup import has_any_key
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import not_hidden
@@ -140,7 +141,7 @@ def _last_writes(connection: Connection, eras: Mapping[bytes, Mapping[bytes, Era
 def _load_writers(connection: Connection, about: ColumnElement[bool]) -> Iterator[Any]:
     """Yield the last runs that wrote each of these tables."""
     row = table_of(t.TABLE_LINEAGE).c
-    is_visible = and_(row.side == SINK, row.last > row.deleted, not_hidden(row, row, TABLES_OF[SINK]))
+    is_visible = and_(row.side == SINK, not_hidden(row, row, TABLES_OF[SINK]))
     rank = func.row_number().over(partition_by=row.dataset, order_by=row.last.desc()).label("rank_in_table")
     columns = (row.dataset, row.job_namespace, row.job, row.run, row.last)
     ranked = select(*columns, rank).where(about, is_visible).subquery()
@@ -167,19 +168,18 @@ def _commits(connection: Connection, eras: Mapping[bytes, Era], writer: Any, has
     by = {"run": writer.run, "job": writer.job}
     if all(era == ALWAYS for era in eras.values()):
         return list(connection.execute(_last_commits_of_any(has_deletions), {**by, "keys": list(eras)}))
-    return list(connection.execute(_last_commits(has_deletions).where(in_eras(table_of(t.WRITE).c, eras)), by))
+    return list(connection.execute(_last_commits(has_deletions).where(in_eras(access_of(t.WRITE).c, eras)), by))
 
 
 @cache
 def _last_commits(has_deletions: bool) -> Any:
     """Build the statement once: building it takes longer than executing it. Where nothing was deleted, nothing is
     looked up."""
-    commit, row = table_of(t.COMMIT), table_of(t.WRITE)
+    commit, row = table_of(t.COMMIT), access_of(t.WRITE)
     its = and_(row.c.commit_id == commit.c.id, row.c.barrier == commit.c.barrier)
     is_meant = and_(
         commit.c.run == bindparam("run"),
         commit.c.job == bindparam("job"),
-        row.c.last > row.c.deleted,
         not_hidden(row.c, commit.c, DATA) if has_deletions else true(),
     )
     chosen = select(commit.c.committed_at, commit.c.barrier, row.c.snapshot, row.c.version).join_from(commit, row, its)
@@ -188,7 +188,7 @@ def _last_commits(has_deletions: bool) -> Any:
 
 @cache
 def _last_commits_of_any(has_deletions: bool) -> Any:
-    return _last_commits(has_deletions).where(table_of(t.WRITE).c.dataset.in_(bindparam("keys", expanding=True)))
+    return _last_commits(has_deletions).where(access_of(t.WRITE).c.dataset.in_(bindparam("keys", expanding=True)))
 
 
 def _hop(dataset: Dataset, written: _LastWrite | None, runs: dict[bytes, Run], now: datetime) -> LateHop:

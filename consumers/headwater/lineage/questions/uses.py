@@ -75,7 +75,7 @@ def uses(connection: Connection, table: str | Dataset, *, now: datetime | None =
 
 def _users(connection: Connection, about: TableSubject) -> dict[tuple[str | None, str | None], set[str]]:
     row, run = table_of(t.TABLE_LINEAGE).c, table_of(t.RUN).c
-    is_one = (row.side == SOURCE, about.is_in(row), row.last > row.deleted)
+    is_one = (row.side == SOURCE, about.is_in(row))
     chosen = select(row.job_namespace, row.job, run.user_name).distinct()
     chosen = chosen.join_from(table_of(t.TABLE_LINEAGE), table_of(t.RUN), run.run == row.run)
     chosen = chosen.where(*is_one, run.user_name.is_not(None), not_hidden(row, row, TABLES_OF[SOURCE]))

@@ -110,7 +110,7 @@ def _old_accesses(before: int) -> Any:
     is_followed = exists().where(
         newer.c.side == row.c.side, newer.c.last > row.c.last, *(_equal(newer.c[name], row.c[name]) for name in same)
     )
-    return select(row.c.id).where(row.c.last < before, row.c.last > row.c.deleted, is_followed)
+    return select(row.c.id).where(row.c.last < before, is_followed)
 
 
 def _old_failures(before: int) -> Any:

@@ -23,6 +23,7 @@ from headwater.lineage.questions.subject import belongs_to_job
 from headwater.lineage.questions.traversal.snapshot_rows import is_unordered
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA, TABLES_OF
+from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.catalogs import belongs_to
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import not_hidden
@@ -49,7 +50,7 @@ def expire_snapshots(
 ) -> LineageDeleted:
     """Draft the expiry of data lineage of snapshots that no longer exist. Where snapshot ids have no order, everything
     up to the time of the newest of them expires."""
-    row = table_of(t.WRITE).c
+    row = access_of(t.WRITE).c
     mine = row.dataset == dataset_hash(dataset)
     formats = set(connection.scalars(select(row.format).where(mine, row.snapshot == up_to).distinct()))
     if not any(map(is_unordered, formats)):
@@ -78,18 +79,17 @@ def _count(connection: Connection, chosen: Any) -> int:
 
 def _tables(side: str, draft: LineageDeleted) -> Any:
     row = table_of(t.TABLE_LINEAGE).c
-    visible = and_(row.last > row.deleted, not_hidden(row, row, TABLES_OF[side]))
+    visible = not_hidden(row, row, TABLES_OF[side])
     return select(row.id).where(row.side == side, *_draft_conditions(row, row, draft), visible)
 
 
 def _data(kind: Any, draft: LineageDeleted) -> Any:
-    row, commit = table_of(kind), table_of(t.COMMIT)
+    row, commit = access_of(kind), table_of(t.COMMIT)
     its = and_(row.c.commit_id == commit.c.id, row.c.barrier == commit.c.barrier)
     conditions = _draft_conditions(row.c, commit.c, draft)
     if draft.up_to_snapshot is not None:
         conditions.append(row.c.snapshot <= draft.up_to_snapshot)
-    visible = and_(row.c.last > row.c.deleted, not_hidden(row.c, commit.c, DATA))
-    return select(row.c.id).join_from(row, commit, its).where(*conditions, visible)
+    return select(row.c.id).join_from(row, commit, its).where(*conditions, not_hidden(row.c, commit.c, DATA))
 
 
 def _draft_conditions(row: Any, by: Any, draft: LineageDeleted) -> list[ColumnElement[bool]]:

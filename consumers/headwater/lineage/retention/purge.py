@@ -23,6 +23,7 @@ from headwater.lineage.bulk.transactions import Transactions
 from headwater.lineage.meta.event_based import CALL_INCARNATION
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA
+from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import commit_not_hidden, not_hidden
 
@@ -167,6 +168,6 @@ def _has(commit: Any, kind: Any) -> ColumnElement[bool]:
 
 
 def _is_visible(commit: Any, kind: Any) -> ColumnElement[bool]:
-    row = table_of(kind).alias()
+    row = access_of(kind).alias()
     its = and_(row.c.commit_id == commit.id, row.c.barrier == commit.barrier)
     return exists().where(its, not_hidden(row.c, commit, DATA))

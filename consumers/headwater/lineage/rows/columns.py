@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from headwater.lineage.rows.model import NO_TIMES, GroupValues, Row, RowKind, RowTimes
+from headwater.lineage.rows.model import GroupValues, Row, RowKind, RowTimes
 from headwater.lineage.rows.values import ColumnType
 
 RowTuple: TypeAlias = "tuple[Any, ...]"
 NO_STAMP: Final = b""
 """The stamp of a column group that no event has set. It is less than any other stamp."""
-_TIMES: Final = len(RowTimes._fields)
 
 
 @cache
@@ -23,9 +22,8 @@ def column_types(kind: RowKind) -> tuple[ColumnType, ...]:
 
 def _types(kind: RowKind) -> Iterator[ColumnType]:
     yield ColumnType.BINARY
-    yield from (column.type for column in (*kind.key, *kind.fixed))
-    if kind.has_times:
-        yield from (ColumnType.LONG,) * _TIMES
+    yield from (column.type for column in (*kind.key, *kind.maxima))
+    yield from (ColumnType.LONG for _ in kind.time_columns)
     for group in kind.groups:
         yield ColumnType.BINARY
         yield from (column.type for column in group.columns)
@@ -36,31 +34,16 @@ def _types(kind: RowKind) -> Iterator[ColumnType]:
 @cache
 def packer(kind: RowKind) -> Callable[[Row], RowTuple]:
     """Return a function that makes the column tuple of a row."""
-    if len(kind.groups) == 1 and not kind.has_bits:
-        return _with_a_group(kind)
+    times = len(kind.time_columns)
+    if not kind.groups and not kind.has_bits:
+        return lambda row: (row.id, *row.key, *row.maxima, *row.times[:times])
     blanks = [_blank(len(group.columns)) for group in kind.groups]
 
     def pack(row: Row) -> RowTuple:
-        values = (row.id, *row.key, *row.fixed)
-        if kind.has_times:
-            values += row.times
+        values = (row.id, *row.key, *row.maxima, *row.times[:times])
         for group_values, blank in zip(row.groups or kind.empty_groups, blanks, strict=True):
             values += blank if group_values is None else (group_values.stamp, *group_values.values)
         return (*values, row.bits) if kind.has_bits else values
-
-    return pack
-
-
-def _with_a_group(kind: RowKind) -> Callable[[Row], RowTuple]:
-    """A faster variant for commits, reads and writes, which nearly all rows are."""
-    empty_group = _blank(len(kind.groups[0].columns))
-    has_times = kind.has_times
-
-    def pack(row: Row) -> RowTuple:
-        _, number, key, fixed, span, groups, _ = row
-        group_values = groups[0] if groups else None
-        group = empty_group if group_values is None else (group_values[0], *group_values[1])
-        return (number, *key, *fixed, *span, *group) if has_times else (number, *key, *fixed, *group)
 
     return pack
 
@@ -72,16 +55,14 @@ def _blank(columns: int) -> RowTuple:
 def row_of(kind: RowKind, values: Sequence[Any]) -> Row:
     """Return the row of a column tuple."""
     at = 1 + len(kind.key)
-    key, fixed = tuple(values[1:at]), tuple(values[at : at + len(kind.fixed)])
-    at += len(kind.fixed)
-    times = NO_TIMES
-    if kind.has_times:
-        times = RowTimes(*values[at : at + _TIMES])
-        at += _TIMES
+    key, maxima = tuple(values[1:at]), tuple(values[at : at + len(kind.maxima)])
+    at += len(kind.maxima)
+    times = RowTimes(*values[at : at + len(kind.time_columns)])
+    at += len(kind.time_columns)
     groups: list[GroupValues | None] = []
     for group in kind.groups:
         end = at + 1 + len(group.columns)
         stamp = values[at]
         groups.append(None if stamp == NO_STAMP else GroupValues(stamp, tuple(values[at + 1 : end])))
         at = end
-    return Row(kind, values[0], key, fixed, times, tuple(groups), values[at] if kind.has_bits else 0)
+    return Row(kind, values[0], key, maxima, times, tuple(groups), values[at] if kind.has_bits else 0)

@@ -48,7 +48,7 @@ class RowDigest:
 
     def add(self, row: Row) -> None:
         groups = [None if each is None else encode((each.stamp, *each.values)) for each in row.groups]
-        content = encode((row.kind.name, *row.key, *row.fixed, *row.times, *groups, row.bits))
+        content = encode((row.kind.name, *row.key, *row.maxima, *row.times, *groups, row.bits))
         self._sum += int.from_bytes(blake2b(content, digest_size=16).digest(), "big")
         self._count += 1
 

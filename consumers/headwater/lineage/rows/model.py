@@ -7,7 +7,7 @@ commutative and associative, because each part of it takes a greatest or a least
   a row is visible if its last event is later than its last deletion;
 - a group of columns is taken as a whole from the event with the newest stamp (or the oldest, where the kind says so);
 - bits are combined with OR;
-- fixed columns are the same in all rows of one key.
+- each column of `maxima` takes its greatest value, and any value rather than NULL.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from headwater.lineage.rows.values import RowColumn, Value, encode
 
@@ -48,15 +48,20 @@ class RowKind:
     name: str
     key: tuple[RowColumn, ...]
     """The columns that identify a row. NULL is a value like any other here."""
-    fixed: tuple[RowColumn, ...] = ()
-    """Columns that are the same in all rows of one key, because the key is a content hash or they tell no time."""
+    maxima: tuple[RowColumn, ...] = ()
+    """Columns of which the greatest value counts. Nearly always they are the same in all rows of one key; then this
+    costs no stamp."""
     groups: tuple[ColumnGroup, ...] = ()
     has_times: bool = True
-    """Whether rows have `first`, `last` and `deleted`. Rows without them exist as long as something refers to them."""
+    """Whether rows have `first` and `last`. Rows without them exist as long as something refers to them."""
+    has_deletions: bool = False
+    """Whether events delete single rows of the kind, so that rows have `deleted`, too."""
     has_bits: bool = False
     """Whether rows have a bit set, combined with OR."""
     partition: str | None = None
     """The key column that a database may partition the table by; its values grow with time."""
+    owner: str | None = None
+    """The key column by which rows are looked up together. It leads the primary key, so it needs no other index."""
     is_immutable: bool = False
     """Whether a row never changes. Many events repeat it, so a writer skips it once the store has it."""
 
@@ -65,6 +70,11 @@ class RowKind:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RowKind) and other.name == self.name
+
+    @cached_property
+    def time_columns(self) -> tuple[str, ...]:
+        """The columns of a row's times, in the order of `RowTimes`."""
+        return RowTimes._fields[: self.has_times * (2 + self.has_deletions)]
 
     @cached_property
     def empty_groups(self) -> tuple[GroupValues | None, ...]:
@@ -101,7 +111,7 @@ class Row(NamedTuple):
     id: bytes
     """The hash of kind and key: the row's primary key in every database."""
     key: tuple[Value, ...]
-    fixed: tuple[Value, ...] = ()
+    maxima: tuple[Value, ...] = ()
     times: RowTimes = NO_TIMES
     groups: tuple[GroupValues | None, ...] = ()
     bits: int = 0
@@ -110,7 +120,7 @@ class Row(NamedTuple):
     def as_dict(self) -> dict[str, Value]:
         """Return all values by column name. Columns of a group that no event has set are None."""
         kind = self.kind
-        values = dict(zip((field.name for field in (*kind.key, *kind.fixed)), (*self.key, *self.fixed), strict=True))
+        values = dict(zip((field.name for field in (*kind.key, *kind.maxima)), (*self.key, *self.maxima), strict=True))
         for group, group_values in zip(kind.groups, self.groups or kind.empty_groups, strict=True):
             column_values = (None,) * len(group.columns) if group_values is None else group_values.values
             values.update(zip((field.name for field in group.columns), column_values, strict=True))
@@ -130,8 +140,18 @@ def combine_rows(one: Row, other: Row) -> Row:
     if groups != other.groups:
         pairs = zip(one.kind.groups, one.groups, other.groups, strict=True)
         groups = tuple(_choose_values(group.precedence, mine, theirs) for group, mine, theirs in pairs)
-    fixed = one.fixed if one.fixed == other.fixed else max(one.fixed, other.fixed, key=encode)
-    return Row(one.kind, one.id, one.key, fixed, span, groups, one.bits | other.bits)
+    maxima = one.maxima
+    if maxima != other.maxima:
+        maxima = tuple(map(_greatest, maxima, other.maxima))
+    return Row(one.kind, one.id, one.key, maxima, span, groups, one.bits | other.bits)
+
+
+def _greatest(one: Any, other: Any) -> Value:
+    """Return the greater of two values of a column. NULL is the least; texts compare by code points, as their UTF-8
+    does in databases."""
+    if one is None or other is None:
+        return cast("Value", other if one is None else one)
+    return cast("Value", max(one, other))
 
 
 def _choose_values(keep: Precedence, mine: GroupValues | None, theirs: GroupValues | None) -> GroupValues | None:

@@ -35,11 +35,14 @@ CATALOG_OPTION = RowKind("declared_options", (*binaries("catalog_id"), *texts("c
 DATASET = RowKind("datasets", texts("namespace name"), has_times=False, is_immutable=True)
 
 GENERATION = RowKind(
-    "generations", (*binaries("dataset"), *texts("generation")), groups=(ColumnGroup("stored", texts("format")),)
+    "generations",
+    (*binaries("dataset"), *texts("generation")),
+    groups=(ColumnGroup("stored", texts("format")),),
+    has_deletions=True,
 )
 """A table that was dropped and made again is another generation of its dataset."""
 
-ALIAS = RowKind("aliases", (*binaries("dataset"), *_NAME))
+ALIAS = RowKind("aliases", (*binaries("dataset"), *_NAME), has_deletions=True)
 """The table names under which a dataset was seen, and when."""
 
 DATASET_LINK = RowKind("dataset_links", (*binaries("old new"), *texts("reason")))
@@ -68,9 +71,13 @@ BRANCH = RowKind(
     "branches",
     (*binaries("dataset"), *texts("generation branch")),
     groups=(ColumnGroup("origin", (*texts("from_tag from_branch"), *longs("from_snapshot"))),),
+    has_deletions=True,
 )
 TAG = RowKind(
-    "tags", (*binaries("dataset"), *texts("generation tag")), groups=(ColumnGroup("place", longs("snapshot")),)
+    "tags",
+    (*binaries("dataset"), *texts("generation tag")),
+    groups=(ColumnGroup("place", longs("snapshot")),),
+    has_deletions=True,
 )
 
 # Jobs and runs.
@@ -120,7 +127,7 @@ details that the fingerprint leaves out; queries use the variant that arrived fi
 JOB_LINEAGE_TABLE = RowKind(
     "job_lineage_tables",
     (*binaries("fingerprint variant"), *longs("part"), *texts("side"), *longs("position")),
-    fixed=(*binaries("dataset"), *_NAME, *texts("format branch opaque detail")),
+    maxima=(*binaries("dataset"), *_NAME, *texts("format branch opaque detail")),
     has_times=False,
     is_immutable=True,
 )
@@ -178,47 +185,48 @@ COMMIT = RowKind(
     partition="barrier",
 )
 
+PLACE = RowKind(
+    "places",
+    (
+        *binaries("dataset"),
+        *_NAME,
+        *texts("generation branch opaque format"),
+        *booleans("main"),
+        *texts("mode tag commit_kind replaced made_from"),
+        *longs("schema_id"),
+    ),
+    has_times=False,
+    is_immutable=True,
+)
+"""What commits read or wrote, and how: all that is the same in each commit of a statement. `mode` and `tag` are of
+reads, what follows them is of writes."""
+
 READ = RowKind(
     "reads",
     (
         *longs("barrier"),
-        *binaries("commit_id dataset"),
-        *_NAME,
-        *texts("generation branch mode"),
-        *longs("snapshot"),
-        *texts("version"),
-        *longs("since_snapshot"),
-        *texts("since_version opaque"),
+        *binaries("commit_id place_id"),
+        *longs("snapshot since_snapshot"),
+        *texts("version since_version candidates"),
     ),
-    groups=(
-        ColumnGroup("facts", (*texts("format tag candidates"), *booleans("main"), *longs("row_count byte_count"))),
-    ),
+    maxima=longs("row_count byte_count"),
     partition="barrier",
+    owner="commit_id",
 )
 WRITE = RowKind(
     "writes",
-    (
-        *longs("barrier"),
-        *binaries("commit_id dataset"),
-        *_NAME,
-        *texts("generation branch"),
-        *longs("snapshot"),
-        *texts("version opaque"),
-    ),
-    groups=(
-        ColumnGroup(
-            "facts",
-            (
-                *longs("parent_snapshot schema_id"),
-                *texts("commit_kind replaced made_from format candidates"),
-                *booleans("main"),
-                *longs("row_count byte_count"),
-            ),
-        ),
-    ),
+    (*longs("barrier"), *binaries("commit_id place_id"), *longs("snapshot"), *texts("version candidates")),
+    maxima=longs("parent_snapshot row_count byte_count"),
     partition="barrier",
+    owner="commit_id",
 )
-COMMIT_EDGE = RowKind("commit_edges", (*longs("barrier"), *binaries("write_id read_id")), partition="barrier")
+COMMIT_EDGE = RowKind(
+    "commit_edges",
+    (*longs("barrier"), *binaries("write_id read_id")),
+    has_times=False,
+    partition="barrier",
+    owner="write_id",
+)
 """Which reads of its commit a write was made from, unless it is all of them or unknown."""
 
 FAILED_STATEMENT = RowKind(
@@ -261,7 +269,7 @@ ARRIVAL = RowKind("arrivals", (*binaries("producer"), *texts("family"), *longs("
 EVENT_PART = RowKind(
     "event_parts",
     (*binaries("producer"), *longs("first_sequence part_number")),
-    fixed=(*longs("part_count"), *texts("kind")),
+    maxima=(*longs("part_count"), *texts("kind")),
 )
 """The parts of a split event that have arrived."""
 
@@ -276,6 +284,7 @@ TOMBSTONE = RowKind(
         *longs("up_to_snapshot"),
         *binaries("catalog_id"),
     ),
+    has_deletions=True,
 )
 """A deletion of a set of rows up to `deleted`. It covers facts that arrive later, too."""
 
@@ -300,6 +309,7 @@ KINDS: Final = (
     TABLE_LINEAGE,
     TABLE_EDGE,
     VIEW_EDGE,
+    PLACE,
     COMMIT,
     READ,
     WRITE,

@@ -39,10 +39,12 @@ class DeletionSubject:
     snapshot: Value = None
 
 
-def deletion_subject(row: Row, scopes: tuple[str, ...], by: dict[str, Any] | None = None) -> DeletionSubject:
+def deletion_subject(
+    row: Row, scopes: tuple[str, ...], by: dict[str, Any] | None = None, place: Row | None = None
+) -> DeletionSubject:
     """Describe a row for tombstones. `by` has the columns of its commit, where the row itself doesn't say which job
-    reported it."""
-    values = row.as_dict
+    reported it. A read or a write comes with its place."""
+    values = row.as_dict if place is None else row.as_dict | place.as_dict
     by = values if by is None else by
     return DeletionSubject(
         scopes=scopes,

@@ -51,14 +51,11 @@ _INDEXES: Final[tuple[tuple[RowKind, str], ...]] = (
     (t.VIEW_EDGE, "source"),
     # data lineage
     (t.COMMIT, "run barrier"),
-    (t.READ, "commit_id"),
-    (t.READ, "dataset snapshot since_snapshot"),
-    (t.WRITE, "commit_id"),
-    (t.WRITE, "dataset snapshot"),
-    (t.WRITE, "dataset parent_snapshot"),
-    (t.WRITE, "dataset first"),
-    (t.COMMIT_EDGE, "write_id"),
-    (t.COMMIT_EDGE, "read_id"),
+    (t.PLACE, "dataset"),
+    (t.READ, "place_id snapshot since_snapshot"),
+    (t.WRITE, "place_id snapshot"),
+    (t.WRITE, "place_id parent_snapshot"),
+    (t.WRITE, "place_id first"),
     (t.FAILED_STATEMENT, "run"),
     # what may be missing, and what was taken away
     (t.GAP, "dataset"),
@@ -79,7 +76,7 @@ def _make_index(kind: RowKind, names: str) -> Index:
     table = table_of(kind)
     columns = [table.c[name] for name in names.split()]
     of_groups = (field for group in kind.groups for field in group.columns)
-    texts = {field.name for field in (*kind.key, *kind.fixed, *of_groups) if field.type is ColumnType.TEXT}
+    texts = {field.name for field in (*kind.key, *kind.maxima, *of_groups) if field.type is ColumnType.TEXT}
     options: dict[str, object] = {}
     for name in names.split():
         if name in texts:

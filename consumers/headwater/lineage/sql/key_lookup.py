@@ -125,19 +125,20 @@ class PairLookup:
 
     def _in_sqlite(self, connection: Connection, keys_sorted: Sequence[tuple[bytes, int]]) -> Iterator[Any]:
         """SQLite scans the table for `(a, b) IN (VALUES …)`, but uses the index for `a = … AND b = … OR …`. The
-        statement must end with its WHERE clause."""
+        statement must end with its WHERE clause, or where that would be."""
         known = self._by_dialect.get("sqlite")
         if known is None:
             dialect = connection.dialect
             compiled = self._statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
             parameters = [compiled.params[name] for name in compiled.positiontup or ()]
             one = self._sqlite_condition.format(*(column.compile(dialect=dialect) for column in self._columns))
-            known = self._by_dialect["sqlite"] = (str(compiled), parameters, one)
+            word = "WHERE" if self._statement.whereclause is None else "AND"
+            known = self._by_dialect["sqlite"] = (f"{compiled} {word}", parameters, one)
         text, parameters, one = known
         repeated = len(self._columns) - 1  # the number is compared with each column but the first
         for portion in _portions(keys_sorted, _OR_AT_ONCE):
             values = (*parameters, *(value for key, number in portion for value in (key, *[number] * repeated)))
-            yield from connection.exec_driver_sql(f"{text} AND ({' OR '.join([one] * len(portion))})", values)
+            yield from connection.exec_driver_sql(f"{text} ({' OR '.join([one] * len(portion))})", values)
 
 
 class RangeLookup(PairLookup):

@@ -91,10 +91,8 @@ class Pip5Dialect(ABC):
     def indexes(self) -> Iterator[str]:
         """Yield the indexes that queries on the views need."""
         job = self.text(job_name_column(table_of(t.COMMIT).alias("x").c)).replace("x.", "")
-        for table in ("reads", "writes"):
-            yield from self._index(
-                table, table, f"({self._indexed_name('table_name')}, snapshot){self._index_condition('table_name')}"
-            )
+        table_name = f"({self._indexed_name('table_name')}){self._index_condition('table_name')}"
+        yield from self._index("places", "places", table_name)
         names = f"{self._indexed_name('table_name')}, {self._indexed_name('job')}, first"
         yield from self._index(
             "table_lineage", "table_lineage", f"({names}){self._index_condition('table_name', 'job')}"

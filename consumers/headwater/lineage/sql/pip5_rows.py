@@ -16,6 +16,7 @@ from headwater.events.names import DEFAULT_JOB_NAMESPACE
 from headwater.lineage.mapping.commits import COMPACTED, SOURCE
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA, TABLES_OF
+from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.tables import row_exists, table_of
 from headwater.lineage.sql.tombstones import not_hidden
 
@@ -54,7 +55,7 @@ def table_rows(side: str, within: RowFilter = ALL) -> Select[Any]:
 
     def is_shown(row: Any) -> ColumnElement[bool]:
         named = and_(row.side == side, row.table_name.is_not(None), row.job.is_not(None))
-        return and_(named, row.last > row.deleted, within(row), not_hidden(row, row, TABLES_OF[side]))
+        return and_(named, within(row), not_hidden(row, row, TABLES_OF[side]))
 
     table = table_of(t.TABLE_LINEAGE)
     earlier = table.alias("earlier")
@@ -73,11 +74,11 @@ def table_rows(side: str, within: RowFilter = ALL) -> Select[Any]:
 def data_rows(side: str, within: RowFilter = ALL) -> Select[Any]:
     """Select job, barrier_id, database, table, snapshot_id, create_time. Of several snapshots of one key it shows new
     data before compactions, and later ones before earlier ones."""
-    table, commits = table_of(t.READ if side == SOURCE else t.WRITE), table_of(t.COMMIT)
+    table, commits = access_of(t.READ if side == SOURCE else t.WRITE), table_of(t.COMMIT)
 
     def is_shown(row: Any, commit: Any) -> ColumnElement[bool]:
         known = and_(row.table_name.is_not(None), row.snapshot.is_not(None), row.main == 1, commit.job.is_not(None))
-        return and_(known, row.last > row.deleted, within(row), not_hidden(row, commit, DATA))
+        return and_(known, within(row), not_hidden(row, commit, DATA))
 
     def rank(row: Any) -> Any:
         data = case((row.commit_kind == COMPACTED, 0), else_=1) if side != SOURCE else row.main
@@ -108,9 +109,8 @@ def option_rows(is_asked: RowCondition) -> Select[Any]:
     earlier = table.alias("earlier")
     row, other = table.c, earlier.c
     is_earlier = tuple_(other.first, other.id) < tuple_(row.first, row.id)
-    one = and_(other.name == row.name, is_asked(other), other.last > other.deleted, is_earlier)
-    shown = and_(is_asked(row), row.last > row.deleted)
-    rows = select(row.name.label("key"), row.value.label("value")).where(shown, ~row_exists(earlier, where=one))
+    one = and_(other.name == row.name, is_asked(other), is_earlier)
+    rows = select(row.name.label("key"), row.value.label("value")).where(is_asked(row), ~row_exists(earlier, where=one))
     return cast("Select[Any]", rows)
 
 
@@ -122,7 +122,7 @@ def startup_rows(within: RowFilter = ALL) -> Select[Any]:
     def is_shown(start: Any) -> ColumnElement[bool]:
         main = or_(start.branch.is_(None), start.branch == "main")
         known = and_(start.table_name.is_not(None), start.snapshot.is_not(None), main)
-        return and_(known, start.last > start.deleted, within(start), not_hidden(start, run, DATA))
+        return and_(known, within(start), not_hidden(start, run, DATA))
 
     newer, better = runs.alias("newer"), table.alias("better")
     other = better.c

@@ -10,7 +10,6 @@ from sqlalchemy import Connection, select
 from headwater.lineage.rows import KINDS, GroupValues, Row, RowKind, RowTimes
 from headwater.lineage.rows.columns import NO_STAMP
 from headwater.lineage.rows.memory import RowDigest
-from headwater.lineage.rows.model import NO_TIMES
 from headwater.lineage.sql.tables import stamp_name, table_of
 
 
@@ -19,9 +18,8 @@ def row_parameters(row: Row) -> dict[str, Any]:
     kind = row.kind
     values: dict[str, Any] = {"id": row.id}
     values.update(zip((field.name for field in kind.key), row.key, strict=True))
-    values.update(zip((field.name for field in kind.fixed), row.fixed, strict=True))
-    if kind.has_times:
-        values.update(row.times._asdict())
+    values.update(zip((field.name for field in kind.maxima), row.maxima, strict=True))
+    values.update(zip(kind.time_columns, row.times, strict=False))
     for group, group_values in zip(kind.groups, row.groups or kind.empty_groups, strict=True):
         values[stamp_name(group.name)] = NO_STAMP if group_values is None else group_values.stamp
         column_values: Sequence[Any] = (None,) * len(group.columns) if group_values is None else group_values.values
@@ -34,14 +32,14 @@ def row_parameters(row: Row) -> dict[str, Any]:
 def decode_row(kind: RowKind, values: Any) -> Row:
     """Return the row of a table's column values."""
     key = tuple(_bytes_value(values[field.name]) for field in kind.key)
-    fixed = tuple(_bytes_value(values[field.name]) for field in kind.fixed)
-    span = RowTimes(values["first"], values["last"], values["deleted"]) if kind.has_times else NO_TIMES
+    maxima = tuple(_bytes_value(values[field.name]) for field in kind.maxima)
+    span = RowTimes(*(values[name] for name in kind.time_columns))
     groups: list[GroupValues | None] = []
     for group in kind.groups:
         stamp = bytes(values[stamp_name(group.name)])
         group_values = GroupValues(stamp, tuple(_bytes_value(values[field.name]) for field in group.columns))
         groups.append(None if stamp == NO_STAMP else group_values)
-    return Row(kind, bytes(values["id"]), key, fixed, span, tuple(groups), values["bits"] if kind.has_bits else 0)
+    return Row(kind, bytes(values["id"]), key, maxima, span, tuple(groups), values["bits"] if kind.has_bits else 0)
 
 
 def select_rows(connection: Connection, kind: RowKind) -> Iterator[Row]:

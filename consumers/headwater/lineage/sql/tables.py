@@ -17,6 +17,7 @@ from sqlalchemy import (
     FromClause,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     SmallInteger,
     Table,
     Text,
@@ -63,16 +64,13 @@ def stamp_name(group: str) -> str:
 
 def primary_key_of(kind: RowKind) -> tuple[str, ...]:
     """Return the primary key's columns. A partitioned table needs the partition column in it."""
-    return ("id",) if kind.partition is None else ("id", kind.partition)
+    return tuple(name for name in (kind.owner, "id", kind.partition) if name is not None)
 
 
 def _columns(kind: RowKind) -> Iterator[Column[Any]]:
-    yield Column("id", _binary(HASH_BYTES), primary_key=True)
-    for field in (*kind.key, *kind.fixed):
-        is_key = field.name == kind.partition
-        yield Column(field.name, TYPES[field.type], primary_key=is_key, autoincrement=False)
-    if kind.has_times:
-        yield from (Column(name, BigInteger(), nullable=False) for name in ("first", "last", "deleted"))
+    yield Column("id", _binary(HASH_BYTES))
+    yield from map(_column, (*kind.key, *kind.maxima))
+    yield from (Column(name, BigInteger(), nullable=False) for name in kind.time_columns)
     for group in kind.groups:
         yield Column(stamp_name(group.name), _binary(STAMP_BYTES), nullable=False)
         yield from map(_column, group.columns)
@@ -91,12 +89,14 @@ def default_partition(table: str) -> str:
 
 def _table(kind: RowKind) -> Table:
     options: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4"}
+    if kind.partition is not None:
+        options["postgresql_partition_by"] = f"RANGE ({kind.partition})"
+    table = Table(kind.name, METADATA, *_columns(kind), PrimaryKeyConstraint(*primary_key_of(kind)), **options)
     if kind.partition is None:
-        return Table(kind.name, METADATA, *_columns(kind), **options)
-    apart = Table(kind.name, METADATA, *_columns(kind), postgresql_partition_by=f"RANGE ({kind.partition})", **options)
+        return table
     rest: DDL = DDL(f"CREATE TABLE {default_partition(kind.name)} PARTITION OF {kind.name} DEFAULT")  # type: ignore[no-untyped-call]
-    event.listen(apart, "after_create", rest.execute_if(dialect="postgresql"))
-    return apart
+    event.listen(table, "after_create", rest.execute_if(dialect="postgresql"))
+    return table
 
 
 for _kind in KINDS:

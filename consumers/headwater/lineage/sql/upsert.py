@@ -84,10 +84,11 @@ def _merged(
 ) -> list[tuple[str, ColumnElement[Any]]]:
     """Return the update of each column. The columns of a group come before its stamp, because MySQL assigns one after
     the other and later expressions see earlier results."""
-    changes: list[tuple[str, ColumnElement[Any]]] = []
-    if kind.has_times:
-        changes += [("first", least(held.first, new.first))]
-        changes += [(name, greatest(held[name], new[name])) for name in ("last", "deleted")]
+    changes: list[tuple[str, ColumnElement[Any]]] = [
+        (name, (least if name == "first" else greatest)(held[name], new[name])) for name in kind.time_columns
+    ]
+    for name in _changing_maxima(kind):
+        changes += [(name, func.coalesce(greatest(held[name], new[name]), held[name], new[name]))]
     for group in kind.groups:
         stamp = stamp_name(group.name)
         wins = _wins(group, held[stamp], new[stamp])
@@ -98,11 +99,17 @@ def _merged(
     return changes
 
 
+def _changing_maxima(kind: RowKind) -> list[str]:
+    return [] if kind.is_immutable else [field.name for field in kind.maxima]
+
+
 def _changes(kind: RowKind, held: Any, new: Any) -> list[ColumnElement[bool]]:
     """Return the conditions under which a row changes."""
-    changes: list[ColumnElement[bool]] = []
-    if kind.has_times:
-        changes += [new.first < held.first, new.last > held.last, new.deleted > held.deleted]
+    changes: list[ColumnElement[bool]] = [
+        new[name] < held[name] if name == "first" else new[name] > held[name] for name in kind.time_columns
+    ]
+    for name in _changing_maxima(kind):
+        changes += [new[name] > held[name], and_(held[name].is_(None), new[name].is_not(None))]
     stamps = [(group, stamp_name(group.name)) for group in kind.groups]
     changes += [_wins(group, held[stamp], new[stamp]) for group, stamp in stamps]
     if kind.has_bits:

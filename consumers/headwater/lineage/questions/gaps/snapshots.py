@@ -18,6 +18,7 @@ from headwater.lineage.questions.gaps.model import (
 )
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA
+from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.tables import table_of
 
 
@@ -40,7 +41,7 @@ def find_unknown_parents(connection: Connection, filters: GapFilter) -> Iterator
 
 
 def _select_snapshots(filters: GapFilter) -> Any:
-    row, commit, dataset = table_of(t.WRITE), table_of(t.COMMIT), table_of(t.DATASET)
+    row, commit, dataset = access_of(t.WRITE), table_of(t.COMMIT), table_of(t.DATASET)
     its = and_(row.c.commit_id == commit.c.id, row.c.barrier == commit.c.barrier)
     chosen = (
         select(
@@ -66,7 +67,7 @@ def _select_snapshots(filters: GapFilter) -> Any:
 def _is_known(row: Any) -> ColumnElement[bool]:
     """Return a condition: the parent is known, even if it is hidden. Snapshot ids are unique over branches, but not
     over generations. A row without a generation matches any."""
-    made, done = table_of(t.WRITE).alias(), table_of(t.MODIFICATION).alias()
+    made, done = access_of(t.WRITE).alias(), table_of(t.MODIFICATION).alias()
     by_write = exists().where(
         made.c.dataset == row.c.dataset,
         made.c.snapshot == row.c.parent_snapshot,
@@ -86,7 +87,7 @@ def _may_be(one: Any, other: Any) -> ColumnElement[bool]:
 
 def _may_be_erased(row: Any) -> ColumnElement[bool]:
     """Return a condition: lineage was deleted, so the parent of the oldest remaining snapshot may have been known."""
-    stone, earlier = table_of(t.TOMBSTONE).alias(), table_of(t.WRITE).alias()
+    stone, earlier = table_of(t.TOMBSTONE).alias(), access_of(t.WRITE).alias()
     of_it = or_(stone.c.dataset == row.c.dataset, stone.c.dataset.is_(None))
     is_left = exists().where(
         earlier.c.dataset == row.c.dataset, _may_be(earlier.c.generation, row.c.generation), earlier.c.last < row.c.last

@@ -17,6 +17,7 @@ from headwater.lineage.questions.gaps.model import (
     uuid_of,
 )
 from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.tables import table_of
 
 
@@ -40,7 +41,7 @@ def find_stream_breaks(connection: Connection, filters: GapFilter) -> Iterator[P
 
 def _select_ranges(filters: GapFilter) -> Any:
     """Select each range beside the previous one of the same source and incarnation."""
-    row, commit, dataset = table_of(t.READ), table_of(t.COMMIT), table_of(t.DATASET)
+    row, commit, dataset = access_of(t.READ), table_of(t.COMMIT), table_of(t.DATASET)
     its = and_(row.c.commit_id == commit.c.id, row.c.barrier == commit.c.barrier)
     job = (commit.c.job_namespace, commit.c.job, commit.c.incarnation)
     source = (*job, row.c.dataset, row.c.generation, row.c.branch)
@@ -79,7 +80,7 @@ def _select_ranges(filters: GapFilter) -> Any:
 
 def _was_reached(read: Any) -> Any:
     """Return a condition: some range ended there. A query that reads a table twice has several."""
-    row, commit = table_of(t.READ).alias(), table_of(t.COMMIT).alias()
+    row, commit = access_of(t.READ).alias(), table_of(t.COMMIT).alias()
     its = and_(row.c.commit_id == commit.c.id, row.c.barrier == commit.c.barrier)
     ended = or_(row.c.snapshot == read.c.since_snapshot, row.c.version == read.c.since_version)
     mine = and_(commit.c.incarnation == read.c.incarnation, commit.c.barrier < read.c.barrier)

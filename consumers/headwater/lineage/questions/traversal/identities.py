@@ -53,7 +53,7 @@ class Identities:
         self._used: dict[bytes, int] = {}
         row = table_of(t.DATASET_LINK).c
         self._columns = (row.old, row.new, row.reason, row.last)
-        few = connection.execute(select(*self._columns).where(row.last > row.deleted).limit(_FEW + 1)).all()
+        few = connection.execute(select(*self._columns).limit(_FEW + 1)).all()
         self._all_known = len(few) <= _FEW
         if self._all_known:
             self._keep(few)
@@ -64,7 +64,7 @@ class Identities:
         while not self._all_known and (wanted := wanted - self._asked):
             self._asked |= wanted
             row = table_of(t.DATASET_LINK).c
-            chosen = select(*self._columns).where(row.last > row.deleted)
+            chosen = select(*self._columns)
             found = [
                 *select_by_keys(self._connection, chosen, row.old, wanted),
                 *select_by_keys(self._connection, chosen, row.new, wanted),

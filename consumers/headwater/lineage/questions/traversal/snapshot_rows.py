@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
-from itertools import count
+from heapq import merge
+from itertools import count, islice
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, and_, or_, select
@@ -12,6 +14,7 @@ from sqlalchemy import Connection, and_, or_, select
 from headwater.events.scalars import Format
 from headwater.lineage.mapping.commits import ALL, SOME
 from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.accesses import access_of, place_keys
 from headwater.lineage.sql.key_lookup import PairLookup, RangeLookup, select_by_keys
 from headwater.lineage.sql.tables import table_of
 
@@ -80,7 +83,9 @@ class SnapshotRead(NamedTuple):
 
 def load_writes(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
     """Load commits' writes by dataset and snapshot."""
-    return map(_to_write, _lookup("writes", "dataset", "snapshot").among(connection, keys))
+    return map(
+        _to_write, _lookup("writes", "place_id", "snapshot").among(connection, place_keys(connection, t.WRITE, keys))
+    )
 
 
 def load_catalog_changes(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
@@ -91,7 +96,8 @@ def load_catalog_changes(connection: Connection, keys: Iterable[tuple[bytes, int
 def load_children(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
     """Load writes by dataset and parent snapshot."""
     pairs = list(keys)
-    yield from map(_to_write, _lookup("writes", "dataset", "parent_snapshot").among(connection, pairs))
+    lookup = _lookup("writes", "place_id", "parent_snapshot")
+    yield from map(_to_write, lookup.among(connection, place_keys(connection, t.WRITE, pairs)))
     yield from map(_change_to_write, _lookup("modifications", "dataset", "parent_snapshot").among(connection, pairs))
 
 
@@ -99,9 +105,9 @@ def load_writes_before(
     connection: Connection, datasets: Collection[bytes], at: int, number: int
 ) -> Iterator[SnapshotWrite]:
     """Load the newest writes of a dataset up to a time."""
-    row, change = table_of(t.WRITE).c, table_of(t.MODIFICATION).c
-    writes = _writes().where(row.dataset.in_(datasets), row.first <= at).order_by(row.first.desc()).limit(number)
-    yield from map(_to_write, connection.execute(writes))
+    row, change = access_of(t.WRITE).c, table_of(t.MODIFICATION).c
+    newest = _writes().where(row.first <= at).order_by(row.first.desc(), row.id)
+    yield from islice(_writes_in_order(connection, newest, datasets, number, is_falling=True), number)
     changes = _produced().where(change.dataset.in_(datasets), change.time <= at)
     yield from map(_change_to_write, connection.execute(changes.order_by(change.time.desc()).limit(number)))
 
@@ -110,11 +116,29 @@ def load_writes_after(
     connection: Connection, datasets: Collection[bytes], at: int, number: int
 ) -> Iterator[SnapshotWrite]:
     """Load the oldest writes of a dataset from a time on."""
-    row, change = table_of(t.WRITE).c, table_of(t.MODIFICATION).c
-    writes = _writes().where(row.dataset.in_(datasets), row.first >= at).order_by(row.first).limit(number)
-    yield from map(_to_write, connection.execute(writes))
+    row, change = access_of(t.WRITE).c, table_of(t.MODIFICATION).c
+    oldest = _writes().where(row.first >= at).order_by(row.first, row.id)
+    yield from islice(_writes_in_order(connection, oldest, datasets, number), number)
     changes = _produced().where(change.dataset.in_(datasets), change.time >= at)
     yield from map(_change_to_write, connection.execute(changes.order_by(change.time).limit(number)))
+
+
+def _writes_in_order(
+    connection: Connection, ordered: Any, datasets: Iterable[bytes], at_once: int, *, is_falling: bool = False
+) -> Iterator[SnapshotWrite]:
+    """Yield the writes of a statement that is ordered by `first`. Each place is asked for by itself, because an index
+    orders the writes of one place only."""
+
+    def of_place(place: bytes) -> Iterator[Any]:
+        for start in count(0, at_once):
+            portion = ordered.where(access_of(t.WRITE).c.place_id == place).limit(at_once).offset(start)
+            found = connection.execute(portion).all()
+            yield from found
+            if len(found) < at_once:
+                return
+
+    places = [place for place, _ in place_keys(connection, t.WRITE, ((each, None) for each in datasets))]
+    return map(_to_write, merge(*map(of_place, places), key=attrgetter("first"), reverse=is_falling))
 
 
 def load_writes_of_commits(connection: Connection, commits: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
@@ -128,7 +152,8 @@ def load_reads_of_commits(connection: Connection, commits: Iterable[tuple[bytes,
 
 def load_reads_at(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotRead]:
     """Load reads by dataset and snapshot; for changes, by the snapshot at which they end."""
-    return map(_to_read, _lookup("reads", "dataset", "snapshot").among(connection, keys, is_lazy=True))
+    lookup = _lookup("reads", "place_id", "snapshot")
+    return map(_to_read, lookup.among(connection, place_keys(connection, t.READ, keys), is_lazy=True))
 
 
 def load_sources(connection: Connection, made: Collection[SnapshotWrite]) -> dict[bytes, list[SnapshotRead]]:
@@ -161,28 +186,28 @@ def _lookup(what: str, key: str, number: str) -> PairLookup:
     """Build a statement once: building one takes longer than executing it."""
     statements = {"writes": (_writes, t.WRITE), "reads": (reads, t.READ), "edges": (_edges, t.COMMIT_EDGE)}
     statement, kind = statements.get(what, (_produced, t.MODIFICATION))
-    row = table_of(kind).c
+    row = (table_of if kind in {t.COMMIT_EDGE, t.MODIFICATION} else access_of)(kind).c
     return PairLookup(statement(), row[key], row[number])
 
 
 @cache
 def _edges() -> Any:
     row = table_of(t.COMMIT_EDGE).c
-    return select(row.write_id, row.read_id).where(row.last > row.deleted)
+    return select(row.write_id, row.read_id)
 
 
 @cache
 def _writes() -> Any:
-    row, commit = table_of(t.WRITE), table_of(t.COMMIT)
+    row, commit = access_of(t.WRITE), table_of(t.COMMIT)
     its = and_(row.c.commit_id == commit.c.id, row.c.barrier == commit.c.barrier)
     columns = (*(row.c[name] for name in _OF_WRITE), *(commit.c[name] for name in _OF_COMMIT))
-    return select(*columns).join_from(row, commit, its).where(row.c.last > row.c.deleted)
+    return select(*columns).join_from(row, commit, its)
 
 
 @cache
 def reads() -> Any:
-    row = table_of(t.READ).c
-    return select(*(row[name] for name in _OF_READ)).where(row.last > row.deleted)
+    row = access_of(t.READ).c
+    return select(*(row[name] for name in _OF_READ))
 
 
 @cache
@@ -283,29 +308,24 @@ def is_unordered(table_format: str | None) -> bool:
 def load_ranges_containing(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotRead]:
     """Load reads of changes that can include these snapshots: by number, where numbers are ordered."""
     wanted = set(keys)
-    yield from map(_to_read, _ordered_ranges().among(connection, wanted, is_lazy=True))
-    row = table_of(t.READ).c
+    yield from map(_to_read, _ordered_ranges().among(connection, place_keys(connection, t.READ, wanted), is_lazy=True))
+    row = access_of(t.READ).c
     others = reads().where(row.mode == CHANGES, row.format.not_in(ORDERED), row.since_snapshot.is_not(None))
     yield from map(_to_read, select_by_keys(connection, others, row.dataset, {dataset for dataset, _ in wanted}))
 
 
 @cache
 def _ordered_ranges() -> RangeLookup:
-    row = table_of(t.READ).c
+    row = access_of(t.READ).c
     ordered = reads().where(row.mode == CHANGES, or_(row.format.is_(None), row.format.in_(ORDERED)))
-    return RangeLookup(ordered, row.dataset, row.snapshot, row.since_snapshot)
+    return RangeLookup(ordered, row.place_id, row.snapshot, row.since_snapshot)
 
 
 def load_unversioned_before(connection: Connection, datasets: Collection[bytes], at: int) -> Iterator[SnapshotWrite]:
     """Load the writes of a dataset without versions, newest first."""
-    row = table_of(t.WRITE).c
-    newest = _writes().where(row.dataset.in_(datasets), row.first <= at, row.snapshot.is_(None))
-    portion = newest.order_by(row.first.desc(), row.id).limit(_PORTION)
-    for start in count(0, _PORTION):
-        found = connection.execute(portion.offset(start)).all()
-        yield from map(_to_write, found)
-        if len(found) < _PORTION:
-            return
+    row = access_of(t.WRITE).c
+    newest = _writes().where(row.first <= at, row.snapshot.is_(None)).order_by(row.first.desc(), row.id)
+    return _writes_in_order(connection, newest, datasets, _PORTION, is_falling=True)
 
 
 def known_targets(connection: Connection, datasets: Collection[bytes]) -> set[bytes]:

@@ -114,7 +114,7 @@ def edges_between(
     given, without deleted ones."""
     row = table_of(t.TABLE_EDGE).c
     query = select(*(column for column in row if column.name != "id"))
-    query = query.where(row.last > row.deleted, row.first <= as_of)
+    query = query.where(row.first <= as_of)
     if job is not None:
         query = query.where((row.job == job) | (row.parent_job == job))
     here = row.target if upward else row.source
