@@ -360,7 +360,7 @@ def test_what_meets_another_transaction_is_begun_again(engine: Engine) -> None:
         connection.execute(text("DELETE FROM jobs"))
         for n in (1, 2):
             insert = text(
-                "INSERT INTO jobs (id, job, first, last, deleted, about_stamp) VALUES (:id, :n, 0, 0, 0, :id)"
+                "INSERT INTO jobs (id, job, first, last, about_stamp) VALUES (:id, :n, 0, 0, :id)"
             )
             connection.execute(insert, {"id": rows[n - 1].id, "n": str(n)})
     meet = threading.Barrier(2)

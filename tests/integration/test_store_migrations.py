@@ -138,7 +138,7 @@ def test_a_store_of_any_version_becomes_the_newest(place: str, later: MigrationH
         from_scripts(engine, later, version.name)
         with engine.begin() as connection:
             jobs = METADATA.tables["jobs"]
-            connection.execute(insert(jobs).values(id=b"1" * 16, job="j", first=1, last=1, deleted=0, about_stamp=b""))
+            connection.execute(insert(jobs).values(id=b"1" * 16, job="j", first=1, last=1, about_stamp=b""))
         with open_store(place, history=later) as store, store.engine.begin() as connection:
             assert connection.execute(select(jobs.c.job)).scalar_one() == "j"
             assert read_version(connection) == THIRD_VERSION
