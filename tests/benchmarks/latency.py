@@ -118,7 +118,8 @@ class Watch:
 
     def _look(self) -> None:
         engine = create_engine(self._url, isolation_level="AUTOCOMMIT")
-        query = text("SELECT snapshot FROM writes WHERE table_name = :name AND snapshot IS NOT NULL")
+        writes = "writes JOIN places ON places.id = place_id"
+        query = text(f"SELECT snapshot FROM {writes} WHERE table_name = :name AND snapshot IS NOT NULL")
         with engine.connect() as connection:
             while not self._over.wait(ASK_SECONDS):
                 found = connection.execute(query, {"name": self._table}).scalars().all()

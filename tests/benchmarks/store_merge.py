@@ -31,6 +31,7 @@ from headwater.lineage.meta import DatabaseLineageMeta
 from headwater.lineage.rows import KINDS, Precedence, Row
 from headwater.lineage.rows.columns import RowTuple
 from headwater.lineage.sql import store_digest
+from headwater.lineage.sql.tables import primary_key_of, time_names
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import COMMITTED
 from tests.benchmarks.harness import Aims
@@ -42,13 +43,11 @@ ROUNDS: Final = 5
 CALLS: Final = 300
 AIM: Final = 0.8
 
-_HELD = (
-    "first = least({t}.first, excluded.first), last = greatest({t}.last, excluded.last), "
-    "deleted = greatest({t}.deleted, excluded.deleted)"
+_LEAST: Final = ("{c} = least({t}.{c}, excluded.{c})", "excluded.{c} < {t}.{c}")
+_GREATEST: Final = (
+    "{c} = greatest({t}.{c}, excluded.{c})",
+    "excluded.{c} > {t}.{c} OR {t}.{c} IS NULL AND excluded.{c} IS NOT NULL",
 )
-_NEWS = "excluded.first < {t}.first OR excluded.last > {t}.last OR excluded.deleted > {t}.deleted"
-
-
 _NEWER: Final = "excluded.{s} > {t}.{s}"
 _OLDER: Final = "length(excluded.{s}) > 0 AND (length({t}.{s}) = 0 OR excluded.{s} < {t}.{s})"
 
@@ -90,11 +89,15 @@ class Bare:
         columns = [column for column, _ in self._columns[name]]
         names = ", ".join(columns)
         kind = next(each for each in KINDS if each.name == name)
-        key = "id, barrier" if kind.partition else "id"
+        key = ", ".join(primary_key_of(kind))
         insert = f"INSERT INTO {name} SELECT {names} FROM bare_{name} ORDER BY id ON CONFLICT ({key}) DO"
-        if "first" not in columns and not kind.groups and not kind.has_bits:
+        if not kind.has_times and not kind.groups and not kind.has_bits:
             return f"{insert} NOTHING"
-        changes_, news = ([_HELD.format(t=name)], [_NEWS.format(t=name)]) if "first" in columns else ([], [])
+        changes_, news = list[str](), list[str]()
+        for column in (*time_names(kind), *(each.name for each in kind.maxima)):
+            change, is_news = _LEAST if column == "first" else _GREATEST
+            changes_.append(change.format(t=name, c=column))
+            news.append(is_news.format(t=name, c=column))
         for group in kind.groups:
             stamp = f"{group.name}_stamp"
             emitted = (*(each.name for each in group.columns), stamp)

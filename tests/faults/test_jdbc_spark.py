@@ -42,13 +42,14 @@ spark.stop()
 """
 )
 WRITTEN: Final = text(
-    "SELECT w.snapshot FROM writes w JOIN datasets d ON d.id = w.dataset "
+    "SELECT w.snapshot FROM writes w JOIN places p ON p.id = w.place_id JOIN datasets d ON d.id = p.dataset "
     "WHERE d.name LIKE :name AND w.snapshot IS NOT NULL ORDER BY w.barrier"
 )
 MADE_FROM: Final = text(
     "SELECT w.snapshot AS made, r.snapshot AS source FROM writes w "
     "JOIN reads r ON r.commit_id = w.commit_id AND r.barrier = w.barrier "
-    "JOIN datasets d ON d.id = w.dataset JOIN datasets s ON s.id = r.dataset "
+    "JOIN places target ON target.id = w.place_id JOIN datasets d ON d.id = target.dataset "
+    "JOIN places origin ON origin.id = r.place_id JOIN datasets s ON s.id = origin.dataset "
     "WHERE d.name LIKE '%/db/daily' AND s.name LIKE '%/db/orders'"
 )
 

@@ -359,9 +359,7 @@ def test_what_meets_another_transaction_is_begun_again(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("DELETE FROM jobs"))
         for n in (1, 2):
-            insert = text(
-                "INSERT INTO jobs (id, job, first, last, about_stamp) VALUES (:id, :n, 0, 0, :id)"
-            )
+            insert = text("INSERT INTO jobs (id, job, first, last, about_stamp) VALUES (:id, :n, 0, 0, :id)")
             connection.execute(insert, {"id": rows[n - 1].id, "n": str(n)})
     meet = threading.Barrier(2)
     retries: list[int] = []

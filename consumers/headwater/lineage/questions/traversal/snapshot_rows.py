@@ -23,6 +23,7 @@ ORDERED: Final = tuple(each.value for each in Format if each.has_ordered_snapsho
 CHANGES: Final = "CHANGES"
 NOTHING: Final = "NOTHING"
 _PORTION: Final = 500
+_FIRST: Final = attrgetter("first")
 NameParts = tuple[str | None, str | None, str | None]
 
 
@@ -106,8 +107,9 @@ def load_writes_before(
 ) -> Iterator[SnapshotWrite]:
     """Load the newest writes of a dataset up to a time."""
     row, change = access_of(t.WRITE).c, table_of(t.MODIFICATION).c
-    newest = _writes().where(row.first <= at).order_by(row.first.desc(), row.id)
-    yield from islice(_writes_in_order(connection, newest, datasets, number, is_falling=True), number)
+    newest = _writes().where(row.first <= at).order_by(row.first.desc()).limit(number)
+    found = [connection.execute(each) for each in _by_place(connection, newest, datasets)]
+    yield from map(_to_write, islice(merge(*found, key=_FIRST, reverse=True), number))
     changes = _produced().where(change.dataset.in_(datasets), change.time <= at)
     yield from map(_change_to_write, connection.execute(changes.order_by(change.time.desc()).limit(number)))
 
@@ -117,28 +119,17 @@ def load_writes_after(
 ) -> Iterator[SnapshotWrite]:
     """Load the oldest writes of a dataset from a time on."""
     row, change = access_of(t.WRITE).c, table_of(t.MODIFICATION).c
-    oldest = _writes().where(row.first >= at).order_by(row.first, row.id)
-    yield from islice(_writes_in_order(connection, oldest, datasets, number), number)
+    oldest = _writes().where(row.first >= at).order_by(row.first).limit(number)
+    found = [connection.execute(each) for each in _by_place(connection, oldest, datasets)]
+    yield from map(_to_write, islice(merge(*found, key=_FIRST), number))
     changes = _produced().where(change.dataset.in_(datasets), change.time >= at)
     yield from map(_change_to_write, connection.execute(changes.order_by(change.time).limit(number)))
 
 
-def _writes_in_order(
-    connection: Connection, ordered: Any, datasets: Iterable[bytes], at_once: int, *, is_falling: bool = False
-) -> Iterator[SnapshotWrite]:
-    """Yield the writes of a statement that is ordered by `first`. Each place is asked for by itself, because an index
-    orders the writes of one place only."""
-
-    def of_place(place: bytes) -> Iterator[Any]:
-        for start in count(0, at_once):
-            portion = ordered.where(access_of(t.WRITE).c.place_id == place).limit(at_once).offset(start)
-            found = connection.execute(portion).all()
-            yield from found
-            if len(found) < at_once:
-                return
-
-    places = [place for place, _ in place_keys(connection, t.WRITE, ((each, None) for each in datasets))]
-    return map(_to_write, merge(*map(of_place, places), key=attrgetter("first"), reverse=is_falling))
+def _by_place(connection: Connection, writes: Any, datasets: Iterable[bytes]) -> Iterator[Any]:
+    """Yield the statement for each place by itself: an index has the writes of one place in the order of time."""
+    for place, _ in place_keys(connection, t.WRITE, ((each, None) for each in datasets)):
+        yield writes.where(access_of(t.WRITE).c.place_id == place)
 
 
 def load_writes_of_commits(connection: Connection, commits: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
@@ -325,7 +316,16 @@ def load_unversioned_before(connection: Connection, datasets: Collection[bytes],
     """Load the writes of a dataset without versions, newest first."""
     row = access_of(t.WRITE).c
     newest = _writes().where(row.first <= at, row.snapshot.is_(None)).order_by(row.first.desc(), row.id)
-    return _writes_in_order(connection, newest, datasets, _PORTION, is_falling=True)
+    found = (_in_portions(connection, each) for each in _by_place(connection, newest, datasets))
+    return map(_to_write, merge(*found, key=_FIRST, reverse=True))
+
+
+def _in_portions(connection: Connection, ordered: Any) -> Iterator[Any]:
+    for start in count(0, _PORTION):
+        found = connection.execute(ordered.limit(_PORTION).offset(start)).all()
+        yield from found
+        if len(found) < _PORTION:
+            return
 
 
 def known_targets(connection: Connection, datasets: Collection[bytes]) -> set[bytes]:
