@@ -31,7 +31,7 @@ from headwater.lineage.meta import DatabaseLineageMeta
 from headwater.lineage.rows import KINDS, Precedence, Row
 from headwater.lineage.rows.columns import RowTuple
 from headwater.lineage.sql import store_digest
-from headwater.lineage.sql.tables import primary_key_of, time_names
+from headwater.lineage.sql.tables import primary_key_of
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import COMMITTED
 from tests.benchmarks.harness import Aims
@@ -94,7 +94,7 @@ class Bare:
         if not kind.has_times and not kind.groups and not kind.has_bits:
             return f"{insert} NOTHING"
         changes_, news = list[str](), list[str]()
-        for column in (*time_names(kind), *(each.name for each in kind.maxima)):
+        for column in (*kind.time_columns, *(each.name for each in kind.maxima)):
             change, is_news = _LEAST if column == "first" else _GREATEST
             changes_.append(change.format(t=name, c=column))
             news.append(is_news.format(t=name, c=column))
