@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
@@ -17,8 +18,12 @@ from headwater.events.names import DatasetId
 from headwater.events.scalars import Format
 from headwater.lineage.mapping.row_builder import dataset_hash
 from headwater.lineage.questions.datasets import Dataset
-from headwater.lineage.questions.snapshots import downstream_snapshots, upstream_snapshots
+from headwater.lineage.questions.snapshots import SnapshotQuestion, downstream_snapshots, upstream_snapshots
+from headwater.lineage.questions.start_points import StartSelector
+from headwater.lineage.questions.states import fold_by_walking, fold_in_database
 from headwater.lineage.questions.tables import downstream_tables, upstream_tables
+from headwater.lineage.questions.traversal.context import Basis
+from headwater.lineage.questions.traversal.history_lines import IrregularHistory
 from headwater.lineage.sql import METADATA
 from tests.property.effort import examples
 from tests.unit.lineage.scripted_producer import ScriptedProducer, dataset, store
@@ -227,6 +232,25 @@ def test_sql_answers_what_a_plain_search_finds(connection: Connection, committed
                 assert edges == closure(plain.tables(), table, up=is_up), (table, is_up)
     finally:
         connection.rollback()
+
+
+@given(commits())
+@settings(max_examples=examples(60), deadline=None)
+def test_the_database_folds_a_state_as_walking_does(connection: Connection, committed: list[Committed]) -> None:
+    """What isn't regular enough it leaves to walking."""
+    store(connection, committed)
+    try:
+        for table, number in Plain(committed).made:
+            for depth in (None, 1):
+                with suppress(IrregularHistory):
+                    folded = fold_in_database(_state(connection, table, number), depth, 10_000)
+                    assert folded == fold_by_walking(_state(connection, table, number), depth, 10_000)
+    finally:
+        connection.rollback()
+
+
+def _state(connection: Connection, table: str, number: int) -> SnapshotQuestion:
+    return SnapshotQuestion.of(connection, _asked(table), StartSelector(number), Basis.STATE, None)
 
 
 def _once(rows: Iterable[Any]) -> set[Edge]:

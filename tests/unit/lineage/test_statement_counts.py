@@ -15,12 +15,13 @@ from sqlalchemy.pool import StaticPool
 
 from headwater.lineage.questions.lateness import lateness
 from headwater.lineage.questions.snapshots import downstream_snapshots
+from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.questions.tables import downstream_tables, upstream_tables
 from headwater.lineage.rows import RowKind
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA
 from tests.benchmarks.graph import Values, put_sqlite
-from tests.benchmarks.store_shapes import FEED, HUB, LATE, PING, READERS, SOURCES, Statements, rows, table
+from tests.benchmarks.store_shapes import FEED, HUB, LATE, LONG, PING, READERS, SOURCES, Statements, rows, table
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +135,15 @@ def test_what_a_long_history_feeds(histories: list[Engine]) -> None:
     """Every later state contains the first commit: ten times as many take ten times as long."""
     least, most = calls(histories, lambda c: downstream_snapshots(c, table(FEED), 1, basis="state", at_most=10**6))
     assert most < 15 * least
+
+
+def test_a_long_state(stores: list[Engine]) -> None:
+    """Of 200 commits, which are walked, and of 2,000, which the database adds up."""
+    (_, small), (edges, large) = counts(stores, lambda c: upstream_state(c, table(LONG)))
+    assert edges == 1
+    assert large < small + 30
+    least, most = calls(stores, lambda c: upstream_state(c, table(LONG)))
+    assert most < 5 * least
 
 
 def test_what_reads_the_changes_of_a_long_history(streams: list[Engine]) -> None:

@@ -123,13 +123,14 @@ class SnapshotQuestion:
         walk = TraversalContext(connection, None if as_of is None else micros_of_argument(as_of, "as_of"))
         return cls(walk, find_start(walk, of, which, Basis(basis)), Basis(basis))
 
-    def upward(self, depth: int | None) -> Generator[list[LineageStep], None, None]:
-        upward, start = UpstreamWalk(self.walk, self.basis), self.start
+    def upward(self, depth: int | None, most_commits: int | None = None) -> Generator[list[LineageStep], None, None]:
+        """Yield the steps of each level. `LongHistory` tells that there are more commits than wanted."""
+        upward, start = UpstreamWalk(self.walk, self.basis, most_commits), self.start
         if self.basis is Basis.STATE and start.snapshot is not None:
             yield from upward.levels((), [AncestryRequest(start.snapshot)], depth)
         else:
             yield from upward.levels(start.writes, (), depth)
-        self._unversioned(upward.unversioned)
+        self.add_unversioned(upward.unversioned)
 
     def downward(self, depth: int | None) -> Generator[list[LineageStep], None, None]:
         if self.start.snapshot is not None:
@@ -198,7 +199,8 @@ class SnapshotQuestion:
         name = ".".join(filter(None, row.name)) or (dataset.place if dataset else row.opaque or "?")
         return DatasetVersion(dataset, name, row.snapshot, row.version, row.generation, row.branch, row.opaque)
 
-    def _unversioned(self, datasets: Collection[bytes]) -> None:
+    def add_unversioned(self, datasets: Collection[bytes]) -> None:
+        """Add a limit for each of these datasets that is made from anything."""
         for each in known_targets(self.walk.connection, datasets):
             detail = "it has no versions, so it isn't followed further"
             self.walk.limits.add_snapshot(LimitReason.UNKNOWN_SNAPSHOT, each, None, detail)

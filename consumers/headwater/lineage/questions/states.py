@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy import Connection
 
 from headwater.events.clock import moment_of
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
+from headwater.lineage.questions.folded_states import StateFold
 from headwater.lineage.questions.known_limits import add_known_limits
 from headwater.lineage.questions.lineage_answers import LineageAnswer, StateEdge, VersionRange
 from headwater.lineage.questions.snapshots import AT_MOST, SnapshotQuestion, format_job_key
 from headwater.lineage.questions.start_points import StartSelector
+from headwater.lineage.questions.traversal.ancestry import LongHistory
 from headwater.lineage.questions.traversal.context import Basis, LineageStep
+from headwater.lineage.questions.traversal.history_lines import IrregularHistory
 from headwater.lineage.questions.traversal.snapshot_rows import CHANGES, SnapshotRead, SnapshotWrite, is_unordered
 
+_SHORT: Final = 500
+"""Up to how many commits a state is walked; longer ones the database adds up, if their history is regular."""
 _Key = tuple[bytes | None, str, str | None, str | None, str | None]
 
 
@@ -33,24 +40,64 @@ def upstream_state(
     at_most: int = 100 * AT_MOST,
 ) -> LineageAnswer[StateEdge]:
     """Fold all commits of the branch since the last full overwrite into a range of versions of each source."""
-    question = SnapshotQuestion.of(connection, of, StartSelector(snapshot, generation, branch), Basis.STATE, as_of)
-    steps = question.collect(question.upward(depth), at_most)
-    names = load_datasets(
-        connection, {*question.datasets_of(steps), *question.walk.limits.datasets, question.start.dataset.key}
-    )
-    add_known_limits(connection, names, {each.write.run for each in steps}, question.walk.limits)
+    which = StartSelector(snapshot, generation, branch)
+    for fold in (fold_short_state, fold_in_database, fold_by_walking):
+        question = SnapshotQuestion.of(connection, of, which, Basis.STATE, as_of)
+        with suppress(LongHistory, IrregularHistory):
+            return fold(question, depth, at_most)
+    raise AssertionError("walking folds every state")
+
+
+def fold_short_state(question: SnapshotQuestion, depth: int | None, at_most: int) -> LineageAnswer[StateEdge]:
+    """Fold a state of few commits by walking. `LongHistory` tells that there are more."""
+    return fold_by_walking(question, depth, at_most, most_commits=_SHORT)
+
+
+def fold_in_database(question: SnapshotQuestion, depth: int | None, at_most: int) -> LineageAnswer[StateEdge]:
+    """Fold a state without loading its commits. `IrregularHistory` tells that they have to be walked."""
+    folded = StateFold(question)
+    folded.walk(depth, at_most)
+    names = _names(question, folded.datasets)
+    edges = list(folded.edges(lambda depth, steps: _edge_of(question, depth, steps, names)))
+    question.add_unversioned(folded.unversioned)
+    return _answer(question, edges, folded.runs)
+
+
+def fold_by_walking(
+    question: SnapshotQuestion, depth: int | None, at_most: int, *, most_commits: int | None = None
+) -> LineageAnswer[StateEdge]:
+    """Fold a state commit by commit."""
+    steps = question.collect(question.upward(depth, most_commits), at_most)
+    names = _names(question, question.datasets_of(steps))
+    return _answer(question, fold_steps(question, steps, names), {each.write.run for each in steps})
+
+
+def _names(question: SnapshotQuestion, datasets: Collection[bytes]) -> dict[bytes, Dataset]:
+    return load_datasets(question.walk.connection, {*datasets, question.start.dataset.key})
+
+
+def _answer(
+    question: SnapshotQuestion, edges: Iterable[StateEdge], runs: Collection[bytes | None]
+) -> LineageAnswer[StateEdge]:
+    connection, limits = question.walk.connection, question.walk.limits
+    rows = sorted(edges, key=_order)
+    ends = {end.dataset.key for each in rows for end in (each.target, each.source) if end.dataset is not None}
+    names = _names(question, {*ends, *limits.datasets})
+    add_known_limits(connection, names, runs, limits)
     return LineageAnswer(
-        tuple(
-            sorted(
-                fold_steps(question, steps, names), key=lambda each: (each.depth, each.target.label, each.source.label)
-            )
-        ),
+        tuple(rows),
         complete_until(connection),
-        question.walk.limits.as_limits(names),
+        limits.as_limits(names),
         of=question.start.label(names),
         basis=Basis.STATE,
         note=question.start.note,
     )
+
+
+def _order(edge: StateEdge) -> tuple[int, str, str, str, str]:
+    """Sort edges, so that an answer is the same each time."""
+    target, source = edge.target, edge.source
+    return (edge.depth, target.label, source.label, target.generation or "", source.generation or "")
 
 
 @dataclass
@@ -79,6 +126,13 @@ def _key(question: SnapshotQuestion, row: SnapshotWrite | SnapshotRead) -> _Key:
 
 def _name(key: _Key, names: Mapping[bytes, Dataset]) -> Dataset | None:
     return None if key[0] is None else names[key[0]]
+
+
+def _edge_of(
+    question: SnapshotQuestion, depth: int, steps: list[LineageStep], names: Mapping[bytes, Dataset]
+) -> StateEdge:
+    target, source = (_name(_key(question, row), names) for row in steps[0][1:])
+    return _edge(_Fold(depth, steps), target, source)
 
 
 def _edge(fold: _Fold, target: Dataset | None, source: Dataset | None) -> StateEdge:

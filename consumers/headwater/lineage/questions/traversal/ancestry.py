@@ -21,6 +21,10 @@ _PORTION: Final = 512
 _GREATEST: Final = 8_192
 
 
+class LongHistory(Exception):  # noqa: N818 - nothing failed: another way may be taken
+    """There are more commits than wanted."""
+
+
 @dataclass
 class AncestryRequest:
     """A snapshot, and how far back its ancestors are needed."""
@@ -42,8 +46,9 @@ class AncestryRequest:
 class Ancestry:
     """Walks for one question."""
 
-    def __init__(self, makers: SnapshotWriters, limits: LimitCollector) -> None:
+    def __init__(self, makers: SnapshotWriters, limits: LimitCollector, most_commits: int | None = None) -> None:
         self._makers = makers
+        self._left = most_commits
         self._limits = limits
         self._portions: dict[bytes, int] = {}
         self._read_to: dict[bytes, int] = {}
@@ -77,7 +82,14 @@ class Ancestry:
                 return False
             self._of_states.update(each.id for each in write)
         reach.found += write
+        self._count(len(write))
         return self._goes_on(reach, write)
+
+    def _count(self, commits: int) -> None:
+        if self._left is not None:
+            self._left -= commits
+            if self._left < 0:
+                raise LongHistory
 
     def _goes_on(self, reach: AncestryRequest, write: list[SnapshotWrite]) -> bool:
         first = write[0]

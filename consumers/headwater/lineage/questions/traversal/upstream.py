@@ -22,10 +22,10 @@ _UNSEEN = "something was read that Spark doesn't show"
 class UpstreamWalk:
     """Walks upstream. It visits each write once, so it always ends."""
 
-    def __init__(self, walk: TraversalContext, basis: Basis) -> None:
+    def __init__(self, walk: TraversalContext, basis: Basis, most_commits: int | None = None) -> None:
         self._walk = walk
         self._basis = basis
-        self._ancestry = Ancestry(walk.makers, walk.limits)
+        self._ancestry = Ancestry(walk.makers, walk.limits, most_commits)
         self._done: set[bytes] = set()
         self.unversioned: dict[bytes, None] = {}
         """What was read that has no versions, so that the walk couldn't go on behind it."""
