@@ -1,4 +1,4 @@
-"""Plain and coordinated, from one topic into one PostgreSQL, in turns.
+"""One process and several, from one topic into one PostgreSQL, in turns.
 
     python -m tests.benchmarks.pipelines [events [rounds [flags of the coordinated one …]]]
 
@@ -6,6 +6,7 @@ Each turn is `headwater writer run --until-end` with a group and a database of i
 start to its end; what it takes with one event on a topic is taken away. PostgreSQL doesn't wait for its disk (fsync
 is off): the pipelines are compared, not the disk. Beside the rates stand the seconds of processor time of
 the writer and of the database, which say where it goes, and mean the same on a machine that has other things to do.
+Whatever waits for a lock longer than 10 ms is in the server's log; none may wait for a row.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sqlalchemy import create_engine, make_url
+from sqlalchemy import Connection, create_engine, make_url
 
 from headwater import local
 from headwater.events.avro import Codec
@@ -35,7 +36,7 @@ EVENTS: Final = 60_000
 ROUNDS: Final = 3
 AIM: Final = 1.3
 _TICK: Final = os.sysconf("SC_CLK_TCK")
-_WAYS: Final = ("plain", "coordinated")
+_COORDINATED: Final = ("--readers", "2")
 
 
 class Took(NamedTuple):
@@ -50,6 +51,8 @@ def turn(address: str, server: str, topic: str, flags: Sequence[str]) -> Took:
     engine = create_engine(server, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        connection.exec_driver_sql(f"ALTER DATABASE {name} SET log_lock_waits = on")
+        connection.exec_driver_sql(f"ALTER DATABASE {name} SET deadlock_timeout = '10ms'")
         url = make_url(server).set(database=name).render_as_string(hide_password=False)
         open_store(url).close()
         before, children, began = cpu_of_database(connection), cpu_of_children(), time.perf_counter()
@@ -66,11 +69,12 @@ def turn(address: str, server: str, topic: str, flags: Sequence[str]) -> Took:
 
 
 def cpu_of_children() -> float:
+    """Of those that have ended, and of theirs."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def cpu_of_database(connection: object) -> float:
+def cpu_of_database(connection: Connection) -> float:
     """Of the server and all that it began, those that have ended too."""
     postmaster = int(Path(data_directory(connection), "postmaster.pid").read_text().splitlines()[0])
     total = sum(_cpu(postmaster, at) for at in (11, 12, 13, 14))
@@ -80,8 +84,8 @@ def cpu_of_database(connection: object) -> float:
     return total / _TICK
 
 
-def data_directory(connection: object) -> str:
-    return str(connection.exec_driver_sql("SHOW data_directory").scalar_one())  # type: ignore[attr-defined]
+def data_directory(connection: Connection) -> str:
+    return str(connection.exec_driver_sql("SHOW data_directory").scalar_one())
 
 
 def _fields(process: int) -> list[str]:
@@ -105,25 +109,29 @@ def main(count: int, rounds: int, flags: Sequence[str]) -> int:
     """Print the turns and the ratio; 1 if the aim is missed."""
     codec = Codec()
     data = [codec.encode(each) for each in events(count)]
-    found: dict[str, list[Took]] = {way: [] for way in _WAYS}
+    ways: dict[str, Sequence[str]] = {"plain": (), "coordinated": flags or _COORDINATED}
+    found: dict[str, list[Took]] = {way: [] for way in ways}
     with local.kafka() as kafka, local.postgres(durable=False) as postgres:
-        print(fsync_words(postgres.address))
+        print(fsync_words(postgres.address), f"load of the machine {os.getloadavg()[0]:.1f}")
         full, one = f"full-{uuid.uuid4()}", f"one-{uuid.uuid4()}"
         produce(kafka.address, full, data)
         produce(kafka.address, one, data[:1])
-        ways = {way: ["--pipeline", way, *(flags if way == "coordinated" else ())] for way in _WAYS}
-        idle = {way: turn(kafka.address, postgres.address, one, ways[way]) for way in _WAYS}
+        idle = {way: turn(kafka.address, postgres.address, one, ways[way]) for way in ways}
         for number in range(rounds):
-            for way in _WAYS if number % 2 else reversed(_WAYS):
+            for way in ways if number % 2 else reversed(ways):
                 took = turn(kafka.address, postgres.address, full, ways[way])
                 found[way].append(_without(took, idle[way]))
                 _say(way, found[way][-1], count)
+        waits = [line for line in postgres.log_tail(1 << 30).splitlines() if "still waiting for" in line]
     if len({each.digest for turns in found.values() for each in turns}) != 1:
         raise SystemExit("they don't end in the same rows: their times mean nothing")
+    print(f"waits for locks: {len(waits)}", *waits[:5], sep="\n")
     pairs = list(zip(found["plain"], found["coordinated"], strict=True))
     ratio = statistics.median(plain.wall / other.wall for plain, other in pairs)
+    client = statistics.median(other.writer / plain.writer for plain, other in pairs)
     used = statistics.median((a.writer + a.database) / (b.writer + b.database) for a, b in pairs)
-    print(f"coordinated: {used:.2f} of plain's events for a second of processor time")
+    print(f"coordinated: {client:.2f} of plain's processor time of clients")
+    print(f"coordinated: {used:.2f} of plain's events for a second of processor time, database and all")
     aims = Aims()
     aims.at_least("coordinated, of the rate of plain", ratio, AIM)
     return aims.report()
@@ -137,7 +145,7 @@ def _without(took: Took, idle: Took) -> Took:
 def _say(way: str, took: Took, count: int) -> None:
     busy = (took.writer + took.database) / took.wall
     times = f"{took.wall:>7.2f} s  writer {took.writer:>6.2f} s  database {took.database:>6.2f} s  {busy:>5.2f} busy"
-    print(f"{way:<12}{count / took.wall:>10,.0f} events/s {times}", flush=True)
+    print(f"{way:<12}{count / took.wall:>10,.0f} events/s {times}  load {os.getloadavg()[0]:.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def produce(address: str, topic: str, data: list[bytes]) -> None:
     assert client.flush(120) == 0
 
 
-def whole(address: str, url: str, data: list[bytes], processes: int = 1) -> float:
+def whole(address: str, url: str, data: list[bytes], readers: int = 0) -> float:
     """By the command itself, from when the first events are stored until the last are: seconds for all of them at that
     rate. To begin, and to share out a group, isn't counted."""
     topic = f"full-{uuid.uuid4()}"
@@ -72,8 +72,8 @@ def whole(address: str, url: str, data: list[bytes], processes: int = 1) -> floa
         "run",
         "--batch",
         str(AT_ONCE),
-        "--processes",
-        str(processes),
+        "--readers",
+        str(readers),
     ]
     command += ["--bus", f"kafka://{address}/{topic}", "--store", url, "--group", topic, "--no-maintenance"]
     with open_store(url) as store:
@@ -158,9 +158,9 @@ def main() -> None:
         say("making rows", count, alone.making)
         say("merging them", count, alone.merging, f"{alone.rows / alone.merging:,.0f} rows/s")
         say("the same by hand", count, alone.bare, f"{alone.rows / alone.bare:,.0f} rows/s, COPY and merge")
-        for processes in (1, 2):
-            took = whole(kafka.address, postgres.address, data, processes)
-            say(f"Kafka to PostgreSQL, {processes}", count, took, f"{alone.bare / took:.2f} of by hand")
+        for readers in (0, 2):
+            took = whole(kafka.address, postgres.address, data, readers)
+            say(f"Kafka to PostgreSQL, {readers}", count, took, f"{alone.bare / took:.2f} of by hand")
         took = whole(kafka.address, postgres.address, fresh)
         say("every shape new", len(fresh), took)
     took = into_sqlite(data[: count // 3])

@@ -55,8 +55,11 @@ def writer_plan_of(seed: int) -> WriterPlan:
     apart = Random(f"set back {seed}")  # so that what failed once stays what it was
     acts += _set_back(apart, apart.uniform(0, span)) if apart.random() < _SET_BACK else ()
     batch = random.choice((20, 100, 500, 5_000))
+    is_coordinated, is_by_brokers = random.random() < 0.5, random.random() < 0.3
+    if is_coordinated:
+        acts += _process_killed(Random(f"processes {seed}"), span)
     ordered = tuple(sorted(acts, key=lambda act: act.at))
-    return WriterPlan(producers, ordered, batch, random.random() < 0.5, random.random() < 0.3)
+    return WriterPlan(producers, ordered, batch, is_coordinated, is_by_brokers)
 
 
 def _shortened(plan: Plan) -> Plan:
@@ -68,6 +71,11 @@ def _shortened(plan: Plan) -> Plan:
 def _killed(random: Random, at: float) -> Sequence[Act]:
     number = random.randrange(WRITERS)
     return Act(at, "kill writer", number), Act(at + random.uniform(0, 1), "start writer", number)
+
+
+def _process_killed(random: Random, span: float) -> Sequence[Act]:
+    """One of a writer's own, which it begins anew."""
+    return [Act(random.uniform(0, span), "kill process", random.randrange(WRITERS)) for _ in range(2)]
 
 
 def _both_killed(random: Random, at: float) -> Sequence[Act]:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,12 @@ from headwater.cli.exits import Exit
 ROOT: Final = Path(__file__).parents[2]
 PROGRAM: Final = ("headwater.cli",)
 ENDS_WITHIN: Final = 60.0
+
+
+def children_of(process: int) -> list[int]:
+    with suppress(FileNotFoundError):
+        return [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    return []
 
 
 class WriterProcess:
@@ -76,6 +83,13 @@ class WriterProcess:
         if self._process is not None:
             self._process.wait()
             self._process = None
+
+    def kill_process(self) -> None:
+        """kill -9 of one that the writer has begun: the first one, or the last."""
+        children = children_of(self.pid) if self.is_running else []
+        for each in children[:: max(1, len(children) - 1)][self.starts % 2 :][:1]:
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
 
     def freeze(self) -> None:
         self._signal(signal.SIGSTOP)

@@ -129,9 +129,9 @@ class WriterRound(Round):
         self._name = self.database.own()
         bus = f"kafka://{self.stage.address}/{self.topic}"
         place = ["--bus", bus, "--store", self.database.url(self._name), "--group", GROUP]
-        pipeline = "coordinated" if self.of_writers.is_coordinated else "plain"
+        processes = "2" if self.of_writers.is_coordinated else "0"
         batch = str(self.of_writers.batch)
-        flags = [*place, "--batch", batch, "--pipeline", pipeline, "--log-level", "debug"]
+        flags = [*place, "--batch", batch, "--readers", processes, "--log-level", "debug"]
         for number in range(WRITERS):
             writer = WriterProcess(self.folder / f"writer{number}.log", flags, self._settings, self._program)
             self._writers.append(writer)
@@ -319,6 +319,7 @@ def _forget_all(connection: Connection) -> None:
 
 _DO: Final[Mapping[str, Callable[[WriterRound, Act], object]]] = {
     "kill writer": lambda each, act: each.writer(act).kill(),
+    "kill process": lambda each, act: each.writer(act).kill_process(),
     "start writer": lambda each, act: each.writer(act).start(),
     "stop writer": lambda each, act: each.writer(act).stop(),
     "freeze writer": lambda each, act: each.writer(act).freeze(),

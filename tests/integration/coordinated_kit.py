@@ -1,34 +1,27 @@
-"""A coordinated writer over scripted records, whose connections can be interfered with."""
+"""A coordinated writer over scripted records. Its processes are real, or stand-ins in this process that tests see."""
 
 from __future__ import annotations
 
 import asyncio
+import pickle
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
-from uuid import UUID
 
 from headwater.consumers.sources import BusRecord, EventSource, SourceBatch
-from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits, StoreConnection
-from headwater.events import Event
-from headwater.lineage.bulk import (
-    EMPTY_BATCH,
-    BusPartition,
-    DatabaseBulkMeta,
-    EventRows,
-    MergeResult,
-    WriteBatch,
-    WriterInstant,
-)
-from headwater.lineage.mapping import map_event
-from headwater.lineage.rows import RowSet
-from headwater.lineage.store import Store
+from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits
+from headwater.consumers.writer.coordinated.bucket_writer import BucketWriter
+from headwater.consumers.writer.coordinated.worker_process import WorkerDiedError, WorkerProcess, WorkerRole
+from headwater.lineage.bulk import BusPartition, DatabaseBulkMeta, MergeResult, WriteBatch
+from headwater.lineage.store import Store, StoreOptions
 from headwater.lineage.store.engines import engine_for
 
 GROUP = "g"
 WHERE = [BusPartition("cluster", "topic", number) for number in range(3)]
+Hook = Callable[[str], None]
+"""Called with the name of a process."""
 
 
 def taken(data: Sequence[bytes]) -> list[BusRecord]:
@@ -45,15 +38,17 @@ class Scripted:
         self, records: Sequence[BusRecord], store: Store, at_once: int = 100, most_ahead: int = 1 << 30
     ) -> None:
         """With more than `most_ahead` records that aren't said to be done there is nothing on the bus."""
-        known = store.bulk.offsets(GROUP)
-        self._left = [each for each in records if each.offset >= known.get(each.partition, 0)]
+        self._all = list(records)
+        self._left: list[BusRecord] = []
+        self._store = store
         self._at_once = at_once
         self._most_ahead = most_ahead
         self.done_up_to: dict[BusPartition, int] = {}
         self.given = self.rests = 0
+        self.rewind()
 
     def poll(self, most: int, timeout: float) -> SourceBatch:
-        if self.given - sum(self.done_up_to.values()) > self._most_ahead:
+        if not self._left or self.given - sum(self.done_up_to.values()) > self._most_ahead:
             time.sleep(min(timeout, 0.002))
             return SourceBatch()
         count = min(most, self._at_once)
@@ -62,13 +57,15 @@ class Scripted:
         return SourceBatch(records, {each.partition: each.offset + 1 for each in records})
 
     def more(self, records: Sequence[BusRecord]) -> None:
+        self._all += records
         self._left += records
 
     def rest(self) -> None:
         self.rests += 1
 
     def rewind(self) -> None:
-        raise AssertionError("the store wasn't set back")
+        known = self._store.bulk.offsets(GROUP)
+        self._left = [each for each in self._all if each.offset >= known.get(each.partition, 0)]
 
     def done(self, positions: Mapping[BusPartition, int]) -> None:
         self.done_up_to.update(positions)
@@ -79,8 +76,8 @@ class Scripted:
     def close(self) -> None: ...
 
 
-class Watched:
-    """A store's second interface on a connection of its own; `before` and `after` see each transaction."""
+class Watched(DatabaseBulkMeta):
+    """The coordinator's own connection; `before` and `after` see each transaction."""
 
     def __init__(
         self,
@@ -88,97 +85,132 @@ class Watched:
         before: Callable[[WriteBatch], None] = lambda _: None,
         after: Callable[[WriteBatch], None] = lambda _: None,
     ) -> None:
-        self.engine = engine_for(store.target)
-        self.bulk = DatabaseBulkMeta(self.engine, "the store")
+        super().__init__(engine_for(store.target), "the store")
         self._before = before
         self._after = after
 
     def merge(self, work: WriteBatch) -> MergeResult:
         self._before(work)
-        merged = self.bulk.merge(work)
+        merged = super().merge(work)
         self._after(work)
         return merged
 
-    def merge_events(self, events: Sequence[EventRows], work: WriteBatch = EMPTY_BATCH) -> MergeResult:
-        self._before(work)
-        return self.bulk.merge_events(events, work)
 
-    def epoch(self) -> int:
-        return self.bulk.epoch()
+class StandIn(WorkerProcess):
+    """Does in this process what another one would. What goes to it and comes back is pickled, as if it did."""
 
-    def unfinished_instants(self) -> Iterator[WriterInstant]:
-        return self.bulk.unfinished_instants()
+    def __init__(self, name: str, role: WorkerRole, before: Hook, after: Hook) -> None:
+        self.name, self.cpu_seconds = name, 0.0  # type: ignore[misc]
+        self._work = _copy(role).start()
+        self._before, self._after = before, after
+        self._is_dead = False
 
-    def instants(self, writer: UUID) -> Iterator[WriterInstant]:
-        return self.bulk.instants(writer)
+    def call(self, request: Any) -> Any:
+        self._before(self.name)
+        if self._is_dead:
+            raise WorkerDiedError("killed")
+        result = self._work(_copy(request))
+        self._after(self.name)
+        return _copy(result)
+
+    def kill(self) -> None:
+        self._is_dead = True
 
     def close(self) -> None:
-        self.bulk.close()
+        if isinstance(self._work, BucketWriter):
+            self._work.meta.close()
 
 
-def lane(bulk: Any, cut: Callable[[], None] = lambda: None, seconds: float = 600.0) -> StoreConnection:
-    return StoreConnection(bulk, cut, seconds)
+def _copy(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))  # noqa: S301 - our own
+
+
+def nothing(_: str) -> None: ...
+
+
+def stand_ins(before: Hook = nothing, after: Hook = nothing) -> Callable[[str, WorkerRole], StandIn]:
+    return lambda name, role: StandIn(name, role, before, after)
+
+
+SMALL = CoordinatorLimits(readers=3, buckets=3, interval=0.001)
+
+
+def options_of(store: Store) -> StoreOptions:
+    password = store.target.password
+    return StoreOptions.at(store.target.url.set(password=password and password()).render_as_string(hide_password=False))
 
 
 def coordinator(
-    source: EventSource,
-    store: Store,
-    limits: CoordinatorLimits | None = None,
-    lanes: Sequence[StoreConnection] | None = None,
-    **more: Any,
+    source: EventSource, store: Store, limits: CoordinatorLimits = SMALL, *, own: Watched | None = None, **more: Any
 ) -> Coordinator:
-    limits = limits or CoordinatorLimits()
-    if lanes is None:
-        lanes = [StoreConnection.into(store.target, limits.flush_seconds) for _ in range(limits.buckets)]
-    own = more.pop("own", None) or StoreConnection.into(store.target, limits.flush_seconds)
-    return Coordinator(source, own, lanes, GROUP, limits, **{"until_end": True, **more})
+    """Its processes are stand-ins unless `start` says otherwise."""
+    settings: dict[str, Any] = {"most": 40, "idle": 0.01, "until_end": True, "start": stand_ins(), **more}
+    return Coordinator(source, own or store.bulk, options_of(store), GROUP, limits, **settings)
 
 
 def written(running: Coordinator, seconds: float = 120.0) -> Coordinator:
-    asyncio.run(asyncio.wait_for(running.run(), seconds))
+    try:
+        asyncio.run(asyncio.wait_for(running.run(), seconds))
+    finally:
+        running.meta.close()
     return running
 
 
-def digest_by_law(events: Sequence[tuple[Event, int | None]]) -> str:
-    state = RowSet()
-    for event, appended in events:
-        state.merge(map_event(event, appended))
-    return state.digest()
+class Run:
+    """A coordinator on a thread of its own."""
+
+    def __init__(self, running: Coordinator) -> None:
+        self._running = running
+        self._loop = asyncio.new_event_loop()
+        self._raised: list[BaseException] = []
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self) -> None:
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._running.stop)
+
+    def join(self) -> None:
+        """Wait for its end, and raise what it raised."""
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+        self._loop.close()
+        self._running.meta.close()
+        if self._raised:
+            raise self._raised[0]
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(asyncio.wait_for(self._running.run(), 120))
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        except BaseException as e:  # noqa: BLE001 - the test raises it
+            self._raised.append(e)
 
 
 @contextmanager
-def begun(running: Coordinator) -> Generator[threading.Thread]:
-    """On a thread of its own; it is stopped in the end, and what it raised is raised."""
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            written(running)
-        except BaseException as e:  # noqa: BLE001 - the test raises it
-            raised.append(e)
-
-    thread = threading.Thread(target=run)
-    thread.start()
+def begun(running: Coordinator) -> Generator[Run]:
+    """Stopped in the end; what it raised is raised."""
+    run = Run(running)
     try:
-        yield thread
+        yield run
     finally:
-        running.stop()
-        thread.join(60)
-    assert not thread.is_alive()
-    if raised:
-        raise raised[0]
+        run.stop()
+    run.join()
 
 
 class Gate:
     """Closed until it is opened; whoever comes waits."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
+        """For processes whose names begin so."""
+        self._names = tuple(names)
         self._open = threading.Event()
         self.came = threading.Event()
 
-    def __call__(self, _: WriteBatch) -> None:
-        self.came.set()
-        assert self._open.wait(60)
+    def __call__(self, name: str) -> None:
+        if name.startswith(self._names):
+            self.came.set()
+            assert self._open.wait(60)
 
     def open(self) -> None:
         self._open.set()

@@ -1,13 +1,13 @@
-"""`headwater writer run --processes`: several writers that are begun, asked to stop, and end together."""
+"""`headwater writer run --readers`: its processes end with it, however it ends, and nothing is lost."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from urllib.request import urlopen
@@ -19,18 +19,30 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
 from headwater.local.process import free_ports
+from tests.faults.writer_process import children_of
+from tests.integration import test_writer
 from tests.integration.stores import database_on
-from tests.integration.test_writer import CODEC, PATIENCE, commits, digest_by_law, digest_in, on_topic, produced
-from tests.waiting import attempts, until
+from tests.integration.test_writer import (
+    CODEC,
+    PATIENCE,
+    commits,
+    digest_by_law,
+    digest_in,
+    on_topic,
+    produced,
+)
+from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database, pytest.mark.sample(1)]
+pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database]
+
+READERS = ("--readers", "2", "--buckets", "2")
 
 
 @pytest.fixture
 def topic(kafka: KafkaServer) -> str:
     name = f"processes-{uuid4()}"
     client = AdminClient(kafka.client_config())
-    client.create_topics([NewTopic(name, 3, 1)])[name].result()
+    client.create_topics([NewTopic(name, 3, 1, config={"message.timestamp.type": "LogAppendTime"})])[name].result()
     return name
 
 
@@ -46,61 +58,52 @@ def store(url: str) -> Iterator[Store]:
         yield opened
 
 
-@pytest.fixture
-def writing(kafka: KafkaServer, topic: str, url: str, store: Store) -> Iterator[subprocess.Popen[str]]:
-    """Both are ready, each at a port of its own, and all there was is stored."""
+def test_a_signal_to_all_of_them_ends_it_in_order(kafka: KafkaServer, topic: str, url: str, store: Store) -> None:
+    """As a supervisor sends it to a whole group of processes. One port shows the health of all."""
     produced(kafka, topic, [CODEC.encode(event) for event in commits(60)])
-    port, _ = free_ports(2)
-    with begun(kafka, topic, url, "--health", f"127.0.0.1:{port}") as process:
+    (port,) = free_ports(1)
+    with test_writer.TestKafka.writer(kafka, topic, url, *READERS, "--health", f"127.0.0.1:{port}") as process:
         try:
-            until_running(lambda: is_ready(port) and is_ready(port + 1) and stored(store) == 60, process)
-            yield process
+            until(lambda: is_ready(port) and sum(store.bulk.offsets("g").values()) == 60)
+            children = children_of(process.pid)
+            assert len(children) == 4
+            for each in (*children, process.pid):
+                os.kill(each, signal.SIGTERM)
+            out, _ = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
-
-
-def test_what_is_on_a_topic_is_written_by_all_together(kafka: KafkaServer, topic: str, url: str, store: Store) -> None:
-    produced(kafka, topic, [CODEC.encode(event) for event in commits(3_000)])
-    with begun(kafka, topic, url, "--until-end", "--batch", "100") as process:
-        out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
-    assert [line.split() for line in out.splitlines() if "events" in line] == [["events", "3000"]], "of all"
+    assert "60" in out
+    assert none_is_there(children)
     assert digest_in(store) == digest_by_law(on_topic(kafka, topic))
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_all(writing: subprocess.Popen[str], number: signal.Signals) -> None:
-    children = children_of(writing.pid)
-    assert len(children) == 2
-    writing.send_signal(number)
-    out, _ = writing.communicate(timeout=PATIENCE)
-    assert writing.returncode == 0
-    assert "60" in out
-    assert not any(map(is_there, children))
-
-
-def test_where_one_fails_all_end(writing: subprocess.Popen[str]) -> None:
-    one, other = children_of(writing.pid)
-    os.kill(one, signal.SIGKILL)
-    _, err = writing.communicate(timeout=PATIENCE)
-    assert writing.returncode == 128 + signal.SIGKILL
-    assert f"process {one} ended with status -9" in err
-    assert not is_there(other)
-
-
-def test_where_who_began_them_is_killed_they_end(writing: subprocess.Popen[str]) -> None:
-    children = children_of(writing.pid)
-    assert len(children) == 2
-    writing.kill()
-    until(lambda: not any(map(is_there, children)))
-
-
-def begun(kafka: KafkaServer, topic: str, url: str, *more: str) -> subprocess.Popen[str]:
-    bus = f"kafka://{kafka.address}/{topic}"
-    command = [sys.executable, "-m", "headwater.cli", "writer", "run", "--bus", bus, "--store", url, "--group", topic]
-    pipe = subprocess.PIPE
-    return subprocess.Popen([*command, "--processes", "2", *more], stdout=pipe, stderr=pipe, text=True)
+@pytest.mark.long
+def test_writers_that_are_killed_lose_and_change_nothing(
+    kafka: KafkaServer, topic: str, url: str, store: Store
+) -> None:
+    data = [CODEC.encode(event) for event in commits(4_000)]
+    sending = threading.Thread(target=produced, args=(kafka, topic, data, 20))
+    killed = 0
+    sending.start()
+    try:
+        while sending.is_alive() or killed < 3:
+            with test_writer.TestKafka.writer(kafka, topic, url, *READERS, "--batch", "50") as process:
+                try:
+                    test_writer.TestKafka.wait_for_rows(store, process, len(data))
+                    children = children_of(process.pid)
+                finally:
+                    process.kill()
+                assert process.wait() == -signal.SIGKILL
+                killed += 1
+            assert len(children) == 4
+            until(partial(none_is_there, children))
+    finally:
+        sending.join()
+    with test_writer.TestKafka.writer(kafka, topic, url, *READERS, "--until-end") as process:
+        assert process.wait(PATIENCE) == 0
+    assert digest_in(store) == digest_by_law(on_topic(kafka, topic))
+    assert sum(store.bulk.offsets("g").values()) == len(data)
 
 
 def is_ready(port: int) -> bool:
@@ -109,21 +112,8 @@ def is_ready(port: int) -> bool:
     return False
 
 
-def stored(store: Store) -> int:
-    with store.engine.connect() as connection:
-        return int(connection.exec_driver_sql("SELECT count(*) FROM commits").scalar_one())
-
-
-def until_running(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    """Until it holds, which a process brings about that has to go on meanwhile."""
-    for _ in attempts("what a process is to bring about", pause=0.05):
-        if holds():
-            return
-        assert process.poll() is None, "it ended"
-
-
-def children_of(process: int) -> list[int]:
-    return [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+def none_is_there(processes: list[int]) -> bool:
+    return not any(map(is_there, processes))
 
 
 def is_there(process: int) -> bool:

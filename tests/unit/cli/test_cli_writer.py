@@ -153,38 +153,22 @@ def test_a_variable_says_no_more_than_where_things_are(
                 "log:{tmp}",
                 "--store",
                 "/no/where.db",
-                "--pipeline",
-                "coordinated",
+                "--readers",
+                "2",
                 "--catalog-store",
                 "a={tmp}/a.db",
             ],
-            "leave --pipeline at plain for --catalog-store",
+            "leave --readers at 0 for --catalog-store",
         ),
         (
-            ["--bus", "log:{tmp}", "--pipeline", "coordinated", "--lineage-meta", "somebodys"],
-            "leave --pipeline at plain for --lineage-meta",
+            ["--bus", "log:{tmp}", "--readers", "2", "--lineage-meta", "somebodys"],
+            "leave --readers at 0 for --lineage-meta",
         ),
         (
-            ["--bus", "log:{tmp}/log", "--store", "{tmp}/x.db", "--pipeline", "coordinated"],
-            "SQLite lets one connection write at a time",
-        ),
-        (
-            ["--bus", "log:{tmp}/log", "--store", "jdbc:postgresql://h/d", "--processes", "2"],
-            "one process reads a local log",
-        ),
-        (
-            ["--bus", "kafka://127.0.0.1:1", "--store", "sqlite:///{tmp}/x.db", "--processes", "2"],
+            ["--bus", "log:{tmp}/log", "--store", "sqlite:///{tmp}/x.db", "--readers", "2"],
             "SQLite lets one process write at a time",
         ),
-        (
-            ["--bus", "kafka://127.0.0.1:1", "--store", "{tmp}/x.db", "--processes", "2"],
-            "SQLite lets one process write at a time",
-        ),
-        (["--bus", "kafka://127.0.0.1:1", "--processes", "2"], "which store?"),
-        (
-            ["--bus", "kafka://h:1", "--store", "jdbc:postgresql://h/d", "--processes", "2", "--health", "h:65535"],
-            "name a lower one",
-        ),
+        (["--bus", "kafka://127.0.0.1:1", "--readers", "2"], "which store?"),
     ],
 )
 def test_what_is_missing_is_reported_by_its_own_exit_code(

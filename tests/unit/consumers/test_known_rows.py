@@ -107,13 +107,13 @@ def test_what_came_to_be_known_while_it_was_read_is_reported(store: Store, monke
     """One batch is prepared while the one before it, the first of all, is stored: nobody has asked for the epoch yet at
     which that is known."""
     pipeline = PlainPipeline(store.bulk, "g", "kafka", "t")
-    first, really = pipeline.prepare(batch(1)), pipeline._reader.read
+    first, really = pipeline.prepare(batch(1)), pipeline._reader.read  # pyright: ignore[reportPrivateUsage]
 
     def read(records: Sequence[BusRecord]) -> ReadResult:
         pipeline.store(first)
         return really(records)
 
-    monkeypatch.setattr(pipeline._reader, "read", read)
+    monkeypatch.setattr(pipeline._reader, "read", read)  # pyright: ignore[reportPrivateUsage]
     second = pipeline.prepare(batch(2))
     assert second.left_out
     gone(store, is_counted=True)
@@ -133,12 +133,12 @@ def test_the_longest_unasked_are_forgotten_first() -> None:
     index.set_epoch(0)
     rows = [row for row in LASTING if row.kind == t.JOB_LINEAGE_COLUMN]
     one, two, three = (replace_id(row, number) for number, row in zip((b"1", b"2", b"3"), rows * 3, strict=False))
-    index.add([one, two], 0)
+    index.add([one.id, two.id], 0)
     assert one.id in index
-    index.add([three], 0)
+    index.add([three.id], 0)
     assert [each.id in index for each in (one, two, three)] == [True, False, True]
     assert len(index) == 2
-    index.add([two], 1)
+    index.add([two.id], 1)
     assert two.id not in index, "that was another epoch"
     index.set_epoch(1)
     assert len(index) == 0

@@ -3,6 +3,5 @@
 command      its flags, and how it begins and ends
 config_file  its flags in a file
 pipelines    which way events take into the store
-processes    several of it on one machine
 logs         its log
 """

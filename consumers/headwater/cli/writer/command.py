@@ -24,7 +24,6 @@ from headwater.cli.store import MAIN, add_stores, opened_stores
 from headwater.cli.writer import logs
 from headwater.cli.writer.config_file import FileFlags
 from headwater.cli.writer.pipelines import (
-    COORDINATED,
     JDBC,
     add_pipeline,
     check_pipeline,
@@ -56,7 +55,6 @@ Stored = Callable[[str], "Mapping[BusPartition, int]"]
 def _flags(parser: Flags) -> None:
     parser.flag("bus", _place, None, "where events are: kafka://HOST:PORT[,HOST:PORT…][/TOPIC] or log:DIR", "BUS")
     parser.flag("group", str, _GROUP, "the consumer group; its writers share the work", "NAME")
-    parser.flag("processes", count, "1", "so many writers of the group: each keeps one core busy at most", "N")
     add_pipeline(parser)
     parser.flag("batch", count, "5000", "at most so many events in a transaction", "N")
     text = "end where so many events in a row can't become rows; 0 never"
@@ -94,16 +92,10 @@ def run(given: Namespace, output: CommandOutput) -> int:
     if given.bus is None:
         raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
     check_pipeline(given)
-    status = Exit.DONE.value
     with logs.logging_as(given.log_format, given.log_level):
-        if given.processes > 1:
-            from headwater.cli.writer.processes import together  # noqa: PLC0415
-
-            status, figures = together(given.parser.arguments, given)
-        else:
-            figures = _write_stores(given) if given.lineage_meta == JDBC else _write_plugin_store(given)
+        figures = _write_stores(given) if given.lineage_meta == JDBC else _write_plugin_store(given)
     output.record("written", figures)
-    return status
+    return Exit.DONE
 
 
 def _write_stores(given: Any) -> dict[str, Any]:
@@ -141,7 +133,7 @@ def _write_plugin_store(given: Any) -> dict[str, Any]:
 def _runner(
     source: EventSource, stores: Mapping[str, Store], marks: Mapping[str, WriterMarks], given: Any
 ) -> Runner | Coordinator:
-    if given.pipeline == COORDINATED:
+    if given.readers:
         return make_coordinator(source, stores[MAIN], given, marks[MAIN])
     from headwater.consumers.writer.plain_pipeline import PlainPipeline  # noqa: PLC0415
     from headwater.consumers.writer.routed_pipeline import RoutedPipeline  # noqa: PLC0415

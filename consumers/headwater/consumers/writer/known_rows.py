@@ -10,8 +10,6 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
-from headwater.lineage.rows import Row
-
 MAX_ROWS: Final = 200_000
 """How many ids are remembered: about thirty megabytes."""
 
@@ -49,13 +47,12 @@ class KnownRows:
         self._known = OrderedDict()
         self.epoch = None
 
-    def add(self, rows: Iterable[Row], epoch: int | None) -> None:
-        """Add immutable rows that a transaction committed at this epoch."""
+    def add(self, ids: Iterable[bytes], epoch: int | None) -> None:
+        """Add the ids of immutable rows that a transaction committed at this epoch."""
         if epoch is None or epoch != self.epoch:
             return
         known = self._known
-        for row in rows:
-            if row.kind.is_immutable:
-                known[row.id] = None
+        for number in ids:
+            known[number] = None
         while len(known) > self._most:
             known.popitem(last=False)

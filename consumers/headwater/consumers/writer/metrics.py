@@ -74,6 +74,10 @@ class WriterMetrics:
     """How often the store turned out to have lost transactions."""
     instants: int = 0
     """Completed instants of the coordinated pipeline."""
+    deaths: int = 0
+    """Processes of the coordinated pipeline that ended by themselves, and were begun anew."""
+    cpu_seconds: dict[str, float] = field(default_factory=dict)
+    """Processor time of the coordinated pipeline's processes, by their names."""
     cache_hits: int = 0
     """Rows that were omitted because the store has them."""
     rebalances: int = 0
@@ -150,11 +154,13 @@ _COUNTERS: Final = {
     "rebalances": "Rebalances of the consumer group.",
     "set_backs": "Times that the store had lost its newest rows, and events were read again.",
     "instants": "Completed instants.",
+    "deaths": "Processes of the writer that ended by themselves.",
     "cache_hits": "Rows omitted because the store has them.",
 }
 _BY: Final = {
     "dead_letters_by": ("reason", "Events that couldn't be stored, by reason."),
     "waits_by": ("cause", "Times that the writer waited, by cause."),
+    "cpu_seconds": ("process", "Processor time of each process, where there are several."),
 }
 
 
@@ -164,7 +170,7 @@ def _metric(name: str, kind: str, text: str, value: object) -> Iterator[str]:
     yield f"{name} {value}"
 
 
-def _labelled(name: str, label: str, text: str, values: Mapping[str, int]) -> Iterator[str]:
+def _labelled(name: str, label: str, text: str, values: Mapping[str, float]) -> Iterator[str]:
     yield f"# HELP {name} {text}"
     yield f"# TYPE {name} counter"
     for value, count in sorted(dict(values).items()):

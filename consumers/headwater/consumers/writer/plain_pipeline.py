@@ -137,16 +137,21 @@ class PlainPipeline:
             self.index.set_epoch(epoch)
             new = [*new, *left_out]
             merged = self._store.merge(replace(work, rows=[*rows, *left_out]))
-        self.index.add(new, epoch)
+        self.index.add((row.id for row in new), epoch)
         return merged
 
     def _work(self, batch: SourceBatch, beside: Sequence[Row]) -> WriteBatch:
-        ingests = [
-            IngestProgress(self._kind, partition, at, self._topic) for partition, at in stored_until(batch).items()
-        ]
-        offsets = [ConsumerOffset(self._group, partition, at) for partition, at in batch.next.items()]
-        gaps = [row for offset_gap in batch.gaps for row in gap_rows(offset_gap, self._topic)]
-        return WriteBatch([*gaps, *beside], ingests=ingests, offsets=offsets, mark=self._mark)
+        work = bus_work(batch, self._group, self._kind, self._topic)
+        return replace(work, rows=[*work.rows, *beside], mark=self._mark)
+
+
+def bus_work(batch: SourceBatch, group: str, kind: str, topic: str) -> WriteBatch:
+    """Return what a batch says of the bus: offsets, up to when partitions are stored, and gaps."""
+    return WriteBatch(
+        rows=[row for offset_gap in batch.gaps for row in gap_rows(offset_gap, topic)],
+        ingests=[IngestProgress(kind, partition, at, topic) for partition, at in stored_until(batch).items()],
+        offsets=[ConsumerOffset(group, partition, at) for partition, at in batch.next.items()],
+    )
 
 
 def stored_until(batch: SourceBatch) -> dict[BusPartition, int]:

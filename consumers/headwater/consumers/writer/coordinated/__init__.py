@@ -1,19 +1,20 @@
-"""The coordinated pipeline: several connections write rows at once, and offsets follow.
+"""The coordinated pipeline: several processes read events and write rows, and one keeps order.
 
-Its design follows Hudi's RFC-24: a coordinator with a timeline, an assigner that distributes rows to buckets by key,
-and writers that flush a bucket each. Where Hudi rolls back, rows are simply written again here, which changes nothing.
+Its design follows Hudi's RFC-24. The coordinator polls the bus, and hands each batch to a reading process as one
+instant. The reading process maps the events and packs their rows by buckets. Each bucket has a process that alone
+writes its keys. When all buckets have acknowledged an instant, the coordinator completes it, with its offsets. Where
+Hudi rolls back, rows are simply written again here, which changes nothing.
 
-coordinator    polls, maps, and completes instants
-limits         when buckets are flushed, how much memory is used, and splitting of batches
-buckets        rows that wait for an acknowledgement, and the assigner
-bucket_writer  flushes a bucket on a thread with a connection of its own
-connections    connections that can be aborted
-instants       what belongs to an instant
-timeline       the instants, as the store has them
+coordinator        polls, forms instants, and begins anew after a failure
+instant_processor  has instants read, flushed and completed
+instants           what belongs to an instant
+timeline           the instants, as the store has them
+slice_reader       in a reading process: events to packed rows
+bucket_writer      in a bucket's process: packed rows into the store
+worker_process     starts a process and calls it
+worker             what such a process runs
 """
 
-from headwater.consumers.writer.coordinated.connections import StoreConnection
-from headwater.consumers.writer.coordinated.coordinator import Coordinator
-from headwater.consumers.writer.coordinated.limits import CoordinatorLimits
+from headwater.consumers.writer.coordinated.coordinator import Coordinator, CoordinatorLimits
 
-__all__ = ["Coordinator", "CoordinatorLimits", "StoreConnection"]
+__all__ = ["Coordinator", "CoordinatorLimits"]

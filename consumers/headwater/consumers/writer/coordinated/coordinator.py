@@ -1,5 +1,7 @@
-"""The coordinator: polls and maps events, distributes their rows to buckets, and completes instants one after the
-other. While one instant waits for its buckets, the next one collects events.
+"""The coordinator: polls the bus, forms instants of what comes, and has them processed by other processes.
+
+It neither maps events nor writes their rows, so one interpreter is enough for many reading processes. After a failure
+of a process, or when the store was set back, it discards what is under way and begins anew at the store's offsets.
 """
 
 from __future__ import annotations
@@ -7,48 +9,65 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
-from itertools import chain
+from dataclasses import dataclass
 from typing import Final
 
 from headwater.consumers.sources import EventSource, SourceBatch
-from headwater.consumers.writer.bus_gaps import gap_rows
-from headwater.consumers.writer.coordinated.bucket_writer import BucketWriter
-from headwater.consumers.writer.coordinated.buckets import Assigner, Bucket
-from headwater.consumers.writer.coordinated.connections import StoreConnection
-from headwater.consumers.writer.coordinated.instants import OpenInstant
-from headwater.consumers.writer.coordinated.limits import ROW_BYTES, CoordinatorLimits, PollSize, split_batch
+from headwater.consumers.writer.coordinated.bucket_writer import BucketWriterRole
+from headwater.consumers.writer.coordinated.instant_processor import BucketProcess, InstantProcessor, Reader
+from headwater.consumers.writer.coordinated.instants import batch_bytes, join
+from headwater.consumers.writer.coordinated.slice_reader import SliceReaderRole
 from headwater.consumers.writer.coordinated.timeline import Timeline
-from headwater.consumers.writer.known_rows import KnownRows
+from headwater.consumers.writer.coordinated.worker_process import WorkerDiedError, WorkerProcess, WorkerRole
 from headwater.consumers.writer.metrics import WriterMetrics
 from headwater.consumers.writer.record_reader import MAX_INVALID, RecordReader
-from headwater.consumers.writer.reporting import log_dead_letters, record_lag, record_set_back
+from headwater.consumers.writer.reporting import record_lag, record_set_back
 from headwater.consumers.writer.retrying import Retrier, StopRequested
-from headwater.lineage.bulk import StoreSetBack, WriterMarks
-from headwater.lineage.rows import Row
+from headwater.errors import TransientError
+from headwater.lineage.bulk import DatabaseBulkMeta, StoreSetBack, WriterMarks
+from headwater.lineage.store.options import StoreOptions
 
 _LOG: Final = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 5.0
 """How often the lag is measured."""
-_IDLE_SECONDS: Final = 0.02
-"""An instant is closed when the bus delivers nothing for this long."""
-_REST_AFTER: Final = 1.0
+_REST_SECONDS: Final = 2.0
 """Seconds without a poll before partitions are paused. Pausing discards prefetched records."""
-_WATCH_SECONDS: Final = 0.5
-_CLOSE_SECONDS: Final = 5.0
+_MORE_SECONDS: Final = 0.02
+"""How long a poll waits for more, where something is there."""
+_MOST_DEATHS: Final = 3
+"""So many deaths without a completed instant end the writer: the next one would be the same."""
+_AHEAD: Final = 2
+"""Instants that are under way beside those that are being read: one is flushed while another one waits for it."""
+
+
+@dataclass(frozen=True)
+class CoordinatorLimits:
+    """The settings of a coordinator."""
+
+    readers: int = 2
+    """How many processes read events."""
+    buckets: int = 2
+    """How many processes write rows."""
+    interval: float = 0.1
+    """Seconds after which an instant begins that isn't full, while another one is under way. Without one it begins at
+    once."""
+    batch_bytes: int = 4 << 20
+    """With so many bytes of events an instant is full."""
+    buffer_bytes: int = 128 << 20
+    """With so much memory in use no instant begins, unless it is the only one."""
 
 
 class Coordinator:
-    """Runs one writer. It calls the source from one task at a time. One connection writes the timeline, each other one
-    a bucket."""
+    """Runs one writer. It calls the source from one task at a time."""
 
     def __init__(
         self,
         source: EventSource,
-        connection: StoreConnection,
-        connections: Sequence[StoreConnection],
+        meta: DatabaseBulkMeta,
+        options: StoreOptions,
         group: str,
         limits: CoordinatorLimits | None = None,
         *,
@@ -57,292 +76,165 @@ class Coordinator:
         until_end: bool = False,
         most_invalid: int = MAX_INVALID,
         marks: WriterMarks | None = None,
+        start: Callable[[str, WorkerRole], WorkerProcess] = WorkerProcess,
     ) -> None:
-        """`marks` are those of a writer that also marks when it reads offsets."""
+        """`meta` and `options` are of the same store. `marks` are those of a writer that also marks when it reads
+        offsets. `start` starts a process."""
         self.metrics = WriterMetrics()
         self.limits: Final = limits or CoordinatorLimits()
         self._source = source
-        self._connection = connection
+        self.meta: Final = meta
+        self._options = options
+        self._most = most
         self._idle = idle
         self._until_end = until_end
-        self._stop = asyncio.Event()
-        self._waiting: list[asyncio.Future[None]] = []
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._retrier = Retrier(self.metrics, self._stop)
-        self.index: Final = KnownRows()
-        self._reader = RecordReader(source.kind, source.topic, most_invalid=most_invalid, known=self.index)
-        self.timeline: Final = Timeline(connection, self._reader, source.kind, group)
+        self._most_invalid = most_invalid
         self._marks = marks or WriterMarks()
-        for each in (connection, *connections):
-            each.mark = self._marks.new()
-        self._connections = tuple(connections)
-        self._writers: list[BucketWriter] = []
-        self._assigner = Assigner(())
-        self._make_writers()
-        self._portion = PollSize(most, self.limits.slice_bytes)
+        self._start = start
+        reader = RecordReader(source.kind, source.topic)
+        self.timeline: Final = Timeline(meta, reader, source.kind, group, self._marks)
+        self._stop = asyncio.Event()
+        self._retrier = Retrier(self.metrics, self._stop)
+        self._processor: InstantProcessor | None = None
+        self._pending = SourceBatch()
+        """What is polled, and in no instant yet."""
         self._number = 0
-        self._open: OpenInstant | None = None
-        self._closing: OpenInstant | None = None
-        self._completion: asyncio.Task[None] | None = None
-        self._done: list[OpenInstant] = []
-        """Completed instants that aren't reported to the source yet."""
-        self._gaps: list[Row] = []
-        """Rows of gaps that no instant has yet, also of those that were discarded."""
         self._look_at = 0.0
-        self._outage: str | None = None
+        self._deaths = 0
+        """Since an instant was completed."""
 
     @property
     def is_stopping(self) -> bool:
         return self._stop.is_set()
 
-    @property
-    def waiting(self) -> list[int]:
-        """How many rows of each bucket aren't acknowledged."""
-        return [each.bucket.waiting for each in self._writers]
-
     def stop(self) -> None:
-        """Finish what was polled, and end. Call it from any thread."""
-        if self._loop is None:
-            self._stop.set()
-        else:
-            with suppress(RuntimeError):  # it has ended
-                self._loop.call_soon_threadsafe(self._stop.set)
+        """Finish what was polled, and end. Call it from the event loop's thread."""
+        self._stop.set()
+        if self._processor is not None:
+            self._processor.halt.set()
 
     async def run(self) -> None:
         """Run until stopped, or until the end of the bus if that was requested. TerminalErrors are raised: somebody has
         to change something first."""
-        self._loop = asyncio.get_running_loop()
-        watching = asyncio.create_task(self._watch())
-        try:
-            with suppress(StopRequested):
-                await self._process_until_stopped()
-            await self._report_to_source()
-        finally:
-            watching.cancel()
-            if self._completion is not None:
-                self._completion.cancel()
-            await asyncio.to_thread(self._release)
-
-    async def _process_until_stopped(self) -> None:
-        while True:
-            for each in self._writers:
-                each.start()
-            try:
-                return await self._process_all()
-            except StoreSetBack as e:
-                await self._start_over(e)
+        threads = self.limits.readers + self.limits.buckets + 8
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads, "headwater-coordinator"))
+        with suppress(StopRequested):
+            while not await self._run_round():
                 if self._stop.is_set():
-                    return None
+                    return
+                await self._retrier.run("the store", self._source.rewind)
 
-    async def _start_over(self, error: StoreSetBack) -> None:
-        """Discard all instants, and read again from the store's offsets. Gaps are kept, because a source reports them
-        once."""
-        record_set_back(self.metrics, error)
-        if self._completion is not None:
-            self._wake()
-            await asyncio.wait([self._completion])  # it finds the same
-            self._completion.exception()
-            self._completion = None
-        self._gaps += [row for each in (self._open, self._closing) if each is not None for row in each.gaps]
-        self._open = self._closing = None
-        self._done.clear()
-        for each in self._writers:
-            await asyncio.to_thread(each.close, _CLOSE_SECONDS)
-        self._count()
-        self._make_writers()
-        self._marks.start_over()
-        self.index.forget()
-        await self._retrier.run("the store", self._source.rewind)
-
-    def _make_writers(self) -> None:
-        self._writers = [self._writer(number, each) for number, each in enumerate(self._connections)]
-        self._assigner = Assigner([each.bucket for each in self._writers])
-
-    async def _process_all(self) -> None:
+    async def _run_round(self) -> bool:
+        """Process events with one set of processes. Return False where all that isn't completed has to be read
+        again."""
         await self._retrier.run("the store", self.timeline.give_up_orphans)
-        was_empty = False
-        while not self._stop.is_set():
-            batch = await self._poll()
-            if batch:
-                await self._process(batch)
-            await self._advance(is_idle=not batch)
-            is_empty = not batch and self._open is None and self._closing is None
-            if self._until_end and is_empty and was_empty and await asyncio.to_thread(self._source.lag) == 0:
-                return
-            was_empty = is_empty
-        while self._open is not None or self._closing is not None:
-            await self._advance(is_idle=True)
-            await self._wait_for_notification()
+        processor = self._processor = await self._begin_processor()
+        is_set_back = False
+        try:
+            await self._process_all(processor)
+        except StoreSetBack as e:
+            record_set_back(self.metrics, e)
+            is_set_back = True
+        except WorkerDiedError as e:
+            self._record_death(e)
+        else:
+            return True
+        finally:
+            await processor.close()
+            await self._confirm(processor)
+        if is_set_back:
+            self._marks.start_over()
+        # A source reports a gap once, so gaps are kept.
+        discarded = [*(each.batch for each in processor.in_flight.values()), self._pending]
+        self._pending = SourceBatch(gaps=tuple(gap for each in discarded for gap in each.gaps))
+        return False
 
-    async def _poll(self) -> SourceBatch:
-        wait = self._idle if self._open is None else min(self._idle, _IDLE_SECONDS)
-        batch = await self._retrier.run("the bus", lambda: self._source.poll(self._portion.count, wait))
+    async def _begin_processor(self) -> InstantProcessor:
+        as_copy = await self._retrier.run("the store", self.meta.takes_copies)
+        limits, source = self.limits, self._source
+        role = SliceReaderRole(source.kind, source.topic, self._most_invalid, limits.buckets, as_copy)
+        readers = [Reader(self._start(f"reader-{number}", role)) for number in range(limits.readers)]
+        buckets = []
+        for number in range(limits.buckets):
+            mark = self._marks.new()
+            process = self._start(f"bucket-{number}", BucketWriterRole(self._options, mark.id))
+            buckets.append(BucketProcess(process, mark))
+        return InstantProcessor(self.timeline, readers, buckets, self.metrics)
+
+    async def _process_all(self, processor: InstantProcessor) -> None:
+        was_quiet = False
+        while not self._stop.is_set():
+            await self._gather(processor)
+            if self._pending:
+                await self._wait_until(processor, lambda: self._has_room(processor))
+                self._number += 1
+                processor.begin(self._number, self._pending)
+                self._pending = SourceBatch()
+            await self._confirm(processor)
+            is_quiet = not processor.in_flight
+            if self._until_end and is_quiet and was_quiet and await asyncio.to_thread(self._source.lag) == 0:
+                return
+            was_quiet = is_quiet
+        await self._wait_until(processor, lambda: not processor.in_flight)
+
+    async def _gather(self, processor: InstantProcessor) -> None:
+        """Poll until there is enough for an instant. While others are under way, the next one gathers on."""
+        deadline = time.monotonic() + self.limits.interval
+        while not self._stop.is_set() and not self._is_full():
+            await self._poll(_MORE_SECONDS if self._pending else self._idle)
+            self._raise_failure(processor)
+            is_due = not processor.in_flight or time.monotonic() >= deadline
+            if not self._pending or (is_due and self._has_room(processor)):
+                return
+
+    async def _poll(self, wait: float) -> None:
+        most = self._most - len(self._pending.records)
+        batch = await self._retrier.run("the bus", lambda: self._source.poll(most, wait))
         self.metrics.has_polled = True
         self.metrics.outage = getattr(self._source, "outage", None)
         self.metrics.polled += len(batch.records)
-        self._portion.update(batch.records)
-        return batch
+        self._pending = join(self._pending, batch)
 
-    async def _process(self, batch: SourceBatch) -> None:
-        self._gaps += chain.from_iterable(gap_rows(each, self._source.topic) for each in batch.gaps)
-        for piece in split_batch(batch, self.limits.slice_bytes):
-            await self._wait_for_memory()
-            # REQUESTED is written while the slice is mapped; no row goes to a bucket before
-            epoch = self.index.epoch
-            reading = asyncio.create_task(asyncio.to_thread(self._reader.read, piece.records))
+    def _is_full(self) -> bool:
+        return len(self._pending.records) >= self._most or batch_bytes(self._pending) >= self.limits.batch_bytes
+
+    def _has_room(self, processor: InstantProcessor) -> bool:
+        if not processor.in_flight:
+            return True
+        is_free = processor.has_idle_reader and len(processor.in_flight) < self.limits.readers + _AHEAD
+        return is_free and processor.memory < self.limits.buffer_bytes
+
+    async def _wait_until(self, processor: InstantProcessor, holds: Callable[[], bool]) -> None:
+        """Wait for instants. The source has to rest meanwhile, or the group removes this member."""
+        while not holds():
+            self._raise_failure(processor)
+            processor.changed.clear()
             try:
-                instant = await self._open_instant()
-            finally:
-                await asyncio.wait([reading])  # the reader is for one thread at a time
-            read = reading.result()
-            gaps, self._gaps = self._gaps, []
-            instant.add(piece, read, gaps, epoch)
-            self._assigner.assign(chain(read.rows, gaps))
-            await self._advance(is_idle=False)
+                await asyncio.wait_for(processor.changed.wait(), _REST_SECONDS)
+            except asyncio.TimeoutError:
+                with suppress(TransientError):  # the next poll says so too
+                    await asyncio.to_thread(self._source.rest)
+        self._raise_failure(processor)
 
-    async def _wait_for_memory(self) -> None:
-        """Wait while too much memory is in use. The source has to rest meanwhile, or the group removes this member."""
-        rest_at = time.monotonic() + _REST_AFTER
-        while self._memory_in_use() >= self.limits.buffer_bytes:
-            for each in self._writers:
-                each.bucket.request_flush()
-            await self._advance(is_idle=True)
-            if time.monotonic() >= rest_at:
-                await self._retrier.run("the bus", self._source.rest)
-                rest_at = time.monotonic() + _REST_AFTER
-            await self._wait_for_notification()
-            self._stop_if_stuck()
+    @staticmethod
+    def _raise_failure(processor: InstantProcessor) -> None:
+        if processor.failure is not None:
+            raise processor.failure
 
-    def _stop_if_stuck(self) -> None:
-        """Stop at once if the store was set back, or doesn't answer. What isn't stored comes again."""
-        if self._marks.is_set_back:
-            raise StoreSetBack
-        if self._stop.is_set() and any(each.trouble for each in self._writers):
-            raise StopRequested
-
-    def _memory_in_use(self) -> int:
-        """Return the approximate memory in use."""
-        kept = sum(each.bytes for each in (self._open, self._closing) if each is not None)
-        return kept + ROW_BYTES * sum(self.waiting)
-
-    async def _open_instant(self) -> OpenInstant:
-        if self._open is None:
-            number = self._number = self._number + 1
-            epoch = await self._retrier.run("the store", lambda: self.timeline.open(number))
-            self.index.set_epoch(epoch)
-            begins = [each.bucket.end for each in self._writers]
-            self._open = OpenInstant(number, epoch, begins, opened=time.monotonic())
-        return self._open
-
-    async def _advance(self, *, is_idle: bool) -> None:
-        """Close the open instant if it is due, and collect results."""
-        if self._completion is not None and self._completion.done():
-            finished, self._completion = self._completion, None
-            finished.result()
-        for each in self._writers:
-            if each.failure is not None:
-                raise each.failure
-        await self._report_to_source()
-        instant = self._open
-        if instant is None or self._closing is not None:
-            return
-        if is_idle or time.monotonic() - instant.opened >= self.limits.interval or self._stop.is_set():
-            instant.ends = [each.bucket.request_flush() for each in self._writers]
-            self._open, self._closing = None, instant
-            self._completion = asyncio.create_task(self._finish(instant))
-
-    async def _finish(self, instant: OpenInstant) -> None:
-        await self._retrier.run("the store", lambda: self.timeline.close(instant))
-        while not self._is_acknowledged(instant):
-            await self._wait_for_notification()
-            self._stop_if_stuck()
-        ranges = zip(self._writers, instant.begins, instant.ends, strict=True)
-        instant.must_rewrite |= any(each.bucket.was_refused(begin, end) for each, begin, end in ranges)
-        merged = await self._retrier.run("the store", partial(self.timeline.complete, instant))
-        if not instant.must_rewrite:
-            self.index.add(instant.new, instant.epoch)
-        metrics = self.metrics
-        metrics.batches += 1
-        metrics.events += len(instant.records)
-        metrics.instants += 1
-        dead_letters = (*instant.dead_letters, *merged.refused)
-        metrics.record_dead_letters(dead_letters)
-        log_dead_letters(dead_letters)
-        metrics.retries += merged.retries
-        metrics.cache_hits = self.index.hits
-        metrics.rows += merged.rows
-        metrics.stored_until = instant.stored_until or metrics.stored_until
-        self._done.append(instant)
-        self._closing = None
-        self._wake()
-
-    def _is_acknowledged(self, instant: OpenInstant) -> bool:
-        return all(each.bucket.stored >= end for each, end in zip(self._writers, instant.ends, strict=True))
-
-    async def _wait_for_notification(self) -> None:
-        """Wait for a notification, at most a second."""
-        notified = asyncio.get_running_loop().create_future()
-        self._waiting.append(notified)
-        await asyncio.wait([notified], timeout=1)
-
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            if not each.done():
-                each.set_result(None)
-
-    async def _report_to_source(self) -> None:
-        done, self._done = self._done, []
-        for each in done:
-            if each.next:
-                await asyncio.to_thread(self._source.done, each.next)
+    async def _confirm(self, processor: InstantProcessor) -> None:
+        """Confirm the offsets of completed instants, and measure the lag."""
+        while processor.completed:
+            self._deaths = 0
+            following = processor.completed.popleft().next
+            if following:
+                await asyncio.to_thread(self._source.done, following)
         if time.monotonic() >= self._look_at:
             await asyncio.to_thread(record_lag, self.metrics, self._source)
             self._look_at = time.monotonic() + _LOOK_SECONDS
 
-    async def _watch(self) -> None:
-        """Abort late connections, count flushes, and log troubles of bucket writers."""
-        while True:
-            await asyncio.sleep(_WATCH_SECONDS)
-            self.metrics.beat()
-            self._connection.abort_if_late()
-            for each in self._writers:
-                each.connection.abort_if_late()
-            self._count()
-            self._log_outage()
-
-    def _count(self) -> None:
-        for each in self._writers:
-            flushes, each.flushes = each.flushes, []
-            for merged, seconds in flushes:
-                self.metrics.rows += merged.rows
-                self.metrics.retries += merged.retries
-                self.metrics.record_merge(seconds, merged.rows)
-
-    def _log_outage(self) -> None:
-        """Log an outage once, when it begins and when it ends."""
-        trouble = next((each.trouble for each in self._writers if each.trouble), None)
-        if trouble is not None and trouble != self._outage:
-            self.metrics.record_wait("the store", trouble)
-            _LOG.warning("waiting for the store: %s", trouble)
-        if trouble is not None:  # the retrier may have cleared it
-            self.metrics.waiting_for = f"the store: {trouble}"
-        if trouble is None and self._outage is not None:
-            self.metrics.waiting_for = None
-            _LOG.warning("the store is back")
-        self._outage = trouble
-
-    def _writer(self, number: int, connection: StoreConnection) -> BucketWriter:
-        return BucketWriter(number, Bucket(self.limits.bucket_rows), connection, self._notify)
-
-    def _notify(self) -> None:
-        """Wake the coordinator. Bucket writers call it from their threads."""
-        if self._loop is not None:
-            with suppress(RuntimeError):  # it has ended
-                self._loop.call_soon_threadsafe(self._wake)
-
-    def _release(self) -> None:
-        for each in self._writers:
-            each.close(_CLOSE_SECONDS)
-        self._connection.close()
-        self._count()
+    def _record_death(self, error: WorkerDiedError) -> None:
+        self.metrics.deaths += 1
+        self._deaths += 1
+        if self._deaths >= _MOST_DEATHS:
+            raise error
+        _LOG.warning("%s; what wasn't stored is read again", error)

@@ -1,79 +1,61 @@
-"""The content of an instant: the events that were read while it was open."""
+"""What belongs to an instant: the events of one batch, which one process reads."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.consumers.writer.coordinated.limits import EVENT_BYTES
-from headwater.consumers.writer.record_reader import ReadResult
-from headwater.lineage.bulk import BusPartition, ConsumerOffset, DeadLetter, IngestProgress, WriteBatch
-from headwater.lineage.rows import Row
+from headwater.consumers.sources import SourceBatch
+from headwater.consumers.writer.coordinated.slice_reader import ReadReply
+from headwater.lineage.bulk import BusPartition
+
+_EVENT_BYTES = 500
+"""The memory of an event without its bytes."""
+_NOTHING = ReadReply({}, (), (), 0)
 
 
 @dataclass
-class OpenInstant:
+class Instant:
     """An instant until it is completed. Its events are kept, because they may have to be written again."""
 
     number: int
-    epoch: int
-    """The store's epoch before any of its rows was flushed."""
-    begins: Sequence[int]
-    """The position of each bucket when the instant was opened."""
-    ends: Sequence[int] = ()
-    """The position of each bucket when it was closed. All rows before have to be acknowledged."""
-    opened: float = 0.0
-    records: list[BusRecord] = field(default_factory=list)
-    dead_letters: list[DeadLetter] = field(default_factory=list)
-    gaps: list[Row] = field(default_factory=list)
-    next: dict[BusPartition, int] = field(default_factory=dict)
-    read_to: dict[BusPartition, int] = field(default_factory=dict)
-    """For partitions read to their end, the time up to which they were read completely."""
-    bytes: int = 0
-    new: list[Row] = field(default_factory=list)
-    """Immutable rows, which the store has once the instant is completed."""
+    batch: SourceBatch
+    read_epoch: int | None
+    """The store's epoch that the reading process knew."""
+    epoch: int | None = None
+    """The store's epoch before anything of the instant was written."""
+    read: ReadReply = _NOTHING
     must_rewrite: bool = False
     """Whether its events have to be written again, because a row was refused or omitted rows may be gone."""
 
-    def add(self, batch: SourceBatch, read: ReadResult, gaps: Sequence[Row], epoch: int | None) -> None:
-        """Add a batch. `epoch` is the cache's epoch before it was mapped."""
-        self.records += batch.records
-        self.dead_letters += read.dead_letters
-        self.new += read.new
-        self.gaps += gaps
-        self.must_rewrite |= bool(read.left_out) and epoch != self.epoch
-        self.read_to.update(batch.ends)
-        for partition, at in batch.next.items():  # one that was lost and given back may begin again further back
-            self.next[partition] = max(at, self.next.get(partition, at))
-        # the bytes, and the texts that were made of them
-        self.bytes += sum(EVENT_BYTES + 2 * len(each.data) for each in batch.records)
-
-    def __bool__(self) -> bool:
-        return bool(self.records or self.next or self.gaps or self.read_to)
+    def shares(self) -> Mapping[int, bytes]:
+        """Return what each bucket has to write, once the instant is read and opened."""
+        is_doubtful = self.read.left_out > 0 and self.read_epoch != self.epoch
+        self.must_rewrite = self.read.is_refused or is_doubtful
+        return {} if self.must_rewrite else self.read.shares
 
     @property
-    def stored_until(self) -> int | None:
-        return max((each.append_time for each in self.records if each.append_time is not None), default=None)
-
-    def work(self, group: str, kind: str, topic: str) -> WriteBatch:
-        """Return what is written in the completing transaction, after the rows."""
-        until = dict(self.read_to)
-        for each in self.records:
-            if each.append_time is not None:
-                until[each.partition] = max(each.append_time, until.get(each.partition, each.append_time))
-        return WriteBatch(
-            dead_letters=tuple(self.dead_letters),
-            ingests=tuple(IngestProgress(kind, partition, at, topic) for partition, at in until.items()),
-            offsets=tuple(ConsumerOffset(group, partition, at) for partition, at in self.next.items()),
-        )
-
-    def ranges(self) -> dict[str, list[int]]:
-        """Return where each partition ends, for readers of the timeline."""
-        return {f"{each.topic}/{each.number}": [at] for each, at in self.next.items()}
+    def memory(self) -> int:
+        """About how much memory it takes."""
+        return batch_bytes(self.batch) + sum(map(len, self.read.shares.values()))
 
 
-def to_detail(**words: object) -> str:
-    """Return a value of the timeline's column `detail`."""
-    return json.dumps(words, separators=(",", ":"), sort_keys=True)
+def batch_bytes(batch: SourceBatch) -> int:
+    return sum(_EVENT_BYTES + len(each.data) for each in batch.records)
+
+
+def join(one: SourceBatch, other: SourceBatch) -> SourceBatch:
+    """Return one batch of two that follow each other."""
+    if not one:
+        return other
+    return SourceBatch(
+        (*one.records, *other.records),
+        _greatest(one.next, other.next),
+        (*one.gaps, *other.gaps),
+        _greatest(one.ends, other.ends),
+    )
+
+
+def _greatest(one: Mapping[BusPartition, int], other: Mapping[BusPartition, int]) -> dict[BusPartition, int]:
+    """A partition that was lost and given back may begin again further back."""
+    return {**one, **{partition: max(at, one.get(partition, at)) for partition, at in other.items()}}
