@@ -18,7 +18,7 @@ from headwater.events.clock import micros_of
 from headwater.lineage.bulk import merge_packed, merge_rows, pack_rows, packed_rows, postgres
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import Row, RowSet
-from headwater.lineage.sql import METADATA, merge_into, store_digest
+from headwater.lineage.sql import METADATA, store_digest
 from headwater.local import Service
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.strategies import events
@@ -38,8 +38,8 @@ def _merge_packed(connection: Connection, rows: Iterable[Row]) -> int:
     return merge_packed(connection, pack_rows(rows, as_copy=connection.dialect.name == "postgresql"))
 
 
-_WAYS: dict[str, Way] = {"plain": merge_into, "bulk": merge_rows, "copied": merge_rows, "packed": _merge_packed}
-_SERVERS = {"postgres": ("plain", "bulk", "copied", "packed"), "mariadb": ("plain", "bulk", "packed")}
+_WAYS: dict[str, Way] = {"bulk": merge_rows, "copied": merge_rows, "packed": _merge_packed}
+_SERVERS = {"postgres": ("bulk", "copied", "packed"), "mariadb": ("bulk", "packed")}
 
 
 @dataclass
@@ -64,7 +64,6 @@ class Store:
 
 @pytest.fixture(
     params=[
-        ("sqlite", "plain"),
         ("sqlite", "bulk"),
         *(pytest.param((name, way), marks=pytest.mark.database) for name, ways in _SERVERS.items() for way in ways),
     ],

@@ -13,10 +13,11 @@ import pytest
 from sqlalchemy import Connection, text
 
 from headwater.events.barriers import stream_barrier
+from headwater.lineage.bulk import merge_rows
 from headwater.lineage.mapping.row_builder import row_id
 from headwater.lineage.rows import GroupValues, Row, RowTimes
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql import merge_into, store_digest
+from headwater.lineage.sql import store_digest
 from headwater.lineage.sql.errors import StoreBusyError
 from headwater.lineage.store import Store, open_store
 from headwater.lineage.store.partitions import PARTITIONED, CreatedPartition, Month, make_partitions
@@ -115,8 +116,8 @@ def test_writers_go_on_meanwhile_and_nothing_is_lost(store: Store) -> None:
                     for _ in range(20)
                 ]
                 with store.engine.begin() as connection:
-                    merge_into(connection, (commit(each, f"j{number}") for each in rows))
-                    merge_into(connection, (edge(each, number) for each in rows))
+                    merge_rows(connection, (commit(each, f"j{number}") for each in rows))
+                    merge_rows(connection, (edge(each, number) for each in rows))
                 reported[number] += rows
         except BaseException as e:  # noqa: BLE001 - reported below
             faults.append(e)

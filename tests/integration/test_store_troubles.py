@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import URL, Connection, create_engine, make_url, text
 
 from headwater.errors import ConfigurationError, HeadwaterError
-from headwater.lineage.sql import merge_into
+from headwater.lineage.bulk import merge_rows
 from headwater.lineage.sql.errors import (
     StoreAccessError,
     StoreBusyError,
@@ -153,9 +153,9 @@ def test_a_connection_that_breaks_in_mid_transaction(url: URL) -> None:
 
     def broken() -> None:
         with translate_errors("it"), store.engine.begin() as connection:
-            merge_into(connection, rows_of(REPORTED))
+            merge_rows(connection, rows_of(REPORTED))
             end(session_of(connection), url)
-            merge_into(connection, rows_of(REPORTED))
+            merge_rows(connection, rows_of(REPORTED))
 
     with open_store(url.render_as_string(hide_password=False)) as store:
         with pytest.raises(StoreUnreachableError, match="What wasn't committed is undone; try again"):
@@ -225,7 +225,7 @@ def test_a_file_that_somebody_else_writes_to_is_waited_for(tmp_path: Path) -> No
     def impatient() -> None:
         with translate_errors("it"), store.engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA busy_timeout = 50")
-            merge_into(connection, rows_of(REPORTED))
+            merge_rows(connection, rows_of(REPORTED))
 
     with open_store(f"{tmp_path}/store.db") as store:
         with store.engine.connect() as other:

@@ -11,8 +11,9 @@ from uuid import uuid4
 from sqlalchemy import Connection, Engine, create_engine, make_url, text
 
 from headwater.events import Event
+from headwater.lineage.bulk import merge_rows
 from headwater.lineage.mapping import map_event
-from headwater.lineage.sql import METADATA, create_views, merge_into
+from headwater.lineage.sql import METADATA, create_views
 
 
 @contextmanager
@@ -41,7 +42,7 @@ def fill(engine: Engine, events: list[Event], *views: tuple[str, str | None]) ->
     with engine.begin() as connection:
         for database, catalog in views:
             create_views(connection, database, catalog)
-        merge_into(connection, [row for event in events for row in map_event(event)])
+        merge_rows(connection, [row for event in events for row in map_event(event)])
 
 
 def rows_of(connection: Connection, view: str) -> list[tuple[Any, ...]]:

@@ -28,13 +28,14 @@ from headwater.events import (
     TableName,
 )
 from headwater.events.administration import LineageScope
+from headwater.lineage.bulk import merge_rows
 from headwater.lineage.mapping import map_event
 from headwater.lineage.retention.purge import erase_commits, find_erasable, last_batches
 from headwater.lineage.rows import RowSet
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.catalogs import CatalogNames
 from headwater.lineage.rows.tombstones import DATA, TABLES_OF, TombstoneIndex, deletion_subject, is_hidden
-from headwater.lineage.sql import METADATA, merge_into, store_digest
+from headwater.lineage.sql import METADATA, store_digest
 from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import not_hidden
@@ -141,7 +142,7 @@ def engine() -> Iterator[Engine]:
 
 
 def merge(connection: Connection, emitted: Iterable[Event]) -> None:
-    merge_into(connection, [row for event in emitted for row in map_event(event)])
+    merge_rows(connection, [row for event in emitted for row in map_event(event)])
 
 
 def visible_in_sql(connection: Connection) -> set[bytes]:

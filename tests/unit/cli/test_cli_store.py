@@ -11,8 +11,8 @@ import pytest
 
 from headwater.cli import main
 from headwater.cli.exits import Exit
+from headwater.lineage.bulk import merge_rows
 from headwater.lineage.mapping import map_event
-from headwater.lineage.sql import merge_into
 from headwater.lineage.store import open_store
 from headwater.testing.examples import EXAMPLES
 
@@ -53,7 +53,7 @@ def test_from_nothing_to_a_store(file: Path, capsys: pytest.CaptureFixture[str])
 def test_how_large_it_is(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [row for event in EXAMPLES for row in map_event(event)]
     with open_store(str(file)) as store, store.engine.begin() as connection:
-        merge_into(connection, rows)
+        merge_rows(connection, rows)
     assert run("size") == Exit.DONE
     found = answer_of(capsys)
     tables, total = found["tables"], found["total"]

@@ -10,8 +10,8 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from headwater.events import DatasetId, Event, EventFamily, JobName, TableName
+from headwater.lineage.bulk import merge_rows
 from headwater.lineage.mapping import map_event
-from headwater.lineage.sql import merge_into
 
 NOON = datetime.fromisoformat("2026-03-01T12:00:00+00:00")
 E = TypeVar("E", bound=Event)
@@ -68,4 +68,4 @@ class ScriptedProducer:
 def store(connection: Connection, *sources: ScriptedProducer | Iterable[Event]) -> None:
     for each in sources:
         events = each.events if isinstance(each, ScriptedProducer) else each
-        merge_into(connection, [row for event in events for row in map_event(event)])
+        merge_rows(connection, [row for event in events for row in map_event(event)])

@@ -14,6 +14,7 @@ from headwater.events.catalog import CreateTag
 from headwater.events.jobs import Committed, Input
 from headwater.events.names import DatasetId, TableName
 from headwater.events.producer import Producer
+from headwater.lineage.bulk import merge_rows
 from headwater.lineage.mapping import map_event
 from headwater.lineage.questions.columns import upstream_columns
 from headwater.lineage.questions.completeness import gaps
@@ -22,7 +23,7 @@ from headwater.lineage.questions.names import AmbiguousNameError, UnknownNameErr
 from headwater.lineage.questions.snapshots import upstream_snapshots
 from headwater.lineage.questions.tables import downstream_tables
 from headwater.lineage.rows import Row
-from headwater.lineage.sql import METADATA, merge_into
+from headwater.lineage.sql import METADATA
 from headwater.testing.examples import CONTEXT
 
 CAFE = "Caf\u00e9"
@@ -51,7 +52,7 @@ def store() -> Iterator[Connection]:
     for draft in (Committed(barrier=1, inputs=inputs), tag):
         producer.emit(draft, lambda event, _: rows.extend(map_event(event)))
     with engine.connect() as connection:
-        merge_into(connection, rows)
+        merge_rows(connection, rows)
         yield connection
     engine.dispose()
 

@@ -17,9 +17,10 @@ from headwater.errors import ConfigurationError
 from headwater.events import CatalogId, Committed, Event, JobName, LineageDeleted
 from headwater.events.administration import LineageScope
 from headwater.lineage.api import DataLineage, TableLineage
+from headwater.lineage.bulk import merge_rows
 from headwater.lineage.mapping import map_event
 from headwater.lineage.meta import DatabaseLineageMeta, MemoryLineageMeta
-from headwater.lineage.sql import METADATA, create_views, merge_into
+from headwater.lineage.sql import METADATA, create_views
 from headwater.lineage.sql.pip5_views import VIEWS
 from tests import pip5_story
 from tests.integration.view_places import fill, rows_of
@@ -167,7 +168,7 @@ def test_a_deletion_by_a_name_that_stood_for_two_takes_what_lies_in_the_one(engi
     assert entities(DatabaseLineageMeta(engine)) == entities(in_memory(story.events)) == nothing_gone
     story.emit(LineageDeleted, scope=LineageScope.ALL, catalog=pip5_story.CATALOGS["catalog1"], before=story.now)
     with engine.begin() as connection:
-        merge_into(connection, map_event(story.events[-1]))
+        merge_rows(connection, map_event(story.events[-1]))
     left = {each.job for each in DatabaseLineageMeta(engine).sink_table_lineages()}
     assert left == {"job_name", "elsewhere"} == {each.job for each in in_memory(story.events).sink_table_lineages()}
 

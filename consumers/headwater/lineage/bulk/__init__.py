@@ -3,9 +3,8 @@
 api                the interface `BulkLineageMeta` and its parameters
 database           its implementation in a database
 transactions       retries transactions that conflict, and translates their errors
-packing            rows as tuples in column order
+packing            rows by kind, in the order in which they are written
 packed_rows        rows as bytes, for another process to write
-statements         upserts as SQL text for a driver
 mysql, postgres    the fastest way of each database
 insert_or_update   upserts of the writer's own tables
 positions          offsets, and up to which time the bus is stored

@@ -25,14 +25,13 @@ from headwater.lineage.bulk.api import (
 from headwater.lineage.bulk.epochs import bump_epoch, hold_epoch, read_epoch
 from headwater.lineage.bulk.marks import advance_mark
 from headwater.lineage.bulk.packed_rows import PackedRows
-from headwater.lineage.bulk.packing import KindRows, group_by_kind
-from headwater.lineage.bulk.statements import execute_many
+from headwater.lineage.bulk.packing import KindRows, execute_many, group_by_kind
 from headwater.lineage.bulk.transactions import Transactions
 from headwater.lineage.rows import Row
 from headwater.lineage.rows.copy_format import CopyRows
 from headwater.lineage.rows.tables import TOMBSTONE
 from headwater.lineage.sql.errors import StoreDataError, translate_errors
-from headwater.lineage.sql.upsert import MYSQL, merge_into
+from headwater.lineage.sql.upsert import MYSQL
 
 
 class DatabaseBulkMeta:
@@ -145,22 +144,17 @@ def _write_batch(connection: Connection, work: WriteBatch) -> tuple[int, int]:
     return rows, number
 
 
-def _merge_plain(connection: Connection, pile: KindRows) -> None:
-    merge_into(connection, pile.rows)
-
-
-_MERGERS: Final[dict[tuple[str, str], Callable[[Connection, KindRows], None]]] = {
-    ("postgresql", "psycopg"): postgres.merge,
-    ("sqlite", "pysqlite"): execute_many,
-    ("mysql", "pymysql"): mysql.merge,
-    ("mariadb", "pymysql"): mysql.merge,
+_WAYS: Final[dict[str, Callable[[Connection, KindRows], None]]] = {
+    "postgresql": postgres.merge,
+    "sqlite": execute_many,
+    **dict.fromkeys(MYSQL, mysql.merge),
 }
 
 
 def merge_rows(connection: Connection, rows: Iterable[Row], copies: CopyRows | None = None) -> int:
     """Merge rows and return how many keys they have. Call it once per transaction: several calls would write rows in
     different orders, and transactions could deadlock."""
-    way = _MERGERS.get((connection.dialect.name, connection.dialect.driver), _merge_plain)
+    way = _WAYS[connection.dialect.name]
     sorted_out = group_by_kind(rows, copies)
     if any(pile.kind == TOMBSTONE for pile in sorted_out):
         bump_epoch(connection)

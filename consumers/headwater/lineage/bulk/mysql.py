@@ -8,9 +8,9 @@ from typing import Final
 from sqlalchemy import Connection
 
 from headwater.lineage.bulk.packing import OrderedRows
-from headwater.lineage.bulk.statements import upsert_text
 from headwater.lineage.rows.columns import RowTuple
 from headwater.lineage.sql.errors import StoreDataError
+from headwater.lineage.sql.upsert import upsert_text
 
 _PACKET: Final = "headwater.bulk.packet"
 _DRIVERS_OWN: Final = 1_100_000

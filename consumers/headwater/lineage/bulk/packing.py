@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple, Protocol
 
+from sqlalchemy import Connection
+
 from headwater.lineage.rows import KINDS, Row, RowKind, merge_by_key
 from headwater.lineage.rows.columns import RowTuple, packer
 from headwater.lineage.rows.copy_format import CopyRows, copy_row, decode_copy_row
-from headwater.lineage.sql.tables import table_of
-from headwater.lineage.sql.upsert import ORDER
+from headwater.lineage.sql.upsert import ORDER, upsert_text
 
 _ID: Final = itemgetter(0)
 _KINDS: Final = {kind.name: kind for kind in KINDS}
@@ -82,6 +83,6 @@ def _packed_rows(kind: RowKind, rows: Iterable[Row], data: Mapping[bytes, bytes]
     return KindRows(kind, [], data)
 
 
-def column_names(kind: RowKind) -> tuple[str, ...]:
-    """The columns in their order."""
-    return tuple(column.name for column in table_of(kind).c)
+def execute_many(connection: Connection, pile: OrderedRows) -> None:
+    """Merge rows with the driver's `executemany`: SQLite's way, and PostgreSQL's for a few rows."""
+    connection.exec_driver_sql(upsert_text(pile.kind, connection.dialect.name), list(pile.ordered()))

@@ -15,13 +15,13 @@ from sqlalchemy import BigInteger, Connection, Integer, LargeBinary, SmallIntege
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from headwater.lineage.bulk.packed_rows import FEW
-from headwater.lineage.bulk.packing import KindRows, column_names
-from headwater.lineage.bulk.statements import execute_many, merge_staged_text, staging_name
+from headwater.lineage.bulk.packing import KindRows, execute_many
 from headwater.lineage.rows import RowKind
 from headwater.lineage.rows.columns import RowTuple
 from headwater.lineage.rows.copy_format import copy_stream, decode_copy_rows
 from headwater.lineage.rows.tables import EVENT_FACTS
-from headwater.lineage.sql.tables import table_of
+from headwater.lineage.sql.tables import column_names, table_of
+from headwater.lineage.sql.upsert import merge_staged_text, staging_name
 
 _LOG: Final = logging.getLogger(__name__)
 _MAY_STAGE: Final = "headwater.bulk.may_stage"

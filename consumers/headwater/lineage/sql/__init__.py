@@ -3,8 +3,8 @@
 tables           the tables, generated from the kinds of rows
 indexes          their indexes
 writer_tables    the tables that a writer keeps for itself
-upsert           merges rows as `rows.model.combine_rows` does in memory
-row_codec        converts rows to column values and back
+upsert           statements that merge rows as `rows.model.combine_rows` does in memory
+row_codec        reads rows from their tables
 key_lookup       selects rows by many keys at once
 tombstones       which rows are hidden by a deletion, in SQL
 catalogs         which catalog a table's name belongs to, in SQL
@@ -20,7 +20,6 @@ from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
 from headwater.lineage.sql.pip5_views import create_views
 from headwater.lineage.sql.row_codec import select_rows, store_digest
 from headwater.lineage.sql.tables import METADATA, table_of
-from headwater.lineage.sql.upsert import merge_into
 from headwater.lineage.sql.writer_tables import WRITER_TABLES
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "PIP5_DATABASES",
     "WRITER_TABLES",
     "create_views",
-    "merge_into",
     "select_rows",
     "store_digest",
     "table_of",

@@ -58,6 +58,11 @@ def table_of(kind: RowKind) -> Table:
     return _TABLES[kind.name]
 
 
+def column_names(kind: RowKind) -> tuple[str, ...]:
+    """Return the names of a table's columns, in their order."""
+    return tuple(column.name for column in table_of(kind).c)
+
+
 def stamp_name(group: str) -> str:
     return f"{group}_stamp"
 

@@ -1,46 +1,37 @@
 """Upserts that merge rows into tables as `rows.model.combine_rows` does in memory.
 
 Every transaction writes rows in the same order, by kind and then by id. So writers can wait for each other, but never
-deadlock.
+deadlock. `lineage.bulk` sends these statements, each as the text for a driver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, case, func, literal_column, not_, or_
+from sqlalchemy import BindParameter, Dialect, and_, case, column, func, literal_column, not_, or_, select, table
 from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.dialects.mysql import pymysql
+from sqlalchemy.dialects.postgresql import psycopg
+from sqlalchemy.dialects.sqlite import pysqlite
 from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.elements import ColumnElement
 
-from headwater.lineage.rows import KINDS, ColumnGroup, Precedence, Row, RowKind
-from headwater.lineage.rows.memory import merge_by_key
-from headwater.lineage.sql.row_codec import row_parameters
-from headwater.lineage.sql.tables import primary_key_of, stamp_name, table_of
+from headwater.lineage.rows import KINDS, ColumnGroup, Precedence, RowKind
+from headwater.lineage.sql.tables import column_names, primary_key_of, stamp_name, table_of
 
+_PSYCOPG: Any = psycopg.dialect
+_DIALECTS: Final[dict[str, Dialect]] = {
+    "postgresql": _PSYCOPG(paramstyle="format"),
+    "sqlite": pysqlite.dialect(paramstyle="qmark"),
+    # One that knows of no server: what is inserted is VALUES(column) to it, which each version of both takes.
+    "mysql": pymysql.dialect(paramstyle="format"),
+    "mariadb": pymysql.dialect(paramstyle="format"),
+}
 MYSQL: Final = frozenset({"mysql", "mariadb"})
 ORDER: Final = {kind.name: number for number, kind in enumerate(KINDS)}
 """The order in which every transaction writes the kinds."""
-
-
-def merge_into(connection: Connection, rows: Iterable[Row]) -> int:
-    """Merge rows with one statement for each kind. Return how many keys they have. This is the reference for the faster
-    ways in `lineage.bulk`."""
-    by_kind: dict[str, list[dict[str, Any]]] = {}
-    kinds: dict[str, RowKind] = {}
-    for row in merge_by_key(rows).values():
-        by_kind.setdefault(row.kind.name, []).append(row_parameters(row))
-        kinds[row.kind.name] = row.kind
-    for name in sorted(by_kind, key=ORDER.__getitem__):
-        parameters = sorted(by_kind[name], key=_id)
-        connection.execute(upsert(kinds[name], connection.dialect.name), parameters)
-    return sum(map(len, by_kind.values()))
-
-
-def _id(values: dict[str, Any]) -> bytes:
-    return bytes(values["id"])
 
 
 @cache
@@ -127,3 +118,29 @@ def _wins(group: ColumnGroup, held: ColumnElement[Any], new: ColumnElement[Any])
 
 def _is_set(stamp: ColumnElement[Any]) -> ColumnElement[bool]:
     return func.length(stamp) > literal_column("0")
+
+
+@cache
+def upsert_text(kind: RowKind, dialect: str) -> str:
+    """Return the upsert for `executemany` with tuples of `rows.columns.packer`."""
+    insert = upsert(kind, dialect).values({name: BindParameter(name) for name in column_names(kind)})
+    return _text(insert, dialect)
+
+
+def staging_name(kind: RowKind) -> str:
+    """Return the name of the temporary table of a kind."""
+    return f"merging_{kind.name}"
+
+
+@cache
+def merge_staged_text(kind: RowKind) -> str:
+    """Return the statement that merges the temporary table into the real one, sorted by id: so concurrent writers can't
+    deadlock, not even across partitions."""
+    names = column_names(kind)
+    staged = table(staging_name(kind), *map(column, names), schema="pg_temp")
+    rows = select(*(staged.c[name] for name in names)).order_by(staged.c.id)
+    return _text(merging_postgres(kind, postgresql.insert(table_of(kind)).from_select(names, rows)), "postgresql")
+
+
+def _text(statement: Insert, dialect: str) -> str:
+    return str(statement.compile(dialect=_DIALECTS[dialect]))
