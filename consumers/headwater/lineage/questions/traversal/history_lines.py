@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Join, String, and_, case, cast
 from headwater.lineage.mapping.commits import ALL, SOME
 from headwater.lineage.questions.traversal.snapshot_rows import CHANGES, NOTHING, ORDERED
 from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.tables import row_exists, table_of
 
 _MOST_CHANGES: Final = 50
@@ -50,13 +51,13 @@ class CommitSpan(NamedTuple):
 def state_span(connection: Connection, line: HistoryLine, span: Span) -> tuple[Span, bool]:
     """Extend a span down to the newest full overwrite before it, and return whether there is one. Rows of these commits
     can be in the states of the span."""
-    row = table_of(t.WRITE).c
-    mine = _visible_writes(line, row.snapshot <= span.low)
+    row = access_of(t.WRITE).c
+    mine = _writes_on(line, row.snapshot <= span.low)
     restarts = select(row.snapshot).where(*mine, row.replaced == ALL).order_by(row.snapshot.desc()).limit(1)
     low = connection.scalar(restarts)
     creations = [each.produced for each in _changes(connection, line, span.low) if each.kind == "CreateTable"]
     created = max((each for each in creations if low is None or each > low), default=None)
-    if created is not None and connection.scalar(_count(_visible_writes(line, row.snapshot == created))) == 0:
+    if created is not None and connection.scalar(_count(_writes_on(line, row.snapshot == created))) == 0:
         return Span(created + 1, span.high), True
     if low is not None:
         return Span(low, span.high), True
@@ -69,7 +70,7 @@ def state_span(connection: Connection, line: HistoryLine, span: Span) -> tuple[S
 def commits_of(connection: Connection, line: HistoryLine, span: Span) -> tuple[CommitSpan, bool]:
     """Return the commits of a span, each of which is the next step of its line, and whether the first of them was made
     on one before the span."""
-    row, changes = table_of(t.WRITE).c, _changes(connection, line, span.high)
+    row, changes = access_of(t.WRITE).c, _changes(connection, line, span.high)
     filled = {each.produced for each in changes if each.produced >= span.low}
     if any(each.parent_snapshot != each.produced - 1 for each in changes if each.produced >= span.low - 1):
         raise IrregularHistory
@@ -82,8 +83,8 @@ def commits_of(connection: Connection, line: HistoryLine, span: Span) -> tuple[C
         func.max(row.snapshot).label("high"),
         func.max(case((_is_step(row, commits), 0), else_=1)).label("odd"),
         func.min(case((row.parent_snapshot.is_not(None), row.snapshot))).label("least_child"),
-    ).join_from(table_of(t.WRITE), table_of(t.COMMIT), _is_its_commit())
-    found = connection.execute(steps.where(*_visible_writes(line, row.snapshot.between(*span)))).one()
+    ).join_from(access_of(t.WRITE), table_of(t.COMMIT), _is_its_commit())
+    found = connection.execute(steps.where(*_writes_on(line, row.snapshot.between(*span)))).one()
     number = found.number + len(filled) - found.doubly
     if found.odd or found.number != found.numbers or number != span.high - span.low + 1 or found[3:5] != span:
         raise IrregularHistory
@@ -92,7 +93,7 @@ def commits_of(connection: Connection, line: HistoryLine, span: Span) -> tuple[C
 
 def has_writes(connection: Connection, dataset: bytes) -> bool:
     """Return whether anything is known of what wrote a table."""
-    row, change = table_of(t.WRITE).c, table_of(t.MODIFICATION).c
+    row, change = access_of(t.WRITE).c, table_of(t.MODIFICATION).c
     written = select(row.id).where(row.dataset == dataset).limit(1)
     changed = select(change.id).where(change.dataset == dataset, change.produced.is_not(None)).limit(1)
     return any(connection.scalar(each) is not None for each in (written, changed))
@@ -100,7 +101,7 @@ def has_writes(connection: Connection, dataset: bytes) -> bool:
 
 def sources_by_job(connection: Connection, commits: CommitSpan) -> list[Any]:
     """Return what the commits of a span read, by source, mode and job."""
-    read, commit = table_of(t.READ).c, table_of(t.COMMIT).c
+    read, commit = access_of(t.READ).c, table_of(t.COMMIT).c
     key = (*_source_key(), read.mode, commit.job_namespace, commit.job)
     found: list[Any] = [*connection.execute(_added_up([commits], key))]
     if any(each.odd for each in found):
@@ -117,8 +118,8 @@ def sources_alone(connection: Connection, commits: Sequence[CommitSpan]) -> Sequ
 
 def ends_of(connection: Connection, line: HistoryLine, row: Any) -> tuple[int, int]:
     """Return the oldest and the newest of added up commits, if their times tell which they are."""
-    write = table_of(t.WRITE).c
-    at_ends = _visible_writes(line, write.first.in_((row.first_at, row.last_at)))
+    write = access_of(t.WRITE).c
+    at_ends = _writes_on(line, write.first.in_((row.first_at, row.last_at)))
     found = sorted(connection.execute(select(write.first, write.snapshot).where(*at_ends)).all())
     if [each.snapshot for each in found] != sorted({row.low, row.high}):
         raise IrregularHistory
@@ -127,7 +128,7 @@ def ends_of(connection: Connection, line: HistoryLine, row: Any) -> tuple[int, i
 
 def spans_read(connection: Connection, commits: CommitSpan, source: HistoryLine, *, changes: bool) -> list[Span]:
     """Return which snapshots of a source were read, or within which changes they were."""
-    read = table_of(t.READ).c
+    read = access_of(t.READ).c
     within = read.since_snapshot - case((read.since_version.is_(None), 0), else_=1)
     since, mode = (within, read.mode == CHANGES) if changes else (read.snapshot - 1, read.mode != CHANGES)
     whose = and_(
@@ -173,10 +174,10 @@ def _changes(connection: Connection, line: HistoryLine, until: int) -> list[Any]
     return found
 
 
-def _visible_writes(line: HistoryLine, *conditions: ColumnElement[bool]) -> list[ColumnElement[bool]]:
+def _writes_on(line: HistoryLine, *conditions: ColumnElement[bool]) -> list[ColumnElement[bool]]:
     """Return conditions: writes of the line, and those of which it isn't known."""
-    row = table_of(t.WRITE).c
-    found = [row.dataset == line.dataset, row.last > row.deleted, *conditions]
+    row = access_of(t.WRITE).c
+    found = [row.dataset == line.dataset, *conditions]
     if line.generation is not None:
         found.append(or_(row.generation == line.generation, row.generation.is_(None)))
     return found
@@ -184,8 +185,8 @@ def _visible_writes(line: HistoryLine, *conditions: ColumnElement[bool]) -> list
 
 def _is_in(several: Sequence[CommitSpan]) -> list[ColumnElement[bool]]:
     """Return conditions: a write is in spans of one line."""
-    row = table_of(t.WRITE).c
-    return _visible_writes(several[0].line, or_(*(row.snapshot.between(*each.span) for each in several)))
+    row = access_of(t.WRITE).c
+    return _writes_on(several[0].line, or_(*(row.snapshot.between(*each.span) for each in several)))
 
 
 def _is_step(row: Any, commits: CommitSpan) -> ColumnElement[bool]:
@@ -205,28 +206,28 @@ def _is_step(row: Any, commits: CommitSpan) -> ColumnElement[bool]:
 
 
 def _is_its_commit() -> ColumnElement[bool]:
-    row, commit = table_of(t.WRITE).c, table_of(t.COMMIT).c
+    row, commit = access_of(t.WRITE).c, table_of(t.COMMIT).c
     return and_(row.commit_id == commit.id, row.barrier == commit.barrier)
 
 
 def _with_reads() -> Join:
     """Return writes with their commits and the reads that they were made from."""
-    row, read, edge = table_of(t.WRITE).c, table_of(t.READ).c, table_of(t.COMMIT_EDGE).c
+    row, read, edge = access_of(t.WRITE).c, access_of(t.READ).c, table_of(t.COMMIT_EDGE).c
     is_one = and_(edge.write_id == row.id, edge.barrier == row.barrier, edge.read_id == read.id)
-    is_listed = row_exists(table_of(t.COMMIT_EDGE), where=and_(is_one, edge.last > edge.deleted))
-    its = and_(read.commit_id == row.commit_id, read.barrier == row.barrier, read.last > read.deleted)
-    commits = table_of(t.WRITE).join(table_of(t.COMMIT), _is_its_commit())
-    return commits.join(table_of(t.READ), and_(its, or_(row.made_from == ALL, is_listed)))
+    is_listed = row_exists(table_of(t.COMMIT_EDGE), where=is_one)
+    its = and_(read.commit_id == row.commit_id, read.barrier == row.barrier)
+    commits = access_of(t.WRITE).join(table_of(t.COMMIT), _is_its_commit())
+    return commits.join(access_of(t.READ), and_(its, or_(row.made_from == ALL, is_listed)))
 
 
 def _source_key() -> tuple[Any, ...]:
-    read = table_of(t.READ).c
+    read = access_of(t.READ).c
     return (read.dataset, read.generation, read.branch)
 
 
 def _added_up(several: Sequence[CommitSpan], key: Sequence[Any]) -> Any:
     """Add up the reads of commits by a key."""
-    write, commit, row = (table_of(kind).c for kind in (t.WRITE, t.COMMIT, t.READ))
+    write, commit, row = (access_of(t.WRITE).c, table_of(t.COMMIT).c, access_of(t.READ).c)
     is_known = and_(
         row.dataset.is_not(None), row.opaque.is_(None), or_(row.snapshot.is_not(None), row.candidates.is_(None))
     )
@@ -261,7 +262,7 @@ _KEY_NAMES: Final = ("dataset", "generation", "branch", "mode", "job_namespace",
 
 
 def _count(conditions: Collection[ColumnElement[bool]]) -> Any:
-    return select(func.count()).select_from(table_of(t.WRITE)).where(*conditions)
+    return select(func.count()).select_from(access_of(t.WRITE)).where(*conditions)
 
 
 def _is(column: Any, value: str | None) -> ColumnElement[bool]:
