@@ -24,11 +24,22 @@ from headwater.lineage.meta.event_based import CALL_INCARNATION
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA
 from headwater.lineage.sql.accesses import access_of
+from headwater.lineage.sql.key_lookup import has_owner
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import commit_not_hidden, not_hidden
 
 AT_ONCE: Final = 5_000
 """How many commits one transaction erases."""
+
+
+class CommitKey(NamedTuple):
+    """The primary key of a commit."""
+
+    barrier: int
+    id: bytes
+
+
+_START: Final = CommitKey(-(2**63), b"")
 
 
 @dataclass(frozen=True)
@@ -56,7 +67,7 @@ class PurgeResult:
 def purge(engine: Engine, *, at_once: int = AT_ONCE) -> PurgeResult:
     """Erase hidden rows in several transactions. Each is retried if it conflicts with a writer. After an interruption
     the next purge continues."""
-    transactions, total, after = Transactions(engine), PurgeResult(), b""
+    transactions, total, after = Transactions(engine), PurgeResult(), _START
     with engine.connect() as connection:
         newest = last_batches(connection)
     while True:
@@ -69,7 +80,7 @@ def purge(engine: Engine, *, at_once: int = AT_ONCE) -> PurgeResult:
 
 def count_erasable(engine: Engine) -> int:
     """Return how many barriers a purge would remove now."""
-    number, after = 0, b""
+    number, after = 0, _START
     with engine.connect() as connection:
         newest = last_batches(connection)
         while True:
@@ -81,8 +92,8 @@ def count_erasable(engine: Engine) -> int:
 
 
 def _purge_portion(
-    connection: Connection, newest: dict[bytes, int], after: bytes, at_once: int
-) -> tuple[PurgeResult, bytes | None]:
+    connection: Connection, newest: dict[bytes, int], after: CommitKey, at_once: int
+) -> tuple[PurgeResult, CommitKey | None]:
     """Erase one portion. The epoch moves, so that writers no longer rely on rows that may be gone."""
     found = find_erasable(connection, newest, after, at_once)
     if found.can_go:
@@ -92,10 +103,10 @@ def _purge_portion(
 
 
 class ErasableCommits(NamedTuple):
-    """Commits that can be erased, and the id after which the next portion begins."""
+    """Commits that can be erased, and the one after which the next portion begins."""
 
-    can_go: list[bytes]
-    last: bytes | None
+    can_go: list[CommitKey]
+    last: CommitKey | None
 
 
 def last_batches(connection: Connection) -> dict[bytes, int]:
@@ -107,54 +118,64 @@ def last_batches(connection: Connection) -> dict[bytes, int]:
 
 
 def find_erasable(
-    connection: Connection, newest: dict[bytes, int], after: bytes = b"", at_most: int = AT_ONCE
+    connection: Connection, newest: dict[bytes, int], after: CommitKey = _START, at_most: int = AT_ONCE
 ) -> ErasableCommits:
-    """Find the next commits that can be erased, in the order of their ids."""
+    """Find the next commits that can be erased, in the order of the primary key."""
     deleted = connection.scalar(_last_deletion())
     if deleted is None:
         return ErasableCommits([], None)
-    parameters = {"after": after, "deleted": deleted, "at_most": at_most}
+    parameters = {"barrier": after.barrier, "id": after.id, "deleted": deleted, "at_most": at_most}
     found = connection.execute(_hidden(), parameters).all()
-    can_go = [bytes(each.id) for each in found if newest.get(bytes(each.incarnation)) != each.barrier]
-    return ErasableCommits(can_go, bytes(found[-1].id) if len(found) == at_most else None)
+    keys = [CommitKey(each.barrier, bytes(each.id)) for each in found]
+    can_go = [key for key, each in zip(keys, found, strict=True) if newest.get(bytes(each.incarnation)) != each.barrier]
+    return ErasableCommits(can_go, keys[-1] if len(found) == at_most else None)
 
 
 @cache
 def _hidden() -> Any:
     commit = table_of(t.COMMIT).c
+    barrier, number = (bindparam(name, type_=commit[name].type) for name in ("barrier", "id"))
     hidden = or_(~commit_not_hidden(commit), _has(commit, t.READ), _has(commit, t.WRITE))
     return (
         select(commit.id, commit.incarnation, commit.barrier)
-        .where(commit.id > bindparam("after", type_=commit.id.type), commit.last <= bindparam("deleted"))
+        .where(commit.barrier >= barrier, or_(commit.barrier > barrier, commit.id > number))
+        .where(commit.last <= bindparam("deleted"))
         .where(commit.incarnation != CALL_INCARNATION.bytes, hidden)
         .where(~_is_visible(commit, t.READ), ~_is_visible(commit, t.WRITE))
-        .order_by(commit.id)
+        .order_by(commit.barrier, commit.id)
         .limit(bindparam("at_most"))
     )
 
 
-def erase_commits(connection: Connection, commits: Sequence[bytes]) -> PurgeResult:
+def erase_commits(connection: Connection, commits: Sequence[CommitKey]) -> PurgeResult:
     """Erase these commits with their reads, writes and edges."""
     total = PurgeResult()
     for portion in _portions(commits):
         edge, write, read, commit = (table_of(kind) for kind in (t.COMMIT_EDGE, t.WRITE, t.READ, t.COMMIT))
-        write_ids = select(write.c.id).where(write.c.commit_id.in_(portion))
+        write_ids = select(write.c.id).where(_is_of(portion, write.c, write.c.commit_id))
+        is_edge = has_owner(edge.c.barrier.in_([each.barrier for each in portion]), edge.c.write_id.in_(write_ids))
         total += PurgeResult(
-            edges=_delete_rows(connection, edge, edge.c.write_id.in_(write_ids)),
-            reads=_delete_rows(connection, read, read.c.commit_id.in_(portion)),
-            writes=_delete_rows(connection, write, write.c.commit_id.in_(portion)),
-            commits=_delete_rows(connection, commit, commit.c.id.in_(portion)),
+            edges=_delete_rows(connection, edge, is_edge),
+            reads=_delete_rows(connection, read, _is_of(portion, read.c, read.c.commit_id)),
+            writes=_delete_rows(connection, write, _is_of(portion, write.c, write.c.commit_id)),
+            commits=_delete_rows(connection, commit, _is_of(portion, commit.c, commit.c.id)),
         )
     return total
+
+
+def _is_of(commits: Sequence[CommitKey], row: Any, commit_id: Any) -> ColumnElement[bool]:
+    """Return a condition: a row belongs to one of these commits."""
+    barriers, ids = ([each[side] for each in commits] for side in (0, 1))
+    return has_owner(row.barrier.in_(barriers), commit_id.in_(ids))
 
 
 def _delete_rows(connection: Connection, table: Any, which: ColumnElement[bool]) -> int:
     return connection.execute(delete(table).where(which)).rowcount
 
 
-def _portions(ids: Sequence[bytes], size: int = 500) -> Iterator[Sequence[bytes]]:
-    for at in range(0, len(ids), size):
-        yield ids[at : at + size]
+def _portions(commits: Sequence[CommitKey], size: int = 500) -> Iterator[Sequence[CommitKey]]:
+    for at in range(0, len(commits), size):
+        yield commits[at : at + size]
 
 
 def _last_deletion() -> Any:

@@ -61,7 +61,8 @@ class RowKind:
     partition: str | None = None
     """The key column that a database may partition the table by; its values grow with time."""
     owner: str | None = None
-    """The key column by which rows are looked up together. It leads the primary key, so it needs no other index."""
+    """The key column by which rows are looked up together. It is in the primary key behind the partition column, so it
+    needs no other index."""
     is_immutable: bool = False
     """Whether a row never changes. Many events repeat it, so a writer skips it once the store has it."""
 

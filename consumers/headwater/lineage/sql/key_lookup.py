@@ -20,6 +20,7 @@ from sqlalchemy import (
     bindparam,
     func,
     or_,
+    true,
     tuple_,
 )
 from sqlalchemy import cast as sql_cast
@@ -61,6 +62,15 @@ def has_any_key(dialect: str, column: ColumnElement[Any], keys: Sequence[Any]) -
     return is_one
 
 
+def has_owner(has_barrier: ColumnElement[bool], has_hash: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Return a condition: a row has a barrier and a hash of a list of pairs, where the hash implies the barrier.
+
+    The index is asked for barriers alone; hashes are compared with what it finds. Asked for both, databases would try
+    each barrier with each hash.
+    """
+    return and_(has_barrier, has_hash.is_(true()))
+
+
 class PairLookup:
     """Selects rows of a statement by two columns, a hash and a number. The compiled statement is reused."""
 
@@ -99,11 +109,18 @@ class PairLookup:
             yield from connection.execute(statement, {"keys": portion})
 
     def by_barrier(self, connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[Any]:
-        """Select by hash and barrier. The hash implies the barrier, so the barrier is only compared where tables are
-        partitioned by it."""
+        """Select by hash and barrier, by a primary key that begins with the barrier."""
         if connection.dialect.name == "postgresql":
-            return self.among(connection, keys)
-        return self.by_key(connection, (key for key, _ in keys))
+            yield from self.among(connection, keys)
+            return
+        key, number = self._columns
+        statement = self._by_dialect.get("barriers")
+        if statement is None:
+            listed = (each.in_(bindparam(name, expanding=True)) for each, name in ((number, "barriers"), (key, "keys")))
+            statement = self._by_dialect["barriers"] = self._statement.where(has_owner(*listed))
+        for portion in _portions(sorted(set(keys))):
+            parameters = {"keys": [each[0] for each in portion], "barriers": [each[1] for each in portion]}
+            yield from connection.execute(statement, parameters)
 
     def _in_postgres(self) -> Any:
         prepared = self._by_dialect.get("postgresql")

@@ -100,7 +100,6 @@ class Pip5Dialect(ABC):
         yield from self._index(
             "runs", "runs", f"({self._indexed_name('job')}, started_at, id){self._index_condition('job')}"
         )
-        yield from self._index("commits", "commits", "(barrier)")
         for table in ("commits", "runs", "table_lineage"):
             yield from self._job_index(table, job)
 

@@ -68,8 +68,9 @@ def stamp_name(group: str) -> str:
 
 
 def primary_key_of(kind: RowKind) -> tuple[str, ...]:
-    """Return the primary key's columns. A partitioned table needs the partition column in it."""
-    return tuple(name for name in (kind.owner, "id", kind.partition) if name is not None)
+    """Return the primary key's columns. A partitioned table needs the partition column in it. It comes first, because
+    it grows with time: new entries go to the end of the index, and not all over it, as hashes would."""
+    return tuple(name for name in (kind.partition, kind.owner, "id") if name is not None)
 
 
 def _columns(kind: RowKind) -> Iterator[Column[Any]]:
