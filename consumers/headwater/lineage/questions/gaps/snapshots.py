@@ -19,12 +19,16 @@ from headwater.lineage.questions.gaps.model import (
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA
 from headwater.lineage.sql.accesses import access_of
-from headwater.lineage.sql.tables import table_of
+from headwater.lineage.sql.key_lookup import PairLookup
+from headwater.lineage.sql.tables import row_exists, table_of
 
 
 def find_unknown_parents(connection: Connection, filters: GapFilter) -> Iterator[PossibleGap]:
     """Yield them. The first known snapshot of a table is one, too, because the table's earlier content is unknown."""
-    for each in connection.execute(_select_snapshots(filters)):
+    unknown: list[Any] = [*connection.execute(_select_unknown(filters))]
+    row = access_of(t.WRITE).c
+    lookup = PairLookup(_select_snapshots(filters), row.place_id, row.parent_snapshot)
+    for each in sorted(lookup.among(connection, {(bytes(place), parent) for place, parent in unknown}), key=_order):
         yield PossibleGap(
             GapCause.UNKNOWN_PARENT,
             f"snapshot {each.snapshot} was made on {each.parent_snapshot}, which no event mentions",
@@ -38,6 +42,33 @@ def find_unknown_parents(connection: Connection, filters: GapFilter) -> Iterator
             branch=each.branch,
             snapshot=each.parent_snapshot,
         )
+
+
+def _select_unknown(filters: GapFilter) -> Any:
+    """Select the places and parents of writes whose parent isn't known, even as a hidden one. Snapshot ids are unique
+    over branches, but not over generations. A row without a generation matches any.
+
+    Nearly all parents are of the same place: two indexes tell that without reading a table.
+    """
+    row, same, other = table_of(t.WRITE), table_of(t.WRITE).alias(), table_of(t.WRITE).alias()
+    place, beside = table_of(t.PLACE).alias(), table_of(t.PLACE).alias()
+    change = table_of(t.MODIFICATION).alias()
+    its = (place.c.id == row.c.place_id, place.c.dataset.is_not(None))
+    by_same = and_(same.c.place_id == row.c.place_id, same.c.snapshot == row.c.parent_snapshot)
+    is_beside = (beside.c.dataset == place.c.dataset, _may_be(beside.c.generation, place.c.generation))
+    by_other = and_(*its, *is_beside, other.c.place_id == beside.c.id, other.c.snapshot == row.c.parent_snapshot)
+    is_change = (change.c.dataset == place.c.dataset, _may_be(change.c.generation, place.c.generation))
+    by_change = and_(*its, *is_change, change.c.produced == row.c.parent_snapshot)
+    chosen = select(row.c.place_id, row.c.parent_snapshot).where(
+        row.c.parent_snapshot.is_not(None),
+        ~exists().where(by_same),
+        ~row_exists(place, beside, other, where=by_other),
+        ~row_exists(place, change, where=by_change),
+    )
+    if filters.datasets is not None:
+        of_them = select(table_of(t.PLACE).c.id).where(table_of(t.PLACE).c.dataset.in_(filters.datasets))
+        chosen = chosen.where(row.c.place_id.in_(of_them))
+    return chosen
 
 
 def _select_snapshots(filters: GapFilter) -> Any:
@@ -55,30 +86,13 @@ def _select_snapshots(filters: GapFilter) -> Any:
         )
         .join_from(row, commit, its)
         .join(dataset, row.c.dataset == dataset.c.id)
-        .where(row.c.parent_snapshot.is_not(None), not_(_is_known(row)), row.c.last <= filters.now - SETTLE_MICROS)
-        .where(not_(_may_be_erased(row)), *filters.in_time(row.c.first, row.c.last))
+        .where(row.c.last <= filters.now - SETTLE_MICROS, not_(_may_be_erased(row)))
     )
-    if filters.datasets is not None:
-        chosen = chosen.where(row.c.dataset.in_(filters.datasets))
-    chosen = chosen.where(*filters.by_job(commit.c))
-    return chosen.order_by(row.c.first, row.c.dataset, row.c.snapshot)
+    return chosen.where(*filters.in_time(row.c.first, row.c.last), *filters.by_job(commit.c))
 
 
-def _is_known(row: Any) -> ColumnElement[bool]:
-    """Return a condition: the parent is known, even if it is hidden. Snapshot ids are unique over branches, but not
-    over generations. A row without a generation matches any."""
-    made, done = access_of(t.WRITE).alias(), table_of(t.MODIFICATION).alias()
-    by_write = exists().where(
-        made.c.dataset == row.c.dataset,
-        made.c.snapshot == row.c.parent_snapshot,
-        _may_be(made.c.generation, row.c.generation),
-    )
-    by_change = exists().where(
-        done.c.dataset == row.c.dataset,
-        done.c.produced == row.c.parent_snapshot,
-        _may_be(done.c.generation, row.c.generation),
-    )
-    return by_write | by_change
+def _order(row: Any) -> tuple[int, bytes, int]:
+    return (row.first, bytes(row.dataset), row.snapshot or 0)
 
 
 def _may_be(one: Any, other: Any) -> ColumnElement[bool]:

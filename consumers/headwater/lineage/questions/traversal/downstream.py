@@ -21,6 +21,7 @@ from headwater.lineage.questions.traversal.snapshot_rows import (
     SnapshotRead,
     SnapshotWrite,
     is_unordered,
+    known_sources,
     load_edges,
     load_ranges_containing,
     load_reads_at,
@@ -58,8 +59,11 @@ class DownstreamWalk:
 
     def _searches(self, asked: Sequence[tuple[SnapshotRef, Sequence[SnapshotWrite]]]) -> list[ReaderSearch]:
         by_dataset: dict[bytes, list[tuple[SnapshotRef, Sequence[SnapshotWrite]]]] = {}
+        members = {ref.dataset: self._walk.identities.group(ref.dataset).keys() for ref, _ in asked}
+        read = known_sources(self._walk.connection, {each for group in members.values() for each in group})
         for ref, write in asked:
-            by_dataset.setdefault(ref.dataset, []).append((ref, write))
+            if not read.isdisjoint(members[ref.dataset]):
+                by_dataset.setdefault(ref.dataset, []).append((ref, write))
         writes = {dataset: [each for _, write in of for each in write] for dataset, of in by_dataset.items()}
         found = {} if self._basis is Basis.COMMIT else self._descent.walk(writes)
         return [ReaderSearch(of, found.get(dataset)) for dataset, of in by_dataset.items()]

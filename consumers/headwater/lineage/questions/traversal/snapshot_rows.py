@@ -9,14 +9,14 @@ from itertools import count, islice
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, and_, select
 
 from headwater.events.scalars import Format
 from headwater.lineage.mapping.commits import ALL, SOME
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.accesses import access_of, place_keys
 from headwater.lineage.sql.key_lookup import PairLookup, RangeLookup, select_by_keys
-from headwater.lineage.sql.tables import table_of
+from headwater.lineage.sql.tables import row_exists, table_of
 
 ICEBERG: Final = Format.ICEBERG.value
 ORDERED: Final = tuple(each.value for each in Format if each.has_ordered_snapshots)
@@ -296,20 +296,49 @@ def is_unordered(table_format: str | None) -> bool:
     return table_format is not None and table_format not in ORDERED
 
 
-def load_ranges_containing(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotRead]:
-    """Load reads of changes that can include these snapshots: by number, where numbers are ordered."""
-    wanted = set(keys)
-    yield from map(_to_read, _ordered_ranges().among(connection, place_keys(connection, t.READ, wanted), is_lazy=True))
-    row = access_of(t.READ).c
-    others = reads().where(row.mode == CHANGES, row.format.not_in(ORDERED), row.since_snapshot.is_not(None))
-    yield from map(_to_read, select_by_keys(connection, others, row.dataset, {dataset for dataset, _ in wanted}))
+def known_sources(connection: Connection, datasets: Collection[bytes]) -> set[bytes]:
+    """Return the datasets that any commit read."""
+    return {bytes(each.dataset) for each in _places_read().by_key(connection, datasets)}
 
 
 @cache
-def _ordered_ranges() -> RangeLookup:
+def _places_read() -> PairLookup:
+    place, read = table_of(t.PLACE).c, table_of(t.READ)
+    is_read = row_exists(read, where=read.c.place_id == place.id)
+    return PairLookup(select(place.dataset).where(place.mode.is_not(None), is_read), place.dataset, place.id)
+
+
+def load_ranges_containing(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotRead]:
+    """Load reads of changes that can include these snapshots: by number, where numbers are ordered."""
+    numbers: dict[bytes, list[int]] = {}
+    for dataset, number in keys:
+        numbers.setdefault(dataset, []).append(number)
+    places = list(_places_of_changes().by_key(connection, numbers))
+    ordered = [
+        (bytes(each.id), one) for each in places if not _has_no_order(each) for one in numbers[bytes(each.dataset)]
+    ]
+    yield from map(_to_read, _ranges().among(connection, ordered, is_lazy=True))
+    row, others = access_of(t.READ).c, [bytes(each.id) for each in places if _has_no_order(each)]
+    beginning_known = reads().where(row.since_snapshot.is_not(None))
+    yield from map(_to_read, select_by_keys(connection, beginning_known, row.place_id, others))
+
+
+def _has_no_order(place: Any) -> bool:
+    return is_unordered(place.format)
+
+
+@cache
+def _places_of_changes() -> PairLookup:
+    place = table_of(t.PLACE).c
+    return PairLookup(
+        select(place.id, place.dataset, place.format).where(place.mode == CHANGES), place.dataset, place.id
+    )
+
+
+@cache
+def _ranges() -> RangeLookup:
     row = access_of(t.READ).c
-    ordered = reads().where(row.mode == CHANGES, or_(row.format.is_(None), row.format.in_(ORDERED)))
-    return RangeLookup(ordered, row.place_id, row.snapshot, row.since_snapshot)
+    return RangeLookup(reads().where(row.mode == CHANGES), row.place_id, row.snapshot, row.since_snapshot)
 
 
 def load_unversioned_before(connection: Connection, datasets: Collection[bytes], at: int) -> Iterator[SnapshotWrite]:
