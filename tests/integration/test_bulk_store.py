@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, select, text
 
 from headwater.events import Event, EventId, LineageDeleted
 from headwater.events.administration import LineageScope
+from headwater.events.avro import Codec
 from headwater.lineage.bulk import (
     BulkLineageMeta,
     BusPartition,
@@ -29,17 +30,18 @@ from headwater.lineage.bulk import (
     InstantState,
     WriteBatch,
     WriterInstant,
+    packed_rows,
     postgres,
     timeline,
 )
 from headwater.lineage.bulk.dead_letters import dead_letter_id
 from headwater.lineage.bulk.transactions import Transactions
-from headwater.lineage.mapping import map_event
+from headwater.lineage.mapping import BatchMapper, map_event
 from headwater.lineage.retention.purge import purge
-from headwater.lineage.rows import Row, RowTimes
+from headwater.lineage.rows import KINDS, Row, RowTimes
 from headwater.lineage.rows import RowSet as Memory
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql import METADATA, store_digest
+from headwater.lineage.sql import METADATA, select_rows, store_digest
 from headwater.lineage.sql.errors import (
     StoreAccessError,
     StoreDataError,
@@ -121,6 +123,37 @@ def bad(rows: list[Row]) -> list[Row]:
         *rows,
         Row(t.EVENT_PART, uuid4().bytes, (uuid4().bytes, 2**63, 1), (1, "x"), groups=()),
     ]
+
+
+def mapped(events: list[Event]) -> WriteBatch:
+    """What the writer's mapper makes of them: facts in COPY's format."""
+    mapper = BatchMapper(packs=True)
+    for each in events:
+        mapper.add(Codec().encode(each))
+    batch = mapper.drain()
+    assert len(batch.copies) > packed_rows.FEW, "fewer go another way"
+    return WriteBatch(batch.rows, copies=batch.copies)
+
+
+@pytest.mark.parametrize("engine", DATABASES[1:2], indirect=True)
+def test_facts_that_are_there_already_are_merged(engine: Engine, store: DatabaseBulkMeta) -> None:
+    """They are copied straight into their tables, as if all were new. Some aren't, at the end of one batch or in all of
+    another; nothing of a batch is lost by that, and the next ones don't try for a while."""
+    events = commits(300)
+    held = Memory()
+    with engine.connect() as connection:
+        before = store_digest(connection)
+    for portion in (events[:100], events[:100], events[50:200], events[200:]):
+        store.merge(mapped(portion))
+        held.merge(rows_of(portion))
+    with engine.connect() as connection:
+        found = [row for kind in KINDS for row in select_rows(connection, kind)]
+        assert store_digest(connection) != before
+        (waits,) = [value for key, value in connection.info.items() if "conflicts" in key]
+    state = Memory()
+    state.merge(row for row in found if row.id in {each.id for each in held.rows()})
+    assert state.digest() == held.digest()
+    assert waits["commits"] > 0, "after a conflict rows are merged at once"
 
 
 def test_it_is_the_second_interface(store: DatabaseBulkMeta) -> None:
