@@ -20,6 +20,7 @@ _PREFIX: Final = 128
 _INDEXES: Final[tuple[tuple[RowKind, str], ...]] = (
     # names and identities
     (t.CATALOG_NAME, "catalog_id"),
+    (t.DATASET, "name"),
     (t.GENERATION, "dataset"),
     (t.ALIAS, "dataset"),
     (t.ALIAS, "table_name"),
@@ -30,6 +31,7 @@ _INDEXES: Final[tuple[tuple[RowKind, str], ...]] = (
     (t.BRANCH, "dataset"),
     (t.TAG, "dataset"),
     # jobs, runs and the shapes of writes
+    (t.RUN, "run"),
     (t.RUN, "job"),
     (t.RUN, "parent_run"),
     (t.RUN, "parent_job"),
@@ -60,7 +62,10 @@ _INDEXES: Final[tuple[tuple[RowKind, str], ...]] = (
     # what may be missing, and what was taken away
     (t.GAP, "dataset"),
     (t.GAP, "run"),
+    (t.GAP, "job"),
     (t.EVENT_PART, "producer first_sequence"),
+    (t.PRODUCER, "producer"),
+    (t.PRODUCER, "application"),
     (t.PRODUCER, "closed_at last"),
     (t.ARRIVAL, "producer block"),
     (t.ARRIVAL, "last"),

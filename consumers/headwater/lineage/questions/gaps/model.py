@@ -91,15 +91,20 @@ class GapFilter:
     @property
     def runs(self) -> Any:
         """A query for the runs that used the job or the dataset."""
-        row = table_of(t.TABLE_LINEAGE).c
-        chosen = select(row.run).where(row.run.is_not(None))
-        if self.job is not None:
-            mine = and_(row.job_namespace == self.job[0], row.job == self.job[1])
-            steps = and_(row.parent_namespace == self.job[0], row.parent_job == self.job[1])
-            chosen = chosen.where(or_(mine, steps))
+        chosen = self.of_job("run")
         if self.datasets is not None:
-            chosen = chosen.where(row.dataset.in_(self.datasets))
+            chosen = chosen.where(table_of(t.TABLE_LINEAGE).c.dataset.in_(self.datasets))
         return chosen
+
+    def of_job(self, name: str) -> Any:
+        """A query for the runs or datasets that the job and its steps used; for all if none is asked for."""
+        row = table_of(t.TABLE_LINEAGE).c
+        chosen = select(row[name]).where(row[name].is_not(None))
+        if self.job is None:
+            return chosen
+        mine = and_(row.job_namespace == self.job[0], row.job == self.job[1])
+        steps = and_(row.parent_namespace == self.job[0], row.parent_job == self.job[1])
+        return chosen.where(or_(mine, steps))
 
     def by_job(self, commit: Any) -> list[ColumnElement[bool]]:
         """Return conditions: the commit belongs to the job or one of its steps."""

@@ -59,16 +59,17 @@ def find_missing_parts(connection: Connection, filters: GapFilter) -> Iterator[P
     of_parts, kind = func.max(part.part_count), func.max(part.kind)
     is_whole = case((came == of_parts, 1), else_=0)
     event = (part.producer, part.first_sequence)
-    chosen = (
+    parts = (
         select(*event, came.label("came"), first.label("since"), last.label("until"))
         .add_columns(of_parts.label("of"), kind.label("kind"))
         .group_by(*event)
         .having(is_whole == 0, last <= filters.now - SETTLE_MICROS, *filters.in_time(first, last))
-        .subquery()
     )
-    joined = select(chosen, *origin).outerjoin_from(chosen, beat, beat.c.producer == chosen.c.producer)
     if filters.applications is not None:
-        joined = joined.where(beat.c.application.in_(filters.applications))
+        mine = select(beat.c.producer).where(beat.c.application.in_(filters.applications))
+        parts = parts.where(part.producer.in_(mine))
+    chosen = parts.subquery()
+    joined = select(chosen, *origin).outerjoin_from(chosen, beat, beat.c.producer == chosen.c.producer)
     for each in connection.execute(joined.order_by(chosen.c.since, chosen.c.first_sequence)):
         yield PossibleGap(
             GapCause.PARTS,

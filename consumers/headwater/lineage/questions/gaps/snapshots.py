@@ -65,9 +65,13 @@ def _select_unknown(filters: GapFilter) -> Any:
         ~row_exists(place, beside, other, where=by_other),
         ~row_exists(place, change, where=by_change),
     )
+    of_them = table_of(t.PLACE).c
     if filters.datasets is not None:
-        of_them = select(table_of(t.PLACE).c.id).where(table_of(t.PLACE).c.dataset.in_(filters.datasets))
-        chosen = chosen.where(row.c.place_id.in_(of_them))
+        chosen = chosen.where(row.c.place_id.in_(select(of_them.id).where(of_them.dataset.in_(filters.datasets))))
+    if filters.job is not None:
+        chosen = chosen.where(
+            row.c.place_id.in_(select(of_them.id).where(of_them.dataset.in_(filters.of_job("dataset"))))
+        )
     return chosen
 
 

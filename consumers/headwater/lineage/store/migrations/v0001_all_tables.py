@@ -171,6 +171,15 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_charset="utf8mb4",
         mysql_engine="InnoDB",
     )
+    op.create_index(
+        "ix_datasets_name",
+        "datasets",
+        ["name"],
+        unique=False,
+        postgresql_using="hash",
+        mysql_length={"name": 128},
+        mariadb_length={"name": 128},
+    )
     op.create_table(
         "dead_letters",
         sa.Column("id", _binary(16), nullable=False),
@@ -287,6 +296,15 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_engine="InnoDB",
     )
     op.create_index("ix_gaps_dataset", "gaps", ["dataset"], unique=False)
+    op.create_index(
+        "ix_gaps_job",
+        "gaps",
+        ["job"],
+        unique=False,
+        postgresql_using="hash",
+        mysql_length={"job": 128},
+        mariadb_length={"job": 128},
+    )
     op.create_index("ix_gaps_run", "gaps", ["run"], unique=False)
     op.create_index("ix_gaps_time", "gaps", ["time"], unique=False)
     op.create_table(
@@ -467,7 +485,17 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_charset="utf8mb4",
         mysql_engine="InnoDB",
     )
+    op.create_index(
+        "ix_producers_application",
+        "producers",
+        ["application"],
+        unique=False,
+        postgresql_using="hash",
+        mysql_length={"application": 128},
+        mariadb_length={"application": 128},
+    )
     op.create_index("ix_producers_closed_at_last", "producers", ["closed_at", "last"], unique=False)
+    op.create_index("ix_producers_producer", "producers", ["producer"], unique=False)
     op.create_table(
         "reads",
         sa.Column("id", _binary(16), nullable=False),
@@ -582,6 +610,7 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mariadb_length={"parent_job": 128},
     )
     op.create_index("ix_runs_parent_run", "runs", ["parent_run"], unique=False)
+    op.create_index("ix_runs_run", "runs", ["run"], unique=False)
     op.create_table(
         "table_edges",
         sa.Column("id", _binary(16), nullable=False),
