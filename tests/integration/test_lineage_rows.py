@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import permutations
 from random import Random
 from typing import TypeAlias
 
@@ -13,20 +14,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, create_engine
 
-from headwater.events import Event, JobLineage
+from headwater.events import DatasetId, Event, Input, JobLineage, Output
 from headwater.events.clock import micros_of
 from headwater.lineage.bulk import merge_packed, merge_rows, pack_rows, packed_rows, postgres
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import Row, RowSet
+from headwater.lineage.rows.tables import READ, WRITE
 from headwater.lineage.sql import METADATA, store_digest
 from headwater.local import Service
-from headwater.testing.examples import EXAMPLES
+from headwater.testing.examples import COMMITTED, EXAMPLES
 from headwater.testing.strategies import events
 from tests.property.effort import examples
 from tests.property.test_merge_rules import pooled, unique
 
 pytestmark = pytest.mark.slow
 
+DATASET = DatasetId(namespace="s3://lake", name="warehouse/sales/orders")
 Way: TypeAlias = "Callable[[Connection, Iterable[Row]], int]"
 
 
@@ -112,6 +115,30 @@ def test_what_is_on_a_bus_twice_is_the_same_in_any_order(store: Store) -> None:
         state.merge(map_event(event, appended))
     assert store.digest_of_appended(twice) == state.digest()
     assert store.digest_of_appended(twice[::-1]) == state.digest()
+
+
+def test_a_batch_that_ran_again_with_other_numbers_has_the_greatest_of_each(store: Store) -> None:
+    """Numbers of a read or a write have no stamp. A number that one event left out doesn't hide the other's."""
+    source, output = Input(dataset=DATASET, snapshot=1), Output(dataset=DATASET, snapshot=2, parent=1)
+    numbers: list[tuple[int | None, int | None]] = [(10, None), (7, 500), (None, 400)]
+    emitted: list[Event] = [
+        COMMITTED.model_copy(
+            update={
+                "inputs": (source.model_copy(update={"rows": rows, "bytes": size}),),
+                "outputs": (output.model_copy(update={"rows": size, "bytes": rows}),),
+                "incarnation": COMMITTED.producer,
+                "sequence": number,
+                "family_sequence": number,
+            }
+        )
+        for number, (rows, size) in enumerate(numbers, 1)
+    ]
+    state = RowSet()
+    for event in emitted:
+        state.merge(map_event(event))
+    assert [row.maxima for kind in (READ, WRITE) for row in state.rows(kind)] == [(10, 500), (1, 500, 10)]
+    for order in permutations(emitted):
+        assert store.digest_of([[each] for each in order]) == state.digest()
 
 
 @given(st.lists(st.tuples(pooled(), st.integers(0, 3_600)), max_size=8), st.integers(1, 4), st.integers())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import aclosing
+from contextlib import aclosing, closing
+from datetime import datetime, timezone
 from importlib import import_module
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from headwater import plugins
 from headwater.errors import ConfigurationError, PluginError
-from headwater.lineage.api import LINEAGE_META, LineageMeta, LineageMetaContext, TableLineage
+from headwater.lineage.api import LINEAGE_META, DataLineage, LineageMeta, LineageMetaContext, TableLineage
 from headwater.lineage.async_iteration import iterate_in_thread
 from headwater.lineage.meta import (
     DatabaseLineageMeta,
@@ -66,6 +67,24 @@ def test_memory_and_jdbc_are_there(tmp_path: Path) -> None:
         store.close()
     for name in ("jdbc", "memory"):
         assert lineage_meta_factory(name).identifier() == name
+
+
+@pytest.mark.parametrize("name", ["jdbc", "memory"])
+def test_a_deletion_between_the_two_sides_of_a_barrier_hides_the_earlier_one(name: str, tmp_path: Path) -> None:
+    """Sources and sinks are told by themselves, and become one commit: it is heard of again after the deletion."""
+    options = {"lineage-meta": name} | ({"jdbc.url": str(tmp_path / "store.db")} if name == "jdbc" else {})
+    with closing(open_lineage_meta(options)) as store:
+        assert isinstance(store, DatabaseLineageMeta | MemoryLineageMeta)
+        now = datetime.now(timezone.utc)
+        source, sink = (
+            DataLineage(job="etl", barrier_id=5, database="db", table=table, snapshot_id=1, create_time=now)
+            for table in ("orders", "daily")
+        )
+        store.store_source_data_lineage(source)
+        store.delete_data_lineage("etl")
+        store.store_sink_data_lineage(sink)
+        assert list(store.source_data_lineages()) == []
+        assert [each.table for each in store.sink_data_lineages()] == ["daily"]
 
 
 def test_a_store_of_somebody_else_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

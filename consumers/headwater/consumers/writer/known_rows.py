@@ -1,4 +1,4 @@
-"""Remembers which rows the store has already. Job lineage and datasets are a third of all rows and repeat all the time.
+"""Remembers which rows the store has already. Job lineage, datasets and places repeat all the time.
 
 Only complete ids are remembered, so a new row is never taken for a known one. What is known holds for one epoch of the
 store: each deletion, expiry and restore starts another. A transaction that omits rows names the epoch.
