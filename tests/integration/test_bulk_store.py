@@ -143,7 +143,7 @@ def test_facts_that_are_there_already_are_merged(engine: Engine, store: Database
     held = Memory()
     with engine.connect() as connection:
         before = store_digest(connection)
-    for portion in (events[:100], events[:100], events[50:200], events[200:]):
+    for portion in (events[:100], events[50:200], events[:100], events[200:]):
         store.merge(mapped(portion))
         held.merge(rows_of(portion))
     with engine.connect() as connection:
