@@ -26,10 +26,10 @@ from headwater.events import Event
 from headwater.events.avro import Codec
 from headwater.events.clock import micros_of
 from headwater.lineage.bulk import BusPartition, WriteBatch
+from headwater.lineage.maintenance.aging import REMOVED_BY, remove_old
+from headwater.lineage.maintenance.deletion import expire_before
+from headwater.lineage.maintenance.purge import purge
 from headwater.lineage.mapping import map_event
-from headwater.lineage.retention import purge, remove_old
-from headwater.lineage.retention.aging import REMOVED_BY
-from headwater.lineage.retention.deletion import expire_before
 from headwater.lineage.store import Store, open_store
 from headwater.lineage.store.size import StoreSize, size_of
 from tests.benchmarks.harness import Aims

@@ -36,8 +36,8 @@ from headwater.lineage.bulk import (
 )
 from headwater.lineage.bulk.dead_letters import dead_letter_id
 from headwater.lineage.bulk.transactions import Transactions
+from headwater.lineage.maintenance.purge import purge
 from headwater.lineage.mapping import BatchMapper, map_event
-from headwater.lineage.retention.purge import purge
 from headwater.lineage.rows import KINDS, Row, RowTimes
 from headwater.lineage.rows import RowSet as Memory
 from headwater.lineage.rows import tables as t

@@ -14,16 +14,17 @@ from headwater.errors import ConfigurationError
 from headwater.events import Closed, Committed, Input, JobStarted, JobStatusChanged, Output, StatementFailed
 from headwater.events.clock import micros_of
 from headwater.events.jobs import ErrorDetails, JobStatus
+from headwater.lineage.maintenance import aging
+from headwater.lineage.maintenance.aging import REMOVED_BY, count_old, remove_old
+from headwater.lineage.maintenance.partitions import Month, drop_empty_partitions, make_partitions
 from headwater.lineage.questions.completeness import gaps
 from headwater.lineage.questions.jobs import jobs_of
 from headwater.lineage.questions.lateness import lateness
 from headwater.lineage.questions.runs import runs
-from headwater.lineage.retention import REMOVED_BY, aging, count_old, remove_old
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA, store_digest
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.store import open_store
-from headwater.lineage.store.partitions import Month, drop_empty_partitions, make_partitions
 from tests.integration.stores import DATABASES, database_on, store_on
 from tests.unit.lineage.scripted_producer import ScriptedProducer, at, place, store
 

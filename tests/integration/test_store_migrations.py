@@ -19,10 +19,10 @@ from headwater.errors import ConfigurationError
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.errors import StoreBusyError, StoreSchemaError, translate_errors
+from headwater.lineage.sql.locking import exclusive_transaction
 from headwater.lineage.store import migration, open_store
 from headwater.lineage.store.creation import make_schema
 from headwater.lineage.store.engines import engine_for
-from headwater.lineage.store.locking import exclusive_transaction
 from headwater.lineage.store.migration import migrate, scripts, upgrade
 from headwater.lineage.store.migrations import HISTORY, MigrationHistory, SchemaVersion
 from headwater.lineage.store.options import StoreOptions

@@ -14,13 +14,13 @@ from sqlalchemy import Connection, text
 
 from headwater.events.barriers import stream_barrier
 from headwater.lineage.bulk import merge_rows
+from headwater.lineage.maintenance.partitions import PARTITIONED, CreatedPartition, Month, make_partitions
 from headwater.lineage.mapping.row_builder import row_id
 from headwater.lineage.rows import GroupValues, Row, RowTimes
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import store_digest
 from headwater.lineage.sql.errors import StoreBusyError
 from headwater.lineage.store import Store, open_store
-from headwater.lineage.store.partitions import PARTITIONED, CreatedPartition, Month, make_partitions
 from headwater.local import Service
 from tests.stores import own_database
 from tests.waiting import attempts, until

@@ -13,9 +13,9 @@ from pydantic import SecretStr
 from sqlalchemy import URL, Engine, create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 
+from headwater.lineage.maintenance.partitions import make_partitions
 from headwater.lineage.sql.errors import StoreRightsError, error_class_of
 from headwater.lineage.store import StoreOptions, open_store
-from headwater.lineage.store.partitions import make_partitions
 from headwater.lineage.store.size import size_of
 from headwater.lineage.store.status import read_status
 from headwater.local import Service

@@ -29,8 +29,8 @@ from headwater.events import (
 )
 from headwater.events.administration import LineageScope
 from headwater.lineage.bulk import merge_rows
+from headwater.lineage.maintenance.purge import erase_commits, find_erasable, last_batches
 from headwater.lineage.mapping import map_event
-from headwater.lineage.retention.purge import erase_commits, find_erasable, last_batches
 from headwater.lineage.rows import RowSet
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.catalogs import CatalogNames

@@ -129,7 +129,7 @@ A writer does this once a day where it may; run it monthly where it may not.""",
     flags=[add_store],
 )
 def maintain(given: Namespace, output: CommandOutput) -> int:
-    from headwater.lineage.store.partitions import make_partitions  # noqa: PLC0415
+    from headwater.lineage.maintenance.partitions import make_partitions  # noqa: PLC0415
 
     with open_given_store(given, readonly=False) as store:
         made = make_partitions(store.engine)
@@ -169,7 +169,7 @@ def status(given: Namespace, output: CommandOutput) -> int:
     flags=[add_store],
 )
 def size(given: Namespace, output: CommandOutput) -> int:
-    from headwater.lineage.retention import REMOVED_BY  # noqa: PLC0415
+    from headwater.lineage.maintenance.aging import REMOVED_BY  # noqa: PLC0415
     from headwater.lineage.sql.errors import translate_errors  # noqa: PLC0415
     from headwater.lineage.store.size import size_of  # noqa: PLC0415
 

@@ -7,6 +7,7 @@ api, meta        Paimon PIP-5's interface and its implementations
 mapping          turns events into rows
 rows, sql        the tables, in memory and in databases
 bulk             writes many rows at once
+maintenance      deletes, erases and removes what is old, and makes partitions
 """
 
 from __future__ import annotations

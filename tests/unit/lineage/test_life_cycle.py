@@ -22,13 +22,13 @@ from headwater.events import (
 )
 from headwater.events.administration import LineageScope
 from headwater.events.jobs import JobStatus, LineageRetention
+from headwater.lineage.maintenance.deletion import count_hidden, delete_job, expire_before, expire_snapshots, unify
+from headwater.lineage.maintenance.purge import erase_commits, find_erasable, last_batches
 from headwater.lineage.questions import LimitReason
 from headwater.lineage.questions.completeness import gaps
 from headwater.lineage.questions.gaps import GapCause
 from headwater.lineage.questions.jobs import jobs_of
 from headwater.lineage.questions.subject import resolve_table
-from headwater.lineage.retention import count_hidden, delete_job, expire_before, expire_snapshots, unify
-from headwater.lineage.retention.purge import erase_commits, find_erasable, last_batches
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA
 from headwater.lineage.sql.accesses import access_of

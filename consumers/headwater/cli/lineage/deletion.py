@@ -48,7 +48,7 @@ With --bus the deletion is an event for every store that is filled from there; w
 )
 def delete(given: Namespace, output: CommandOutput) -> int:
     from headwater.events.administration import LineageScope  # noqa: PLC0415
-    from headwater.lineage.retention import delete_job  # noqa: PLC0415
+    from headwater.lineage.maintenance.deletion import delete_job  # noqa: PLC0415
 
     job = job_of(given, given.job)
     if job is None:
@@ -77,7 +77,7 @@ What is reported late of that time is refused as well; answers say up to when da
     flags=[add_bus, _expire, add_erasing],
 )
 def expire(given: Namespace, output: CommandOutput) -> int:
-    from headwater.lineage.retention import expire_before, expire_snapshots  # noqa: PLC0415
+    from headwater.lineage.maintenance.deletion import expire_before, expire_snapshots  # noqa: PLC0415
 
     if (given.older_than is None) is (given.dataset is None):
         raise ConfigurationError("say --older-than AGE, or --dataset TABLE with --up-to-snapshot SNAPSHOT")
@@ -111,9 +111,10 @@ which events arrived. The newest run of each job stays, and what is needed to sa
     flags=[add_store, _purge, add_erasing],
 )
 def purge(given: Namespace, output: CommandOutput) -> int:
-    from headwater.lineage.retention import count_erasable, count_old, remove_old  # noqa: PLC0415
-    from headwater.lineage.retention import purge as purge_store  # noqa: PLC0415
-    from headwater.lineage.store.partitions import drop_empty_partitions  # noqa: PLC0415
+    from headwater.lineage.maintenance.aging import count_old, remove_old  # noqa: PLC0415
+    from headwater.lineage.maintenance.partitions import drop_empty_partitions  # noqa: PLC0415
+    from headwater.lineage.maintenance.purge import count_erasable  # noqa: PLC0415
+    from headwater.lineage.maintenance.purge import purge as purge_store  # noqa: PLC0415
 
     before = None if given.older_than is None else micros_of(given.older_than)
     with open_given_store(given, readonly=False) as store:
@@ -151,7 +152,7 @@ Answers about one of them follow the others from then on. This can't be taken ba
     flags=[add_bus, _unify, add_erasing],
 )
 def unify(given: Namespace, output: CommandOutput) -> int:
-    from headwater.lineage.retention import unify as drafted  # noqa: PLC0415
+    from headwater.lineage.maintenance.deletion import unify as drafted  # noqa: PLC0415
 
     if given.into is None:
         raise ConfigurationError("into which? Name the dataset by --into")
@@ -202,7 +203,7 @@ def _carry_out(given: Namespace, draft: LineageDeleted, output: CommandOutput) -
 
 
 def _hidden(given: Namespace, draft: LineageDeleted) -> int | None:
-    from headwater.lineage.retention import count_hidden  # noqa: PLC0415
+    from headwater.lineage.maintenance.deletion import count_hidden  # noqa: PLC0415
 
     return None if given.store is None else _in_store(given, lambda connection, _: count_hidden(connection, draft))
 

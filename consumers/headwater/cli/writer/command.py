@@ -198,7 +198,7 @@ def _health_server(runner: Runner | Coordinator, health: tuple[str, int] | None)
 def _maintenance(stores: Mapping[str, Store], given: Any) -> AbstractContextManager[object]:
     if given.no_maintenance or given.until_end:
         return nullcontext()
-    from headwater.consumers.writer.maintenance import StoreMaintenance  # noqa: PLC0415
+    from headwater.lineage.maintenance.daily import StoreMaintenance  # noqa: PLC0415
 
     return StoreMaintenance((store.engine for store in stores.values()), keep_seconds=given.keep_runs)
 
@@ -252,7 +252,7 @@ def _place(text: str) -> str:
 
 def _age(text: str) -> float:
     from headwater.config.units import seconds_of  # noqa: PLC0415 - it imports pydantic
-    from headwater.lineage.retention.aging import LEAST_DAYS  # noqa: PLC0415
+    from headwater.lineage.maintenance.aging import LEAST_DAYS  # noqa: PLC0415
 
     seconds = float(seconds_of(text))
     if seconds < LEAST_DAYS * 86_400:

@@ -12,5 +12,4 @@ bus_gaps               reports records that the bus lost
 dead_letter_mirror     copies dead letters to a topic
 metrics, reporting     what probes and Prometheus ask
 health_server          serves them over HTTP
-maintenance            daily maintenance of the store
 """

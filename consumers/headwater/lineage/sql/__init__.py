@@ -11,6 +11,7 @@ catalogs         which catalog a table's name belongs to, in SQL
 entity_queries   the entities of `lineage.api`, with predicates in SQL
 pip5_*           Paimon PIP-5's tables as views
 errors           translates errors of databases
+locking          lets one process at a time change a schema
 
 Importing this package completes METADATA: all tables of a store are in it.
 """

@@ -9,10 +9,8 @@ schema_version   which version the tables have
 migrations       the versions, and the scripts between them
 migration        runs the scripts
 migration_steps  idempotent steps of the scripts
-partitions       PostgreSQL's monthly partitions
 views            creates the PIP-5 views if the user may
 size, status     how much a store holds, and its state
-locking          one process at a time changes tables
 """
 
 from headwater.lineage.sql.errors import translate_errors

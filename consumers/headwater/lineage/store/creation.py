@@ -8,13 +8,13 @@ from typing import Final
 from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import OperationalError
 
+from headwater.lineage.maintenance.partitions import make_first
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.errors import StoreSchemaError
+from headwater.lineage.sql.locking import exclusive_transaction
 from headwater.lineage.store.engines.postgresql import SCHEMA
 from headwater.lineage.store.engines.sqlite import BUSY_SECONDS
-from headwater.lineage.store.locking import exclusive_transaction
 from headwater.lineage.store.migrations import MigrationHistory
-from headwater.lineage.store.partitions import make_first
 from headwater.lineage.store.schema_version import SchemaState, SchemaStatus, inspect_schema, write_version
 
 _PAUSE: Final = 0.05

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, update
 
 from headwater.errors import ConfigurationError
 from headwater.lineage.sql.errors import StoreSchemaError
-from headwater.lineage.store.locking import exclusive_transaction
+from headwater.lineage.sql.locking import exclusive_transaction
 from headwater.lineage.store.migrations import MigrationHistory
 from headwater.lineage.store.schema_version import VERSION, SchemaState, inspect_schema, read_version
 

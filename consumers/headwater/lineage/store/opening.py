@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from typing_extensions import Self
 
 from headwater.lineage.bulk import DatabaseBulkMeta, WriteBatch
+from headwater.lineage.maintenance.partitions import make_ahead
 from headwater.lineage.rows import Row
 from headwater.lineage.sql.errors import StoreRightsError, StoreSchemaError, translate_errors
 from headwater.lineage.store.creation import create as create_in
@@ -17,7 +18,6 @@ from headwater.lineage.store.engines.sqlite import check_file
 from headwater.lineage.store.migration import migrate
 from headwater.lineage.store.migrations import HISTORY, MigrationHistory
 from headwater.lineage.store.options import StoreAddress, StoreOptions
-from headwater.lineage.store.partitions import make_ahead
 from headwater.lineage.store.schema_version import SchemaState, SchemaStatus, inspect_schema
 from headwater.lineage.store.views import make_views_if_allowed
 

@@ -9,13 +9,13 @@ from sqlalchemy import func, select, table
 
 from headwater.events.clock import moment_of
 from headwater.lineage.bulk.marks import last_set_back
+from headwater.lineage.maintenance.partitions import PARTITIONED
 from headwater.lineage.sql.errors import translate_errors
 from headwater.lineage.sql.tables import default_partition
 from headwater.lineage.store.engines import engine_for
 from headwater.lineage.store.engines.sqlite import check_file
 from headwater.lineage.store.migrations import HISTORY, MigrationHistory
 from headwater.lineage.store.options import StoreOptions
-from headwater.lineage.store.partitions import PARTITIONED
 from headwater.lineage.store.schema_version import SchemaState, inspect_schema
 from headwater.lineage.store.views import has_views
 

@@ -8,8 +8,8 @@ from typing import Final
 from sqlalchemy import Engine
 
 from headwater.lineage.sql.errors import StoreAccessError, StoreBusyError, StoreRightsError, translate_errors
+from headwater.lineage.sql.locking import WRITES
 from headwater.lineage.sql.pip5_views import are_views_current, create_views
-from headwater.lineage.store.engines.sqlite import WRITES
 from headwater.lineage.store.options import StoreAddress
 
 _LOG: Final = logging.getLogger(__name__)

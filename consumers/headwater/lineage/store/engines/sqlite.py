@@ -10,12 +10,11 @@ from sqlalchemy import URL, Connection, Engine, StaticPool, event
 from sqlalchemy.exc import InvalidatePoolError
 
 from headwater.lineage.sql.errors import StoreAccessError, StoreSchemaError
+from headwater.lineage.sql.locking import WRITES
 from headwater.lineage.store.options import StoreAddress
 from headwater.lineage.store.urls import DatabaseKind
 
 BUSY_SECONDS: Final = 30
-WRITES: Final = "headwater_writes"
-"""An execution option for a transaction that reads before it writes. It takes the write lock when it begins."""
 _FILE: Final = "headwater.sqlite.file"
 _READS: Final = ("SELECT", "WITH", "EXPLAIN", "VALUES")
 _BY_THEMSELVES: Final = ("PRAGMA", "ATTACH", "DETACH", "VACUUM")

@@ -11,10 +11,10 @@ from uuid import UUID
 import pytest
 from sqlalchemy import Engine
 
-from headwater.consumers.writer.maintenance import StoreMaintenance
 from headwater.lineage.bulk import WriteBatch, WriterInstant
+from headwater.lineage.maintenance.daily import StoreMaintenance
+from headwater.lineage.maintenance.partitions import months_from
 from headwater.lineage.store import Store, open_store
-from headwater.lineage.store.partitions import months_from
 from tests.integration.stores import database_on
 from tests.waiting import until
 

@@ -18,8 +18,8 @@ from sqlalchemy import Connection, Engine, text
 from headwater.errors import HeadwaterError
 from headwater.lineage.rows import KINDS
 from headwater.lineage.sql.errors import translate_errors
+from headwater.lineage.sql.locking import exclusive_transaction
 from headwater.lineage.sql.tables import default_partition
-from headwater.lineage.store.locking import exclusive_transaction
 
 AHEAD: Final = 3
 """How many months ahead partitions are created."""

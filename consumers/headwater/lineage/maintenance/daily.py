@@ -17,9 +17,9 @@ from typing_extensions import Self
 from headwater.errors import HeadwaterError
 from headwater.lineage.bulk.marks import delete_marks_before
 from headwater.lineage.bulk.timeline import delete_instants_before
-from headwater.lineage.retention import remove_old
+from headwater.lineage.maintenance.aging import remove_old
+from headwater.lineage.maintenance.partitions import CreatedPartition, drop_empty_partitions, make_partitions
 from headwater.lineage.sql.errors import StoreRightsError, translate_errors
-from headwater.lineage.store.partitions import CreatedPartition, drop_empty_partitions, make_partitions
 
 _LOG: Final = logging.getLogger(__name__)
 _DAY: Final = 86_400.0
