@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, text
 from headwater.lineage.sql.errors import StoreBusyError
 
 WRITES: Final = "headwater_writes"
-"""An execution option for a transaction on SQLite that reads before it writes. It takes the write lock when it begins."""
+"""An execution option for a transaction on SQLite that reads before it writes: it takes the write lock at its begin."""
 _WAIT_SECONDS: Final = 60
 _NUMBER: Final = int.from_bytes(hashlib.sha256(b"headwater store").digest()[:8], "big", signed=True)
 _SHORT_SECONDS: Final = 2
