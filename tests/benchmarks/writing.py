@@ -17,7 +17,7 @@ import tempfile
 import time
 import uuid
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -49,13 +49,13 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def produce(address: str, topic: str, data: list[bytes]) -> None:
+def produce(address: str, topic: str, data: list[bytes], keys: Sequence[bytes] = ()) -> None:
     admin = AdminClient({"bootstrap.servers": address})
     new = NewTopic(topic, PARTITIONS, 1, config={"message.timestamp.type": "LogAppendTime"})
     admin.create_topics([new])[topic].result()
     client = Producer({"bootstrap.servers": address, "enable.idempotence": True, "queue.buffering.max.messages": 10**6})
     for number, each in enumerate(data):
-        client.produce(topic, each, partition=number % PARTITIONS)
+        client.produce(topic, each, keys[number] if keys else None, partition=number % PARTITIONS)
     assert client.flush(120) == 0
 
 

@@ -357,7 +357,7 @@ def test_while_nothing_can_be_written_what_is_taken_is_bounded(store: Store) -> 
             run.join()
     finally:
         tracemalloc.stop()
-    assert given < 40, "nearly all of them were polled"
+    assert given < 60, "nearly all of them were polled"
     assert held < 100 << 20
     assert sum(store.bulk.offsets(GROUP).values()) == len(huge)
 

@@ -39,8 +39,8 @@ _MORE_SECONDS: Final = 0.02
 """How long a poll waits for more, where something is there."""
 _MOST_DEATHS: Final = 3
 """So many deaths without a completed instant end the writer: the next one would be the same."""
-_AHEAD: Final = 2
-"""Instants that are under way beside those that are being read: one is flushed while another one waits for it."""
+_MOST_INSTANTS: Final = 3
+"""How many instants are under way: one is flushed while the next one is read, and another one waits for readers."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class CoordinatorLimits:
     """Seconds after which an instant begins that isn't full, while another one is under way. Without one it begins at
     once."""
     batch_bytes: int = 4 << 20
-    """With so many bytes of events an instant is full."""
+    """With so many bytes of events for each reader an instant is full."""
     buffer_bytes: int = 128 << 20
     """With so much memory in use no instant begins, unless it is the only one."""
 
@@ -78,14 +78,14 @@ class Coordinator:
         marks: WriterMarks | None = None,
         start: Callable[[str, WorkerRole], WorkerProcess] = WorkerProcess,
     ) -> None:
-        """`meta` and `options` are of the same store. `marks` are those of a writer that also marks when it reads
-        offsets. `start` starts a process."""
+        """`meta` and `options` are of the same store. Each reader gets `most` events of an instant. `marks` are those
+        of a writer that also marks when it reads offsets. `start` starts a process."""
         self.metrics = WriterMetrics()
         self.limits: Final = limits or CoordinatorLimits()
         self._source = source
         self.meta: Final = meta
         self._options = options
-        self._most = most
+        self._most = most * self.limits.readers
         self._idle = idle
         self._until_end = until_end
         self._most_invalid = most_invalid
@@ -128,7 +128,7 @@ class Coordinator:
         """Process events with one set of processes. Return False where all that isn't completed has to be read
         again."""
         await self._retrier.run("the store", self.timeline.give_up_orphans)
-        processor = self._processor = await self._begin_processor()
+        processor = self._processor = self._begin_processor()
         is_set_back = False
         try:
             await self._process_all(processor)
@@ -149,10 +149,9 @@ class Coordinator:
         self._pending = SourceBatch(gaps=tuple(gap for each in discarded for gap in each.gaps))
         return False
 
-    async def _begin_processor(self) -> InstantProcessor:
-        as_copy = await self._retrier.run("the store", self.meta.takes_copies)
+    def _begin_processor(self) -> InstantProcessor:
         limits, source = self.limits, self._source
-        role = SliceReaderRole(source.kind, source.topic, self._most_invalid, limits.buckets, as_copy)
+        role = SliceReaderRole(source.kind, source.topic, self._most_invalid, limits.buckets, self.meta.takes_copies())
         readers = [Reader(self._start(f"reader-{number}", role)) for number in range(limits.readers)]
         buckets = []
         for number in range(limits.buckets):
@@ -162,6 +161,11 @@ class Coordinator:
         return InstantProcessor(self.timeline, readers, buckets, self.metrics)
 
     async def _process_all(self, processor: InstantProcessor) -> None:
+        with suppress(StopRequested):  # by whoever waited for the bus: what was polled is finished
+            await self._poll_until_stopped(processor)
+        await self._wait_until(processor, lambda: not processor.in_flight)
+
+    async def _poll_until_stopped(self, processor: InstantProcessor) -> None:
         was_quiet = False
         while not self._stop.is_set():
             await self._gather(processor)
@@ -175,7 +179,6 @@ class Coordinator:
             if self._until_end and is_quiet and was_quiet and await asyncio.to_thread(self._source.lag) == 0:
                 return
             was_quiet = is_quiet
-        await self._wait_until(processor, lambda: not processor.in_flight)
 
     async def _gather(self, processor: InstantProcessor) -> None:
         """Poll until there is enough for an instant. While others are under way, the next one gathers on."""
@@ -183,7 +186,7 @@ class Coordinator:
         while not self._stop.is_set() and not self._is_full():
             await self._poll(_MORE_SECONDS if self._pending else self._idle)
             self._raise_failure(processor)
-            is_due = not processor.in_flight or time.monotonic() >= deadline
+            is_due = not processor.in_flight or (processor.has_idle_reader and time.monotonic() >= deadline)
             if not self._pending or (is_due and self._has_room(processor)):
                 return
 
@@ -196,13 +199,12 @@ class Coordinator:
         self._pending = join(self._pending, batch)
 
     def _is_full(self) -> bool:
-        return len(self._pending.records) >= self._most or batch_bytes(self._pending) >= self.limits.batch_bytes
+        size = batch_bytes(self._pending)
+        return len(self._pending.records) >= self._most or size >= self.limits.batch_bytes * self.limits.readers
 
     def _has_room(self, processor: InstantProcessor) -> bool:
-        if not processor.in_flight:
-            return True
-        is_free = processor.has_idle_reader and len(processor.in_flight) < self.limits.readers + _AHEAD
-        return is_free and processor.memory < self.limits.buffer_bytes
+        is_small = len(processor.in_flight) < _MOST_INSTANTS and processor.memory < self.limits.buffer_bytes
+        return is_small or not processor.in_flight
 
     async def _wait_until(self, processor: InstantProcessor, holds: Callable[[], bool]) -> None:
         """Wait for instants. The source has to rest meanwhile, or the group removes this member."""

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Sequence
 from functools import partial
 from typing import Final
 
-from headwater.consumers.sources import SourceBatch
+from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.coordinated.bucket_writer import FlushReply
-from headwater.consumers.writer.coordinated.instants import Instant
+from headwater.consumers.writer.coordinated.instants import Instant, Splitter
 from headwater.consumers.writer.coordinated.slice_reader import ReadRequest
 from headwater.consumers.writer.coordinated.timeline import Timeline
 from headwater.consumers.writer.coordinated.worker_process import WorkerProcess
@@ -24,10 +24,11 @@ _STORE: Final = "the store"
 
 
 class Reader:
-    """A reading process, and what it isn't told yet."""
+    """A reading process, whose turn it is, and what it isn't told yet."""
 
     def __init__(self, process: WorkerProcess) -> None:
         self.process = process
+        self.turn = asyncio.Lock()
         self.news: list[bytes] = []
         """Ids of immutable rows that the store has since the last request."""
 
@@ -65,7 +66,7 @@ class InstantProcessor:
         self._processes = [each.process for each in readers] + [each.process for each in buckets]
         self._metrics = metrics
         self._retrier = Retrier(metrics, self.halt)
-        self._idle = deque(readers)
+        self._splitter = Splitter(len(readers))
         self._turn = asyncio.Lock()
         self._tasks = set[asyncio.Task[None]]()
         self._last: asyncio.Task[None] | None = None
@@ -73,7 +74,7 @@ class InstantProcessor:
 
     @property
     def has_idle_reader(self) -> bool:
-        return bool(self._idle)
+        return not all(each.turn.locked() for each in self._readers)
 
     @property
     def memory(self) -> int:
@@ -81,10 +82,8 @@ class InstantProcessor:
         return sum(each.memory for each in self.in_flight.values())
 
     def begin(self, number: int, batch: SourceBatch) -> None:
-        """Begin an instant. A batch with records needs an idle reader."""
-        instant = self.in_flight[number] = Instant(number, batch, self._epoch)
-        reader = self._idle.popleft() if batch.records else None
-        self._last = asyncio.create_task(self._process(instant, reader, self._last))
+        instant = self.in_flight[number] = Instant(number, batch)
+        self._last = asyncio.create_task(self._process(instant, self._last))
         self._tasks.add(self._last)
         self._last.add_done_callback(self._end)
 
@@ -98,21 +97,21 @@ class InstantProcessor:
         for each in self._processes:
             await asyncio.to_thread(each.close)
 
-    async def _process(self, instant: Instant, reader: Reader | None, previous: asyncio.Task[None] | None) -> None:
-        if reader is not None:
-            await _all([self._read(instant, reader), self._open(instant)])
-            shares = instant.shares()
-            await _all([self._flush(instant, self._buckets[each], share) for each, share in shares.items()])
+    async def _process(self, instant: Instant, previous: asyncio.Task[None] | None) -> None:
+        if instant.batch.records:
+            parts = zip(self._readers, self._splitter.split(instant.batch.records), strict=True)
+            await _all([*(self._read(instant, *each) for each in parts if each[1]), self._open(instant)])
+            await _all([self._flush(instant, self._buckets[number], share) for number, share in instant.shares()])
         if previous is not None:
             await previous
         async with self._turn:
             merged = await self._retrier.run(_STORE, partial(self._timeline.complete, instant))
         self._record(instant, merged)
 
-    async def _read(self, instant: Instant, reader: Reader) -> None:
-        request = ReadRequest(instant.batch.records, instant.read_epoch, reader.take_news())
-        instant.read = await asyncio.to_thread(reader.process.call, request)
-        self._idle.append(reader)
+    async def _read(self, instant: Instant, reader: Reader, records: Sequence[BusRecord]) -> None:
+        async with reader.turn:
+            request = ReadRequest(records, self._epoch, reader.take_news())
+            instant.parts.append(await asyncio.to_thread(reader.process.call, request))
         self.changed.set()
 
     async def _open(self, instant: Instant) -> None:
@@ -137,16 +136,17 @@ class InstantProcessor:
         self._metrics.record_merge(flushed.seconds, flushed.rows)
 
     def _record(self, instant: Instant, merged: MergeResult) -> None:
-        if not instant.must_rewrite and instant.epoch == self._epoch:
-            for each in self._readers:
-                each.news += instant.read.new
-        metrics, letters = self._metrics, (*instant.read.dead_letters, *merged.refused)
+        metrics, letters = self._metrics, (*instant.dead_letters, *merged.refused)
+        for part in instant.parts:
+            metrics.cache_hits += part.left_out
+            if not instant.must_rewrite and instant.epoch == self._epoch:
+                for each in self._readers:
+                    each.news += part.new
         metrics.batches += 1
         metrics.instants += 1
         metrics.events += len(instant.batch.records)
         metrics.rows += merged.rows
         metrics.retries += merged.retries
-        metrics.cache_hits += instant.read.left_out
         metrics.record_dead_letters(letters)
         log_dead_letters(letters)
         times = [each.append_time for each in instant.batch.records if each.append_time]

@@ -1,17 +1,20 @@
-"""What belongs to an instant: the events of one batch, which one process reads."""
+"""What belongs to an instant: the events of one batch, and what reading processes made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
-from headwater.consumers.sources import SourceBatch
+from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.coordinated.slice_reader import ReadReply
-from headwater.lineage.bulk import BusPartition
+from headwater.lineage.bulk import BusPartition, DeadLetter
 
-_EVENT_BYTES = 500
+_EVENT_BYTES: Final = 500
 """The memory of an event without its bytes."""
-_NOTHING = ReadReply({}, (), (), 0)
+_FULL: Final = 1.1
+"""How much larger than the average a part may be."""
+_MOST_KEYS: Final = 100_000
 
 
 @dataclass
@@ -20,24 +23,51 @@ class Instant:
 
     number: int
     batch: SourceBatch
-    read_epoch: int | None
-    """The store's epoch that the reading process knew."""
     epoch: int | None = None
     """The store's epoch before anything of the instant was written."""
-    read: ReadReply = _NOTHING
+    parts: list[ReadReply] = field(default_factory=list)
+    """What each reading process made of its part of the events."""
     must_rewrite: bool = False
     """Whether its events have to be written again, because a row was refused or omitted rows may be gone."""
 
-    def shares(self) -> Mapping[int, bytes]:
-        """Return what each bucket has to write, once the instant is read and opened."""
-        is_doubtful = self.read.left_out > 0 and self.read_epoch != self.epoch
-        self.must_rewrite = self.read.is_refused or is_doubtful
-        return {} if self.must_rewrite else self.read.shares
+    def shares(self) -> list[tuple[int, bytes]]:
+        """Return what has to be written, by buckets, once the instant is read and opened."""
+        self.must_rewrite = any(each.is_refused or (each.left_out and each.epoch != self.epoch) for each in self.parts)
+        return [] if self.must_rewrite else [share for each in self.parts for share in each.shares.items()]
+
+    @property
+    def dead_letters(self) -> list[DeadLetter]:
+        return [letter for each in self.parts for letter in each.dead_letters]
 
     @property
     def memory(self) -> int:
-        """About how much memory it takes."""
-        return batch_bytes(self.batch) + sum(map(len, self.read.shares.values()))
+        """About how many bytes of memory it takes."""
+        return batch_bytes(self.batch) + sum(len(share) for each in self.parts for share in each.shares.values())
+
+
+class Splitter:
+    """Splits records into parts for so many processes.
+
+    Records of one key, which is a job or a dataset, are for one process, because each process learns the shapes of its
+    events. A key moves where its process has more to do than others.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._process_of: dict[bytes, int] = {}
+
+    def split(self, records: Sequence[BusRecord]) -> list[list[BusRecord]]:
+        if len(self._process_of) > _MOST_KEYS:
+            self._process_of.clear()
+        parts: list[list[BusRecord]] = [[] for _ in range(self._count)]
+        most, process_of = _FULL * len(records) / self._count, self._process_of
+        for record in records:
+            key = record.key or b"%d" % record.partition.number
+            number = process_of.get(key)
+            if number is None or len(parts[number]) >= most:
+                number = process_of[key] = min(range(self._count), key=lambda each: len(parts[each]))
+            parts[number].append(record)
+        return parts
 
 
 def batch_bytes(batch: SourceBatch) -> int:

@@ -18,7 +18,7 @@ from headwater.lineage.rows.tables import TOMBSTONE
 
 
 class ReadRequest(NamedTuple):
-    """The events of an instant."""
+    """A part of the events of an instant."""
 
     records: Sequence[BusRecord]
     epoch: int | None
@@ -36,7 +36,8 @@ class ReadReply(NamedTuple):
     new: Sequence[bytes]
     """Ids of the immutable rows among the packed ones."""
     left_out: int
-    """How many rows were omitted because the store has them at this epoch."""
+    """How many rows were omitted because the store has them at `epoch`."""
+    epoch: int | None
     is_refused: bool = False
     """Whether a value can't be sent. Nothing is packed then."""
 
@@ -75,8 +76,8 @@ class SliceReader:
         try:
             shares = self._packed(read)
         except DRIVER_DATA_ERRORS:
-            return ReadReply({}, read.dead_letters, (), left_out, is_refused=True)
-        return ReadReply(shares, read.dead_letters, [row.id for row in read.new], left_out)
+            return ReadReply({}, read.dead_letters, (), left_out, request.epoch, is_refused=True)
+        return ReadReply(shares, read.dead_letters, [row.id for row in read.new], left_out, request.epoch)
 
     def _packed(self, read: ReadResult) -> dict[int, bytes]:
         count = self._role.buckets

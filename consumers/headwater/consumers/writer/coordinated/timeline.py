@@ -83,7 +83,7 @@ class Timeline:
         """
         work = bus_work(instant.batch, self._group, self._kind, self._reader.topic)
         done = [WriterInstant(self.writer, instant.number, InstantState.COMPLETED)] if instant.batch.records else []
-        work = replace(work, dead_letters=instant.read.dead_letters, instants=done, mark=self._mark)
+        work = replace(work, dead_letters=instant.dead_letters, instants=done, mark=self._mark)
         try:
             if not instant.must_rewrite:
                 return self._meta.merge(replace(work, epoch=instant.epoch))
