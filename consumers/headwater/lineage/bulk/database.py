@@ -164,12 +164,13 @@ def merge_rows(connection: Connection, rows: Iterable[Row], copies: CopyRows | N
 
 
 def merge_packed(connection: Connection, packed: Sequence[PackedRows]) -> int:
-    """Merge packed rows and return how many there are."""
+    """Merge packed rows into PostgreSQL, MySQL or MariaDB, and return how many there are."""
     if any(each.kind == TOMBSTONE for each in packed):
         bump_epoch(connection)
+    merge = mysql.merge if connection.dialect.name in MYSQL else postgres.merge_tuples
     for each in packed:
         if each.copied:
             postgres.merge_copied(connection, each.kind, each.copied)
         else:
-            (mysql.merge if connection.dialect.name in MYSQL else execute_many)(connection, each)
+            merge(connection, each)
     return sum(each.total for each in packed)

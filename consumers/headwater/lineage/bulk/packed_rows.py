@@ -1,5 +1,5 @@
-"""Rows that one process packs and another one writes: bytes of PostgreSQL's COPY, or tuples where there are few rows or
-another database. Bytes cost a fraction of rows to hand over.
+"""Rows that one process packs and another one writes: most as bytes of PostgreSQL's COPY, which cost a fraction of rows
+to hand over. Few rows, rows that aren't in this format yet, and those for another database are tuples.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def pack_rows(rows: Iterable[Row], copies: CopyRows | None = None, *, as_copy: b
     `transactions.DRIVER_DATA_ERRORS` names for a value that can't be sent. `as_copy` is for PostgreSQL."""
     return [
         PackedRows(pile.kind.name, len(pile), (), b"".join(pile.ordered_copies()))
-        if as_copy and len(pile) > FEW
+        if as_copy and len(pile) > FEW and pile.is_for_copy()
         else PackedRows(pile.kind.name, len(pile), pile.ordered())
         for pile in group_by_kind(rows, copies)
     ]

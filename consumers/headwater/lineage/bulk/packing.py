@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from headwater.lineage.rows import KINDS, Row, RowKind, merge_by_key
 from headwater.lineage.rows.columns import RowTuple, packer
 from headwater.lineage.rows.copy_format import CopyRows, copy_row, decode_copy_row
+from headwater.lineage.rows.tables import EVENT_FACTS
 from headwater.lineage.sql.upsert import ORDER, upsert_text
 
 _ID: Final = itemgetter(0)
@@ -40,17 +41,18 @@ class KindRows(NamedTuple):
     def __len__(self) -> int:
         return len(self.rows) + len(self.copies)
 
-    def tuples(self) -> list[RowTuple]:
-        """Return the rows as column tuples."""
-        pack = packer(self.kind)
-        return [pack(row) for row in (*self.rows, *self._unpacked())]
+    def is_for_copy(self) -> bool:
+        """Return whether COPY's format is the quicker one for many rows: where they have it, or go into their table
+        without a merge. Others are quicker as tuples, which a driver encodes."""
+        return bool(self.copies) or self.kind in EVENT_FACTS
 
     def _unpacked(self) -> Iterable[Row]:
         return (decode_copy_row(self.kind, data) for data in self.copies.values())
 
     def ordered(self) -> list[RowTuple]:
         """Return the rows as column tuples, sorted by id. Every transaction writes in this order."""
-        return sorted(self.tuples(), key=_ID)
+        pack = packer(self.kind)
+        return sorted([pack(row) for row in (*self.rows, *self._unpacked())], key=_ID)
 
     def ordered_copies(self) -> list[bytes]:
         """Return the rows in COPY's format, sorted by id."""

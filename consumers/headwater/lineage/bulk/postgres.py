@@ -15,7 +15,7 @@ from sqlalchemy import BigInteger, Connection, Integer, LargeBinary, SmallIntege
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from headwater.lineage.bulk.packed_rows import FEW
-from headwater.lineage.bulk.packing import KindRows, execute_many
+from headwater.lineage.bulk.packing import KindRows, OrderedRows, execute_many
 from headwater.lineage.rows import RowKind
 from headwater.lineage.rows.columns import RowTuple
 from headwater.lineage.rows.copy_format import copy_stream, decode_copy_rows
@@ -37,16 +37,18 @@ Write: TypeAlias = Callable[[Any], None]
 
 
 def merge(connection: Connection, pile: KindRows) -> None:
-    if len(pile) <= FEW:
-        execute_many(connection, pile)
-    elif pile.copies or pile.kind in EVENT_FACTS:
+    if len(pile) > FEW and pile.is_for_copy():
         merge_copied(connection, pile.kind, b"".join(pile.ordered_copies()))
     else:
-        rows = pile.tuples()  # which are put in order where they lie
-        if _may_stage(connection):
-            _merge_staged(connection, pile.kind, lambda copy: _write_tuples(copy, pile.kind, rows))
-        else:
-            execute_many(connection, pile)
+        merge_tuples(connection, pile)
+
+
+def merge_tuples(connection: Connection, pile: OrderedRows) -> None:
+    rows = pile.ordered()
+    if len(rows) > FEW and _may_stage(connection):
+        _merge_staged(connection, pile.kind, lambda copy: _write_tuples(copy, pile.kind, rows))
+    else:
+        execute_many(connection, pile)
 
 
 def merge_copied(connection: Connection, kind: RowKind, rows: bytes) -> None:
