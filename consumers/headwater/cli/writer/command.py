@@ -56,7 +56,7 @@ def _flags(parser: Flags) -> None:
     parser.flag("bus", _place, None, "where events are: kafka://HOST:PORT[,HOST:PORT…][/TOPIC] or log:DIR", "BUS")
     parser.flag("group", str, _GROUP, "the consumer group; its writers share the work", "NAME")
     add_pipeline(parser)
-    parser.flag("batch", count, "5000", "at most so many events in a transaction", "N")
+    parser.flag("batch", count, "10000", "at most so many events in a transaction", "N")
     text = "end where so many events in a row can't become rows; 0 never"
     parser.flag("most-invalid", whole_number, "100", text, "N")
     text = "where dead letters of a topic go too, <topic>.dead-letters unless named; none for nowhere"

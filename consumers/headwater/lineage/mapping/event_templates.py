@@ -190,6 +190,9 @@ class EventTemplates:
         self.memory = 0
         """About how much memory holds what was learned, in bytes."""
 
+    def __len__(self) -> int:
+        return len(self._cache)
+
     def memory_for(self, data: bytes) -> int:
         """Return about how much memory a template of this event takes."""
         return self._memory * len(data)
