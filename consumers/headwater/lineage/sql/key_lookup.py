@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import cast as sql_cast
 from sqlalchemy import column as sql_column
+from sqlalchemy import text as sql_text
 
 _AT_ONCE: Final = 5_000
 _OR_AT_ONCE: Final = 250
@@ -100,12 +101,16 @@ class PairLookup:
 
     def by_key(self, connection: Connection, keys: Iterable[bytes]) -> Iterator[Any]:
         """Yield the rows that have one of these hashes."""
+        keys_sorted = sorted(set(keys))
+        if connection.dialect.name == "sqlite":
+            yield from self._by_key_in_sqlite(connection, keys_sorted)
+            return
         name = f"{connection.dialect.name} keys"
         statement = self._by_dialect.get(name)
         if statement is None:
             keys_of: Any = bindparam("keys", expanding=True)
             statement = self._by_dialect[name] = self._statement.where(self._columns[0].in_(keys_of))
-        for portion in _portions(sorted(set(keys))):
+        for portion in _portions(keys_sorted):
             yield from connection.execute(statement, {"keys": portion})
 
     def by_barrier(self, connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[Any]:
@@ -141,21 +146,33 @@ class PairLookup:
         yield from connection.execute(prepared, {"pairs": portion})
 
     def _in_sqlite(self, connection: Connection, keys_sorted: Sequence[tuple[bytes, int]]) -> Iterator[Any]:
-        """SQLite scans the table for `(a, b) IN (VALUES …)`, but uses the index for `a = … AND b = … OR …`. The
-        statement must end with its WHERE clause, or where that would be."""
-        known = self._by_dialect.get("sqlite")
-        if known is None:
-            dialect = connection.dialect
-            compiled = self._statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
-            parameters = [compiled.params[name] for name in compiled.positiontup or ()]
-            one = self._sqlite_condition.format(*(column.compile(dialect=dialect) for column in self._columns))
-            word = "WHERE" if self._statement.whereclause is None else "AND"
-            known = self._by_dialect["sqlite"] = (f"{compiled} {word}", parameters, one)
-        text, parameters, one = known
-        repeated = len(self._columns) - 1  # the number is compared with each column but the first
+        """SQLite scans the table for `(a, b) IN (VALUES …)`, but uses the index for `a = … AND b = … OR …`."""
+        text, parameters, columns = self._compiled(connection)
+        one = self._sqlite_condition.format(*columns)
+        repeated = len(columns) - 1  # the number is compared with each column but the first
         for portion in _portions(keys_sorted, _OR_AT_ONCE):
             values = (*parameters, *(value for key, number in portion for value in (key, *[number] * repeated)))
-            yield from connection.exec_driver_sql(f"{text} ({' OR '.join([one] * len(portion))})", values)
+            yield from connection.exec_driver_sql(f"{text} AND ({' OR '.join([one] * len(portion))})", values)
+
+    def _by_key_in_sqlite(self, connection: Connection, keys_sorted: Sequence[bytes]) -> Iterator[Any]:
+        """Text of our own takes a tenth of the time of a parameter that expands."""
+        text, parameters, columns = self._compiled(connection)
+        for portion in _portions(keys_sorted):
+            marks = ", ".join("?" * len(portion))
+            yield from connection.exec_driver_sql(f"{text} AND {columns[0]} IN ({marks})", (*parameters, *portion))
+
+    def _compiled(self, connection: Connection) -> tuple[str, list[Any], list[str]]:
+        """Return the statement for SQLite with its parameters and the columns of keys. The statement has to end with
+        its WHERE clause, to which conditions are appended."""
+        known: tuple[str, list[Any], list[str]] | None = self._by_dialect.get("sqlite")
+        if known is None:
+            dialect = connection.dialect
+            statement = self._statement.where(sql_text("TRUE"))
+            compiled = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
+            parameters = [compiled.params[name] for name in compiled.positiontup or ()]
+            columns = [str(column.compile(dialect=dialect)) for column in self._columns]
+            known = self._by_dialect["sqlite"] = (str(compiled), parameters, columns)
+        return known
 
 
 class RangeLookup(PairLookup):

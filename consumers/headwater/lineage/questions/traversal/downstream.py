@@ -140,6 +140,9 @@ class DownstreamWalk:
     def _visible(
         self, pairs: Sequence[tuple[SnapshotWrite, SnapshotRead]]
     ) -> Iterator[tuple[SnapshotWrite, SnapshotRead]]:
+        if self._walk.hiding.hides_nothing:
+            yield from pairs
+            return
         of_reads = self._walk.hiding.are_hidden([deletion_subject_of(read, write) for write, read in pairs])
         of_writes = self._walk.hiding.are_hidden([deletion_subject_of(write, write) for write, _ in pairs])
         for pair, *hidden in zip(pairs, of_reads, of_writes, strict=True):

@@ -86,6 +86,8 @@ class Identities:
     def one(self, dataset: bytes, generation: str | None = None, at: int | None = None) -> bytes:
         """Return a dataset's current identity: for a place that was left, where its data went. A renamed table is
         recognized by its generation, or by the time of a fact about it."""
+        if self._all_known and not self._links:
+            return dataset
         seen = {dataset}
         while self._links:
             self.load([dataset])
