@@ -106,9 +106,8 @@ def load_writes_before(
     connection: Connection, datasets: Collection[bytes], at: int, number: int
 ) -> Iterator[SnapshotWrite]:
     """Load the newest writes of a dataset up to a time."""
-    row, change = access_of(t.WRITE).c, table_of(t.MODIFICATION).c
-    newest = _writes().where(row.first <= at).order_by(row.first.desc()).limit(number)
-    found = [connection.execute(each) for each in _by_place(connection, newest, datasets)]
+    change, places = table_of(t.MODIFICATION).c, _write_places(connection, datasets)
+    found = [connection.execute(_writes_in_time(place, at, number, is_before=True)) for place in places]
     yield from map(_to_write, islice(merge(*found, key=_FIRST, reverse=True), number))
     changes = _produced().where(change.dataset.in_(datasets), change.time <= at)
     yield from map(_change_to_write, connection.execute(changes.order_by(change.time.desc()).limit(number)))
@@ -118,18 +117,30 @@ def load_writes_after(
     connection: Connection, datasets: Collection[bytes], at: int, number: int
 ) -> Iterator[SnapshotWrite]:
     """Load the oldest writes of a dataset from a time on."""
-    row, change = access_of(t.WRITE).c, table_of(t.MODIFICATION).c
-    oldest = _writes().where(row.first >= at).order_by(row.first).limit(number)
-    found = [connection.execute(each) for each in _by_place(connection, oldest, datasets)]
+    change, places = table_of(t.MODIFICATION).c, _write_places(connection, datasets)
+    found = [connection.execute(_writes_in_time(place, at, number, is_before=False)) for place in places]
     yield from map(_to_write, islice(merge(*found, key=_FIRST), number))
     changes = _produced().where(change.dataset.in_(datasets), change.time >= at)
     yield from map(_change_to_write, connection.execute(changes.order_by(change.time).limit(number)))
 
 
-def _by_place(connection: Connection, writes: Any, datasets: Iterable[bytes]) -> Iterator[Any]:
-    """Yield the statement for each place by itself: an index has the writes of one place in the order of time."""
-    for place, _ in place_keys(connection, t.WRITE, ((each, None) for each in datasets)):
-        yield writes.where(access_of(t.WRITE).c.place_id == place)
+def _write_places(connection: Connection, datasets: Iterable[bytes]) -> list[bytes]:
+    return [place for place, _ in place_keys(connection, t.WRITE, ((each, None) for each in datasets))]
+
+
+def _writes_in_time(place: bytes, at: int, number: int, *, is_before: bool) -> Any:
+    """Select the nearest writes of one place before or after a time: an index has them in this order. Their commits are
+    joined afterwards, as a planner that joins first may read all commits."""
+    row = table_of(t.WRITE).c
+    condition = row.first <= at if is_before else row.first >= at
+    nearest = select(table_of(t.WRITE)).where(row.place_id == place, condition)
+    one = nearest.order_by(row.first.desc() if is_before else row.first).limit(number).subquery("one")
+    where, commit = table_of(t.PLACE), table_of(t.COMMIT)
+    columns = (one.c[name] if name in one.c else where.c[name] for name in _OF_WRITE)
+    its = and_(one.c.commit_id == commit.c.id, one.c.barrier == commit.c.barrier)
+    chosen = select(*columns, *(commit.c[name] for name in _OF_COMMIT))
+    chosen = chosen.join_from(one, where, one.c.place_id == where.c.id).join(commit, its)
+    return chosen.order_by(one.c.first.desc() if is_before else one.c.first)
 
 
 def load_writes_of_commits(connection: Connection, commits: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
@@ -345,7 +356,8 @@ def load_unversioned_before(connection: Connection, datasets: Collection[bytes],
     """Load the writes of a dataset without versions, newest first."""
     row = access_of(t.WRITE).c
     newest = _writes().where(row.first <= at, row.snapshot.is_(None)).order_by(row.first.desc(), row.id)
-    found = (_in_portions(connection, each) for each in _by_place(connection, newest, datasets))
+    places = _write_places(connection, datasets)
+    found = (_in_portions(connection, newest.where(row.place_id == place)) for place in places)
     return map(_to_write, merge(*found, key=_FIRST, reverse=True))
 
 
