@@ -31,7 +31,6 @@ from headwater.lineage.meta import DatabaseLineageMeta
 from headwater.lineage.rows import KINDS, Precedence, Row
 from headwater.lineage.rows.columns import RowTuple
 from headwater.lineage.sql import store_digest
-from headwater.lineage.sql.tables import primary_key_of
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import COMMITTED
 from tests.benchmarks.harness import Aims
@@ -89,8 +88,8 @@ class Bare:
         columns = [column for column, _ in self._columns[name]]
         names = ", ".join(columns)
         kind = next(each for each in KINDS if each.name == name)
-        key = ", ".join(primary_key_of(kind))
-        insert = f"INSERT INTO {name} SELECT {names} FROM bare_{name} ORDER BY id ON CONFLICT ({key}) DO"
+        key = ", ".join(kind.primary_key)
+        insert = f"INSERT INTO {name} SELECT {names} FROM bare_{name} ORDER BY {key} ON CONFLICT ({key}) DO"
         if not kind.has_times and not kind.groups and not kind.has_bits:
             return f"{insert} NOTHING"
         changes_, news = list[str](), list[str]()

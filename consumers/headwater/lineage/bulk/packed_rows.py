@@ -18,7 +18,7 @@ _KIND_OF: Final = {kind.name: kind for kind in KINDS}
 
 
 class PackedRows(NamedTuple):
-    """Rows of one kind, of different keys, sorted by id."""
+    """Rows of one kind, of different keys, sorted by primary key."""
 
     name: str
     """The kind's name."""

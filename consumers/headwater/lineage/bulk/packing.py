@@ -9,12 +9,11 @@ from typing import Final, NamedTuple, Protocol
 from sqlalchemy import Connection
 
 from headwater.lineage.rows import KINDS, Row, RowKind, merge_by_key
-from headwater.lineage.rows.columns import RowTuple, packer
-from headwater.lineage.rows.copy_format import CopyRows, copy_row, decode_copy_row
+from headwater.lineage.rows.columns import RowTuple, key_picker, packer
+from headwater.lineage.rows.copy_format import CopyRows, copy_row, decode_copy_row, owner_bytes
 from headwater.lineage.rows.tables import EVENT_FACTS
 from headwater.lineage.sql.upsert import ORDER, upsert_text
 
-_ID: Final = itemgetter(0)
 _KINDS: Final = {kind.name: kind for kind in KINDS}
 NOTHING: Final[Mapping[bytes, bytes]] = {}
 
@@ -26,7 +25,7 @@ class OrderedRows(Protocol):
     def kind(self) -> RowKind: ...
 
     def ordered(self) -> Sequence[RowTuple]:
-        """Return the rows as column tuples, sorted by id. Every transaction writes in this order."""
+        """Return the rows as column tuples, sorted by primary key. Every transaction writes in this order."""
         ...
 
 
@@ -50,14 +49,15 @@ class KindRows(NamedTuple):
         return (decode_copy_row(self.kind, data) for data in self.copies.values())
 
     def ordered(self) -> list[RowTuple]:
-        """Return the rows as column tuples, sorted by id. Every transaction writes in this order."""
+        """Return the rows as column tuples, sorted by primary key. Every transaction writes in this order."""
         pack = packer(self.kind)
-        return sorted([pack(row) for row in (*self.rows, *self._unpacked())], key=_ID)
+        return sorted([pack(row) for row in (*self.rows, *self._unpacked())], key=key_picker(self.kind))
 
     def ordered_copies(self) -> list[bytes]:
-        """Return the rows in COPY's format, sorted by id."""
+        """Return the rows in COPY's format, sorted by primary key."""
         copies = self.copies or {row.id: copy_row(row) for row in self.rows}
-        return [copies[number] for number in sorted(copies)]
+        by_id = [copies[number] for number in sorted(copies)]
+        return sorted(by_id, key=itemgetter(owner_bytes(self.kind))) if self.kind.partition else by_id
 
 
 def group_by_kind(rows: Iterable[Row], copies: CopyRows | None = None) -> list[KindRows]:

@@ -52,7 +52,7 @@ def merge_tuples(connection: Connection, pile: OrderedRows) -> None:
 
 
 def merge_copied(connection: Connection, kind: RowKind, rows: bytes) -> None:
-    """Merge rows in COPY's format, sorted by id."""
+    """Merge rows in COPY's format, sorted by primary key."""
 
     def write(copy: Any) -> None:
         copy.write(copy_stream(rows))

@@ -36,7 +36,7 @@ SINK: Final = "SINK"
 
 def map_commit(event: Committed, build: RowBuilder) -> Iterator[Row]:
     job, parent = job_name_key(event.job), job_name_key(event.parent_job)
-    key = (*job, event.barrier_incarnation.bytes, event.barrier)
+    key = (event.barrier, event.barrier_incarnation.bytes, *job)
     commit = hash_key(t.COMMIT.name, key)
     facts = (
         *parent,

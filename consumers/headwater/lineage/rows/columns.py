@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from headwater.lineage.rows.model import GroupValues, Row, RowKind, RowTimes
@@ -29,6 +30,13 @@ def _types(kind: RowKind) -> Iterator[ColumnType]:
         yield from (column.type for column in group.columns)
     if kind.has_bits:
         yield ColumnType.LONG
+
+
+@cache
+def key_picker(kind: RowKind) -> Callable[[RowTuple], Any]:
+    """Return a function that picks the primary key from a column tuple."""
+    places = {"id": 0, **{column.name: place for place, column in enumerate(kind.key, 1)}}
+    return itemgetter(*(places[name] for name in kind.primary_key))
 
 
 @cache

@@ -8,11 +8,12 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Final
 
 from headwater.lineage.rows.columns import column_types, packer, row_of
 from headwater.lineage.rows.model import Row, RowKind, combine_rows
-from headwater.lineage.rows.values import ColumnType
+from headwater.lineage.rows.values import HASH_BYTES, ColumnType
 
 _SIGNATURE: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 """The beginning of a stream of rows, with no flags and no extension."""
@@ -41,6 +42,15 @@ class CopyRows:
         if known is not None and known != data:
             data = copy_row(combine_rows(decode_copy_row(kind, known), decode_copy_row(kind, data)))
         rows[number] = data
+
+
+@cache
+def owner_bytes(kind: RowKind) -> slice:
+    """Return where a row of a partitioned kind in COPY's format has the partition column and the owner, its first two
+    key columns. They compare as bytes unless a number is negative, which no time is."""
+    start = _COUNT.size + _LENGTH.size + HASH_BYTES + _LENGTH.size
+    owner = 0 if kind.owner is None else _LENGTH.size + HASH_BYTES
+    return slice(start, start + _LONG.size - _LENGTH.size + owner)
 
 
 def column_count(count: int) -> bytes:

@@ -59,10 +59,10 @@ class RowKind:
     has_bits: bool = False
     """Whether rows have a bit set, combined with OR."""
     partition: str | None = None
-    """The key column that a database may partition the table by; its values grow with time."""
+    """The first key column, if a database may partition the table by it; its values grow with time."""
     owner: str | None = None
-    """The key column by which rows are looked up together. It is in the primary key behind the partition column, so it
-    needs no other index."""
+    """The second key column, if rows are looked up together by it. It is in the primary key behind the partition
+    column, so it needs no other index."""
     is_immutable: bool = False
     """Whether a row never changes. Many events repeat it, so a writer skips it once the store has it."""
 
@@ -71,6 +71,15 @@ class RowKind:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RowKind) and other.name == self.name
+
+    @cached_property
+    def primary_key(self) -> tuple[str, ...]:
+        """The columns of a table's primary key, which are also the order in which every transaction writes rows.
+
+        A partitioned table needs the partition column in it. That comes first, because it grows with time: new entries
+        go to the end of the index, and not all over it, as hashes would.
+        """
+        return tuple(name for name in (self.partition, self.owner, "id") if name is not None)
 
     @cached_property
     def time_columns(self) -> tuple[str, ...]:

@@ -170,7 +170,7 @@ VIEW_EDGE = RowKind("view_edges", (*binaries("view source"), *texts("source_name
 
 COMMIT = RowKind(
     "commits",
-    (*_JOB, *binaries("incarnation"), *longs("barrier")),
+    (*longs("barrier"), *binaries("incarnation"), *_JOB),
     groups=(
         ColumnGroup(
             "facts",

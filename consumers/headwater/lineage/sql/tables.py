@@ -67,12 +67,6 @@ def stamp_name(group: str) -> str:
     return f"{group}_stamp"
 
 
-def primary_key_of(kind: RowKind) -> tuple[str, ...]:
-    """Return the primary key's columns. A partitioned table needs the partition column in it. It comes first, because
-    it grows with time: new entries go to the end of the index, and not all over it, as hashes would."""
-    return tuple(name for name in (kind.partition, kind.owner, "id") if name is not None)
-
-
 def _columns(kind: RowKind) -> Iterator[Column[Any]]:
     yield Column("id", _binary(HASH_BYTES))
     yield from map(_column, (*kind.key, *kind.maxima))
@@ -97,7 +91,7 @@ def _table(kind: RowKind) -> Table:
     options: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4"}
     if kind.partition is not None:
         options["postgresql_partition_by"] = f"RANGE ({kind.partition})"
-    table = Table(kind.name, METADATA, *_columns(kind), PrimaryKeyConstraint(*primary_key_of(kind)), **options)
+    table = Table(kind.name, METADATA, *_columns(kind), PrimaryKeyConstraint(*kind.primary_key), **options)
     if kind.partition is None:
         return table
     rest: DDL = DDL(f"CREATE TABLE {default_partition(kind.name)} PARTITION OF {kind.name} DEFAULT")  # type: ignore[no-untyped-call]

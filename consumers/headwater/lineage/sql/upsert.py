@@ -19,7 +19,7 @@ from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.elements import ColumnElement
 
 from headwater.lineage.rows import KINDS, ColumnGroup, Precedence, RowKind
-from headwater.lineage.sql.tables import column_names, primary_key_of, stamp_name, table_of
+from headwater.lineage.sql.tables import column_names, stamp_name, table_of
 
 _PSYCOPG: Any = psycopg.dialect
 _DIALECTS: Final[dict[str, Dialect]] = {
@@ -64,9 +64,9 @@ def _merging(
     held, new = table_of(kind).c, insert.excluded
     changes = _merged(kind, held, new, least, greatest)
     if not changes:
-        return insert.on_conflict_do_nothing(index_elements=primary_key_of(kind))
+        return insert.on_conflict_do_nothing(index_elements=kind.primary_key)
     return insert.on_conflict_do_update(
-        index_elements=primary_key_of(kind), set_=dict(changes), where=or_(*_changes(kind, held, new))
+        index_elements=kind.primary_key, set_=dict(changes), where=or_(*_changes(kind, held, new))
     )
 
 
@@ -134,11 +134,11 @@ def staging_name(kind: RowKind) -> str:
 
 @cache
 def merge_staged_text(kind: RowKind) -> str:
-    """Return the statement that merges the temporary table into the real one, sorted by id: so concurrent writers can't
-    deadlock, not even across partitions."""
+    """Return the statement that merges the temporary table into the real one, in the order of all writers: so they
+    can't deadlock, not even across partitions."""
     names = column_names(kind)
     staged = table(staging_name(kind), *map(column, names), schema="pg_temp")
-    rows = select(*(staged.c[name] for name in names)).order_by(staged.c.id)
+    rows = select(*(staged.c[name] for name in names)).order_by(*(staged.c[name] for name in kind.primary_key))
     return _text(merging_postgres(kind, postgresql.insert(table_of(kind)).from_select(names, rows)), "postgresql")
 
 

@@ -112,10 +112,10 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
     op.create_table(
         "commits",
         sa.Column("id", _binary(16), nullable=False),
+        sa.Column("barrier", sa.BigInteger(), nullable=False),
+        sa.Column("incarnation", _binary(16), nullable=True),
         sa.Column("job_namespace", TEXT, nullable=True),
         sa.Column("job", TEXT, nullable=True),
-        sa.Column("incarnation", _binary(16), nullable=True),
-        sa.Column("barrier", sa.BigInteger(), nullable=False),
         sa.Column("first", sa.BigInteger(), nullable=False),
         sa.Column("last", sa.BigInteger(), nullable=False),
         sa.Column("facts_stamp", _binary(33), nullable=False),
