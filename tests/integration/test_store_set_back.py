@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 import threading
@@ -20,11 +21,13 @@ from sqlalchemy import URL
 from headwater.consumers.sources import local_log
 from headwater.consumers.sources.local_log import LocalLogSource
 from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits
+from headwater.consumers.writer.coordinated.worker_process import WorkerDiedError
 from headwater.consumers.writer.offset_reader import OffsetReader
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.runner import Runner
 from headwater.events import Committed, DatasetId, Event, Format, Input, JobName, Output
 from headwater.journal import LocalLog
+from headwater.lineage.bulk import WriteBatch, WriterInstant
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.lineage.store.status import read_status
 from headwater.local import KafkaServer
@@ -231,8 +234,9 @@ def test_a_coordinated_writer_reads_again_what_its_database_has_lost(
 
 
 @pytest.mark.parametrize("url", DATABASES[1:2], indirect=True)
+@pytest.mark.parametrize("dies", [False, True], ids=["its process lives", "its process dies with them"])
 def test_rows_that_are_lost_before_their_instant_is_completed_are_written_again(
-    url: URL, log: LocalLog, store: Store
+    url: URL, log: LocalLog, store: Store, *, dies: bool
 ) -> None:
     """The offsets are where the writer left them then; only its other connections know what is missing."""
     made: list[Callable[[], None]] = []
@@ -240,11 +244,16 @@ def test_rows_that_are_lost_before_their_instant_is_completed_are_written_again(
     def lose(name: str) -> None:
         if made and name.startswith("bucket"):
             made.pop()()
+            if dies:
+                raise WorkerDiedError("killed")
 
     writer = coordinated(log, store, lose)
     append(log, 0, 100)
     with running(writer):
         until(lambda: stored(store) == 100)
+        # The first thing that is written when processes are begun anew: that this one was left.
+        detail = json.dumps({"group": GROUP, "host": "elsewhere", "at": 0})
+        store.bulk.merge(WriteBatch(instants=[WriterInstant(UUID(int=1), 1, detail=detail)]))
         made.append(back_up(url))
         append(log, 100, 200)
         until(lambda: writer.metrics.set_backs and stored(store) == 200)

@@ -127,10 +127,10 @@ class Coordinator:
     async def _run_round(self) -> bool:
         """Process events with one set of processes. Return False where all that isn't completed has to be read
         again."""
-        await self._retrier.run("the store", self.timeline.give_up_orphans)
         processor = self._processor = self._begin_processor()
         is_set_back = False
         try:
+            await self._retrier.run("the store", self.timeline.give_up_orphans)
             await self._process_all(processor)
         except StoreSetBack as e:
             record_set_back(self.metrics, e)
