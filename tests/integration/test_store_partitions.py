@@ -47,14 +47,14 @@ def at(year: int, month: int, day: int = 1, millis: int = 0, n: int = 0) -> int:
 
 
 def commit(barrier: int, job: str = "j") -> Row:
-    key = ("default", job, b"i" * 16, barrier)
+    key = (barrier, b"i" * 16, "default", job)
     facts = (None, None, None, None, None, None, 7, None, None, None)
     return Row(t.COMMIT, row_id(t.COMMIT, key), key, times=RowTimes(7, 7), groups=(GroupValues(b"s" * 33, facts),))
 
 
 def edge(barrier: int, number: int) -> Row:
     key = (barrier, b"w" * 16, bytes([number] * 16))
-    return Row(t.COMMIT_EDGE, row_id(t.COMMIT_EDGE, key), key, times=RowTimes(7, 7))
+    return Row(t.COMMIT_EDGE, row_id(t.COMMIT_EDGE, key), key)
 
 
 def counted(store: Store, table: str = "commits") -> dict[str, int]:
