@@ -39,7 +39,7 @@ from tests.benchmarks.mixture import events
 from tests.benchmarks.store_merge import Bare, emptied
 
 EVENTS = 200_000
-AT_ONCE = 5_000
+AT_ONCE = 10_000
 PARTITIONS = 4
 
 
@@ -59,38 +59,41 @@ def produce(address: str, topic: str, data: list[bytes], keys: Sequence[bytes] =
     assert client.flush(120) == 0
 
 
-def whole(address: str, url: str, data: list[bytes], readers: int = 0) -> float:
-    """By the command itself, from when the first events are stored until the last are: seconds for all of them at that
-    rate. To begin, and to share out a group, isn't counted."""
+class Rates(NamedTuple):
+    """Seconds for all events at the rate of each half: while shapes are learned, and afterwards."""
+
+    learning: float
+    steady: float
+
+
+def whole(address: str, url: str, data: list[bytes], *flags: str) -> Rates:
+    """By the command itself, from when the first events are stored. To begin, and to share out a group, isn't
+    counted."""
     topic = f"full-{uuid.uuid4()}"
     produce(address, topic, data)
-    command = [
-        sys.executable,
-        "-m",
-        "headwater.cli",
-        "writer",
-        "run",
-        "--batch",
-        str(AT_ONCE),
-        "--readers",
-        str(readers),
-    ]
+    command = [sys.executable, "-m", "headwater.cli", "writer", "run", "--batch", str(AT_ONCE), *flags]
     command += ["--bus", f"kafka://{address}/{topic}", "--store", url, "--group", topic, "--no-maintenance"]
     with open_store(url) as store:
         writer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        seen: list[tuple[float, int]] = []
         try:
-            began, first = 0.0, 0
-            while (stored := sum(store.bulk.offsets(topic).values())) < len(data):
-                if stored and not began:
-                    began, first = time.perf_counter(), stored
+            while not seen or seen[-1][1] < len(data):
+                stored = sum(store.bulk.offsets(topic).values())
+                if stored > (seen[-1][1] if seen else 0):
+                    seen.append((time.perf_counter(), stored))
                 if writer.poll() is not None:
                     raise SystemExit("the writer ended")
                 time.sleep(0.02)
-            took = time.perf_counter() - began
         finally:
             writer.terminate()
             writer.wait()
-    return took * len(data) / (len(data) - first)
+    half = next(at for at, (_, stored) in enumerate(seen) if stored >= len(data) // 2)
+    return Rates(per_all(seen[: half + 1], len(data)), per_all(seen[half:], len(data)))
+
+
+def per_all(seen: list[tuple[float, int]], count: int) -> float:
+    (began, first), (ended, last) = seen[0], seen[-1]
+    return (ended - began) * count / max(last - first, 1)
 
 
 def into_sqlite(data: list[bytes]) -> float:
@@ -159,16 +162,21 @@ def main() -> None:
         say("merging them", count, alone.merging, f"{alone.rows / alone.merging:,.0f} rows/s")
         say("the same by hand", count, alone.bare, f"{alone.rows / alone.bare:,.0f} rows/s, COPY and merge")
         for readers in (0, 2):
-            took = whole(kafka.address, postgres.address, data, readers)
-            say(f"Kafka to PostgreSQL, {readers}", count, took, f"{alone.bare / took:.2f} of by hand")
-        took = whole(kafka.address, postgres.address, fresh)
-        say("every shape new", len(fresh), took)
-    took = into_sqlite(data[: count // 3])
-    say("log to SQLite", count // 3, took, "its start included")
+            took = whole(kafka.address, postgres.address, data, "--readers", str(readers))
+            say(
+                f"Kafka, {readers} readers, learning",
+                count,
+                took.learning,
+                f"{alone.bare / took.learning:.2f} of by hand",
+            )
+        fresh_took = whole(kafka.address, postgres.address, fresh)
+        say("every shape new", len(fresh), fresh_took.steady)
+    seconds_taken = into_sqlite(data[: count // 3])
+    say("log to SQLite", count // 3, seconds_taken, "its start included")
 
 
 def say(what: str, count: int, took: float, more: str = "") -> None:
-    print(f"{what:<24}{count / took:>10,.0f} events/s{1e6 * took / count:>9.1f} us each   {more}", flush=True)
+    print(f"{what:<28}{count / took:>10,.0f} events/s{1e6 * took / count:>9.1f} us each   {more}", flush=True)
 
 
 if __name__ == "__main__":
