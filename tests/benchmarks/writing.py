@@ -155,22 +155,21 @@ def main() -> None:
     data = [codec.encode(each) for each in events(count)]
     fresh = [codec.encode(each) for each in events(count // 4, seed=8, shapes=0)]
     print(f"{count} events, {sum(map(len, data)) // count} bytes each, {AT_ONCE} in a transaction")
-    with local.kafka() as kafka, local.postgres(durable=not given.fsync_off) as postgres:
+    server = partial(local.postgres, durable=not given.fsync_off)
+    with server() as postgres:
         print(fsync_words(postgres.address), flush=True)
         alone = parts(postgres.address, [codec.encode(each) for each in events(count, seed=9)])
         say("making rows", count, alone.making)
         say("merging them", count, alone.merging, f"{alone.rows / alone.merging:,.0f} rows/s")
         say("the same by hand", count, alone.bare, f"{alone.rows / alone.bare:,.0f} rows/s, COPY and merge")
+    with local.kafka() as kafka:
         for readers in (0, 2):
-            took = whole(kafka.address, postgres.address, data, "--readers", str(readers))
-            say(
-                f"Kafka, {readers} readers, learning",
-                count,
-                took.learning,
-                f"{alone.bare / took.learning:.2f} of by hand",
-            )
-        fresh_took = whole(kafka.address, postgres.address, fresh)
-        say("every shape new", len(fresh), fresh_took.steady)
+            with server() as postgres:  # one that nothing was deleted from
+                took = whole(kafka.address, postgres.address, data, "--readers", str(readers))
+            for when, each in zip(("learning", "steady"), took, strict=True):
+                say(f"Kafka, {readers} readers, {when}", count, each, f"{alone.bare / each:.2f} of by hand")
+        with server() as postgres:
+            say("every shape new", len(fresh), whole(kafka.address, postgres.address, fresh).steady)
     seconds_taken = into_sqlite(data[: count // 3])
     say("log to SQLite", count // 3, seconds_taken, "its start included")
 

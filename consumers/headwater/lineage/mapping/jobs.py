@@ -41,6 +41,8 @@ _DELETED_AT_END: Final = {LineageRetention.DELETE_TABLE: ("TABLES",), LineageRet
 _CONTENT: Final = {"inputs", "outputs", "columns"}
 _NO_CONTENT: Final = {"inputs": {"__all__": {"generation"}}, "outputs": {"__all__": {"generation"}}}
 """A table that each run creates anew has the same job lineage in all of them."""
+_GREATEST: Final = 2**63 - 1
+"""What a column can hold. No event that a driver makes comes near it."""
 _BEFORE_TERMINAL, _INFERRED, _REPORTED = 0, 1, 2
 
 
@@ -164,7 +166,7 @@ def _of_lineage(event: JobLineage, build: RowBuilder) -> Iterator[Row]:
         source, target = to_json_text(edge.source), to_json_text(edge.target)
         key = (
             edge.output,
-            event.first_input + edge.input,
+            min(event.first_input + edge.input, _GREATEST),
             source,
             target,
             edge.derivation.value,
