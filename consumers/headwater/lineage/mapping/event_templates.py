@@ -24,7 +24,7 @@ from headwater.lineage.mapping.row_templates import (
     Layout,
     Origin,
     RowTemplate,
-    Source,
+    ValueSource,
     picker,
 )
 from headwater.lineage.rows import Row, RowKind
@@ -62,7 +62,7 @@ _CREDIT: Final = 2
 """How many more events may be learned for each event that was recognised."""
 _RARELY: Final = 32
 """Without credit every so many events are learned: shapes that never come again aren't worth it."""
-RowSources: TypeAlias = "tuple[RowKind, list[Source]]"
+RowSources: TypeAlias = "tuple[RowKind, list[ValueSource]]"
 
 
 class Arrival(NamedTuple):
@@ -97,14 +97,14 @@ class _Groups:
             self.repeated.append(first)
         elif kind in EVENT_FACTS and not is_fixed:
             number = comparison.ids[second.id] = len(self.facts)
-            self.facts.append((kind, [Source(Origin.ID, number, first.id), *sources[1:]]))
+            self.facts.append((kind, [ValueSource(Origin.ID, number, first.id), *sources[1:]]))
         elif is_repeat and all(each.origin in {Origin.CONSTANT, Origin.SLOT} for each in key):
             self.in_runs.append((kind, sources))
         else:
             self.others.append((kind, sources))
 
 
-def _tells_times_only(kind: RowKind, sources: Sequence[Source], ranks: Sequence[int]) -> bool:
+def _tells_times_only(kind: RowKind, sources: Sequence[ValueSource], ranks: Sequence[int]) -> bool:
     """Return whether events set nothing in this row except its first and last times and stamps of rank 0."""
     at = 1 + len(kind.key) + len(kind.maxima)
     if not all(each.is_constant for each in sources[1 + len(kind.key) : at]):
@@ -174,7 +174,7 @@ class EventTemplate:
         return built, len(of_run)
 
 
-def _key_sources(rows: Sequence[RowSources]) -> Iterator[Source]:
+def _key_sources(rows: Sequence[RowSources]) -> Iterator[ValueSource]:
     for kind, sources in rows:
         yield from (each for each in sources[1 : 1 + len(kind.key)] if not each.is_constant)
 

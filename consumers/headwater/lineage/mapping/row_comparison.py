@@ -21,7 +21,7 @@ from headwater.events.clock import micros_of
 from headwater.events.envelope import Event
 from headwater.lineage.mapping.events import map_event
 from headwater.lineage.mapping.row_builder import MAX_CLOCK_AHEAD, RowBuilder, clean_text
-from headwater.lineage.mapping.row_templates import Origin, Source
+from headwater.lineage.mapping.row_templates import Origin, ValueSource
 from headwater.lineage.rows import Row
 from headwater.lineage.rows.columns import NO_STAMP, RowTuple, packer
 
@@ -58,51 +58,51 @@ class RowComparison:
             raise NotLearnableError
         return list(zip(rows, self._second_rows, strict=True))
 
-    def sources(self, first: Row, second: Row) -> list[Source]:
+    def sources(self, first: Row, second: Row) -> list[ValueSource]:
         """Return the sources of a row's columns. The id of a row whose key varies is a constant here too."""
         pack = packer(first.kind)
         columns: tuple[RowTuple, RowTuple] = (pack(first), pack(second))
         sources = [self._source(*each) for each in list(zip(*columns, strict=True))[1:]]
-        return [Source(Origin.CONSTANT, 0, first.id), *sources]
+        return [ValueSource(Origin.CONSTANT, 0, first.id), *sources]
 
-    def _source(self, first: Any, second: Any) -> Source:
+    def _source(self, first: Any, second: Any) -> ValueSource:
         if first == second:
-            return Source(Origin.CONSTANT, 0, first)
+            return ValueSource(Origin.CONSTANT, 0, first)
         if type(first) is not type(second):
             raise NotLearnableError
         if isinstance(second, int):
             return self._of_number(first, second)
         return self._of_bytes(first, second) if isinstance(second, bytes) else self._of_text(first, second)
 
-    def _of_number(self, first: int, second: int) -> Source:
+    def _of_number(self, first: int, second: int) -> ValueSource:
         if second == self._second_build.time and first == self._first_build.time:
-            return Source(Origin.TIME, 0, first)
+            return ValueSource(Origin.TIME, 0, first)
         return self._of_slot(first, second - _LONG)
 
-    def _of_slot(self, first: Any, number: int) -> Source:
+    def _of_slot(self, first: Any, number: int) -> ValueSource:
         if not (0 <= number < len(self._values) and clean(self._values[number]) == first):
             raise NotLearnableError
-        return Source(Origin.SLOT, number, first)
+        return ValueSource(Origin.SLOT, number, first)
 
-    def _of_bytes(self, first: bytes, second: bytes) -> Source:
+    def _of_bytes(self, first: bytes, second: bytes) -> ValueSource:
         if second in self.ids:
-            return Source(Origin.ID, self.ids[second], first)
+            return ValueSource(Origin.ID, self.ids[second], first)
         if NO_STAMP not in {first, second} and second[0] == first[0]:
             rank = first[0]
             if (first, second) == (self._first_build.stamp(rank), self._second_build.stamp(rank)):
                 if rank not in self.ranks:
                     self.ranks.append(rank)
-                return Source(Origin.STAMP, self.ranks.index(rank), first)
+                return ValueSource(Origin.STAMP, self.ranks.index(rank), first)
         return self._of_slot(first, int.from_bytes(second, "big") - _LONG)
 
-    def _of_text(self, first: str, second: str) -> Source:
+    def _of_text(self, first: str, second: str) -> ValueSource:
         pieces = _pieces(second)
         if len(pieces) == 3 and pieces[::2] == ("", ""):
             return self._of_slot(first, int(pieces[1]))
         if len(pieces) == 1 or render_text(pieces, self._values) != first:
             raise NotLearnableError
         self.texts.append(pieces)
-        return Source(Origin.TEXT, len(self.texts) - 1, first)
+        return ValueSource(Origin.TEXT, len(self.texts) - 1, first)
 
 
 def _pieces(text: str) -> tuple[str | int, ...]:

@@ -38,7 +38,7 @@ class Origin(IntEnum):
     CONSTANT = 5
 
 
-class Source(NamedTuple):
+class ValueSource(NamedTuple):
     """Where the value of a column comes from."""
 
     origin: Origin
@@ -59,7 +59,7 @@ class Layout:
         starts = (0, slots + 1, slots + 2, slots + 2 + stamps, slots + 2 + stamps + texts)
         self._start = dict(zip(Origin, starts, strict=False))
 
-    def place(self, source: Source) -> int:
+    def place(self, source: ValueSource) -> int:
         return self._start[source.origin] + source.number
 
 
@@ -69,7 +69,7 @@ class CopyLayout:
     Longs and bytes stand without their lengths, which are part of a row's constant bytes; texts stand behind theirs.
     """
 
-    def __init__(self, sources: Iterable[Source], layout: Layout) -> None:
+    def __init__(self, sources: Iterable[ValueSource], layout: Layout) -> None:
         distinct = {layout.place(each): each for each in sources if not each.is_constant}
         ids = [place for place, each in distinct.items() if each.origin is Origin.ID]
         given = {place: each.value for place, each in distinct.items() if each.origin is not Origin.ID}
@@ -98,7 +98,7 @@ class RowTemplate:
 
     __slots__ = ("_constants", "_copy_pattern", "_pick_copied", "_varying", "id", "kind")
 
-    def __init__(self, kind: RowKind, sources: Sequence[Source], layout: Layout) -> None:
+    def __init__(self, kind: RowKind, sources: Sequence[ValueSource], layout: Layout) -> None:
         """`sources` are those of all columns, the id first."""
         self.kind = kind
         self.id = _id_maker(kind, sources, layout)
@@ -119,7 +119,7 @@ class CopyTemplate:
 
     __slots__ = ("_pattern", "_pick", "id", "kind")
 
-    def __init__(self, kind: RowKind, sources: Sequence[Source], layout: Layout, copied: CopyLayout) -> None:
+    def __init__(self, kind: RowKind, sources: Sequence[ValueSource], layout: Layout, copied: CopyLayout) -> None:
         self.kind = kind
         self.id = _id_maker(kind, sources, layout)
         columns = zip(column_types(kind), sources, strict=True)
@@ -131,7 +131,7 @@ class CopyTemplate:
         return self._pattern % self._pick(copied)
 
 
-def _copy_pattern(column: ColumnType, source: Source) -> bytes:
+def _copy_pattern(column: ColumnType, source: ValueSource) -> bytes:
     if source.is_constant:
         return escape(copy_value(column, source.value))
     if column is ColumnType.TEXT:
@@ -140,7 +140,7 @@ def _copy_pattern(column: ColumnType, source: Source) -> bytes:
     return escape(_LENGTH.pack(size)) + b"%b"
 
 
-def _id_maker(kind: RowKind, sources: Sequence[Source], layout: Layout) -> Callable[[Environment], bytes]:
+def _id_maker(kind: RowKind, sources: Sequence[ValueSource], layout: Layout) -> Callable[[Environment], bytes]:
     """Return a function that computes the row's id, as `rows.values.hash_key` does."""
     key = sources[1 : 1 + len(kind.key)]
     places = [layout.place(each) for each in key if not each.is_constant]
@@ -158,7 +158,7 @@ def _id_maker(kind: RowKind, sources: Sequence[Source], layout: Layout) -> Calla
     return identify
 
 
-def _slow_id_maker(kind: RowKind, key: Sequence[Source], layout: Layout) -> Callable[[Environment], bytes]:
+def _slow_id_maker(kind: RowKind, key: Sequence[ValueSource], layout: Layout) -> Callable[[Environment], bytes]:
     """Return a function for keys with varying texts, which are hashed with their lengths."""
     places = [(None if each.is_constant else layout.place(each), each.value) for each in key]
 
@@ -169,7 +169,7 @@ def _slow_id_maker(kind: RowKind, key: Sequence[Source], layout: Layout) -> Call
     return identify
 
 
-def _hash_pattern(source: Source) -> bytes:
+def _hash_pattern(source: ValueSource) -> bytes:
     """Return the part of the pattern that is hashed: the value as `encode` encodes it."""
     if source.is_constant:
         return escape(encode((source.value,)))
