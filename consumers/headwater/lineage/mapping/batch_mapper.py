@@ -12,7 +12,7 @@ from headwater.lineage.mapping.event_templates import LEARNABLE, EventTemplate, 
 from headwater.lineage.mapping.events import ARRIVALS_PER_ROW, map_event
 from headwater.lineage.mapping.repeated_rows import PendingRepeats
 from headwater.lineage.mapping.row_builder import row_id
-from headwater.lineage.mapping.row_templates import Environment
+from headwater.lineage.mapping.row_templates import RowValues
 from headwater.lineage.rows import Row, RowTimes, combine_rows, merge_by_key
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.copy_format import CopyRows
@@ -116,7 +116,7 @@ class BatchMapper:
             self._merge(each.row(environment))
         return True
 
-    def _add_copies(self, template: EventTemplate, environment: Environment) -> None:
+    def _add_copies(self, template: EventTemplate, environment: RowValues) -> None:
         copied, by_kind = template.copied.environment(environment), self._copied_rows.by_kind
         for each in template.copies:
             number = each.id(environment)

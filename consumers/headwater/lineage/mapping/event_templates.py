@@ -20,10 +20,10 @@ from headwater.lineage.mapping.row_comparison import NotLearnableError, RowCompa
 from headwater.lineage.mapping.row_templates import (
     CopyLayout,
     CopyTemplate,
-    Environment,
-    Layout,
     Origin,
     RowTemplate,
+    RowValues,
+    ValueLayout,
     ValueSource,
     picker,
 )
@@ -132,7 +132,7 @@ class EventTemplate:
         self._counts = tuple(slot for path, slot in slots.places.items() if path[-1] in COUNTS)
         self._clean = tuple(slot for slot, value in enumerate(slots.values) if isinstance(value, str))
         self._texts, self._ranks = comparison.texts, comparison.ranks
-        layout = Layout(len(slots.values), len(self._ranks), len(self._texts))
+        layout = ValueLayout(len(slots.values), len(self._ranks), len(self._texts))
         self._repeated = rows.repeated
         self._in_runs = [RowTemplate(*each, layout) for each in rows.in_runs]
         self._run_key = picker(sorted({layout.place(each) for each in _key_sources(rows.in_runs)}))
@@ -150,7 +150,7 @@ class EventTemplate:
         time = cap_time(moment, append_time)
         return Arrival(producer, number, time, make_stamp(time, producer, sequence))
 
-    def environment(self, values: list[Any], arrival: Arrival) -> Environment:
+    def environment(self, values: list[Any], arrival: Arrival) -> RowValues:
         """Turn the values of an event's slots into an environment, up to the ids."""
         texts = [render_text(each, values) for each in self._texts]
         for slot in self._clean:
@@ -161,7 +161,7 @@ class EventTemplate:
         values += texts
         return values
 
-    def repeated(self, environment: Environment) -> tuple[RepeatedRows, int]:
+    def repeated(self, environment: RowValues) -> tuple[RepeatedRows, int]:
         """Return the rows that repeat in each event of a run, and how many of them had to be built."""
         key = self._run_key(environment)
         known = self._of_runs.get(key)

@@ -19,7 +19,7 @@ from headwater.lineage.rows.columns import column_types, row_of
 from headwater.lineage.rows.copy_format import column_count, copy_text, copy_value
 from headwater.lineage.rows.values import HASH_BYTES, Value, encode
 
-Environment: TypeAlias = "list[Any]"
+RowValues: TypeAlias = "list[Any]"
 Picker: TypeAlias = "Callable[[Sequence[Any]], tuple[Any, ...]]"
 _LENGTH: Final = struct.Struct(">i")
 _LONG_BYTES: Final = 8
@@ -52,7 +52,7 @@ class ValueSource(NamedTuple):
         return self.origin is Origin.CONSTANT
 
 
-class Layout:
+class ValueLayout:
     """The places of an environment: slots, None, time, stamps, texts, ids."""
 
     def __init__(self, slots: int, stamps: int, texts: int) -> None:
@@ -69,7 +69,7 @@ class CopyLayout:
     Longs and bytes stand without their lengths, which are part of a row's constant bytes; texts stand behind theirs.
     """
 
-    def __init__(self, sources: Iterable[ValueSource], layout: Layout) -> None:
+    def __init__(self, sources: Iterable[ValueSource], layout: ValueLayout) -> None:
         distinct = {layout.place(each): each for each in sources if not each.is_constant}
         ids = [place for place, each in distinct.items() if each.origin is Origin.ID]
         given = {place: each.value for place, each in distinct.items() if each.origin is not Origin.ID}
@@ -87,7 +87,7 @@ class CopyLayout:
         """Return where the value of a place of the environment stands."""
         return self._place[place]
 
-    def environment(self, values: Environment) -> list[bytes]:
+    def environment(self, values: RowValues) -> list[bytes]:
         """Return the environment up to the ids."""
         longs = self._cut(self._pack(*self._longs(values)))
         return [*longs, *self._raws(values), *map(copy_text, self._texts(values))]
@@ -98,7 +98,7 @@ class RowTemplate:
 
     __slots__ = ("_constants", "_copy_pattern", "_pick_copied", "_varying", "id", "kind")
 
-    def __init__(self, kind: RowKind, sources: Sequence[ValueSource], layout: Layout) -> None:
+    def __init__(self, kind: RowKind, sources: Sequence[ValueSource], layout: ValueLayout) -> None:
         """`sources` are those of all columns, the id first."""
         self.kind = kind
         self.id = _id_maker(kind, sources, layout)
@@ -106,7 +106,7 @@ class RowTemplate:
         self._constants = [source.value if source.is_constant else None for source in sources]
         self._varying = [(at, layout.place(each)) for at, each in enumerate(sources) if at and not each.is_constant]
 
-    def row(self, environment: Environment) -> Row:
+    def row(self, environment: RowValues) -> Row:
         values = self._constants.copy()
         values[0] = self.id(environment)
         for column, place in self._varying:
@@ -119,7 +119,7 @@ class CopyTemplate:
 
     __slots__ = ("_pattern", "_pick", "id", "kind")
 
-    def __init__(self, kind: RowKind, sources: Sequence[ValueSource], layout: Layout, copied: CopyLayout) -> None:
+    def __init__(self, kind: RowKind, sources: Sequence[ValueSource], layout: ValueLayout, copied: CopyLayout) -> None:
         self.kind = kind
         self.id = _id_maker(kind, sources, layout)
         columns = zip(column_types(kind), sources, strict=True)
@@ -140,7 +140,7 @@ def _copy_pattern(column: ColumnType, source: ValueSource) -> bytes:
     return escape(_LENGTH.pack(size)) + b"%b"
 
 
-def _id_maker(kind: RowKind, sources: Sequence[ValueSource], layout: Layout) -> Callable[[Environment], bytes]:
+def _id_maker(kind: RowKind, sources: Sequence[ValueSource], layout: ValueLayout) -> Callable[[RowValues], bytes]:
     """Return a function that computes the row's id, as `rows.values.hash_key` does."""
     key = sources[1 : 1 + len(kind.key)]
     places = [layout.place(each) for each in key if not each.is_constant]
@@ -152,17 +152,17 @@ def _id_maker(kind: RowKind, sources: Sequence[ValueSource], layout: Layout) -> 
     pick = picker(places)
     pattern = escape(encode((kind.name,))) + b"".join(map(_hash_pattern, key))
 
-    def identify(environment: Environment) -> bytes:
+    def identify(environment: RowValues) -> bytes:
         return blake2b(pattern % pick(environment), digest_size=HASH_BYTES).digest()
 
     return identify
 
 
-def _slow_id_maker(kind: RowKind, key: Sequence[ValueSource], layout: Layout) -> Callable[[Environment], bytes]:
+def _slow_id_maker(kind: RowKind, key: Sequence[ValueSource], layout: ValueLayout) -> Callable[[RowValues], bytes]:
     """Return a function for keys with varying texts, which are hashed with their lengths."""
     places = [(None if each.is_constant else layout.place(each), each.value) for each in key]
 
-    def identify(environment: Environment) -> bytes:
+    def identify(environment: RowValues) -> bytes:
         values: list[Value] = [value if place is None else environment[place] for place, value in places]
         return blake2b(encode((kind.name, *values)), digest_size=HASH_BYTES).digest()
 
