@@ -208,9 +208,7 @@ def test_what_a_row_can_not_hold_is_the_row_s_fault(place: str) -> None:
         translate_errors("it"),
         store.engine.begin() as connection,
     ):
-        connection.execute(
-            text("INSERT INTO jobs (id, first, last, deleted, about_stamp) VALUES (NULL, 1, 1, 1, NULL)")
-        )
+        connection.execute(text("INSERT INTO jobs (id, first, last, about_stamp) VALUES (NULL, 1, 1, NULL)"))
 
 
 def test_tables_that_went_under_it(place: str) -> None:
