@@ -18,7 +18,7 @@ from headwater.lineage.questions.traversal.history_lines import (
     CommitSpan,
     HistoryLine,
     IrregularHistory,
-    Span,
+    SnapshotSpan,
     commits_of,
     ends_of,
     has_writes,
@@ -33,7 +33,7 @@ from headwater.lineage.questions.traversal.snapshot_rows import CHANGES, is_unor
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 
 _MOST_LEVELS: Final = 20
-_Wanted = tuple[Span, bool]
+_Wanted = tuple[SnapshotSpan, bool]
 """Snapshots, and whether all commits of their states are meant."""
 
 
@@ -68,7 +68,7 @@ class StateFold:
         if start is None or not self._question.walk.hiding.hides_nothing:
             raise IrregularHistory
         line, level = HistoryLine(start.dataset, start.generation, start.branch), 1
-        wanted = {line: [(Span(start.snapshot, start.snapshot), True)]}
+        wanted = {line: [(SnapshotSpan(start.snapshot, start.snapshot), True)]}
         while wanted and (depth is None or level <= depth):
             if level > _MOST_LEVELS:
                 raise IrregularHistory
@@ -101,7 +101,7 @@ class StateFold:
                     self._found.setdefault((line, _line_of(row)), _Sources(level)).rows.append(row)
                     yield self._parts[line][-1], row
 
-    def _walk_part(self, line: HistoryLine, span: Span, *, may_begin: bool) -> list[Any]:
+    def _walk_part(self, line: HistoryLine, span: SnapshotSpan, *, may_begin: bool) -> list[Any]:
         commits, has_parent = commits_of(self._connection, line, span)
         rows = sources_by_job(self._connection, commits)
         self._parts[line].append(commits)
@@ -131,7 +131,7 @@ class StateFold:
         if changes and row.bounded < row.numbered:
             raise IrregularHistory
         if row.numbered and not changes and row.newest - row.oldest + 1 == row.numbers:
-            yield Span(row.oldest, row.newest), True
+            yield SnapshotSpan(row.oldest, row.newest), True
         elif row.numbered:
             for span in spans_read(self._connection, commits, source, changes=changes):
                 yield span, not changes
@@ -162,11 +162,14 @@ def _line_of(row: Any) -> HistoryLine:
     return HistoryLine(bytes(row.dataset), row.generation, row.branch)
 
 
-def _without(span: Span, parts: Sequence[CommitSpan]) -> list[Span]:
+def _without(span: SnapshotSpan, parts: Sequence[CommitSpan]) -> list[SnapshotSpan]:
     """Return what is left of a span without these parts."""
     found = [span]
     for _, (low, high) in parts:
-        halves = [(Span(one.low, min(one.high, low - 1)), Span(max(one.low, high + 1), one.high)) for one in found]
+        halves = [
+            (SnapshotSpan(one.low, min(one.high, low - 1)), SnapshotSpan(max(one.low, high + 1), one.high))
+            for one in found
+        ]
         found = [half for both in halves for half in both if half.low <= half.high]
     return found
 

@@ -1,7 +1,7 @@
 """Upserts that merge rows into tables as `rows.model.combine_rows` does in memory.
 
-Every transaction writes rows in the same order, by kind and then by id. So writers can wait for each other, but never
-deadlock. `lineage.bulk` sends these statements, each as the text for a driver.
+Every transaction writes rows in the same order, by kind and then by primary key. So writers can wait for each other,
+but never deadlock. `lineage.bulk` sends these statements, each as the text for a driver.
 """
 
 from __future__ import annotations

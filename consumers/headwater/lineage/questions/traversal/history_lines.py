@@ -34,7 +34,7 @@ class HistoryLine(NamedTuple):
     branch: str | None
 
 
-class Span(NamedTuple):
+class SnapshotSpan(NamedTuple):
     """Snapshots from the lowest to the highest number."""
 
     low: int
@@ -45,10 +45,10 @@ class CommitSpan(NamedTuple):
     """All commits of a span."""
 
     line: HistoryLine
-    span: Span
+    span: SnapshotSpan
 
 
-def state_span(connection: Connection, line: HistoryLine, span: Span) -> tuple[Span, bool]:
+def state_span(connection: Connection, line: HistoryLine, span: SnapshotSpan) -> tuple[SnapshotSpan, bool]:
     """Extend a span down to the newest full overwrite before it, and return whether there is one. Rows of these commits
     can be in the states of the span."""
     row = access_of(t.WRITE).c
@@ -58,16 +58,16 @@ def state_span(connection: Connection, line: HistoryLine, span: Span) -> tuple[S
     creations = [each.produced for each in _changes(connection, line, span.low) if each.kind == "CreateTable"]
     created = max((each for each in creations if low is None or each > low), default=None)
     if created is not None and connection.scalar(_count(_writes_on(line, row.snapshot == created))) == 0:
-        return Span(created + 1, span.high), True
+        return SnapshotSpan(created + 1, span.high), True
     if low is not None:
-        return Span(low, span.high), True
+        return SnapshotSpan(low, span.high), True
     low = connection.scalar(select(func.min(row.snapshot)).where(*mine))
     if low is None:
         raise IrregularHistory
-    return Span(low, span.high), False
+    return SnapshotSpan(low, span.high), False
 
 
-def commits_of(connection: Connection, line: HistoryLine, span: Span) -> tuple[CommitSpan, bool]:
+def commits_of(connection: Connection, line: HistoryLine, span: SnapshotSpan) -> tuple[CommitSpan, bool]:
     """Return the commits of a span, each of which is the next step of its line, and whether the first of them was made
     on one before the span."""
     row, changes = access_of(t.WRITE).c, _changes(connection, line, span.high)
@@ -126,7 +126,9 @@ def ends_of(connection: Connection, line: HistoryLine, row: Any) -> tuple[int, i
     return row.low, row.high
 
 
-def spans_read(connection: Connection, commits: CommitSpan, source: HistoryLine, *, changes: bool) -> list[Span]:
+def spans_read(
+    connection: Connection, commits: CommitSpan, source: HistoryLine, *, changes: bool
+) -> list[SnapshotSpan]:
     """Return which snapshots of a source were read, or within which changes they were."""
     read = access_of(t.READ).c
     within = read.since_snapshot - case((read.since_version.is_(None), 0), else_=1)
@@ -150,7 +152,7 @@ def spans_read(connection: Connection, commits: CommitSpan, source: HistoryLine,
         raise IrregularHistory
     last: Any = connection.scalar(select(func.max(ranges.c.until)))
     ends = [*(each.reached for each in islands[1:]), last]
-    return [Span(each.since + 1, end) for each, end in zip(islands, ends, strict=True) if end > each.since]
+    return [SnapshotSpan(each.since + 1, end) for each, end in zip(islands, ends, strict=True) if end > each.since]
 
 
 def runs_with_gaps(connection: Connection, commits: CommitSpan) -> set[bytes]:
