@@ -1,1 +1,7 @@
-"""What happens with events from the bus: the writer, the Spark pipeline, replay and dead letters."""
+"""What happens with events from the bus: the writer, the Spark pipeline, replay and dead letters.
+
+sources                   a bus, read by a consumer group
+writer                    from a source into the store
+retrying                  retries with backoff
+health_server, prometheus  what probes and Prometheus ask
+"""

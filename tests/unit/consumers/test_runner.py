@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from headwater.consumers.health_server import HealthServer
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.consumers.writer.health_server import HealthServer
 from headwater.consumers.writer.metrics import WriterMetrics
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.runner import Runner

@@ -13,15 +13,15 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from headwater.cli import logs
+from headwater.cli.bus import WAYS, bus_address, host_and_port, kafka_settings, open_source
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, count, one_of, pair, whole_number
 from headwater.cli.output import CommandOutput
 from headwater.cli.store import MAIN, add_stores, opened_stores
-from headwater.cli.writer import logs
 from headwater.cli.writer.config_file import FileFlags
 from headwater.cli.writer.pipelines import (
     JDBC,
@@ -35,25 +35,24 @@ from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from headwater.consumers.sources import EventSource
+    from headwater.consumers.sources.api import StoredOffsets
     from headwater.consumers.sources.dead_letter_topic import DeadLetterTopic
     from headwater.consumers.writer.coordinated import Coordinator
     from headwater.consumers.writer.runner import Runner
-    from headwater.lineage.bulk import BusPartition, WriterMarks
+    from headwater.lineage.bulk import WriterMarks
     from headwater.lineage.store import Store
 
 _LOG: Final = logging.getLogger(__name__)
-_TOPIC: Final = "headwater.events"
 _GROUP: Final = "headwater-writer"
 _NONE: Final = "none"
 _GENERATION: Final = (50_000, 50, 50)
 """Rows of a batch are many objects that all go at its end: looking for circles among them is half of the time."""
 _TURN_SECONDS: Final = 0.0002
 """Who talks to the database gives up its turn at each call, and waits for another: 5 ms, with Python's own."""
-Stored = Callable[[str], "Mapping[BusPartition, int]"]
 
 
 def _flags(parser: Flags) -> None:
-    parser.flag("bus", _place, None, "where events are: kafka://HOST:PORT[,HOST:PORT…][/TOPIC] or log:DIR", "BUS")
+    parser.flag("bus", bus_address, None, f"where events are: {WAYS}", "BUS")
     parser.flag("group", str, _GROUP, "the consumer group; its writers share the work", "NAME")
     add_pipeline(parser)
     parser.flag("batch", count, "10000", "at most so many events in a transaction", "N")
@@ -62,7 +61,7 @@ def _flags(parser: Flags) -> None:
     text = "where dead letters of a topic go too, <topic>.dead-letters unless named; none for nowhere"
     parser.flag("dead-letter-topic", str, None, text, "TOPIC")
     parser.flags("kafka", pair, "a setting of the Kafka client", "KEY=VALUE")
-    parser.flag("health", _address, None, "serve /live, /ready and /metrics there", "HOST:PORT")
+    parser.flag("health", host_and_port, None, "serve /live, /ready and /metrics there", "HOST:PORT")
     parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
     parser.flag("log-format", one_of(logs.FORMATS), "text", "how the log on standard error looks", "{text,json}")
     parser.flag("log-level", one_of(logs.LEVELS), "info", "what is in it; debug has each batch", "LEVEL")
@@ -190,7 +189,7 @@ def _end(status: int) -> None:
 def _health_server(runner: Runner | Coordinator, health: tuple[str, int] | None) -> AbstractContextManager[object]:
     if health is None:
         return nullcontext()
-    from headwater.consumers.writer.health_server import HealthServer  # noqa: PLC0415
+    from headwater.consumers.health_server import HealthServer  # noqa: PLC0415
 
     return HealthServer(runner.metrics, *health)
 
@@ -221,33 +220,13 @@ def _letters(source: EventSource, given: Any) -> Callable[[], DeadLetterTopic] |
         return None
     from headwater.consumers.sources.dead_letter_topic import SUFFIX, DeadLetterTopic  # noqa: PLC0415
 
-    return partial(DeadLetterTopic, _settings(given), given.dead_letter_topic or f"{source.topic}{SUFFIX}")
+    return partial(
+        DeadLetterTopic, kafka_settings(given.bus, given.kafka), given.dead_letter_topic or f"{source.topic}{SUFFIX}"
+    )
 
 
-def _source(given: Any, stored: Stored | None) -> EventSource:
-    """Open the source; each imports its own library only."""
-    scheme, _, rest = given.bus.partition(":")
-    if scheme == "log":
-        from headwater.consumers.sources.local_log import LocalLogSource  # noqa: PLC0415
-
-        return LocalLogSource(Path(rest).expanduser(), given.group, stored)
-    from headwater.consumers.sources.kafka import KafkaSource  # noqa: PLC0415
-
-    topic = rest.removeprefix("//").partition("/")[2]
-    return KafkaSource(_settings(given), topic or _TOPIC, given.group, stored)
-
-
-def _settings(given: Any) -> dict[str, str]:
-    """Return the settings of the Kafka client."""
-    servers = given.bus.removeprefix("kafka:").removeprefix("//").partition("/")[0]
-    return {**dict(given.kafka), "bootstrap.servers": servers}
-
-
-def _place(text: str) -> str:
-    scheme, _, rest = text.partition(":")
-    if (scheme == "log" and rest) or (scheme == "kafka" and rest.removeprefix("//").partition("/")[0]):
-        return text
-    raise ValueError(f"{text!r} isn't a bus: write kafka://HOST:PORT, kafka://HOST:PORT/TOPIC or log:DIR")
+def _source(given: Any, stored: StoredOffsets | None) -> EventSource:
+    return open_source(given.bus, given.group, given.kafka, stored)
 
 
 def _age(text: str) -> float:
@@ -258,10 +237,3 @@ def _age(text: str) -> float:
     if seconds < LEAST_DAYS * 86_400:
         raise ValueError(f"{text!r} is less than {LEAST_DAYS} days: the bus may still have such events")
     return seconds
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not port.isdigit() or int(port) >= 1 << 16:
-        raise ValueError(f"{text!r} isn't HOST:PORT")
-    return host or "127.0.0.1", int(port)

@@ -6,10 +6,8 @@ coordinated            several connections at once
 routes, routed_pipeline  several stores, chosen by catalog
 lineage_meta_pipeline  stores that implement only `lineage.api.LineageMeta`
 runner                 runs a pipeline, waits for outages, and stops in order
-retrying               retries with backoff
 known_rows             rows that the store has already
 bus_gaps               reports records that the bus lost
 dead_letter_mirror     copies dead letters to a topic
 metrics, reporting     what probes and Prometheus ask
-health_server          serves them over HTTP
 """

@@ -4,40 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from headwater.consumers.prometheus import Histogram, labelled_lines, metric_lines
 from headwater.lineage.bulk import DeadLetter
 
 _LONGEST_BEAT: Final = 300.0
 """A writer whose loop shows no progress for this long isn't alive. A transaction may take a while."""
 _SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _ROWS: Final = (1, 10, 100, 1_000, 5_000, 10_000, 25_000, 50_000, 100_000)
-
-
-class Histogram:
-    """Counts values by upper bounds."""
-
-    def __init__(self, bounds: tuple[float, ...]) -> None:
-        self._bounds = bounds
-        self._counts = [0] * (len(bounds) + 1)
-        self._sum = 0.0
-
-    def add(self, value: float) -> None:
-        place = next((place for place, bound in enumerate(self._bounds) if value <= bound), len(self._bounds))
-        self._counts[place] += 1
-        self._sum += value
-
-    def render(self, name: str, text: str) -> Iterator[str]:
-        total = 0
-        yield f"# HELP {name} {text}"
-        yield f"# TYPE {name} histogram"
-        for bound, count in zip((*self._bounds, "+Inf"), list(self._counts), strict=True):
-            total += count
-            yield f'{name}_bucket{{le="{bound}"}} {total}'
-        yield f"{name}_sum {self._sum:.6f}"
-        yield f"{name}_count {total}"
 
 
 @dataclass
@@ -99,6 +76,10 @@ class WriterMetrics:
         """Whether bus and store answered the last time."""
         return self.has_polled and self.waiting_for is None and self.outage is None
 
+    @property
+    def fault(self) -> str | None:
+        return self.waiting_for or self.outage
+
     def record_merge(self, seconds: float, rows: int | None = None) -> None:
         """Record how long a transaction took, and how many rows it merged."""
         self.flush_seconds.add(seconds)
@@ -122,23 +103,25 @@ class WriterMetrics:
     def render(self) -> Iterator[str]:
         """Yield the metrics in Prometheus' text format."""
         for name, text in _COUNTERS.items():
-            yield from _metric(f"headwater_writer_{name}_total", "counter", text, getattr(self, name))
+            yield from metric_lines(f"headwater_writer_{name}_total", "counter", text, getattr(self, name))
         for name, (label, text) in _BY.items():
-            yield from _labelled(f"headwater_writer_{name}_total", label, text, getattr(self, name))
-        yield from _metric("headwater_writer_ready", "gauge", "Whether bus and store answer.", int(self.is_ready))
+            yield from labelled_lines(f"headwater_writer_{name}_total", label, text, getattr(self, name))
+        yield from metric_lines("headwater_writer_ready", "gauge", "Whether bus and store answer.", int(self.is_ready))
         if self.partitions is not None:
-            yield from _metric("headwater_writer_partitions", "gauge", "Partitions that it reads.", self.partitions)
+            yield from metric_lines(
+                "headwater_writer_partitions", "gauge", "Partitions that it reads.", self.partitions
+            )
         yield from self._lag()
         yield from self.flush_seconds.render("headwater_writer_merge_seconds", "Time of a transaction.")
         yield from self.flush_rows.render("headwater_writer_merge_rows", "Rows of a transaction.")
 
     def _lag(self) -> Iterator[str]:
         if self.lag is not None:
-            yield from _metric("headwater_writer_lag", "gauge", "Records not yet read.", self.lag)
+            yield from metric_lines("headwater_writer_lag", "gauge", "Records not yet read.", self.lag)
         if self.stored_until is not None:
             age = time.time() - self.stored_until / 1_000_000
             text = "Seconds since what was stored last came to the bus."
-            yield from _metric("headwater_writer_lag_seconds", "gauge", text, f"{age if self.lag else 0:.3f}")
+            yield from metric_lines("headwater_writer_lag_seconds", "gauge", text, f"{age if self.lag else 0:.3f}")
 
 
 _COUNTERS: Final = {
@@ -162,16 +145,3 @@ _BY: Final = {
     "waits_by": ("cause", "Times that the writer waited, by cause."),
     "cpu_seconds": ("process", "Processor time of each process, where there are several."),
 }
-
-
-def _metric(name: str, kind: str, text: str, value: object) -> Iterator[str]:
-    yield f"# HELP {name} {text}"
-    yield f"# TYPE {name} {kind}"
-    yield f"{name} {value}"
-
-
-def _labelled(name: str, label: str, text: str, values: Mapping[str, float]) -> Iterator[str]:
-    yield f"# HELP {name} {text}"
-    yield f"# TYPE {name} counter"
-    for value, count in sorted(dict(values).items()):
-        yield f'{name}{{{label}="{value}"}} {count}'

@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
+from headwater.consumers.retrying import Retrier, StopRequested
 from headwater.consumers.sources import EventSource, OffsetGap, SourceBatch
 from headwater.consumers.writer.metrics import WriterMetrics
 from headwater.consumers.writer.plain_pipeline import BatchResult, PreparedBatch
 from headwater.consumers.writer.reporting import record_batch, record_lag, record_set_back
-from headwater.consumers.writer.retrying import Retrier, StopRequested
 from headwater.lineage.bulk import StoreSetBack
 
 _LOOK_SECONDS: Final = 5.0

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from headwater.consumers.retrying import Retrier, StopRequested
 from headwater.consumers.sources import EventSource, SourceBatch
 from headwater.consumers.writer.coordinated.bucket_writer import BucketWriterRole
 from headwater.consumers.writer.coordinated.instant_processor import BucketProcess, InstantProcessor, Reader
@@ -25,7 +26,6 @@ from headwater.consumers.writer.coordinated.worker_process import WorkerDiedErro
 from headwater.consumers.writer.metrics import WriterMetrics
 from headwater.consumers.writer.record_reader import MAX_INVALID, RecordReader
 from headwater.consumers.writer.reporting import record_lag, record_set_back
-from headwater.consumers.writer.retrying import Retrier, StopRequested
 from headwater.errors import TransientError
 from headwater.lineage.bulk import DatabaseBulkMeta, StoreSetBack, WriterMarks
 from headwater.lineage.store.options import StoreOptions

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Sequence
 from functools import partial
 from typing import Final
 
+from headwater.consumers.retrying import Retrier
 from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.coordinated.bucket_writer import FlushReply
 from headwater.consumers.writer.coordinated.instants import Instant, Splitter
@@ -16,7 +17,6 @@ from headwater.consumers.writer.coordinated.timeline import Timeline
 from headwater.consumers.writer.coordinated.worker_process import WorkerProcess
 from headwater.consumers.writer.metrics import WriterMetrics
 from headwater.consumers.writer.reporting import log_dead_letters
-from headwater.consumers.writer.retrying import Retrier
 from headwater.lineage.bulk import MergeResult, WriterMark
 from headwater.lineage.sql.errors import StoreDataError
 

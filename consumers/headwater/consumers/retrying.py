@@ -1,4 +1,4 @@
-"""Retries with backoff: logs an outage once, and stops when the writer is asked to stop."""
+"""Retries with backoff: logs an outage once, and stops when the process is asked to stop."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
-from headwater.consumers.writer.metrics import WriterMetrics
 from headwater.errors import TransientError
 
 T = TypeVar("T")
@@ -20,21 +19,35 @@ _LONGEST_WAIT: Final = 15.0
 
 
 class StopRequested(Exception):  # noqa: N818 - no fault
-    """The writer was asked to stop while it waited for something to come back."""
+    """The process was asked to stop while it waited for something to come back."""
+
+
+class WaitMetrics(Protocol):
+    """Where waits are recorded."""
+
+    waiting_for: str | None
+
+    def beat(self) -> None:
+        """Record that the loop makes progress."""
+        ...
+
+    def record_wait(self, what: str, why: str) -> None:
+        """Record that something isn't available."""
+        ...
 
 
 class Retrier:
     """Retries TransientErrors. Other errors are raised at once."""
 
-    def __init__(self, metrics: WriterMetrics, stop: asyncio.Event) -> None:
-        self._vitals = metrics
+    def __init__(self, metrics: WaitMetrics, stop: asyncio.Event) -> None:
+        self._metrics = metrics
         self._stop = stop
 
     async def run(self, what: str, work: Callable[[], T]) -> T:
         """Run `work` on a thread until it succeeds, and return its result. `what` names what is waited for."""
         wait, before, began = _SHORTEST_WAIT, "", time.monotonic()
         while True:
-            self._vitals.beat()
+            self._metrics.beat()
             try:
                 done = await asyncio.to_thread(work)
             except TransientError as e:
@@ -48,12 +61,12 @@ class Retrier:
             wait = min(2 * wait, _LONGEST_WAIT)
 
     def _away(self, what: str, words: str, before: str) -> None:
-        self._vitals.record_wait(what, words)
+        self._metrics.record_wait(what, words)
         if words != before:
             _LOG.warning("waiting for %s: %s", what, words)
 
     def _back(self, what: str, began: float) -> None:
-        self._vitals.waiting_for = None
+        self._metrics.waiting_for = None
         _LOG.warning("%s is back after %.0f s", what, time.monotonic() - began)
 
     async def _pause(self, seconds: float) -> None:

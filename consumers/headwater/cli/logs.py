@@ -1,4 +1,4 @@
-"""The writer's log on standard error: a line for each thing, for people or as JSON."""
+"""The log of a process that runs for long, on standard error: a line for each thing, for people or as JSON."""
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from typing_extensions import Self
 
-from headwater.consumers.writer.metrics import WriterMetrics
 from headwater.errors import ConfigurationError
 
 _TEXT: Final = "text/plain; charset=utf-8"
@@ -17,10 +17,29 @@ _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS: Final = 5.0
 
 
+class HealthMetrics(Protocol):
+    """What the server is asked for."""
+
+    @property
+    def is_alive(self) -> bool: ...
+
+    @property
+    def is_ready(self) -> bool: ...
+
+    @property
+    def fault(self) -> str | None:
+        """Why it isn't ready, if that is known."""
+        ...
+
+    def render(self) -> Iterator[str]:
+        """Yield lines in Prometheus' text format."""
+        ...
+
+
 class HealthServer:
     """Serves on a thread while its `with` block runs."""
 
-    def __init__(self, metrics: WriterMetrics, host: str, port: int) -> None:
+    def __init__(self, metrics: HealthMetrics, host: str, port: int) -> None:
         try:
             self._server = ThreadingHTTPServer((host, port), _handler(metrics))
         except OSError as e:
@@ -42,7 +61,7 @@ class HealthServer:
         self._server.server_close()
 
 
-def _handler(metrics: WriterMetrics) -> type[BaseHTTPRequestHandler]:
+def _handler(metrics: HealthMetrics) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = _SECONDS
 
@@ -61,13 +80,13 @@ def _handler(metrics: WriterMetrics) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _answer(metrics: WriterMetrics, path: str) -> tuple[HTTPStatus, str, str]:
+def _answer(metrics: HealthMetrics, path: str) -> tuple[HTTPStatus, str, str]:
     if path == "/metrics":
         return HTTPStatus.OK, _METRICS, "\n".join([*metrics.render(), ""])
     if path == "/live":
         return _response(metrics.is_alive, "alive", "its loop hangs")
     if path == "/ready":
-        return _response(metrics.is_ready, "ready", metrics.waiting_for or metrics.outage or "not yet")
+        return _response(metrics.is_ready, "ready", metrics.fault or "not yet")
     return HTTPStatus.NOT_FOUND, _TEXT, "there is /live, /ready and /metrics\n"
 
 
