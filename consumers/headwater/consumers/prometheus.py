@@ -35,8 +35,10 @@ def metric_lines(name: str, kind: str, text: str, value: object) -> Iterator[str
     yield f"{name} {value}"
 
 
-def labelled_lines(name: str, label: str, text: str, values: Mapping[str, float]) -> Iterator[str]:
+def labelled_lines(
+    name: str, label: str, text: str, values: Mapping[str, float], kind: str = "counter"
+) -> Iterator[str]:
     yield f"# HELP {name} {text}"
-    yield f"# TYPE {name} counter"
+    yield f"# TYPE {name} {kind}"
     for value, count in sorted(dict(values).items()):
         yield f'{name}{{{label}="{value}"}} {count}'

@@ -1,6 +1,13 @@
 """Events to other systems: a package or module for each, behind the interface in `api`.
 
-api      the interface of a forwarder
+api             the interface of a forwarder
+runner          polls, makes whole events, sends them, commits
+assembling      decodes, and merges the parts of an event
+delivery        retries by class of error
+process         several forwarders, each on a thread of its own
+state           what is on disk: known_lineage, dead_letters
+configuration   the keys of a forwarder; filters, plugins
+metrics, status  what probes, Prometheus and people ask
 """
 
 from headwater.forwarders.api import (

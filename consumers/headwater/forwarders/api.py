@@ -79,10 +79,13 @@ class Forwarder(Protocol):
         Return when the target has all of them; then their offsets are committed. A batch can come again, after an error
         or a crash, so that sending it twice must not change anything in the target.
 
-        Raises TransientError if the target is away or busy: the same batch comes again, after a wait. Raises
-        RefusedEventsError for events that the target will never accept. Any other TerminalError means that somebody
-        must change something, such as a right; it is tried again at long intervals. Any other exception is a fault of
-        the forwarder: the events are handled one by one, and those that raise it become dead letters.
+        Raises TransientError (or an OSError, as sockets do) if the target is away or busy: the same batch comes again,
+        after a wait; `retry_after`, an attribute with a number of seconds, says how long. A call that takes longer than
+        the forwarder's `timeout` is cancelled, and counts as such an error.
+
+        Raises RefusedEventsError for events that the target will never accept. Any other TerminalError means that
+        somebody must change something, such as a right; it is tried again at long intervals. Any other exception is a
+        fault of the forwarder: the events are handled one by one, and those that raise it become dead letters.
         """
         ...
 

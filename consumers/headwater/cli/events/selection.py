@@ -6,14 +6,12 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from headwater.cli.events.reading import LocatedRecord
 from headwater.events.avro import UnknownEvent
-from headwater.events.base import Model
 from headwater.events.envelope import Event
 from headwater.events.keys import KIND
-from headwater.events.names import DatasetId, JobName, TableName
+from headwater.events.mentions import datasets_in, jobs_in
 
 
 @dataclass
@@ -40,7 +38,7 @@ class Selection:
         if event is None:
             self.unreadable += 1
             return False
-        return _any_matches(self.jobs, _jobs(event)) and _any_matches(self.tables, _tables(event))
+        return _any_matches(self.jobs, jobs_in(event)) and _any_matches(self.tables, datasets_in(event))
 
     def _takes_kind(self, found: LocatedRecord) -> bool:
         """Look at the record's headers first: decoding takes much longer."""
@@ -59,32 +57,5 @@ def event_in(found: LocatedRecord) -> Event | None:
     return content if isinstance(content, Event) else None
 
 
-def pattern(text: str) -> re.Pattern[str]:
-    """Read a name in which `*` stands for anything."""
-    return re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL)
-
-
 def _any_matches(patterns: Collection[re.Pattern[str]], names: Iterator[str]) -> bool:
     return not patterns or any(each.fullmatch(name) for name in names for each in patterns)
-
-
-def _jobs(event: Event) -> Iterator[str]:
-    """Yield the jobs that the event is of or about, and the parent: who asks for an application wants its steps."""
-    for value in (event.job, getattr(event, "parent_job", None), getattr(event, "of_job", None)):
-        if isinstance(value, JobName):
-            yield from (value.name, str(value))
-
-
-def _tables(value: Any) -> Iterator[str]:
-    """Every dataset and table in it, by each name that people use: `c.d.t`, `d.t`, `t`, the dataset's own."""
-    if isinstance(value, TableName):
-        full = str(value)
-        yield from (full, f"{value.database}.{value.table}", value.table)
-    elif isinstance(value, DatasetId):
-        yield from (str(value), value.name)
-    elif isinstance(value, Model):
-        for name in type(value).model_fields:
-            yield from _tables(getattr(value, name))
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _tables(each)

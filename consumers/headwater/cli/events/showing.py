@@ -12,7 +12,7 @@ from typing import TextIO
 
 from headwater.cli.commands import command
 from headwater.cli.events.reading import Located, LocatedLoss, LocatedRecord, follow, read_all
-from headwater.cli.events.selection import Selection, pattern
+from headwater.cli.events.selection import Selection
 from headwater.cli.events.sources import check_source, source_of
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, limit, moment
@@ -20,6 +20,7 @@ from headwater.cli.output import CommandOutput
 from headwater.config import unknown
 from headwater.events.envelope import Event
 from headwater.events.kinds import KINDS
+from headwater.events.mentions import name_pattern
 from headwater.events.presentation import (
     event_object,
     format_line,
@@ -38,8 +39,8 @@ _READS = (
 def _source(parser: Flags) -> None:
     parser.flag("from", source_of, "log", "log:DIR or spool:DIR; log alone is the user's own log", "SOURCE")
     parser.flags("kind", kind_named, "only events of this kind, such as Committed", "KIND")
-    parser.flags("job", pattern, "only of this job and its steps, or whose name matches: 'orders_*'", "JOB")
-    parser.flags("table", pattern, "only with this table: 'lake.sales.*', sales.orders, a dataset's name", "TABLE")
+    parser.flags("job", name_pattern, "only of this job and its steps, or whose name matches: 'orders_*'", "JOB")
+    parser.flags("table", name_pattern, "only with this table: 'lake.sales.*', sales.orders, a dataset's name", "TABLE")
 
 
 def _times(parser: Flags) -> None:

@@ -1,4 +1,4 @@
-"""Sources of events for a writer: a bus, read from where the store says.
+"""Sources of events: a bus, read from where its consumer group is, or where a store says.
 
 api                the interface of a source
 local_log          reads a local log
@@ -8,6 +8,6 @@ dead_letter_topic  sends dead letters to a topic
 librdkafka_log     logs what librdkafka reports
 """
 
-from headwater.consumers.sources.api import BusRecord, EventSource, OffsetGap, SourceBatch
+from headwater.consumers.sources.api import BusRecord, EventSource, OffsetGap, SharedSource, SourceBatch
 
-__all__ = ["BusRecord", "EventSource", "OffsetGap", "SourceBatch"]
+__all__ = ["BusRecord", "EventSource", "OffsetGap", "SharedSource", "SourceBatch"]

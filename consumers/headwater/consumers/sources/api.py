@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition
@@ -96,3 +96,12 @@ class EventSource(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class SharedSource(Protocol):
+    """A source whose partitions can go to another member of its group while it is read."""
+
+    def owns(self, partition: BusPartition) -> bool:
+        """Return whether this member reads the partition now. What it polled of others comes to another member."""
+        ...

@@ -238,6 +238,11 @@ class KafkaSource:
         except KafkaException as e:
             _LOG.debug("offsets in Kafka: %s", e)
 
+    def owns(self, partition: BusPartition) -> bool:
+        if not self._subscribed or partition.topic != self.topic_id:
+            return False
+        return partition.number in {each.partition for each in self._client.assignment()}
+
     def lag(self) -> int | None:
         try:
             assigned = self._client.assignment()

@@ -25,6 +25,7 @@ from headwater.errors import ConfigurationError
 from headwater.events.clock import wall_micros
 from headwater.events.health import GapReason
 from headwater.journal import LocalLog, MissingReason
+from headwater.journal.cursor import CursorStart
 from headwater.lineage.bulk import BusPartition
 
 KIND: Final = "log"
@@ -38,16 +39,23 @@ _REASONS: Final = {
 
 
 class LocalLogSource:
-    def __init__(self, directory: Path, group: str, stored: StoredOffsets | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        group: str,
+        stored: StoredOffsets | None = None,
+        *,
+        start: CursorStart = CursorStart.EARLIEST,
+    ) -> None:
         """`stored` returns the offsets of this group that the store has for a cluster; None if only the log has
-        them."""
+        them. A new group begins at `start`."""
         if not directory.is_dir():
             raise ConfigurationError(
                 f"{directory} isn't there: name the directory that drivers write to (spark.headwater.log.dir)"
             )
         self._log = LocalLog.open(directory)
         self._stored = stored
-        self._member = self._log.group(group, resume=None if stored is None else self._resume_at)
+        self._member = self._log.group(group, start=start, resume=None if stored is None else self._resume_at)
         self._place = f"{socket.gethostname()}:{directory.resolve()}"
         self._partitions: dict[str, BusPartition] = {}
         self._given: dict[str, int] = {}

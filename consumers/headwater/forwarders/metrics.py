@@ -1,0 +1,153 @@
+"""What a forwarder counts: for Prometheus, for probes and for `headwater forward status`."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from headwater.consumers.prometheus import labelled_lines
+
+_LONGEST_BEAT: Final = 300.0
+"""A forwarder whose loop shows no progress for this long isn't alive. A call of `handle` ends long before."""
+_RATE_SECONDS: Final = 60.0
+_PREFIX: Final = "headwater_forwarder_"
+
+
+class RateMeter:
+    """Events a second over the last minute."""
+
+    def __init__(self) -> None:
+        self._counts: deque[tuple[float, int]] = deque(maxlen=10_000)
+        self._began = time.monotonic()
+
+    def add(self, count: int) -> None:
+        self._counts.append((time.monotonic(), count))
+
+    def read(self) -> float:
+        now = time.monotonic()
+        while self._counts and self._counts[0][0] < now - _RATE_SECONDS:
+            self._counts.popleft()
+        return sum(count for _, count in self._counts) / max(1.0, min(_RATE_SECONDS, now - self._began))
+
+
+@dataclass
+class ForwarderMetrics:
+    """The forwarder's loop sets these values, any thread may read them."""
+
+    name: str
+    polled: int = 0
+    """Records read from the bus."""
+    sent: int = 0
+    """Events that the target has; one that was sent twice counts twice."""
+    filtered: int = 0
+    dead_letters: int = 0
+    """Events that became dead letters since the start."""
+    dead_letters_waiting: int = 0
+    """Those that wait now."""
+    retried: int = 0
+    """Dead letters that a retry sent."""
+    partial: int = 0
+    """Events of which parts are missing now."""
+    waits_by: Counter[str] = field(default_factory=Counter)
+    """Failed attempts, by cause."""
+    waiting_for: str | None = None
+    """What the forwarder waits for now, and why."""
+    outage: str | None = None
+    """Why the bus delivers nothing, where a poll doesn't raise an error."""
+    last_error: str | None = None
+    last_error_at: float | None = None
+    has_polled: bool = False
+    has_ended: bool = False
+    lag: int | None = None
+    sent_until: int | None = None
+    """The append time of the last record that is done with, in microseconds."""
+    rate: RateMeter = field(default_factory=RateMeter)
+    _beat: float = field(default_factory=time.monotonic)
+
+    def beat(self) -> None:
+        self._beat = time.monotonic()
+
+    @property
+    def is_alive(self) -> bool:
+        return self.has_ended or time.monotonic() - self._beat < _LONGEST_BEAT
+
+    @property
+    def fault(self) -> str | None:
+        return self.waiting_for or self.outage
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether bus and target answered the last time."""
+        return self.has_polled and self.fault is None
+
+    def record_wait(self, what: str, why: str) -> None:
+        self.waits_by[what] += 1
+        self.waiting_for = f"{what}: {why}"
+        self.record_error(self.waiting_for)
+
+    def record_error(self, words: str) -> None:
+        self.last_error, self.last_error_at = words, time.time()
+
+    def record_sent(self, count: int) -> None:
+        self.sent += count
+        self.rate.add(count)
+
+
+@dataclass(frozen=True)
+class ForwardersHealth:
+    """All forwarders of a process, as its health server shows them."""
+
+    metrics: Sequence[ForwarderMetrics]
+
+    @property
+    def is_alive(self) -> bool:
+        return all(each.is_alive for each in self.metrics)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all have a bus. A target that is away is no reason to take the process away from the others."""
+        return all(each.has_polled for each in self.metrics)
+
+    @property
+    def fault(self) -> str | None:
+        faults = [f"{each.name} waits for {each.fault}" for each in self.metrics if each.fault]
+        return "; ".join(faults) or None
+
+    def render(self) -> Iterator[str]:
+        for name, (kind, text) in _FIGURES.items():
+            values = {each.name: figure for each in self.metrics if (figure := _figure(each, name)) is not None}
+            ending = "_total" if kind == "counter" else ""
+            yield from labelled_lines(f"{_PREFIX}{name}{ending}", "forwarder", text, values, kind)
+        yield f"# HELP {_PREFIX}failures_total Failed attempts, by cause."
+        yield f"# TYPE {_PREFIX}failures_total counter"
+        for each in self.metrics:
+            for cause, count in sorted(each.waits_by.items()):
+                yield f'{_PREFIX}failures_total{{forwarder="{each.name}",cause="{cause}"}} {count}'
+
+
+_FIGURES: Final = {
+    "polled": ("counter", "Records read from the bus."),
+    "sent": ("counter", "Events sent to the target."),
+    "filtered": ("counter", "Events that the filters left out."),
+    "dead_letters": ("counter", "Events that became dead letters."),
+    "retried": ("counter", "Dead letters that a retry sent."),
+    "dead_letters_waiting": ("gauge", "Dead letters that wait."),
+    "partial": ("gauge", "Events of which parts are missing."),
+    "lag": ("gauge", "Records not yet read."),
+    "lag_seconds": ("gauge", "Seconds since what was sent last came to the bus."),
+    "ready": ("gauge", "Whether bus and target answer."),
+}
+
+
+def _figure(metrics: ForwarderMetrics, name: str) -> float | None:
+    if name == "ready":
+        return int(metrics.is_ready)
+    if name == "lag_seconds":
+        if metrics.sent_until is None:
+            return None
+        return round(time.time() - metrics.sent_until / 1_000_000, 3) if metrics.lag else 0
+    value: int | None = getattr(metrics, name)
+    return value

@@ -1,0 +1,151 @@
+"""What a forwarder keeps on disk: a small SQLite database, with a lock that one process at a time holds.
+
+It has the job lineage that was seen, the events that were merged from parts, and the dead letters. Offsets are the
+bus's. Everything is written before the offsets behind it are committed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Final
+
+from typing_extensions import Self
+
+from headwater.errors import ConfigurationError, TransientError
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_BUSY_SECONDS: Final = 30.0
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS lineage (fingerprint BLOB PRIMARY KEY, event BLOB NOT NULL, seen INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS lineage_by_age ON lineage (seen);
+CREATE TABLE IF NOT EXISTS merged (
+    number INTEGER PRIMARY KEY, producer BLOB NOT NULL, sequence INTEGER NOT NULL, UNIQUE (producer, sequence)
+);
+CREATE TABLE IF NOT EXISTS letters (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, state TEXT NOT NULL, reason TEXT NOT NULL, error TEXT NOT NULL,
+    kind TEXT, producer BLOB, sequence INTEGER, attempts INTEGER NOT NULL, created REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS letters_by_state ON letters (state, id);
+CREATE INDEX IF NOT EXISTS letters_by_event ON letters (producer, sequence);
+CREATE TABLE IF NOT EXISTS letter_records (
+    letter INTEGER NOT NULL REFERENCES letters (id) ON DELETE CASCADE,
+    cluster TEXT NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, position INTEGER NOT NULL,
+    data BLOB NOT NULL, append_time INTEGER, key BLOB, headers TEXT NOT NULL,
+    PRIMARY KEY (cluster, topic, partition, position)
+);
+CREATE INDEX IF NOT EXISTS records_by_letter ON letter_records (letter);
+"""
+
+
+def default_state_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return `forwarders` in the user's data directory of headwater."""
+    own, shared = environment.get("HEADWATER_DATA"), environment.get("XDG_DATA_HOME")
+    if own:
+        return Path(own, "forwarders")
+    return Path(shared or Path("~", ".local", "share")).expanduser() / "headwater" / "forwarders"
+
+
+def check_name(name: str) -> str:
+    """Return a forwarder's name if it can be one: it is in names of files and consumer groups."""
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"a forwarder can't be called {name!r}: write letters, digits, - and _, and begin with a letter or digit"
+        )
+    return name
+
+
+class ForwarderState:
+    """The database of one forwarder. Any thread may use it."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        self.path: Final = directory / f"{check_name(name)}.db"
+        self._lock = threading.RLock()
+        try:
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._connection = sqlite3.connect(
+                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=NORMAL")
+            self._connection.execute("PRAGMA foreign_keys=ON")
+            self._connection.executescript(_SCHEMA)
+        except (OSError, sqlite3.Error) as e:
+            raise ConfigurationError(
+                f"{self.path} can't be used ({e}): name another directory by --state, or remove the file; that loses "
+                "its dead letters"
+            ) from e
+
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection, None, None]:
+        """Write within the block, all of it or nothing."""
+        with self._lock, _translated(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    def select(self, statement: str, *values: Any) -> list[Any]:
+        with self._lock, _translated(self.path):
+            return self._connection.execute(statement, values).fetchall()
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@contextmanager
+def _translated(path: Path) -> Generator[None, None, None]:
+    try:
+        yield
+    except sqlite3.OperationalError as e:  # a full disk, a lock
+        raise TransientError(f"{path}: {e}") from e
+
+
+class ForwarderLock:
+    """Held by the process that runs the forwarder: its state has one at a time."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._path = directory / f"{check_name(name)}.lock"
+        self._file: IO[bytes] | None = None
+
+    def acquire(self, seconds: float = 0.0) -> bool:
+        """Wait so long at most, and return whether this process has it now."""
+        end = time.monotonic() + seconds
+        while not self._try():
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def _try(self) -> bool:
+        file = self._path.open("ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            return False
+        self._file = file
+        return True
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
