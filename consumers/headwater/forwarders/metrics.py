@@ -1,4 +1,4 @@
-"""What a forwarder counts: for Prometheus, for probes and for `headwater forward status`."""
+"""What a forwarder counts: for Prometheus, for probes and for the status that people see."""
 
 from __future__ import annotations
 
