@@ -1,0 +1,65 @@
+"""How headwater's names and ids are written in OpenLineage: the same for the same event, whenever it is sent."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Final, TypeVar
+from uuid import UUID
+
+from openlineage.client.event_v2 import Job
+from openlineage.client.generated.base import JobFacet
+from openlineage.client.uuid import generate_static_uuid
+
+from headwater.events.barriers import millis_of
+from headwater.events.envelope import EventId
+from headwater.events.names import DEFAULT_JOB_NAMESPACE, JobName
+from headwater.events.scalars import EPOCH
+
+T = TypeVar("T")
+
+PRODUCER_URI: Final = "urn:headwater:forwarders:openlineage"
+"""Who made the messages: `producer` of each event and facet."""
+
+
+def present(facets: dict[str, T | None]) -> dict[str, T]:
+    """Return the facets that there are."""
+    return {key: facet for key, facet in facets.items() if facet is not None}
+
+
+def event_time(time: datetime) -> str:
+    """Return a time with six digits and `Z`."""
+    return time.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def job_namespace(job: JobName) -> str:
+    """Return the job's namespace, which OpenLineage wants spelled out."""
+    return job.namespace or DEFAULT_JOB_NAMESPACE
+
+
+def job_of(job: JobName, facets: dict[str, JobFacet | None]) -> Job:
+    """Return the job with its facets."""
+    return Job(namespace=job_namespace(job), name=job.name, facets=present(facets))
+
+
+def uuid_of(text: str | None) -> str | None:
+    """Return the text as OpenLineage wants run ids, None if it is no UUID."""
+    try:
+        return None if text is None else str(UUID(text))
+    except ValueError:
+        return None
+
+
+def commit_run(job: JobName, incarnation: UUID, barrier: int) -> str:
+    """Return the id of a batch commit's own run."""
+    instant = datetime.fromtimestamp(max(millis_of(barrier), 0) / 1000, timezone.utc)
+    return _run_id(instant, "commit", job_namespace(job), job.name, str(incarnation), str(barrier))
+
+
+def failure_run(time: datetime, event: EventId) -> str:
+    """Return the id of the run of its own that a failed statement is."""
+    return _run_id(max(time, EPOCH), "failure", str(event))
+
+
+def _run_id(instant: datetime, *parts: str) -> str:
+    """A UUID that sorts by time; its other bits are a hash of the parts."""
+    return str(generate_static_uuid(instant, "\0".join(parts).encode("utf-8", "surrogatepass")))
