@@ -17,7 +17,6 @@ from headwater.events.column_lineage import ColumnLineage, Derivation
 from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column
 from headwater.events.types import ArrayType, DataType, MapType, StructType, TypeTextError, parse_json, simple_string
-from headwater.forwarders.openlineage.identifiers import PRODUCER_URI
 from headwater.forwarders.openlineage.names import DatasetName
 
 ELEMENT: Final = "_element"
@@ -27,7 +26,7 @@ ELEMENT: Final = "_element"
 def schema_facet(columns: Sequence[Column]) -> SchemaDatasetFacet | None:
     """Return the schema; None where no column is known."""
     fields = [_column(column, place) for place, column in enumerate(columns, 1)]
-    return SchemaDatasetFacet(fields=fields, producer=PRODUCER_URI) if fields else None
+    return SchemaDatasetFacet(fields=fields) if fields else None
 
 
 def _column(column: Column, place: int) -> SchemaDatasetFacetFields:
@@ -73,7 +72,6 @@ def column_lineage_facet(
     return ColumnLineageDatasetFacet(
         fields={_text(target): Fields(list(fields.values())) for target, fields in targets.items() if target},
         dataset=list(whole.values()) or None,
-        producer=PRODUCER_URI,
     )
 
 

@@ -21,7 +21,7 @@ from openlineage.client.generated.storage_dataset import StorageDatasetFacet
 from headwater.events.jobs import CommitKind, DatasetRef, Input, Output, OverwriteScope, RangeStart
 from headwater.events.names import CatalogId
 from headwater.events.scalars import Format
-from headwater.forwarders.openlineage.identifiers import PRODUCER_URI, present
+from headwater.forwarders.openlineage.identifiers import stamped
 from headwater.forwarders.openlineage.known_shape import KnownShape
 from headwater.forwarders.openlineage.names import Catalogs, DatasetName
 from headwater.forwarders.openlineage.own_facets import (
@@ -69,10 +69,10 @@ def _input(name: DatasetName, reads: Sequence[Input], shape: KnownShape) -> Inpu
     facets["schema"] = shape.input_schema(name)
     facets["version"] = _version({version_of(read.snapshot, read.version) for read in reads})
     only = reads[0] if len(reads) == 1 else None
-    own = HeadwaterReadsInputDatasetFacet(reads=[_read(read) for read in reads], producer=PRODUCER_URI)
+    own = HeadwaterReadsInputDatasetFacet(reads=[_read(read) for read in reads])
     counts = _input_statistics(only) if only else None
     return InputDataset(
-        *name, facets=present(facets), inputFacets=present({"inputStatistics": counts, "headwater_reads": own})
+        *name, facets=stamped(facets), inputFacets=stamped({"inputStatistics": counts, "headwater_reads": own})
     )
 
 
@@ -102,10 +102,10 @@ def _output(name: DatasetName, writes: Sequence[Output], shape: KnownShape) -> O
     facets["version"] = _version({version_of(write.snapshot, write.version) for write in writes})
     facets["lifecycleStateChange"] = _replacement(writes)
     only = writes[0] if len(writes) == 1 else None
-    own = HeadwaterWritesOutputDatasetFacet(writes=[_write(write) for write in writes], producer=PRODUCER_URI)
+    own = HeadwaterWritesOutputDatasetFacet(writes=[_write(write) for write in writes])
     counts = _output_statistics(only) if only else None
     return OutputDataset(
-        *name, facets=present(facets), outputFacets=present({"outputStatistics": counts, "headwater_writes": own})
+        *name, facets=stamped(facets), outputFacets=stamped({"outputStatistics": counts, "headwater_writes": own})
     )
 
 
@@ -129,7 +129,7 @@ def _replacement(writes: Iterable[Output]) -> LifecycleStateChangeDatasetFacet |
 
 
 def lifecycle(change: LifecycleStateChange) -> LifecycleStateChangeDatasetFacet:
-    return LifecycleStateChangeDatasetFacet(change, producer=PRODUCER_URI)
+    return LifecycleStateChangeDatasetFacet(change)
 
 
 def _place_in_history(ref: DatasetRef) -> dict[str, object]:
@@ -146,19 +146,19 @@ def _version(versions: set[str | None]) -> DatasetVersionDatasetFacet | None:
 
 
 def version_facet(version: str | None) -> DatasetVersionDatasetFacet | None:
-    return None if version is None else DatasetVersionDatasetFacet(version, producer=PRODUCER_URI)
+    return None if version is None else DatasetVersionDatasetFacet(version)
 
 
 def _input_statistics(read: Input) -> InputStatisticsInputDatasetFacet | None:
     if read.rows is None and read.bytes is None:
         return None
-    return InputStatisticsInputDatasetFacet(rowCount=read.rows, size=read.bytes, producer=PRODUCER_URI)
+    return InputStatisticsInputDatasetFacet(rowCount=read.rows, size=read.bytes)
 
 
 def _output_statistics(write: Output) -> OutputStatisticsOutputDatasetFacet | None:
     if write.rows is None and write.bytes is None:
         return None
-    return OutputStatisticsOutputDatasetFacet(rowCount=write.rows, size=write.bytes, producer=PRODUCER_URI)
+    return OutputStatisticsOutputDatasetFacet(rowCount=write.rows, size=write.bytes)
 
 
 def table_facets(ref: DatasetRef, catalogs: Catalogs) -> dict[str, DatasetFacet | None]:
@@ -172,13 +172,12 @@ def table_facets(ref: DatasetRef, catalogs: Catalogs) -> dict[str, DatasetFacet 
             table=str(ref.table) if ref.table else None,
             generation=None if ref.generation is None else str(ref.generation),
             format=None if ref.format is Format.UNKNOWN else ref.format.value,
-            producer=PRODUCER_URI,
         ),
     }
 
 
 def _view_type() -> DatasetTypeDatasetFacet:
-    return DatasetTypeDatasetFacet("VIEW", producer=PRODUCER_URI)
+    return DatasetTypeDatasetFacet("VIEW")
 
 
 def _catalog(ref: DatasetRef, catalog: CatalogId | None) -> CatalogDatasetFacet | None:
@@ -194,7 +193,6 @@ def _catalog(ref: DatasetRef, catalog: CatalogId | None) -> CatalogDatasetFacet 
         warehouseUri=(warehouse or None) if is_service else service,
         source="spark",
         catalogProperties=None,
-        producer=PRODUCER_URI,
     )
 
 
@@ -203,9 +201,7 @@ def _storage(format_: Format) -> StorageDatasetFacet | None:
         return None
     name = format_.value.lower()
     is_file = format_ in _FILES
-    return StorageDatasetFacet(
-        storageLayer="file" if is_file else name, fileFormat=name if is_file else None, producer=PRODUCER_URI
-    )
+    return StorageDatasetFacet(storageLayer="file" if is_file else name, fileFormat=name if is_file else None)
 
 
 def _texts(**values: int | str | None) -> dict[str, str]:

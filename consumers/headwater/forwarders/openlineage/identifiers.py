@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Final, TypeVar
 from uuid import UUID
 
 from openlineage.client.event_v2 import Job
-from openlineage.client.generated.base import JobFacet
+from openlineage.client.generated.base import BaseFacet, JobFacet
 from openlineage.client.uuid import generate_static_uuid
 
 from headwater.events.barriers import millis_of
@@ -16,14 +17,27 @@ from headwater.events.names import DEFAULT_JOB_NAMESPACE, JobName
 from headwater.events.scalars import EPOCH
 
 T = TypeVar("T")
+F = TypeVar("F", bound=BaseFacet)
 
 PRODUCER_URI: Final = "urn:headwater:forwarders:openlineage"
 """Who made the messages: `producer` of each event and facet."""
+_PRODUCER_FIELD: Final = "_producer"
 
 
-def present(facets: dict[str, T | None]) -> dict[str, T]:
-    """Return the facets that there are."""
-    return {key: facet for key, facet in facets.items() if facet is not None}
+def present(values: Mapping[str, T | None]) -> dict[str, T]:
+    """Return the values that there are."""
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def stamped(facets: Mapping[str, F | None]) -> dict[str, F]:
+    """Return the facets that there are, each with its producer.
+
+    It is set here because type checkers don't agree on what the client's argument for it is called.
+    """
+    there = present(facets)
+    for facet in there.values():
+        setattr(facet, _PRODUCER_FIELD, PRODUCER_URI)
+    return there
 
 
 def event_time(time: datetime) -> str:
@@ -38,7 +52,7 @@ def job_namespace(job: JobName) -> str:
 
 def job_of(job: JobName, facets: dict[str, JobFacet | None]) -> Job:
     """Return the job with its facets."""
-    return Job(namespace=job_namespace(job), name=job.name, facets=present(facets))
+    return Job(namespace=job_namespace(job), name=job.name, facets=stamped(facets))
 
 
 def uuid_of(text: str | None) -> str | None:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDatasetFacet
 
 from headwater.events.names import CatalogId, DatasetId, TableName
-from headwater.forwarders.openlineage.identifiers import PRODUCER_URI
 
 
 class DatasetName(NamedTuple):
@@ -67,4 +66,4 @@ class Catalogs:
 
 def symlinks_to(identifiers: list[Identifier]) -> SymlinksDatasetFacet:
     """Return the facet of these other names."""
-    return SymlinksDatasetFacet(identifiers=identifiers, producer=PRODUCER_URI)
+    return SymlinksDatasetFacet(identifiers=identifiers)

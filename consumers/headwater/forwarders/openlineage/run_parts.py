@@ -17,7 +17,7 @@ from openlineage.client.generated.sql_job import SQLJobFacet
 
 from headwater.events.jobs import ErrorDetails, JobType
 from headwater.events.names import JobName
-from headwater.forwarders.openlineage.identifiers import PRODUCER_URI, event_time, job_namespace, job_of, present
+from headwater.forwarders.openlineage.identifiers import PRODUCER_URI, event_time, job_namespace, job_of, stamped
 from headwater.forwarders.openlineage.own_facets import HeadwaterStatusRunFacet
 
 RunFacets: TypeAlias = "dict[str, RunFacet | None]"
@@ -41,7 +41,7 @@ def run_event(
     return RunEvent(
         eventType=state,
         eventTime=event_time(time),
-        run=Run(run, present(run_facets)),
+        run=Run(run, stamped(run_facets)),
         job=job_of(job, job_facets or {}),
         inputs=inputs or [],
         outputs=outputs or [],
@@ -53,21 +53,19 @@ def parent_facet(run: UUID | None, job: JobName | None) -> ParentRunFacet | None
     """Return the run of ours that another one is a part of."""
     if run is None or job is None:
         return None
-    return ParentRunFacet(
-        run=ParentRunId(str(run)), job=ParentJobName(job_namespace(job), job.name), producer=PRODUCER_URI
-    )
+    return ParentRunFacet(run=ParentRunId(str(run)), job=ParentJobName(job_namespace(job), job.name))
 
 
 def job_type_facet(job_type: JobType) -> JobTypeJobFacet | None:
     """Return whether a job ends by itself; None where that isn't known."""
     if job_type is JobType.UNKNOWN:
         return None
-    return JobTypeJobFacet(processingType=job_type.value, integration="SPARK", producer=PRODUCER_URI)
+    return JobTypeJobFacet(processingType=job_type.value, integration="SPARK")
 
 
 def sql_facet(sql: str | None) -> SQLJobFacet | None:
     """Return the statement, which events have only where capture.sql is true."""
-    return None if sql is None else SQLJobFacet(query=sql, dialect="spark", producer=PRODUCER_URI)
+    return None if sql is None else SQLJobFacet(query=sql, dialect="spark")
 
 
 def error_facet(error: ErrorDetails, usual_language: str) -> ErrorMessageRunFacet:
@@ -76,7 +74,6 @@ def error_facet(error: ErrorDetails, usual_language: str) -> ErrorMessageRunFace
     return ErrorMessageRunFacet(
         message=f"{error.type}: {error.message}" if error.message else error.type,
         programmingLanguage=language,
-        producer=PRODUCER_URI,
     )
 
 
@@ -86,5 +83,4 @@ def error_status(error: ErrorDetails | None) -> HeadwaterStatusRunFacet:
         errorType=error.type if error else None,
         condition=error.condition if error else None,
         sqlState=error.sql_state if error else None,
-        producer=PRODUCER_URI,
     )

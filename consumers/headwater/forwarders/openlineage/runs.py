@@ -22,7 +22,7 @@ from headwater.events.jobs import (
     StreamDetails,
 )
 from headwater.forwarders.openlineage.datasets import version_of
-from headwater.forwarders.openlineage.identifiers import PRODUCER_URI, event_time, present, uuid_of
+from headwater.forwarders.openlineage.identifiers import event_time, present, uuid_of
 from headwater.forwarders.openlineage.own_facets import HeadwaterStartRunFacet
 from headwater.forwarders.openlineage.run_parts import (
     JobFacets,
@@ -60,7 +60,6 @@ def start_of_run(event: JobStarted) -> Iterator[RunEvent]:
             parent=_foreign_parent(event.parent),
             stream=_stream(event.stream),
             startsAt=[_start_position(position) for position in event.starts_at] or None,
-            producer=PRODUCER_URI,
         ),
     }
     job_facets: JobFacets = {"jobType": job_type_facet(event.job_type)}
@@ -76,7 +75,6 @@ def _outer_parent(parent: ParentRun | None) -> ParentRunFacet | None:
         run=ParentRunId(run),
         job=ParentJobName(parent.namespace, parent.name),
         root=_root(parent),
-        producer=PRODUCER_URI,
     )
 
 
@@ -96,14 +94,12 @@ def _foreign_parent(parent: ParentRun | None) -> dict[str, str] | None:
 def _engine(spark: SparkDetails | None, headwater: str | None) -> ProcessingEngineRunFacet | None:
     if spark is None:
         return None
-    return ProcessingEngineRunFacet(
-        version=spark.version, name="spark", openlineageAdapterVersion=headwater, producer=PRODUCER_URI
-    )
+    return ProcessingEngineRunFacet(version=spark.version, name="spark", openlineageAdapterVersion=headwater)
 
 
 def _tags(event: JobStarted) -> TagsRunFacet | None:
     tags = [TagsRunFacetFields(key, value, source="USER") for key, value in event.tags.items()]
-    return TagsRunFacet(tags=tags, producer=PRODUCER_URI) if tags else None
+    return TagsRunFacet(tags=tags) if tags else None
 
 
 def _stream(stream: StreamDetails | None) -> dict[str, str] | None:

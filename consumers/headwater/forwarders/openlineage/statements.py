@@ -16,7 +16,7 @@ from headwater.events.health import Gap
 from headwater.events.jobs import Committed, DatasetRef, JobType, StatementFailed
 from headwater.events.names import JobName
 from headwater.forwarders.openlineage.datasets import inputs_of, named, outputs_of, sources_of, table_facets, unnamed
-from headwater.forwarders.openlineage.identifiers import PRODUCER_URI, commit_run, event_time, failure_run, present
+from headwater.forwarders.openlineage.identifiers import commit_run, event_time, failure_run, stamped
 from headwater.forwarders.openlineage.known_shape import KnownShape
 from headwater.forwarders.openlineage.names import DatasetName
 from headwater.forwarders.openlineage.own_facets import (
@@ -88,7 +88,6 @@ def _statement_of_commit(event: Committed, shape: KnownShape) -> HeadwaterStatem
         fingerprint=None if event.fingerprint is None else event.fingerprint.hex(),
         unnamedInputs=unnamed(event.inputs, shape.catalogs),
         unnamedOutputs=unnamed(event.outputs, shape.catalogs),
-        producer=PRODUCER_URI,
     )
 
 
@@ -103,7 +102,7 @@ def _lineage_of_outputs(event: Committed, shape: KnownShape) -> LineageJobFacet 
     if all(inputs == everything for inputs in sources.values()):
         return None
     entries: list[LineageEntry] = [_lineage_entry(output, inputs) for output, inputs in sources.items()]
-    return LineageJobFacet(entries=entries, producer=PRODUCER_URI)
+    return LineageJobFacet(entries=entries)
 
 
 def _lineage_entry(output: DatasetName, inputs: set[DatasetName]) -> LineageDatasetEntry:
@@ -142,7 +141,7 @@ def failed_statement(event: StatementFailed, shape: KnownShape) -> Iterator[RunE
 def _intended(refs: Sequence[DatasetRef], shape: KnownShape) -> Iterator[tuple[DatasetName, dict[str, DatasetFacet]]]:
     """What would have been read or written: no version of it, because there is none."""
     for name, group in named(refs, shape.catalogs).items():
-        yield name, present(table_facets(group[0], shape.catalogs))
+        yield name, stamped(table_facets(group[0], shape.catalogs))
 
 
 def _statement_of_failure(event: StatementFailed, shape: KnownShape) -> HeadwaterStatementRunFacet:
@@ -156,7 +155,6 @@ def _statement_of_failure(event: StatementFailed, shape: KnownShape) -> Headwate
         batchId=_text(event.batch_id),
         unnamedInputs=unnamed(event.inputs, shape.catalogs),
         unnamedOutputs=unnamed(event.outputs, shape.catalogs),
-        producer=PRODUCER_URI,
     )
 
 
@@ -176,7 +174,6 @@ def gap_in_run(event: Gap) -> Iterator[RunEvent]:
         firstBarrier=_text(event.first_barrier),
         lastBarrier=_text(event.last_barrier),
         dataset={"namespace": source.namespace, "name": source.name} if source else None,
-        producer=PRODUCER_URI,
     )
     yield run_event(RunState.OTHER, event.time, run, event.job, run_facets={"headwater_gap": facet})
 

@@ -40,7 +40,7 @@ from headwater.events.scalars import Format
 from headwater.events.tables import Table, Transform, View
 from headwater.forwarders.openlineage.columns import column_lineage_facet, schema_facet
 from headwater.forwarders.openlineage.datasets import lifecycle, named, table_facets, version_facet
-from headwater.forwarders.openlineage.identifiers import PRODUCER_URI, event_time, job_of, present
+from headwater.forwarders.openlineage.identifiers import PRODUCER_URI, event_time, job_of, stamped
 from headwater.forwarders.openlineage.known_shape import KnownShape
 from headwater.forwarders.openlineage.names import Catalogs, DatasetName, symlinks_to
 from headwater.forwarders.openlineage.own_facets import HeadwaterTableDatasetFacet
@@ -77,7 +77,7 @@ def _shape_facets(
     facets = table_facets(ref, shape.catalogs)
     facets["schema"] = shape.output_schema(name) if is_output else shape.input_schema(name)
     facets["columnLineage"] = shape.column_lineage(name) if is_output else None
-    return present(facets)
+    return stamped(facets)
 
 
 def modification(event: TableModification) -> Iterator[DatasetEvent]:
@@ -99,7 +99,7 @@ def modification(event: TableModification) -> Iterator[DatasetEvent]:
 
 
 def _dataset_event(event: TableModification | DatasetsUnified, name: DatasetName, facets: Facets) -> DatasetEvent:
-    dataset = StaticDataset(*name, facets=present(facets))
+    dataset = StaticDataset(*name, facets=stamped(facets))
     return DatasetEvent(eventTime=event_time(event.time), dataset=dataset, producer=PRODUCER_URI)
 
 
@@ -194,7 +194,7 @@ def _lineage(sources: list[DatasetName]) -> LineageDatasetFacet | None:
     if not sources:
         return None
     inputs = [LineageDatasetInput(*name, type="DATASET") for name in dict.fromkeys(sources)]
-    return LineageDatasetFacet(inputs=list(inputs), producer=PRODUCER_URI)
+    return LineageDatasetFacet(inputs=list(inputs))
 
 
 def _describe_event(facets: Facets, event: TableModification) -> None:
@@ -206,11 +206,11 @@ def _describe_event(facets: Facets, event: TableModification) -> None:
 
 
 def _ownership(owner: str | None) -> OwnershipDatasetFacet | None:
-    return OwnershipDatasetFacet(owners=[Owner(owner)], producer=PRODUCER_URI) if owner else None
+    return OwnershipDatasetFacet(owners=[Owner(owner)]) if owner else None
 
 
 def _documentation(comment: str | None) -> DocumentationDatasetFacet | None:
-    return DocumentationDatasetFacet(comment, producer=PRODUCER_URI) if comment else None
+    return DocumentationDatasetFacet(comment) if comment else None
 
 
 def _transform_text(transform: Transform) -> str:
