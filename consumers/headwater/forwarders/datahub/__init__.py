@@ -1,0 +1,7 @@
+"""Events to DataHub, with DataHub's own SDK: by its REST interface, by its Kafka topic, or as files that it loads.
+
+options    where proposals go, and what things are called there
+names      platform, name, instance and urn of datasets, containers, jobs and runs
+fields     columns as schema fields
+datasets, jobs, mapping    from an event to proposals: pure functions
+"""
