@@ -1,8 +1,8 @@
 """Columns as DataHub's schema fields, with field paths as DataHub's own sources write them for a platform.
 
 Two entities have the same column only if both name it alike. The sources of Iceberg and Delta write all paths in
-version 2 of DataHub's encoding, those of SQL a plain column by its name and a nested one in version 2. Only below maps of
-Iceberg our paths differ: there DataHub's source writes another path each time that it runs.
+version 2 of DataHub's encoding, those of SQL a plain column by its name and a nested one in version 2. Only below maps
+of Iceberg our paths differ: there DataHub's source writes another path each time that it runs.
 """
 
 from __future__ import annotations
