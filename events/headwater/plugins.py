@@ -32,6 +32,9 @@ OWN_PLUGINS: Final[Mapping[str, Mapping[str, str]]] = {
         "kafka": "headwater.listeners.capture.formats.kafka:PLUGIN",
         "paimon": "headwater.listeners.capture.formats.paimon:PLUGIN",
     },
+    "headwater.forwarders": {
+        "openlineage": "headwater.forwarders.openlineage:OpenLineageForwarder",
+    },
     "headwater.lineage_meta": {
         "jdbc": "headwater.lineage.meta:JdbcLineageMetaFactory",
         "memory": "headwater.lineage.meta:MemoryLineageMetaFactory",

@@ -3,3 +3,7 @@
 `mapping.openlineage_events` says what an event becomes, without any input or output. The rest sends it. Only this
 package imports the OpenLineage client.
 """
+
+from headwater.forwarders.openlineage.forwarder import OpenLineageForwarder
+
+__all__ = ["OpenLineageForwarder"]

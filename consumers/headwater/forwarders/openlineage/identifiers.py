@@ -16,6 +16,7 @@ from headwater.events.envelope import EventId
 from headwater.events.names import DEFAULT_JOB_NAMESPACE, JobName
 from headwater.events.scalars import EPOCH
 
+K = TypeVar("K")
 T = TypeVar("T")
 F = TypeVar("F", bound=BaseFacet)
 
@@ -24,7 +25,7 @@ PRODUCER_URI: Final = "urn:headwater:forwarders:openlineage"
 _PRODUCER_FIELD: Final = "_producer"
 
 
-def present(values: Mapping[str, T | None]) -> dict[str, T]:
+def present(values: Mapping[K, T | None]) -> dict[K, T]:
     """Return the values that there are."""
     return {key: value for key, value in values.items() if value is not None}
 
