@@ -33,6 +33,7 @@ OWN_PLUGINS: Final[Mapping[str, Mapping[str, str]]] = {
         "paimon": "headwater.listeners.capture.formats.paimon:PLUGIN",
     },
     "headwater.forwarders": {
+        "datahub": "headwater.forwarders.datahub:DataHubForwarder",
         "openlineage": "headwater.forwarders.openlineage:OpenLineageForwarder",
     },
     "headwater.lineage_meta": {

@@ -4,4 +4,10 @@ options    where proposals go, and what things are called there
 names      platform, name, instance and urn of datasets, containers, jobs and runs
 fields     columns as schema fields
 datasets, jobs, mapping    from an event to proposals: pure functions
+batches, delivery    how proposals go out
+forwarder  the forwarder itself
 """
+
+from headwater.forwarders.datahub.forwarder import DataHubForwarder
+
+__all__ = ["DataHubForwarder"]
