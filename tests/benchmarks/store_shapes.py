@@ -9,6 +9,7 @@ edges.
 
 from __future__ import annotations
 
+import gc
 import statistics
 import sys
 import time
@@ -201,6 +202,8 @@ def main() -> int:
     names = [sys.argv[1]] if len(sys.argv) > 1 else list(databases)
     share = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
     aims = Aims()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 50)  # as the commands have it that ask a store
     for name in names:
         opened, put = databases[name]
         with opened() as engine:

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine
 
 from headwater.lineage.bulk import WriteBatch, WriterInstant
-from headwater.lineage.maintenance.daily import StoreMaintenance
+from headwater.lineage.maintenance.daily import StoreMaintenance, maintain_store
 from headwater.lineage.maintenance.partitions import months_from
 from headwater.lineage.store import Store, open_store
 from tests.integration.stores import database_on
@@ -53,6 +53,21 @@ def test_months_to_come_are_made_and_dead_writers_forgotten(store: Store) -> Non
         until(lambda: is_there(store.engine, MONTH))
     assert list(store.bulk.instants(alive))
     assert not list(store.bulk.instants(dead))
+
+
+def test_statistics_of_partitioned_tables_are_refreshed(store: Store) -> None:
+    """Autovacuum never does, so that joins would be planned without."""
+    assert not is_analyzed(store.engine)
+    maintain_store(store.engine)
+    assert is_analyzed(store.engine)
+
+
+def is_analyzed(engine: Engine) -> bool:
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql(
+            "SELECT bool_and(reltuples >= 0) FROM pg_class WHERE relkind = 'p' AND relname IN ('commits', 'reads')"
+        )
+        return bool(found.scalar())
 
 
 def test_who_may_not_says_so_once(store: Store, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,5 +1,5 @@
-"""Daily maintenance of a store by a running writer: creates PostgreSQL's partitions of the next months, and deletes the
-timelines and marks of writers that are long gone.
+"""Daily maintenance of a store by a running writer: creates PostgreSQL's partitions of the next months, refreshes the
+statistics that it doesn't refresh by itself, and deletes the timelines and marks of writers that are long gone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ from headwater.errors import HeadwaterError
 from headwater.lineage.bulk.marks import delete_marks_before
 from headwater.lineage.bulk.timeline import delete_instants_before
 from headwater.lineage.maintenance.aging import remove_old
-from headwater.lineage.maintenance.partitions import CreatedPartition, drop_empty_partitions, make_partitions
+from headwater.lineage.maintenance.partitions import (
+    CreatedPartition,
+    drop_empty_partitions,
+    make_partitions,
+    refresh_statistics,
+)
 from headwater.lineage.sql.errors import StoreRightsError, translate_errors
 
 _LOG: Final = logging.getLogger(__name__)
@@ -88,4 +93,6 @@ def maintain_store(engine: Engine) -> tuple[list[CreatedPartition], int]:
         horizon = int((time.time() - INSTANT_RETENTION_DAYS * _DAY) * 1_000_000)
         forgotten = delete_instants_before(connection, horizon)
         delete_marks_before(connection, horizon)
-    return make_partitions(engine), forgotten
+    created = make_partitions(engine)
+    refresh_statistics(engine)
+    return created, forgotten

@@ -111,6 +111,15 @@ def _drop_if_empty(engine: Engine, table: str, partition: str) -> bool:
     return True
 
 
+def refresh_statistics(engine: Engine) -> None:
+    """Refresh the statistics of partitioned tables as a whole, by which joins are planned. Autovacuum refreshes those
+    of single partitions only. A user who doesn't own the tables changes nothing."""
+    if engine.dialect.name != "postgresql":
+        return
+    with translate_errors(), engine.begin() as connection:
+        connection.exec_driver_sql(f"ANALYZE {', '.join(PARTITIONED)}")
+
+
 def make_ahead(engine: Engine) -> None:
     """Create missing partitions when a store is opened. Errors are ignored: the default partition takes the rows."""
     if engine.dialect.name != "postgresql":

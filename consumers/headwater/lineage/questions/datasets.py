@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, select
 
@@ -36,6 +36,10 @@ class Dataset:
         return self.label
 
 
+_NamedDataset: TypeAlias = tuple[Any, ...]
+"""A dataset's id, namespace and path, and a name: catalog, database, table, last, deleted."""
+
+
 def load_datasets(connection: Connection, keys: Collection[bytes]) -> dict[bytes, Dataset]:
     """Load datasets by key. One that no event described is known by its hash alone."""
     place, name = table_of(t.DATASET), table_of(t.ALIAS)
@@ -45,19 +49,21 @@ def load_datasets(connection: Connection, keys: Collection[bytes]) -> dict[bytes
     )
     found: dict[bytes, list[Any]] = {}
     for each in select_by_keys(connection, query, place.c.id, keys):
-        found.setdefault(bytes(each.id), []).append(each)
+        found.setdefault(bytes(each[0]), []).append(tuple(each))
     return {key: _dataset(key, found.get(key, ())) for key in keys}
 
 
-def _dataset(key: bytes, rows: Collection[Any]) -> Dataset:
+def _dataset(key: bytes, rows: Sequence[_NamedDataset]) -> Dataset:
     """Names in catalogs: those that hold before those that held once, the newest first."""
     if not rows:
         return Dataset(key)
-    named = sorted(
-        (each for each in rows if each.last is not None), key=lambda each: (each.last <= each.deleted, -each.last)
-    )
-    names = dict.fromkeys(
-        ".".join(part for part in (each.catalog, each.database_name, each.table_name) if part) for each in named
-    )
-    first = next(iter(rows))
-    return Dataset(key, first.namespace, first.path, tuple(names))
+    named = [each for each in rows if each[6] is not None]
+    if len(named) > 1:
+        named.sort(key=_staleness)
+    names = dict.fromkeys(".".join(filter(None, each[3:6])) for each in named)
+    return Dataset(key, rows[0][1], rows[0][2], tuple(names))
+
+
+def _staleness(row: _NamedDataset) -> tuple[bool, int]:
+    last, deleted = row[6], row[7]
+    return last <= deleted, -last

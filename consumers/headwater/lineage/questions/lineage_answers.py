@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import TypeVar
 from uuid import UUID
 
@@ -30,7 +31,7 @@ class DatasetVersion:
     branch: str | None = None
     opaque: str | None = None
 
-    @property
+    @cached_property
     def label(self) -> str:
         """What a person calls it, by its current name."""
         name = self.name if self.dataset is None or not self.dataset.known_as else self.dataset.label
@@ -84,7 +85,7 @@ class VersionRange:
     """The newest version as text, where versions have no numbers."""
     opaque: str | None = None
 
-    @property
+    @cached_property
     def label(self) -> str:
         name = self.name if self.dataset is None or not self.dataset.known_as else self.dataset.label
         branch = f"[{self.branch}]" if self.branch else ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -166,12 +166,13 @@ class SnapshotQuestion:
         return steps[:at_most]
 
     def edges_of(self, steps: Sequence[LineageStep], names: Mapping[bytes, Dataset]) -> Iterator[SnapshotEdge]:
+        versions = _Versions(self.identity, names)
         for step in steps:
             write, read = step.write, step.read
             yield SnapshotEdge(
                 depth=step.depth,
-                target=self._version(write, names),
-                source=self._version(read, names),
+                target=versions.of(write),
+                source=versions.of(read),
                 mode=read.mode,
                 since=read.since,
                 since_version=read.since_version,
@@ -193,17 +194,33 @@ class SnapshotQuestion:
     def datasets_of(self, steps: Iterable[LineageStep]) -> set[bytes]:
         return {one for step in steps for row in (step.write, step.read) if (one := self.identity(row)) is not None}
 
-    def _version(self, row: SnapshotWrite | SnapshotRead, names: Mapping[bytes, Dataset]) -> DatasetVersion:
-        identity = self.identity(row)
-        dataset = None if identity is None else names[identity]
-        name = ".".join(filter(None, row.name)) or (dataset.place if dataset else row.opaque or "?")
-        return DatasetVersion(dataset, name, row.snapshot, row.version, row.generation, row.branch, row.opaque)
-
     def add_unversioned(self, datasets: Collection[bytes]) -> None:
         """Add a limit for each of these datasets that is made from anything."""
         for each in known_targets(self.walk.connection, datasets):
             detail = "it has no versions, so it isn't followed further"
             self.walk.limits.add_snapshot(LimitReason.UNKNOWN_SNAPSHOT, each, None, detail)
+
+
+class _Versions:
+    """The versions of datasets in an answer: one object for all edges of a version that many read."""
+
+    def __init__(
+        self, identity: Callable[[SnapshotWrite | SnapshotRead], bytes | None], names: Mapping[bytes, Dataset]
+    ) -> None:
+        self._identity = identity
+        self._names = names
+        self._known: dict[tuple[Any, ...], DatasetVersion] = {}
+
+    def of(self, row: SnapshotWrite | SnapshotRead) -> DatasetVersion:
+        version = (row.snapshot, row.version, row.generation, row.branch, row.opaque)
+        key = (row.dataset, row.name, *version)
+        known = self._known.get(key)
+        if known is None:
+            identity = self._identity(row)
+            dataset = None if identity is None else self._names[identity]
+            name = ".".join(filter(None, row.name)) or (dataset.place if dataset else row.opaque or "?")
+            known = self._known[key] = DatasetVersion(dataset, name, *version)
+        return known
 
 
 def _order(edge: SnapshotEdge) -> tuple[int, str, str]:

@@ -14,6 +14,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Dialect,
     LargeBinary,
     Text,
     and_,
@@ -54,10 +55,22 @@ def lazy_options(dialect: str) -> dict[str, Any]:
     return {"stream_results": True, "max_row_buffer": _MOST_BUFFERED} if dialect == "postgresql" else {}
 
 
+class _RawBytes(LargeBinary):
+    """Bytes that go to a driver as they are: a `memoryview` of each takes longer than all else about a key."""
+
+    cache_ok = True
+
+    def bind_processor(self, dialect: Dialect) -> None:  # noqa: ARG002 - as SQLAlchemy has it
+        return None
+
+
 def has_any_key(dialect: str, column: ColumnElement[Any], keys: Sequence[Any]) -> ColumnElement[bool]:
     """Return a condition: the column has one of these keys."""
     if dialect != "postgresql":
-        return column.in_(bindparam(None, list(keys), expanding=True))  # as a list each key would be looked at
+        listed: Any = bindparam(
+            None, list(keys), _RawBytes() if isinstance(column.type, LargeBinary) else None, expanding=True
+        )
+        return column.in_(listed)  # as a list each key would be looked at
     array = sql_cast(bindparam(None, list(keys)), _ARRAYS[type(keys[0]) if keys else bytes])
     is_one: ColumnElement[bool] = column == func.any(array)
     return is_one
@@ -146,7 +159,11 @@ class PairLookup:
         yield from connection.execute(prepared, {"pairs": portion})
 
     def _in_sqlite(self, connection: Connection, keys_sorted: Sequence[tuple[bytes, int]]) -> Iterator[Any]:
-        """SQLite scans the table for `(a, b) IN (VALUES …)`, but uses the index for `a = … AND b = … OR …`."""
+        """SQLite scans the table for `(a, b) IN (VALUES …)`, but uses the index for `a = … AND b = … OR …`.
+
+        Measured for 10,000 pairs of 300,000 rows: this 42 ms, a join with VALUES 37, with a temporary table 46. For one
+        pair, which most statements have, the join takes 40 us more.
+        """
         text, parameters, columns = self._compiled(connection)
         one = self._sqlite_condition.format(*columns)
         repeated = len(columns) - 1  # the number is compared with each column but the first
