@@ -26,6 +26,7 @@ EXTRAS = {
         "datahub",
         "atlas",
         "openlineage",
+        "webhook",
         "web",
         "graph",
         "metrics",
