@@ -148,7 +148,7 @@ def test_an_error_is_told_by_its_type_and_the_batch_can_come_again(
 def test_a_server_that_hangs_or_is_away_is_tried_again_later(server: DataHubServer) -> None:
     server.answers.append(Answer(hangs=True))
     with pytest.raises(TransientError):
-        send(forwarder(url=server.url, timeout="1s"), CASES["table_created"])
+        send(forwarder(url=server.url, request_timeout="1s"), CASES["table_created"])
     server.released.set()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -212,7 +212,7 @@ def test_what_was_given_up_sends_no_further_request(server: DataHubServer) -> No
 
 def test_the_token_and_further_headers_are_sent(server: DataHubServer) -> None:
     server.token = "token-1"
-    options = {"url": server.url, "token": "token-1", "headers.X-Tenant": "a"}
+    options = {"url": server.url, "token": "token-1", "header.X-Tenant": "a"}
     send(DataHubForwarder(ForwarderContext("datahub", options)), CASES["run_finished"])
     assert server.requests[-1][2]["X-Tenant"] == "a"
     assert "token-1" not in repr(read_config(DataHubConfig, options))

@@ -7,7 +7,7 @@ accepted, and any other TerminalError that somebody has to change something.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 import requests
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import TopicMetadata
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.serialization import SerializationError
@@ -44,6 +45,9 @@ _FAULTS_OF_REQUESTS: Final = (
 )
 """What trying again can't mend."""
 _REFUSALS_OF_BROKERS: Final = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD}
+_NUMBERS_OF_REGISTRY: Final = frozenset(
+    {"timeout", "max.retries", "retries.wait.ms", "retries.max.wait.ms", "cache.capacity", "cache.latest.ttl.sec"}
+)
 _RIGHTS: Final = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
@@ -86,10 +90,10 @@ class RestTarget:
             self._emitter: Final = DataHubRestEmitter(
                 self._url,
                 token=config.token,
-                timeout_sec=config.timeout,
+                timeout_sec=config.request_timeout,
                 retry_max_times=0,  # who calls waits and tries again, and knows how long
-                extra_headers=dict(config.headers),
-                ca_certificate_path=str(config.ca_certificate) if config.ca_certificate else None,
+                extra_headers=dict(config.header),
+                ca_certificate_path=str(config.ca) if config.ca else None,
                 openapi_ingestion=False,  # it would change the order, and write what is only to be created
             )
         except DataHubConfigurationError as e:
@@ -145,32 +149,36 @@ class KafkaTarget:
 
     def __init__(self, config: DataHubConfig) -> None:
         self._topic: Final = config.topic
-        self._timeout: Final = config.timeout
-        registry = dict(config.schema_registry)
+        self._timeout: Final = config.request_timeout
+        registry = registry_settings(config.schema_registry, self._timeout)
         try:
             connection = KafkaProducerConnectionConfig(
                 bootstrap=config.bootstrap_servers or "",
-                schema_registry_url=registry.pop("url"),
+                schema_registry_url=config.schema_registry["url"],
                 schema_registry_config=registry,
                 # Once the SDK's flush has ended nothing may go out later, behind what is sent then.
                 producer_config={
                     "enable.idempotence": "true",
                     "linger.ms": "5",
                     **config.producer,
-                    "message.timeout.ms": str(int(1000 * config.timeout * 0.9)),
+                    "message.timeout.ms": str(int(1000 * config.request_timeout * 0.9)),
                 },
             )
             routes = {MCP_KEY: config.topic}
             self._emitter: Final = DatahubKafkaEmitter(
                 KafkaEmitterConfig(
-                    connection=connection, topic_routes=routes, max_queue_full_block_seconds=config.timeout
+                    connection=connection, topic_routes=routes, max_queue_full_block_seconds=config.request_timeout
                 )
             )
         except (ValidationError, KafkaException, ValueError) as e:
             raise ConfigurationError(f"bootstrap.servers, producer or schema.registry: {e}") from e
         self._registry: Final = SchemaRegistryClient({"url": connection.schema_registry_url, **registry})
+        self._was_reached = False
 
     def send(self, proposals: Sequence[Proposal], name: str, is_wanted: Callable[[], bool]) -> None:  # noqa: ARG002
+        if not self._was_reached:  # without a broker the first proposal would wait a minute for the cluster's id
+            self._topics()
+            self._was_reached = True
         failures: list[KafkaError] = []
 
         def note(error: KafkaError | None, _: object) -> None:
@@ -191,10 +199,7 @@ class KafkaTarget:
             raise TransientError(f"{left} proposals aren't on {self._topic} after {self._timeout} s")
 
     def check(self) -> Iterator[CheckResult]:
-        try:
-            topics = self._emitter.producers[MCP_KEY].list_topics(timeout=self._timeout).topics
-        except KafkaException as e:
-            raise kafka_error(e, self._topic) from e
+        topics = self._topics()
         if self._topic not in topics:
             yield CheckResult.error(
                 "topic", f"there is no topic {self._topic}", "start DataHub, or write another topic"
@@ -210,6 +215,15 @@ class KafkaTarget:
 
     def close(self) -> None:
         self._emitter.close()
+
+    def _topics(self) -> dict[str, TopicMetadata]:
+        try:
+            topics: dict[str, TopicMetadata] = (
+                self._emitter.producers[MCP_KEY].list_topics(timeout=self._timeout).topics
+            )
+        except KafkaException as e:
+            raise kafka_error(e, self._topic) from e
+        return topics
 
 
 class DirectoryTarget:
@@ -254,7 +268,7 @@ def with_errors_of_requests(call: Callable[[], Any], url: str) -> Any:
         if isinstance(cause, _FAULTS_OF_REQUESTS):
             raise TerminalError(f"{url}: {cause}: correct the URL") from e
         if isinstance(cause, requests.exceptions.SSLError):
-            raise TerminalError(f"{url}: {cause}: write ca.certificate, or correct the URL") from e
+            raise TerminalError(f"{url}: {cause}: write ca, or correct the URL") from e
         raise TransientError(f"{url} can't be reached: {cause}") from e
     except DataHubConfigurationError as e:
         raise TerminalError(f"{url}: {e}") from e
@@ -268,6 +282,12 @@ def message_of(response: requests.Response) -> str:
         return str(response.json()["message"])
     except (ValueError, KeyError, TypeError):
         return response.text
+
+
+def registry_settings(told: Mapping[str, str], timeout: float) -> dict[str, str | float]:
+    """Return the settings of Confluent's client, without the URL. It takes numbers as numbers only."""
+    rest = {key: float(text) if key in _NUMBERS_OF_REGISTRY else text for key, text in told.items() if key != "url"}
+    return {"timeout": timeout, "max.retries": 0, **rest}
 
 
 def kafka_error(error: Exception, topic: str) -> HeadwaterError:

@@ -54,13 +54,13 @@ class DataHubConfig(DataHubNames):
     """DataHub's metadata service: http://datahub-gms:8080."""
     token: str | None = Field(default=None, repr=False)
     """A personal access token."""
-    timeout: Annotated[Seconds, Field(ge=1)] = 30.0
-    """How long a request may take."""
+    request_timeout: Annotated[Seconds, Field(gt=0)] = 30.0
+    """How long an answer, or an acknowledgement of Kafka, may take."""
     mode: Literal["sync", "async"] = "sync"
     """Whether the service answers when a proposal is stored, or when it is in its own queue."""
-    ca_certificate: Path | None = None
+    ca: Path | None = None
     """A file with the certificates that the service's is checked against."""
-    headers: Mapping[str, str] = Field(default_factory=dict, repr=False)
+    header: Mapping[str, str] = Field(default_factory=dict, repr=False)
     """Further headers of each request."""
 
     bootstrap_servers: str | None = None
