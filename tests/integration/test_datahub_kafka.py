@@ -67,7 +67,7 @@ def sent(target: DataHubForwarder, events: list[Event] = EVENTS) -> HeadwaterErr
     return asyncio.run(go())
 
 
-def proposals_on(servers: str, registry: str, topic: str, count: int) -> list[tuple[str, Any]]:
+def proposals_on(servers: str, registry: str, topic: str) -> list[tuple[str, Any]]:
     """What a reader of DataHub's gets: keys, and proposals by its schema."""
     client = SchemaRegistryClient({"url": registry})
     consumer = DeserializingConsumer(
@@ -80,6 +80,7 @@ def proposals_on(servers: str, registry: str, topic: str, count: int) -> list[tu
         }
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
+    _, count = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)
     found: list[tuple[str, Any]] = []
     for _ in attempts("the proposals", 60.0):
         if len(found) >= count:
@@ -97,7 +98,7 @@ def test_proposals_are_on_the_topic_in_order_under_their_entity(kafka: Service, 
     topic = new_topic(kafka.address)
     assert sent(forwarder(kafka.address, registry.url, topic)) is None
     expected = [each for event in EVENTS for each in datahub_proposals(event, DataHubNames())]
-    found = proposals_on(kafka.address, registry.url, topic, len(expected))
+    found = proposals_on(kafka.address, registry.url, topic)
     assert [key for key, _ in found] == [each.entityUrn for each in expected]
     assert [each.to_obj() for _, each in found] == [each.to_obj() for each in expected]
     assert {each.headers and each.headers.get("If-None-Match") for _, each in found} == {None, "*"}
@@ -111,7 +112,7 @@ def test_an_event_that_is_too_large_is_named_and_the_others_are_sent(kafka: Serv
     assert isinstance(error, RefusedEventsError)
     assert error.reasons.keys() == {0, 1}, "a schema and a patch are larger"
     small = [each for event in EVENTS[2:] for each in datahub_proposals(event, DataHubNames())]
-    found = {(key, str(each.aspectName)) for key, each in proposals_on(kafka.address, registry.url, topic, len(small))}
+    found = {(key, str(each.aspectName)) for key, each in proposals_on(kafka.address, registry.url, topic)}
     assert {(each.entityUrn, each.aspectName) for each in small} <= found
 
 
