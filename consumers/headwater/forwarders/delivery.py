@@ -50,7 +50,7 @@ Selector = Callable[[Sequence[BusEvent]], Sequence[BusEvent]]
 Pause = Callable[[float], Awaitable[None]]
 
 
-class Delivery:
+class BatchDelivery:
     """Sends events for one forwarder, one batch at a time."""
 
     def __init__(

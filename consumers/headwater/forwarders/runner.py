@@ -21,7 +21,7 @@ from headwater.forwarders.api import BusEvent, Forwarder
 from headwater.forwarders.assembling import PATIENCE, AssembledBatch, EventAssembler, merge_records
 from headwater.forwarders.configuration import ForwarderSettings
 from headwater.forwarders.dead_letters import ForwarderLetter, LetterBox, LetterState, Rejection
-from headwater.forwarders.delivery import Delivery, Pause, UnsentEvent, Waits
+from headwater.forwarders.delivery import BatchDelivery, Pause, UnsentEvent, Waits
 from headwater.forwarders.known_lineage import LineageCache
 from headwater.forwarders.metrics import ForwarderMetrics
 from headwater.forwarders.state import ForwarderState
@@ -69,10 +69,10 @@ class ForwarderRunner:
         self._assembler = EventAssembler(state, lineage, self._letters, patience=patience)
         self._retrier = Retrier(self.metrics, self._stop)
         timeout = settings.config.timeout
-        self._delivery = Delivery(
+        self._delivery = BatchDelivery(
             forwarder, self.metrics, timeout=timeout, pause=self._pause, still_wanted=self._still_ours, waits=waits
         )
-        self._redelivery = Delivery(
+        self._redelivery = BatchDelivery(
             forwarder, self.metrics, timeout=timeout, pause=self._pause, still_wanted=_unchanged, waits=waits
         )
         self._codec = Codec()

@@ -101,7 +101,7 @@ def _target(options: OpenLineageOptions) -> Target:
     if options.url is not None:
         return HttpTarget(options.url, options)
     if options.bootstrap_servers is not None:
-        from headwater.forwarders.openlineage.kafka import KafkaTarget  # noqa: PLC0415 - librdkafka, where it is used
+        from headwater.forwarders.openlineage.kafka import OpenLineageTopic  # noqa: PLC0415 - librdkafka, where it is used
 
-        return KafkaTarget(options.bootstrap_servers, options)
+        return OpenLineageTopic(options.bootstrap_servers, options)
     return FileTarget(str(options.file))

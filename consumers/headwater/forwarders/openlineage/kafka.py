@@ -32,7 +32,7 @@ _ADVICE: Final = {
 _CHECK_SECONDS: Final = 10.0
 
 
-class KafkaTarget:
+class OpenLineageTopic:
     """A topic: keys are those of OpenLineage's own clients, so all runs of a job keep their order."""
 
     def __init__(self, servers: str, options: OpenLineageOptions) -> None:
