@@ -17,6 +17,8 @@ from headwater.testing.examples import DRAFTS, JOB, RUN
 from tests import seeds
 from tests.property.test_secrets_in_events import FORMS, IN_IDENTITIES, SECRET_KEYS, Planter
 
+pytestmark = pytest.mark.slow
+
 SECRET = "qZ7rT4vW9xK2mB6n"
 
 

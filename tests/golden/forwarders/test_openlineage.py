@@ -37,6 +37,8 @@ from headwater.testing.strategies import events
 from tests.openlineage_spec import problems_of
 from tests.property.effort import examples
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent / "openlineage"
 LINEAGE = {event.fingerprint: event for event in EXAMPLES if isinstance(event, JobLineage)}
 ORDERS = "s3://acme-lake-prod", "warehouse/sales/orders"

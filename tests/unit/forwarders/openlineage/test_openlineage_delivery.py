@@ -24,6 +24,8 @@ from headwater.testing.examples import EXAMPLES
 from tests.openlineage_spec import problems_of
 from tests.unit.forwarders.kit import MemoryBus
 
+pytestmark = pytest.mark.slow
+
 EVENTS = [event for event in EXAMPLES if event.kind in {"JobStarted", "Committed", "JobLineage", "DropTable"}]
 
 
