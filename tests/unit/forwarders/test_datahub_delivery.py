@@ -302,3 +302,24 @@ def test_a_patchingof_what_is_in_a_batch_begins_the_next() -> None:
         [(upsert, "schemaMetadata"), (upsert, "datasetProperties")],
     ]
     assert [len(each) for each in independent_batches(proposals, 1)] == [1] * 6
+
+
+def test_patches_of_one_thing_join_and_the_last_word_holds() -> None:
+    proposals = [
+        each
+        for case in ("tag_created", "table_renamed", "tag_dropped")
+        for each in datahub_proposals(CASES[case], NAMES)
+        if each.aspectName == "datasetProperties" and each.entityUrn == ORDERS
+    ]
+    ((joined,),) = independent_batches(proposals, 200)
+    assert isinstance(joined, MetadataChangeProposalClass)
+    assert joined.validate()
+    assert meant(joined)[3] == [{"op": "remove", "path": "/customProperties/headwater.tag.eod", "value": {}}]
+    owners = [
+        each
+        for case in ("table_created", "table_of_hive", "table_created")
+        for each in datahub_proposals(CASES[case], NAMES)
+        if each.aspectName == "ownership"
+    ]
+    ((owner,),) = independent_batches(owners, 200)
+    assert [each["op"] for each in meant(owner)[3]["patch"]] == ["add"]

@@ -159,8 +159,8 @@ def dataset_schema(
     partitioning: Sequence[Transform] = (),
 ) -> tuple[SchemaMetadataClass, SchemaFields]:
     """Return the schema of a dataset, and where each column is in it."""
-    partitioned_by = [column for transform in partitioning for column in transform.columns]
-    found = schema_fields(columns, PathStyle.of(dataset.platform), primary_key, partitioned_by)
+    partitioned_by = tuple(column for transform in partitioning for column in transform.columns)
+    found = schema_fields(tuple(columns), PathStyle.of(dataset.platform), tuple(primary_key), partitioned_by)
     schema = SchemaMetadataClass(
         schemaName=dataset.name,
         platform=dataset.platform_urn,

@@ -8,9 +8,10 @@ of Iceberg our paths differ: there DataHub's source writes another path each tim
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final
 
 from datahub.metadata.schema_classes import (
@@ -101,13 +102,14 @@ def simple_path(column: FieldPath) -> str:
     return ".".join([column[0], *(step for step in column[1:] if step not in _STEPS)])
 
 
+@lru_cache(maxsize=256)
 def schema_fields(
-    columns: Sequence[Column],
+    columns: tuple[Column, ...],
     style: PathStyle,
-    keys: Sequence[FieldPath] = (),
-    partitioned_by: Sequence[FieldPath] = (),
+    keys: tuple[FieldPath, ...] = (),
+    partitioned_by: tuple[FieldPath, ...] = (),
 ) -> SchemaFields:
-    """Return the fields of these columns, nested ones after the column that holds them."""
+    """Return the fields of these columns, nested ones after the column that holds them. Jobs tell the same again."""
     builder = _Builder(style, frozenset(keys), frozenset(partitioned_by))
     fields = tuple(field for column in columns for field in builder.column(column))
     return SchemaFields(fields, builder.paths)

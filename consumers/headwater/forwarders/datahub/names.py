@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Final
 
 from datahub.emitter.mce_builder import (
@@ -76,7 +77,7 @@ class DataHubDataset:
     parents: tuple[str, ...] = ()
     """What contains it, the outermost first: database, or database and schema. None if it is named by its path."""
 
-    @property
+    @cached_property
     def urn(self) -> str:
         return make_dataset_urn_with_platform_instance(self.platform, self.name, self.instance, self.env)
 
@@ -94,12 +95,13 @@ class DataHubDataset:
         separator = "/" if self.platform in _BY_PATH else "."
         return self.name.removeprefix(".".join((*self.parents, ""))).rpartition(separator)[2] or self.name
 
-    @property
+    @cached_property
     def containers(self) -> tuple[ContainerKey, ...]:
         """The keys of what contains it, the outermost first, as DataHub's own sources build them."""
         return container_keys(self.platform, self.parents, self.instance, self.env)
 
 
+@lru_cache(maxsize=256)
 def container_keys(platform: str, parents: tuple[str, ...], instance: str | None, env: str) -> tuple[ContainerKey, ...]:
     if not parents:
         return ()
