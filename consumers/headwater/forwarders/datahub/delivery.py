@@ -179,6 +179,15 @@ class KafkaTarget:
         if not self._was_reached:  # without a broker the first proposal would wait a minute for the cluster's id
             self._topics()
             self._was_reached = True
+        try:
+            self._send_together(proposals)
+        except RefusedContentError:
+            if len(proposals) == 1:
+                raise
+            for each in proposals:  # a broker judges the size of what librdkafka sends together
+                self._send_together([each])
+
+    def _send_together(self, proposals: Sequence[Proposal]) -> None:
         failures: list[KafkaError] = []
 
         def note(error: KafkaError | None, _: object) -> None:

@@ -56,19 +56,22 @@ class OpenLineageForwarder:
         reasons = {index: self._send_event(each.event, given_up) for index, each in enumerate(batch)}
         try:
             self._target.finish()
-        except RefusedContentError as e:
+        except RefusedContentError:
             if len(batch) == 1:
-                return {0: str(e)}
+                return present({0: self._send_event(batch[0].event, given_up, is_alone=True)})
             alone = [self._send_together([each], given_up).get(0) for each in batch]
             reasons = dict(enumerate(alone))
         return present(reasons)
 
-    def _send_event(self, event: Event, given_up: threading.Event) -> str | None:
-        """Return why the target refuses the event."""
+    def _send_event(self, event: Event, given_up: threading.Event, *, is_alone: bool = False) -> str | None:
+        """Return why the target refuses the event. If it is alone, so is each message: a broker judges the size of what
+        a client sends together."""
         try:
             for message in self._messages(event):
                 if not given_up.is_set():
                     self._target.send(message)
+                if is_alone:
+                    self._target.finish()
         except RefusedContentError as e:
             return str(e)
         return None
