@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -323,3 +326,15 @@ def test_patches_of_one_thing_join_and_the_last_word_holds() -> None:
     ]
     ((owner,),) = independent_batches(owners, 200)
     assert [each["op"] for each in meant(owner)[3]["patch"]] == ["add"]
+
+
+def test_the_sdk_reports_its_use_to_nobody(tmp_path: Path) -> None:
+    """It would, from any process that imports it, unless it is told before."""
+    told = {"CI", "DATAHUB_TELEMETRY_ENABLED"} | {each for each in os.environ if each.endswith(("_CI", "_BUILD_ID"))}
+    environment = {key: value for key, value in os.environ.items() if key not in told}
+    imports = "import headwater.forwarders.datahub\nfrom datahub.telemetry import telemetry as t"
+    command = [sys.executable, "-c", f"{imports}\nprint(t.ENV_ENABLED, t.telemetry_instance.enabled)"]
+    done = subprocess.run(
+        command, env=environment | {"HOME": str(tmp_path)}, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["False", "False"]

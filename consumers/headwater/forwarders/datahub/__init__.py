@@ -8,6 +8,11 @@ batches, delivery    how proposals go out
 forwarder  the forwarder itself
 """
 
+import os
+
+# The SDK reports its use over the Internet, unless this is set before it is imported.
+os.environ.setdefault("DATAHUB_TELEMETRY_ENABLED", "false")
+
 from headwater.forwarders.datahub.forwarder import DataHubForwarder
 
 __all__ = ["DataHubForwarder"]
