@@ -18,6 +18,7 @@ from headwater.forwarders.api import (
     ForwarderContext,
     ForwarderFactory,
     KnownLineage,
+    PeriodicForwarder,
     PreviewableForwarder,
     RefusedEventsError,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "ForwarderContext",
     "ForwarderFactory",
     "KnownLineage",
+    "PeriodicForwarder",
     "PreviewableForwarder",
     "RefusedEventsError",
 ]

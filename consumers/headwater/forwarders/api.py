@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
 from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from headwater.consumers.sources import BusRecord
@@ -68,6 +70,9 @@ class ForwarderContext:
     """Its own options. An option that it doesn't know has to be a ConfigurationError."""
     lineage: KnownLineage = field(default_factory=NoLineage)
     """A JobLineage is known before the batch with it, or with a Committed of it, is handled."""
+    directory: Path | None = None
+    """A directory for files of its own, which it creates when it needs it; the runner's lock guards it. None where the
+    forwarder is created only to check its target or to preview."""
 
 
 class Forwarder(Protocol):
@@ -95,6 +100,20 @@ class ClosableForwarder(Protocol):
     """A forwarder that has connections to close."""
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class PeriodicForwarder(Protocol):
+    """A forwarder that acts as time passes, also when no events come."""
+
+    async def tick(self, caught_up_at: datetime | None) -> None:
+        """Do what is due. Called about once a second, between the calls of `handle`, not while one of them is retried.
+
+        `caught_up_at` is the last moment at which the bus was reachable and had no unread events; None while there are
+        some, or while that isn't known. Any error is logged and shown as the forwarder's; the next tick comes all the
+        same, so wait in a task of your own for what is slow.
+        """
+        ...
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from pydantic import Field
@@ -64,9 +65,10 @@ class ForwarderSettings:
         """The consumer group that its offsets are kept for."""
         return f"headwater-forward-{self.name}"
 
-    def create(self, lineage: KnownLineage) -> Forwarder:
-        """Create the forwarder. A ConfigurationError or PluginError says why it can't be."""
-        context = ForwarderContext(self.name, self.options, lineage)
+    def create(self, lineage: KnownLineage, directory: Path | None = None) -> Forwarder:
+        """Create the forwarder, with a directory of its own if it is to run. A ConfigurationError or PluginError says
+        why it can't be."""
+        context = ForwarderContext(self.name, self.options, lineage, directory)
         try:
             return create_forwarder(self.config.type, context)
         except ConfigurationError as e:

@@ -62,7 +62,7 @@ class HostedForwarder:
             )
         self._state = ForwarderState(directory, settings.name)
         self._lineage = LineageCache(self._state)
-        self._forwarder = settings.create(self._lineage)
+        self._forwarder = settings.create(self._lineage, directory / settings.name)
         self._stop = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._runner: ForwarderRunner | None = None

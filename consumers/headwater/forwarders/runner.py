@@ -11,13 +11,15 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import datetime, timezone
 from typing import Final
 
 from headwater.consumers.retrying import Retrier, StopRequested
 from headwater.consumers.sources import BusRecord, EventSource, OffsetGap, SharedSource, SourceBatch
 from headwater.errors import TerminalError, TransientError
 from headwater.events.avro import Codec
-from headwater.forwarders.api import BusEvent, Forwarder
+from headwater.events.redaction import redact
+from headwater.forwarders.api import BusEvent, Forwarder, PeriodicForwarder
 from headwater.forwarders.assembling import PATIENCE, AssembledBatch, EventAssembler, merge_records
 from headwater.forwarders.configuration import ForwarderSettings
 from headwater.forwarders.dead_letters import ForwarderLetter, LetterBox, LetterState, Rejection
@@ -39,6 +41,7 @@ _LOOK_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
 """How often somebody's wish to retry dead letters is looked for."""
 _RETRIED_AT_ONCE: Final = 20
+_TICK_SECONDS: Final = 1.0
 
 
 class ForwarderRunner:
@@ -60,6 +63,7 @@ class ForwarderRunner:
     ) -> None:
         """`lineage` is the one that the forwarder was created with."""
         self.metrics: Final = metrics or ForwarderMetrics(settings.name)
+        self._forwarder = forwarder
         self._source = source
         self._settings = settings
         self._until_end = until_end
@@ -82,7 +86,8 @@ class ForwarderRunner:
         self._pending: dict[BusPartition, int] = {}
         """The same once the batch is done with that is being sent."""
         self._committed: dict[BusPartition, int] = {}
-        self._commit_at = self._look_at = self._retry_at = 0.0
+        self._commit_at = self._look_at = self._retry_at = self._tick_at = 0.0
+        self._caught_up_at: datetime | None = None
 
     def stop(self) -> None:
         """Finish the call of `handle` that is under way, commit and end. Call it from the event loop's thread."""
@@ -102,6 +107,7 @@ class ForwarderRunner:
             await self._process(batch)
             is_quiet = not batch.next
             await self._look(is_quiet=is_quiet)
+            await self._tick()
             if is_quiet and self._until_end and self.metrics.lag == 0:
                 return
 
@@ -118,6 +124,8 @@ class ForwarderRunner:
         self.metrics.has_polled = True
         self.metrics.outage = getattr(self._source, "outage", None)
         self.metrics.polled += len(batch.records)
+        if batch.records or self.metrics.outage:
+            self._caught_up_at = None
         for gap in batch.gaps:
             _log_gap(self._settings.name, gap)
         assembled = await asyncio.to_thread(self._assemble, batch.records)
@@ -202,8 +210,22 @@ class ForwarderRunner:
         if time.monotonic() < self._look_at and not (is_quiet and self._until_end):
             return
         self._look_at = time.monotonic() + _LOOK_SECONDS
+        asked_at = datetime.now(timezone.utc)
         self.metrics.lag = await asyncio.to_thread(self._source.lag)
+        self._caught_up_at = asked_at if is_quiet and self.metrics.lag == 0 and not self.metrics.outage else None
         self.metrics.dead_letters_waiting = self._letters.count()
+
+    async def _tick(self) -> None:
+        if not isinstance(self._forwarder, PeriodicForwarder) or time.monotonic() < self._tick_at:
+            return
+        try:
+            await asyncio.wait_for(self._forwarder.tick(self._caught_up_at), self._settings.config.timeout)
+        except Exception as e:  # noqa: BLE001 - it is a plug-in
+            words = str(redact(f"{type(e).__name__}: {e}"))
+            if words != self.metrics.last_error:
+                _LOG.warning("%s failed between batches: %s", self._settings.name, words)
+            self.metrics.record_error(words)
+        self._tick_at = time.monotonic() + _TICK_SECONDS
 
     async def _retry_letters(self) -> None:
         """Send the dead letters that somebody marked, in the order in which they became such."""
