@@ -26,6 +26,8 @@ EXTRAS = {
         "datahub",
         "atlas",
         "openlineage",
+        "archive",
+        "archive-iceberg",
         "webhook",
         "web",
         "graph",

@@ -10,16 +10,17 @@ if TYPE_CHECKING:
     from headwater.consumers.sources import EventSource
     from headwater.consumers.sources.api import StoredOffsets
 
-WAYS: Final = "kafka://HOST:PORT[,HOST:PORT…][/TOPIC] or log:DIR"
+WAYS: Final = "kafka://HOST:PORT[,HOST:PORT…][/TOPIC], log:DIR or archive:DIR"
+ARCHIVE: Final = "archive:"
 _TOPIC: Final = "headwater.events"
 
 
 def bus_address(text: str) -> str:
     """Read where a bus is."""
     scheme, _, rest = text.partition(":")
-    if (scheme == "log" and rest) or (scheme == "kafka" and rest.removeprefix("//").partition("/")[0]):
+    if (scheme in {"log", "archive"} and rest) or (scheme == "kafka" and rest.removeprefix("//").partition("/")[0]):
         return text
-    raise ValueError(f"{text!r} isn't a bus: write kafka://HOST:PORT, kafka://HOST:PORT/TOPIC or log:DIR")
+    raise ValueError(f"{text!r} isn't a bus: write kafka://HOST:PORT, kafka://HOST:PORT/TOPIC, log:DIR or archive:DIR")
 
 
 def open_source(
@@ -30,6 +31,10 @@ def open_source(
         from headwater.consumers.sources.local_log import LocalLogSource  # noqa: PLC0415
 
         return LocalLogSource(log_directory(bus), group, stored)
+    if bus.startswith(ARCHIVE):
+        from headwater.consumers.sources.archive import ArchiveSource  # noqa: PLC0415
+
+        return ArchiveSource(Path(bus.removeprefix(ARCHIVE)).expanduser(), group, stored)
     from headwater.consumers.sources.kafka import KafkaSource  # noqa: PLC0415
 
     return KafkaSource(kafka_settings(bus, kafka), topic_of(bus), group, stored)
@@ -37,6 +42,10 @@ def open_source(
 
 def is_log(bus: str) -> bool:
     return bus.startswith("log:")
+
+
+def is_kafka(bus: str) -> bool:
+    return bus.startswith("kafka:")
 
 
 def log_directory(bus: str) -> Path:

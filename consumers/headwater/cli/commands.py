@@ -163,6 +163,12 @@ TREE: Final = Group(
                 "java-home": Leaf("dev.java_home:java_home", "print a JAVA_HOME that the installed Spark starts on"),
             },
         ),
+        "archive": Group(
+            "every event as it came, kept as long as wanted",
+            {
+                "run": Leaf("archive.process:run", "archive the events of Kafka or a local log"),
+            },
+        ),
         "help": Leaf("help:show_help", "show the help of a command"),
         "version": Leaf("help:show_version", "show the version"),
         "completion": Leaf("help:completion", "print the script by which a shell completes commands and flags"),

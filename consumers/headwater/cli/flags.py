@@ -21,6 +21,7 @@ VARIABLES: Final = {
     "lineage-meta": "HEADWATER_STORE_LINEAGE_META",
     "catalog-store": "HEADWATER_CATALOG_STORES",
     "bus": "HEADWATER_BUS",
+    "archive": "HEADWATER_ARCHIVE",
     "kafka": "HEADWATER_WRITER_KAFKA",
     "config": "HEADWATER_WRITER_CONFIG",
     "properties-file": "HEADWATER_PROPERTIES_FILE",

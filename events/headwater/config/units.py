@@ -35,7 +35,8 @@ _SIZE_WORDS: Final = "write a size, such as 1048576, 512m or 1 GiB (units: b, k,
 _DURATION_WORDS: Final = "write a duration, such as 30, 100 ms or 1 h (units: us, ms, s, min, h, d)"
 
 
-def _bytes(value: object) -> int:
+def bytes_of(value: object) -> int:
+    """A ValueError that says how a size is written, for what is none."""
     number = _number(value, _SIZES)
     if number is None or number != int(number):
         raise PydanticCustomError("size", _SIZE_WORDS)
@@ -61,7 +62,7 @@ def _number(value: object, units: Mapping[str, Decimal]) -> Decimal | None:
     return number if number.is_finite() and 0 <= number < _LIMIT else None
 
 
-Bytes: TypeAlias = Annotated[int, BeforeValidator(_bytes)]
+Bytes: TypeAlias = Annotated[int, BeforeValidator(bytes_of)]
 """A size: `1048576`, `512m`, `1 GiB`. As in Spark's own settings, k, kb and KiB are all 1024."""
 
 Seconds: TypeAlias = Annotated[float, BeforeValidator(seconds_of)]

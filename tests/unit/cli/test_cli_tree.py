@@ -145,7 +145,7 @@ def test_what_gives_a_list_has_a_limit() -> None:
 
 def test_nothing_but_run_executes() -> None:
     """`headwater run list` runs a script called list: runs are listed by `headwater job runs`."""
-    assert [path for path in LEAVES if path[-1] == "run"] == [("run",), ("writer", "run")]
+    assert [path for path in LEAVES if path[-1] == "run"] == [("run",), ("writer", "run"), ("archive", "run")]
 
 
 @pytest.mark.parametrize(
@@ -240,6 +240,7 @@ ARGUMENTS: dict[tuple[str, ...], str] = {
     ("spool", "drop"): "log --spool-dir {tmp}/spools --yes",
     ("dev", "status"): "--home {tmp}/home",
     ("dev", "down"): "--home {tmp}/home --purge --yes",
+    ("archive", "run"): "--bus log:{tmp}/log --archive {tmp}/archive --until-end",
     ("completion",): "bash",
 }
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.cli import logs
-from headwater.cli.bus import WAYS, bus_address, host_and_port, kafka_settings, open_source
+from headwater.cli.bus import WAYS, bus_address, host_and_port, is_kafka, kafka_settings, open_source
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, count, one_of, pair, whole_number
@@ -216,7 +216,7 @@ def _dead_letter_mirror(
 
 def _letters(source: EventSource, given: Any) -> Callable[[], DeadLetterTopic] | None:
     """Kafka's dead letters have a topic."""
-    if source.kind != "kafka" or given.dead_letter_topic == _NONE:
+    if not is_kafka(given.bus) or given.dead_letter_topic == _NONE:
         return None
     from headwater.consumers.sources.dead_letter_topic import SUFFIX, DeadLetterTopic  # noqa: PLC0415
 

@@ -3,6 +3,7 @@
 api                the interface of a source
 local_log          reads a local log
 kafka              reads a topic
+archive            reads an archive
 kafka_topic        detects recreated topics
 dead_letter_topic  sends dead letters to a topic
 librdkafka_log     logs what librdkafka reports

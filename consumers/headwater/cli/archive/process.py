@@ -1,0 +1,152 @@
+"""`headwater archive run`: events from a bus into an archive, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+from argparse import Namespace
+from contextlib import AbstractContextManager, closing, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater.cli import logs
+from headwater.cli.bus import WAYS, bus_address, host_and_port, open_source
+from headwater.cli.commands import command
+from headwater.cli.exits import Exit
+from headwater.cli.flags import Flags, one_of, pair, whole_number
+from headwater.cli.output import CommandOutput
+from headwater.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from headwater.consumers.archive.api import ArchiveTable
+    from headwater.consumers.archive.archiver import Archiver
+
+_LOG: Final = logging.getLogger(__name__)
+_GROUP: Final = "headwater-archive"
+
+
+def add_archive(parser: Flags) -> None:
+    parser.flag("archive", archive_directory, None, "the archive's directory", "DIR")
+
+
+def archive_directory(text: str) -> Path:
+    """Read where an archive is."""
+    scheme, is_address, _ = text.partition("://")
+    if is_address:
+        raise ValueError(
+            f"{text!r} isn't a directory: {scheme} can't create a file only where there is none, which an archive of "
+            "files needs; use a local or mounted directory"
+        )
+    return Path(text.removeprefix("archive:")).expanduser()
+
+
+def given_archive(given: Any) -> Path:
+    if given.archive is None:
+        raise ConfigurationError("which archive? Name its directory by --archive DIR")
+    directory: Path = given.archive
+    return directory
+
+
+def _flags(parser: Flags) -> None:
+    parser.flag("bus", bus_address, None, f"where events are: {WAYS}", "BUS")
+    parser.flag("group", str, _GROUP, "the consumer group; its processes share the partitions", "NAME")
+    parser.flag("flush-size", _size, "64MiB", "write files when so much waits in memory", "SIZE")
+    parser.flag("flush-age", _seconds, "5m", "write files when the oldest record has waited so long", "TIME")
+    parser.flags("kafka", pair, "a setting of the Kafka client", "KEY=VALUE")
+    parser.flag("health", host_and_port, None, "serve /live, /ready and /metrics there", "HOST:PORT")
+    parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
+    parser.flag("log-format", one_of(logs.FORMATS), "text", "how the log on standard error looks", "{text,json}")
+    parser.flag("log-level", one_of(logs.LEVELS), "info", "what is in it; debug has each batch", "LEVEL")
+    parser.switch("until-end", "stop once all that is on the bus is archived")
+
+
+@command(
+    """Archive every event as it came: its bytes, key, headers and offset, and columns to query it by.
+
+Files are Parquet, in a directory for each day and kind. Each record is in the archive once, whatever dies meanwhile;
+several processes of a group share the partitions of a topic. A SIGTERM or Ctrl-C ends it when what it holds is written.
+A second one ends it at once: the rest is read again next time.""",
+    "headwater archive run --bus kafka://broker-1:9092,broker-2:9092 --archive /mnt/lineage/archive",
+    "headwater archive run --bus log:/var/lib/headwater/log --archive /var/lib/headwater/archive --until-end",
+    flags=[add_archive, _flags],
+)
+def run(given: Namespace, output: CommandOutput) -> int:
+    if given.bus is None:
+        raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
+    directory = given_archive(given)
+    with logs.logging_as(given.log_format, given.log_level):
+        from headwater.consumers.archive.directory import ParquetArchive  # noqa: PLC0415
+
+        with closing(ParquetArchive.create(directory)) as archive:
+            figures = _archive(archive, given)
+    output.record("archived", figures)
+    return Exit.DONE
+
+
+def _archive(archive: ArchiveTable, given: Any) -> dict[str, int]:
+    from headwater.consumers.archive.archiver import Archiver, FlushSettings  # noqa: PLC0415
+
+    with closing(open_source(given.bus, given.group, given.kafka, archive.next_offsets)) as source:
+        settings = FlushSettings(size=given.flush_size, age=given.flush_age)
+        archiver = Archiver(source, archive, settings, until_end=given.until_end)
+        return asyncio.run(_run(archiver, given))
+
+
+async def _run(archiver: Archiver, given: Any) -> dict[str, int]:
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, _stop, archiver, each, given.drain_seconds)
+    with _health_server(archiver, given.health):
+        await archiver.run()
+    return archiver.metrics.figures()
+
+
+def _stop(archiver: Archiver, number: signal.Signals, seconds: int) -> None:
+    """Stop the archiver; a second time at once, which does no harm: what isn't archived is read again."""
+    if archiver.is_stopping:
+        _LOG.warning("stopped a second time: it ends at once, and what isn't archived is read again")
+        _end(128 + number)
+    _LOG.info("stopping: the records it holds are archived first", extra={logs.FIELDS: {"signal": number.name}})
+    archiver.stop()
+    late = threading.Timer(seconds, _too_late, (seconds,))
+    late.daemon = True
+    late.start()
+
+
+def _too_late(seconds: int) -> None:
+    _LOG.error("it isn't done %d seconds after it was stopped: it ends, and what isn't archived is read again", seconds)
+    _end(Exit.NOT_DRAINED)
+
+
+def _end(status: int) -> None:
+    logging.shutdown()
+    os._exit(status)
+
+
+def _health_server(archiver: Archiver, health: tuple[str, int] | None) -> AbstractContextManager[object]:
+    if health is None:
+        return nullcontext()
+    from headwater.consumers.health_server import HealthServer  # noqa: PLC0415
+
+    return HealthServer(archiver.metrics, *health)
+
+
+def _size(text: str) -> int:
+    from headwater.config.units import bytes_of  # noqa: PLC0415 - it imports pydantic
+
+    size = int(bytes_of(text))
+    if size < 1 << 20:
+        raise ValueError(f"{text!r} is less than 1 MiB: files would be too small to read")
+    return size
+
+
+def _seconds(text: str) -> float:
+    from headwater.config.units import seconds_of  # noqa: PLC0415 - it imports pydantic
+
+    seconds = float(seconds_of(text))
+    if seconds < 1:
+        raise ValueError(f"{text!r} is less than a second: files would be too small to read")
+    return seconds

@@ -1,0 +1,208 @@
+"""An archive of Parquet files in a directory of a file system.
+
+    _log/                 which files belong to the archive
+    _pending/             files that a commit names, or is about to, and that aren't in their place yet
+    events/day=…/kind=…/  the files, for whoever reads the directory as it is
+
+A commit in the log decides. A file comes into its place only after the commit that names it, and what is missing there
+after a crash is brought there by the next process. So the directory never holds a record twice, or one that the log
+doesn't have.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from headwater.consumers.archive.arrow import ArrowTable
+from headwater.consumers.archive.commit_log import LOG, CommitLog, sync_directory
+from headwater.consumers.archive.files import EVENTS, read_file, sort, split, write_file
+from headwater.consumers.archive.state import (
+    ArchiveCommit,
+    ArchivedRange,
+    ArchiveFile,
+    ArchiveState,
+    OffsetsTakenError,
+    Operation,
+)
+from headwater.consumers.sources.api import OffsetGap
+from headwater.errors import ConfigurationError, TransientError
+from headwater.lineage.bulk import BusPartition
+
+_LOG: Final = logging.getLogger(__name__)
+PENDING: Final = "_pending"
+_NAME: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{12}\.parquet")
+_ABANDONED_SECONDS: Final = 86_400.0
+"""What nobody committed after so long never will be."""
+
+
+class ParquetArchive:
+    """Reads and writes the archive in a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory: Final = directory
+        self._log = CommitLog(directory)
+        self._lock = threading.Lock()
+        self._is_unfinished = False
+        """Whether an error left a commit of which files aren't in their place."""
+
+    @classmethod
+    def create(cls, directory: Path) -> ParquetArchive:
+        """Open an archive to write to it; make one if there is none. Finishes what a process that died has begun."""
+        _check(directory)
+        archive = cls(directory)
+        archive._log.create()
+        with _disk(directory):
+            (directory / PENDING).mkdir(exist_ok=True)
+            (directory / EVENTS).mkdir(exist_ok=True)
+        archive.recover()
+        return archive
+
+    @classmethod
+    def open(cls, directory: Path) -> ParquetArchive:
+        """Open an archive to read it. Raises a ConfigurationError if there is none."""
+        archive = cls(directory)
+        if not archive._log.exists:
+            raise ConfigurationError(f"{directory} isn't an archive: there is no {LOG} in it. Which directory is it?")
+        return archive
+
+    def refresh(self) -> ArchiveState:
+        """Return what the archive holds now."""
+        with self._lock:
+            return self._log.refresh()
+
+    def next_offsets(self, cluster: str) -> Mapping[BusPartition, int]:
+        return self.refresh().next_offsets(cluster)
+
+    def append(self, table: ArrowTable, ranges: Sequence[ArchivedRange], gaps: Sequence[OffsetGap] = ()) -> None:
+        if self._is_unfinished:
+            self.recover()
+        files = self.write(table)
+        self.commit(ArchiveCommit(Operation.APPEND, tuple(ranges), tuple(gaps), tuple(files)))
+
+    def write(self, table: ArrowTable) -> list[ArchiveFile]:
+        """Write rows into files that belong to nothing yet: one for each day and kind."""
+        files: list[ArchiveFile] = []
+        pending = self.directory / PENDING
+        try:
+            with _disk(self.directory):
+                for day, kind, rows in split(sort(table)):
+                    files.append(write_file(pending, day, kind, rows))
+                sync_directory(pending)
+        except BaseException:
+            self.discard(files)
+            raise
+        return files
+
+    def commit(self, commit: ArchiveCommit) -> None:
+        """Make the files that were written a part of the archive, and take others out of it."""
+        removed = [self.refresh().files[path] for path in commit.remove if path in self._log.state.files]
+        self._is_unfinished = True
+        try:
+            with self._lock:
+                self._log.commit(commit)
+        except OffsetsTakenError:
+            self.discard(commit.add)
+            raise
+        with _disk(self.directory):
+            self._publish(commit.add)
+            self._erase(removed)
+        self._is_unfinished = False
+
+    def discard(self, files: Iterable[ArchiveFile]) -> None:
+        """Remove files that were written and not committed."""
+        with suppress(OSError):
+            for each in files:
+                (self.directory / PENDING / each.name).unlink(missing_ok=True)
+
+    def path_of(self, file: ArchiveFile) -> Path:
+        """Return where a file of the archive is now."""
+        place = self.directory / file.path
+        pending = self.directory / PENDING / file.name
+        return pending if not place.exists() and pending.exists() else place
+
+    def read(self, file: ArchiveFile, columns: Sequence[str] | None = None) -> ArrowTable:
+        """Return the rows of a file. Raises a TransientError if it was replaced meanwhile, or can't be read."""
+        path = self.path_of(file)
+        try:
+            return read_file(path, columns)
+        except FileNotFoundError:
+            with _disk(self.directory):
+                return read_file(self.path_of(file), columns)
+        except OSError as e:
+            raise TransientError(f"{path} can't be read: {e}") from e
+
+    def _publish(self, files: Iterable[ArchiveFile]) -> None:
+        for each in files:
+            place = self.directory / each.path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):  # another process has done it, or replaced the file
+                (self.directory / PENDING / each.name).rename(place)
+
+    def _erase(self, files: Iterable[ArchiveFile]) -> None:
+        """Remove files from the directory. First where they may still come from."""
+        for each in files:
+            (self.directory / PENDING / each.name).unlink(missing_ok=True)
+            place = self.directory / each.path
+            place.unlink(missing_ok=True)
+            with suppress(OSError):  # others are in it
+                place.parent.rmdir()
+                place.parent.parent.rmdir()
+
+    def recover(self) -> None:
+        """Bring the directory to what the log says, after processes that died in between."""
+        with _disk(self.directory):
+            there = [*self._files_in_place()]
+            pending = [each for each in (self.directory / PENDING).iterdir() if _NAME.fullmatch(each.name)]
+            state = self.refresh()  # after looking: what comes into its place later is in it
+            by_name = {each.name: each for each in state.files.values()}
+            self._publish(by_name[each.name] for each in pending if each.name in by_name)
+            for path in there:
+                if path.name not in by_name:
+                    _LOG.info("removing %s, which was replaced", path)
+                    path.unlink(missing_ok=True)
+            for path in pending:
+                if path.name not in by_name and _is_abandoned(path):
+                    path.unlink(missing_ok=True)
+        self._is_unfinished = False
+
+    def _files_in_place(self) -> Iterator[Path]:
+        for each in (self.directory / EVENTS).glob("*/*/*.parquet"):
+            if _NAME.fullmatch(each.name):
+                yield each
+
+    def close(self) -> None:
+        """Do nothing: nothing stays open."""
+
+
+def _check(directory: Path) -> None:
+    """Refuse a directory of something else."""
+    if directory.is_dir() and not (directory / LOG).is_dir() and any(directory.iterdir()):
+        raise ConfigurationError(f"{directory} isn't an archive, and isn't empty: name another directory")
+    if directory.exists() and not directory.is_dir():
+        raise ConfigurationError(f"{directory} isn't a directory: name another one")
+
+
+def _is_abandoned(path: Path) -> bool:
+    with suppress(OSError):
+        return time.time() - path.stat().st_mtime > _ABANDONED_SECONDS
+    return False
+
+
+@contextmanager
+def _disk(directory: Path) -> Generator[None, None, None]:
+    """Turn errors of the file system into TransientErrors: a disk that is full has room again."""
+    try:
+        yield
+    except OSError as e:
+        raise TransientError(f"the archive in {directory}: {e.strerror or e}{_where(e)}") from e
+
+
+def _where(error: OSError) -> str:
+    return f" ({error.filename})" if error.filename else ""
