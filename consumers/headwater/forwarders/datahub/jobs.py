@@ -35,15 +35,12 @@ from headwater.events.envelope import Event
 from headwater.events.jobs import (
     CommitKind,
     Committed,
-    DatasetRef,
-    Input,
     JobLineage,
     JobStarted,
     JobStatus,
     JobStatusChanged,
     JobType,
     Output,
-    ReadMode,
     SinkSchema,
     SourceSchema,
     StatementFailed,
@@ -54,6 +51,7 @@ from headwater.forwarders.datahub.datasets import column_edge, dataset_schema
 from headwater.forwarders.datahub.fields import SchemaFields
 from headwater.forwarders.datahub.names import DataHubDataset, DataHubNamer, flow_urn, job_urn, process_urn
 from headwater.forwarders.datahub.proposals import EventProposals, known_texts
+from headwater.forwarders.version_texts import made_version, read_version
 
 NATIVE_TYPE: Final = "headwater"
 _RESULTS: Final = {
@@ -310,10 +308,10 @@ def _commit_properties(
     told: dict[str, list[str]] = defaultdict(list)
     for read, source in zip(event.inputs, inputs, strict=True):
         if source is not None:
-            told[f"read {source.name}"].append(_read_version(read))
+            told[f"read {source.name}"].append(read_version(read))
     for made, sink in zip(event.outputs, outputs, strict=True):
         if sink is not None:
-            told[f"made {sink.name}"].append(_made_version(made))
+            told[f"made {sink.name}"].append(made_version(made))
     opaque = sum(1 for each in (*event.inputs, *event.outputs) if each.opaque is not None)
     known = {"barrier": event.barrier, "batch": event.batch_id, "statement": event.statement, "opaque": opaque or None}
     return {**known_texts(known), **{key: "; ".join(versions) for key, versions in told.items()}}
@@ -323,7 +321,7 @@ def _output_properties(event: Committed, output: Output) -> dict[str, str]:
     told = {
         "job": event.job,
         "barrier": event.barrier,
-        "made": _made_version(output),
+        "made": made_version(output),
         "kind": output.commit_kind.value,
         "replaced": output.replaced.value,
         "branch": output.branch,
@@ -331,29 +329,3 @@ def _output_properties(event: Committed, output: Output) -> dict[str, str]:
         "generation": output.generation,
     }
     return known_texts(told)
-
-
-def _read_version(read: Input) -> str:
-    version = _version(read, read.snapshot, read.version, read.candidates)
-    if read.mode is not ReadMode.CHANGES:
-        return version
-    since = read.since and (read.since.version if read.since.snapshot is None else read.since.snapshot)
-    return f"changes up to {version}" if since is None else f"changes after {since} up to {version}"
-
-
-def _made_version(made: Output) -> str:
-    version = _version(made, made.snapshot, made.version, made.candidates)
-    return version if made.parent is None else f"{version} on {made.parent}"
-
-
-def _version(ref: DatasetRef, snapshot: int | None, version: str | None, candidates: Sequence[int]) -> str:
-    """Return a version in words. One of several that may be it is never told as the one."""
-    if snapshot is not None:
-        text = f"snapshot {snapshot}"
-    elif version is not None:
-        text = f"version {version}"
-    elif candidates:
-        text = f"one of the snapshots {', '.join(map(str, candidates))}"
-    else:
-        text = "version unknown"
-    return text if ref.branch is None else f"{text} of branch {ref.branch}"

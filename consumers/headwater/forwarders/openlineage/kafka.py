@@ -7,101 +7,36 @@ ours that counts what was acknowledged.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException, Producer
 from openlineage.client.event_v2 import DatasetEvent, RunEvent
 from openlineage.client.generated.parent_run import ParentRunFacet
 from openlineage.client.serde import Serde
 
-from headwater.errors import HeadwaterError, TerminalError, TransientError
-from headwater.forwarders.http_responses import RefusedContentError
 from headwater.forwarders.openlineage.mapping import OpenLineageEvent
 from headwater.forwarders.openlineage.options import OpenLineageOptions
+from headwater.forwarders.topic_producer import TopicProducer
 from headwater.spi import CheckResult
-
-_FIXED: Final = {"acks": "all", "enable.idempotence": "true"}
-_REFUSED: Final = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG, KafkaError.INVALID_RECORD}
-_ADVICE: Final = {
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: "give this user the right to write to the topic",
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "give this user the right to write idempotently",
-    KafkaError.UNKNOWN_TOPIC_OR_PART: "make the topic, or correct its name",
-    KafkaError._UNKNOWN_TOPIC: "make the topic, or correct its name",  # noqa: SLF001 - librdkafka's own
-    KafkaError._AUTHENTICATION: "correct the credentials under producer.",  # noqa: SLF001
-}
-_CHECK_SECONDS: Final = 10.0
 
 
 class OpenLineageTopic:
     """A topic: keys are those of OpenLineage's own clients, so all runs of a job keep their order."""
 
     def __init__(self, servers: str, options: OpenLineageOptions) -> None:
-        self._topic = options.topic
-        self._seconds = options.request_timeout
-        settings = {
-            "client.id": "headwater-forwarder",
-            "delivery.timeout.ms": str(round(1000 * options.request_timeout)),
-            **options.producer,
-            **_FIXED,
-        }
-        try:
-            self._producer = Producer({**settings, "bootstrap.servers": servers})
-        except KafkaException as e:
-            raise TerminalError(f"Kafka's client can't be made: {e.args[0]}; correct what is under producer.") from e
-        self._errors: list[KafkaError] = []
+        self._topic = TopicProducer(servers, options.topic, options.producer, options.request_timeout)
 
     def send(self, message: OpenLineageEvent) -> None:
         """Give a message to librdkafka; one that is too large for any broker is refused at once."""
-        key, value = key_of(message), Serde.to_json(message).encode()
-        while not self._is_taken(key, value):
-            self._producer.poll(0.1)
-
-    def _is_taken(self, key: str, value: bytes) -> bool:
-        """Whether there was room for the message."""
-        try:
-            self._producer.produce(self._topic, value, key, on_delivery=self._delivered)
-        except BufferError:
-            return False
-        except KafkaException as e:
-            raise self._error(e.args[0]) from e
-        return True
-
-    def _delivered(self, error: KafkaError | None, _message: Any) -> None:
-        if error is not None:
-            self._errors.append(error)
+        self._topic.send(key_of(message), Serde.to_json(message).encode())
 
     def finish(self) -> None:
         """Wait until all are acknowledged."""
-        left = self._producer.flush(self._seconds + 1)
-        errors, self._errors = self._errors, []
-        if errors:
-            raise self._error(errors[0])
-        if left:
-            raise TransientError(f"{left} messages weren't acknowledged within {self._seconds:g} s")
-
-    def _error(self, error: KafkaError) -> HeadwaterError:
-        words = f"topic {self._topic}: {error.str()}"
-        if error.code() in _REFUSED:
-            return RefusedContentError(words)
-        advice = _ADVICE.get(error.code())
-        return TerminalError(f"{words}; {advice}") if advice else TransientError(words)
+        self._topic.finish()
 
     def check(self) -> Iterator[CheckResult]:
-        try:
-            topics = self._producer.list_topics(self._topic, timeout=min(self._seconds, _CHECK_SECONDS)).topics
-        except KafkaException as e:
-            yield CheckResult.error("brokers", e.args[0].str(), "correct bootstrap.servers or what is under producer.")
-            return
-        yield CheckResult.ok("brokers", "they answer")
-        fault = topics[self._topic].error
-        if fault is None:
-            yield CheckResult.ok("topic", f"{self._topic} is there")
-        else:
-            advice = _ADVICE.get(fault.code(), "ask who runs the brokers")
-            yield CheckResult.error("topic", f"{self._topic}: {fault.str()}", advice)
+        yield from self._topic.check()
 
     def close(self) -> None:
-        self._producer.flush(1)
+        self._topic.close()
 
 
 def key_of(message: OpenLineageEvent) -> str:
