@@ -7,13 +7,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCE_ROOTS = ("events", "listeners", "publishers", "consumers")
-SCRIPTS = ROOT / "consumers/headwater/cli/demo/jobs"
-"""What `headwater demo` hands to Spark: files that are read, and no modules."""
+SCRIPTS = {ROOT / "consumers/headwater/cli/demo/jobs", ROOT / "consumers/headwater/conformance/scripts"}
+"""What `headwater demo` hands to Spark, and `headwater conformance` to users: files that are read, and no modules."""
 MODULES = {
     ".".join(path.relative_to(ROOT / root).with_suffix("").parts).removesuffix(".__init__"): path
     for root in SOURCE_ROOTS
     for path in (ROOT / root).rglob("*.py")
-    if path.parent != SCRIPTS
+    if path.parent not in SCRIPTS
 }
 
 

@@ -52,6 +52,11 @@ FORBIDDEN = [
     ("consumers/headwater/consumers", "pyspark", "only listeners and consumers.spark import pyspark"),
     ("consumers/headwater/lineage", "pyspark", "only listeners and consumers.spark import pyspark"),
     ("consumers/headwater/local", "headwater.events", "local servers know nothing of events"),
+    (
+        "consumers/headwater/conformance",
+        "headwater.forwarders",
+        "the conformance suite judges any producer, and knows nothing of ours",
+    ),
     ("consumers/headwater/cli", "headwater.testing", "the command line doesn't need the testing kit"),
     ("listeners/headwater/listeners/capture/plan", "headwater.listeners.capture.records", "layers within capture"),
     ("listeners/headwater/listeners/capture/plan", "headwater.listeners.capture.translation", "layers within capture"),

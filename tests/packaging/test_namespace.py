@@ -26,7 +26,7 @@ def test_every_folder_with_modules_is_a_package() -> None:
 
 
 def test_no_module_is_in_two_roots() -> None:
-    files = [path for root in SOURCE_ROOTS for path in (ROOT / root).rglob("*.py") if path.parent != SCRIPTS]
+    files = [path for root in SOURCE_ROOTS for path in (ROOT / root).rglob("*.py") if path.parent not in SCRIPTS]
     assert len(MODULES) == len(files)
 
 

@@ -169,6 +169,16 @@ TREE: Final = Group(
                 "run": Leaf("archive.process:run", "archive the events of Kafka or a local log"),
             },
         ),
+        "conformance": Group(
+            "how truly a producer of lineage reports",
+            {
+                "list": Leaf("conformance:list_scenarios", "list the scenarios"),
+                "show": Leaf("conformance:show", "show a scenario and what is true of it"),
+                "script": Leaf("conformance:script", "write the scenarios as scripts to run with your producer"),
+                "listen": Leaf("conformance:listen", "collect the events that a producer sends over HTTP"),
+                "judge": Leaf("conformance:judge_events", "judge the events of a producer"),
+            },
+        ),
         "help": Leaf("help:show_help", "show the help of a command"),
         "version": Leaf("help:show_version", "show the version"),
         "completion": Leaf("help:completion", "print the script by which a shell completes commands and flags"),

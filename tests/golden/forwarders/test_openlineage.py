@@ -20,11 +20,13 @@ from headwater.events import Event, JobName
 from headwater.events.catalog import CreateTable, ModificationEffect, Truncate
 from headwater.events.changes import RenameTable
 from headwater.events.jobs import (
+    CommitKind,
     Committed,
     Input,
     JobLineage,
     JobStatus,
     Output,
+    OverwriteScope,
     ParentRun,
     ReadMode,
 )
@@ -123,6 +125,32 @@ def test_a_batch_commit_is_a_run_of_its_own_under_the_application() -> None:
     parent = complete["run"]["facets"]["parent"]
     assert (parent["run"]["runId"], parent["job"]["name"]) == (str(RUN), "orders_etl")
     assert complete["run"]["facets"]["headwater_statement"]["barrier"] == str(COMMITTED.barrier)
+
+
+@pytest.mark.parametrize("kind", [CommitKind.APPEND, CommitKind.CREATE])
+def test_a_table_that_its_statement_created_was_not_overwritten(kind: CommitKind) -> None:
+    output = committed().outputs[0]
+    assert output.replaced is OverwriteScope.ALL
+    event = committed(outputs=(output.model_copy(update={"commit_kind": kind}),))
+    assert "lifecycleStateChange" not in messages(event)[-1]["outputs"][0]["facets"]
+
+
+def test_a_failed_statement_is_a_part_of_the_application() -> None:
+    assert failed_parent() == (str(RUN), "orders_etl")
+
+
+def test_what_a_client_asked_for_and_spark_never_began_is_a_part_of_its_session() -> None:
+    """The run of such an event is its own job's: it has no other."""
+    session = JobName(name="server.anna")
+    assert failed_parent(job=session, statement=None, operation="op-1") == (str(RUN), "server.anna")
+    assert failed_parent(job=session, statement=7, operation="op-1") == (str(RUN), "orders_etl")
+
+
+def failed_parent(**update: Any) -> tuple[str, str]:
+    event = example("StatementFailed").model_copy(update={"run": RUN, "parent_job": PARENT, **update})
+    start, fail = (message["run"]["facets"]["parent"] for message in messages(event))
+    assert start == fail
+    return fail["run"]["runId"], fail["job"]["name"]
 
 
 def test_versions_are_those_that_were_read_and_made() -> None:

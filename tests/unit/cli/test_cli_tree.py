@@ -213,6 +213,8 @@ NO_DOCUMENT = {
     ("events", "tail"): "a document for each event",
     ("dev", "up"): "it needs servers: tests/integration/test_cli_dev.py",
     ("demo",): "it needs Spark",
+    ("conformance", "listen"): "it goes on until it is stopped: test_cli_conformance.py",
+    ("conformance", "judge"): "it needs observations: test_cli_conformance.py",
     ("dead-letter", "show"): "it needs a dead letter: test_cli_dead_letter.py",
 }
 ARGUMENTS: dict[tuple[str, ...], str] = {
@@ -241,6 +243,8 @@ ARGUMENTS: dict[tuple[str, ...], str] = {
     ("dev", "status"): "--home {tmp}/home",
     ("dev", "down"): "--home {tmp}/home --purge --yes",
     ("archive", "run"): "--bus log:{tmp}/log --archive {tmp}/archive --until-end",
+    ("conformance", "show"): "ctas",
+    ("conformance", "script"): "{tmp}/scenarios",
     ("completion",): "bash",
 }
 

@@ -35,6 +35,7 @@ R = TypeVar("R", bound=DatasetRef)
 _FILES: Final = {Format.PARQUET, Format.ORC, Format.AVRO, Format.CSV, Format.JSON, Format.TEXT, Format.XML}
 _NO_STORAGE: Final = {Format.UNKNOWN, Format.OTHER, Format.JDBC, Format.KAFKA, Format.VIEW, Format.BINARY}
 _METADATA_SERVICES: Final = ("hive://", "http://", "https://", "arn:", "unitycatalog://")
+_ADDING: Final = {CommitKind.APPEND, CommitKind.CREATE}
 _SERVICE_AND_WAREHOUSE: Final = ";warehouse="
 
 
@@ -120,9 +121,12 @@ def _write(write: Output) -> dict[str, object]:
 
 
 def _replacement(writes: Iterable[Output]) -> LifecycleStateChangeDatasetFacet | None:
-    """All that was there before was replaced; on a branch that isn't the main one, the dataset stays what it is."""
+    """All that was there before was replaced; on a branch that isn't the main one, the dataset stays what it is.
+
+    CREATE TABLE AS SELECT replaces nothing: it adds to a table that it made, and CreateTable has a message of its own.
+    """
     for write in writes:
-        if write.main and write.replaced is OverwriteScope.ALL:
+        if write.main and write.replaced is OverwriteScope.ALL and write.commit_kind not in _ADDING:
             is_truncate = write.commit_kind is CommitKind.TRUNCATE
             return lifecycle(LifecycleStateChange.TRUNCATE if is_truncate else LifecycleStateChange.OVERWRITE)
     return None

@@ -117,7 +117,7 @@ def failed_statement(event: StatementFailed, shape: KnownShape) -> Iterator[RunE
         return
     run = failure_run(event.time, event.event_id)
     is_batch = event.incarnation is None
-    start: RunFacets = {"parent": parent_facet(event.run, event.parent_job if is_batch else event.job)}
+    start: RunFacets = {"parent": parent_facet(event.run, event.job if _is_of_its_job(event) else event.parent_job)}
     job_facets: JobFacets = {"jobType": job_type_facet(JobType.BATCH if is_batch else JobType.STREAMING)}
     yield run_event(RunState.START, event.time, run, event.job, run_facets=start, job_facets=job_facets)
     facets: RunFacets = {
@@ -136,6 +136,15 @@ def failed_statement(event: StatementFailed, shape: KnownShape) -> Iterator[RunE
         inputs=[InputDataset(*name, facets=facets) for name, facets in _intended(event.inputs, shape)],
         outputs=[OutputDataset(*name, facets=facets) for name, facets in _intended(event.outputs, shape)],
     )
+
+
+def _is_of_its_job(event: StatementFailed) -> bool:
+    """Whether the event's run is one of the event's own job: a query's, or a session's.
+
+    What a client asked for and Spark never began has no job but its session's.
+    """
+    is_unbegun = event.statement is None and event.operation is not None
+    return event.incarnation is not None or is_unbegun
 
 
 def _intended(refs: Sequence[DatasetRef], shape: KnownShape) -> Iterator[tuple[DatasetName, dict[str, DatasetFacet]]]:
