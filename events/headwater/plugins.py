@@ -36,6 +36,7 @@ OWN_PLUGINS: Final[Mapping[str, Mapping[str, str]]] = {
         "atlas": "headwater.forwarders.atlas:AtlasForwarder",
         "datahub": "headwater.forwarders.datahub:DataHubForwarder",
         "openlineage": "headwater.forwarders.openlineage:OpenLineageForwarder",
+        "webhook": "headwater.forwarders.webhook:WebhookForwarder",
     },
     "headwater.lineage_meta": {
         "jdbc": "headwater.lineage.meta:JdbcLineageMetaFactory",
