@@ -45,7 +45,7 @@ def give(
 ) -> None:
     """Give the rows, as many as `--limit` lets, and how far they can be believed."""
     output.table(name, columns, [row(each) for each in answer.rows[: given.limit]], title)
-    limits = list(_limits(answer))
+    limits = list(limit_texts(answer))
     if len(answer.rows) > given.limit:
         limits.append(f"CUT of {len(answer.rows)} rows: these are the first {given.limit}; --limit shows more")
     fields: dict[str, object] = {"complete until": answer.complete_until, "partial because": limits}
@@ -54,7 +54,8 @@ def give(
     output.record("reliability", fields, "How far this goes")
 
 
-def _limits(answer: Answer[Any]) -> Iterator[str]:
+def limit_texts(answer: Answer[Any]) -> Iterator[str]:
+    """Yield why an answer may be incomplete, each reason as a line."""
     for limit in answer.limits:
         yield f"{limit.why.value} of {limit.about}" + (f": {limit.detail}" if limit.detail else "")
 

@@ -31,6 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser = group_parser(path, node)
         parsed = parser.parse_args(words)
         output = parsed.output or output
+        if parsed.command is None and node.alone is not None:
+            node, words = node.alone, []
+            break
         if parsed.command is None:
             parser.print_help(sys.stderr)
             return Exit.USAGE
@@ -102,7 +105,7 @@ def group_parser(path: CommandPath, group: Group) -> Flags:
         ]
     text = f"{group.summary[:1].upper()}{group.summary[1:]}"
     parser = Flags(" ".join(["headwater", *path]), text if text.endswith(".") else f"{text}.", "\n".join(lines))
-    _add_output(parser, [*OUTPUTS, "dot", "mermaid", "html"])
+    _add_output(parser, [*OUTPUTS, "dot", "mermaid", "html", "sql"])
     if not path:
         parser.switch("version", "show the version")
     parser.usage = f"{parser.prog} [-o FORMAT] COMMAND …"

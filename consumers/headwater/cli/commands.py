@@ -68,6 +68,8 @@ class Group:
 
     summary: str
     children: Mapping[str, Group | Leaf] = field(default_factory=dict)
+    alone: Leaf | None = None
+    """What is called where no command of the group is named."""
 
 
 CommandNode: TypeAlias = "Group | Leaf"
@@ -180,7 +182,15 @@ TREE: Final = Group(
             },
         ),
         "help": Leaf("help:show_help", "show the help of a command"),
-        "version": Leaf("help:show_version", "show the version"),
+        "version": Group(
+            "which versions of tables belong together; alone: the version of headwater",
+            {
+                "show": Leaf("data_versions:show", "show which versions of other tables a table contains"),
+                "check": Leaf("data_versions:check", "say whether tables belong together at these versions"),
+                "align": Leaf("data_versions:align", "find the newest versions of tables that belong together"),
+            },
+            alone=Leaf("help:show_version", "show the version of headwater"),
+        ),
         "completion": Leaf("help:completion", "print the script by which a shell completes commands and flags"),
     },
 )

@@ -215,6 +215,9 @@ NO_DOCUMENT = {
     ("demo",): "it needs Spark",
     ("conformance", "listen"): "it goes on until it is stopped: test_cli_conformance.py",
     ("conformance", "judge"): "it needs observations: test_cli_conformance.py",
+    ("version", "show"): "it needs snapshots: test_cli_data_versions.py",
+    ("version", "check"): "it needs snapshots: test_cli_data_versions.py",
+    ("version", "align"): "it needs snapshots: test_cli_data_versions.py",
     ("dead-letter", "show"): "it needs a dead letter: test_cli_dead_letter.py",
 }
 ARGUMENTS: dict[tuple[str, ...], str] = {

@@ -1,0 +1,140 @@
+"""`headwater version show`, `check` and `align`: which versions of tables belong together."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from headwater.cli.answers import A_TABLE, limit_texts, open_connection, snapshot_text
+from headwater.cli.commands import command
+from headwater.cli.exits import Exit
+from headwater.cli.flags import Flags, count
+from headwater.cli.output import CommandOutput
+from headwater.cli.store import add_store
+
+if TYPE_CHECKING:  # SQLAlchemy is imported where a store is opened
+    from headwater.lineage.questions import Answer
+    from headwater.versions import AlignmentAnswer, ConsistencyAnswer, ContainedVersion, SharedAncestor, TableAt
+
+_AT: Final = "TABLE[@SNAPSHOT]"
+_VERDICTS: Final = {True: "yes", False: "no", None: "unknown"}
+
+
+def _table(parser: Flags) -> None:
+    parser.word("table", str, f"{A_TABLE}; without @SNAPSHOT its newest version", _AT)
+    parser.flag("branch", str, None, "the branch that the snapshot is on", "BRANCH")
+
+
+def _tables(parser: Flags) -> None:
+    parser.word("tables", str, f"two or more tables: {A_TABLE}; without @SNAPSHOT the newest version", _AT, "+")
+
+
+def _search(parser: Flags) -> None:
+    parser.word("tables", str, f"two or more tables: {A_TABLE}", "TABLE", "+")
+    parser.flags("at", str, "a version of another table that they have to go with", "TABLE@SNAPSHOT")
+    parser.flag("look-back", count, "1000", "how many versions of each table are tried", "N")
+
+
+@command(
+    "Show for each table upstream the newest version that is contained in a table at a snapshot.",
+    "headwater version show sales.daily@812",
+    flags=[add_store, _table],
+)
+def show(given: Namespace, output: CommandOutput) -> int:
+    from headwater.versions import contained  # noqa: PLC0415
+
+    with open_connection(given) as connection:
+        answer = contained(connection, given.table, branch=given.branch)
+    output.table("contained", _COLUMNS, [_row(each) for each in answer.rows], f"{answer.of.label} contains")
+    _give_limits(answer, output)
+    return Exit.DONE
+
+
+@command(
+    "Say whether tables belong together at these snapshots: whether each table upstream that they share is in all of "
+    "them at the same version.\n\nThe exit code is 0 if they do, and 1 if they don't or if it isn't known.",
+    "headwater version check sales.daily@812 sales.top10@77",
+    flags=[add_store, _tables],
+)
+def check(given: Namespace, output: CommandOutput) -> int:
+    from headwater.versions import check as check_tables  # noqa: PLC0415
+
+    with open_connection(given) as connection:
+        answer: ConsistencyAnswer = check_tables(connection, given.tables)
+    names = [each.label for each in answer.tables]
+    output.record("verdict", {"tables": names, "belong together": _VERDICTS[answer.is_consistent]}, "Verdict")
+    _give_shared(answer.rows, output)
+    _give_limits(answer, output)
+    return Exit.DONE if answer.is_consistent else Exit.FAILED
+
+
+@command(
+    "Find the newest snapshots of several tables that belong together.\n\nWith -o sql the answer is a FROM clause.",
+    "headwater version align sales.daily sales.top10",
+    "headwater version align sales.daily sales.top10 --at raw.orders@20 -o sql",
+    flags=[add_store, _search],
+    outputs=("text", "json", "sql"),
+)
+def align(given: Namespace, output: CommandOutput) -> int:
+    from headwater.versions import align as align_tables  # noqa: PLC0415
+
+    with open_connection(given) as connection:
+        answer: AlignmentAnswer = align_tables(connection, given.tables, at=given.at, look_back=int(given.look_back))
+    if given.output == "sql":
+        output.answer(_from_clause([each.table for each in answer.rows]))
+        return Exit.DONE
+    rows = [
+        (each.table.label, snapshot_text(each.table.snapshot), each.steps_behind, each.newest.label, each.table.made_at)
+        for each in answer.rows
+    ]
+    output.table("aligned", ("table", "snapshot", "behind", "newest", "made at"), rows, "They belong together")
+    _give_shared(answer.shared, output)
+    _give_limits(answer, output)
+    return Exit.DONE
+
+
+_COLUMNS: Final = ("table", "read by", "whole", "since", "read at", "job")
+
+
+def _row(each: ContainedVersion) -> Sequence[object]:
+    whole = "yes" if each.is_whole else "no"
+    return (each.table.label, each.reader.label, whole, snapshot_text(each.since), each.read_at, each.job)
+
+
+def _give_shared(shared: Sequence[SharedAncestor], output: CommandOutput) -> None:
+    rows = [
+        (each.dataset.label, _VERDICTS[each.is_same], table.label, found.table.label, found.reader.label, found.read_at)
+        for each in shared
+        for table, contained in each.contained
+        for found in contained
+    ]
+    columns = ("shared table", "the same", "in", "contained", "read by", "read at")
+    output.table("shared", columns, rows, "What they share")
+
+
+def _give_limits(answer: Answer[object], output: CommandOutput) -> None:
+    fields: dict[str, object] = {"complete until": answer.complete_until}
+    if limits := list(limit_texts(answer)):
+        fields["partial because"] = limits
+    output.record("reliability", fields, "How far this goes")
+
+
+def _from_clause(tables: Sequence[TableAt]) -> str:
+    """Return what Spark SQL understands. Hudi's instants are times."""
+    travel = {"HUDI": "TIMESTAMP AS OF '{}'"}
+    lines = []
+    for each in tables:
+        at = travel.get(each.format or "", "VERSION AS OF {}").format(each.snapshot)
+        lines.append(f"{_quoted(each.dataset.label)} {at} AS {_alias(each)}")
+    return "FROM " + ",\n     ".join(lines) + "\n"
+
+
+def _quoted(name: str) -> str:
+    parts = name.split(".")
+    return ".".join(part if part.isidentifier() else f"`{part}`" for part in parts)
+
+
+def _alias(table: TableAt) -> str:
+    name = table.dataset.label.rpartition(".")[2]
+    return name if name.isidentifier() else f"`{name}`"

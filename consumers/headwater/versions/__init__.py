@@ -1,0 +1,36 @@
+"""Data versions: what a snapshot contains of the tables upstream of it, and which snapshots belong together.
+
+model         versions, and what is contained of each table
+contents      reads from the store what a snapshot contains
+consistency   compares what several snapshots contain
+alignment     finds the newest snapshots that belong together
+questions     `contained`, `check` and `align`: each opens the store's rows and answers
+
+It stands above `headwater.lineage` and knows no Spark.
+"""
+
+from headwater.versions.alignment import NoAlignmentError
+from headwater.versions.answers import (
+    AlignedTable,
+    AlignmentAnswer,
+    ConsistencyAnswer,
+    ContainedAnswer,
+    ContainedVersion,
+    SharedAncestor,
+    TableAt,
+)
+from headwater.versions.questions import align, check, contained
+
+__all__ = [
+    "AlignedTable",
+    "AlignmentAnswer",
+    "ConsistencyAnswer",
+    "ContainedAnswer",
+    "ContainedVersion",
+    "NoAlignmentError",
+    "SharedAncestor",
+    "TableAt",
+    "align",
+    "check",
+    "contained",
+]

@@ -1,0 +1,326 @@
+"""Reads from the store what snapshots contain.
+
+What a state contains is what the state before it contains, unless its commit replaced everything, and what its own
+commit read. That is computed once for each commit, the oldest first, so that the states of a whole history cost as much
+as its newest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import dropwhile, islice
+from typing import Final, NamedTuple
+
+from headwater.events.scalars import Format
+from headwater.lineage.questions.answers import LimitReason
+from headwater.lineage.questions.snapshots import format_job_key
+from headwater.lineage.questions.traversal.ancestry import AncestryRequest
+from headwater.lineage.questions.traversal.context import Basis, TraversalContext, is_range, snapshot_ref_of
+from headwater.lineage.questions.traversal.history_lines import has_writes
+from headwater.lineage.questions.traversal.snapshot_rows import (
+    ICEBERG,
+    SnapshotRead,
+    SnapshotWrite,
+    is_unordered,
+    load_writes_before,
+)
+from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, is_pointer
+from headwater.lineage.questions.traversal.upstream import UpstreamWalk
+from headwater.versions.frontiers import FrontierMerger
+from headwater.versions.model import NOTHING_CONTAINED, Contents, Doubt, Frontier, Pair, TableContents, Version
+from headwater.versions.read_versions import ObservedVersion, load_versions_read
+
+_KEEPS_ROWS: Final = frozenset({"COMPACT", "ANALYZE", "VACUUM", "ALTER", "AlterTable"})
+"""Commits, and catalog changes, after which a table has the rows that it had before."""
+_CREATES_EMPTY: Final = frozenset({"CREATE", "CreateTable"})
+_UNSURE_KINDS: Final = frozenset({"OVERWRITE", "REPLACE", "OTHER", "UNKNOWN"})
+_PORTION: Final = 512
+DELTA: Final = Format.DELTA.value
+"""Its versions are numbered from 0, those of others from 1."""
+
+
+class _Node(NamedTuple):
+    """Something whose contents are computed once."""
+
+    write: bytes
+    is_state: bool
+    """The whole state after the write, or what its own commit brought."""
+
+
+class ContentsReader:
+    """Reads the contents of snapshots for one question."""
+
+    def __init__(self, walk: TraversalContext) -> None:
+        self._walk = walk
+        self._upward = UpstreamWalk(walk, Basis.STATE)
+        self._reads: dict[bytes, list[SnapshotRead]] = {}
+        self._writes: dict[bytes, list[SnapshotWrite]] = {}
+        self._computed: dict[_Node, Contents] = {}
+        self._is_written: dict[bytes, bool] = {}
+        self._versions_read: dict[SnapshotRef, ObservedVersion] = {}
+        self.merger: Final = FrontierMerger(self._precedes)
+        self.runs: set[bytes] = set()
+
+    def load(self, refs: Collection[SnapshotRef]) -> None:
+        """Load all that these states were made from."""
+        for steps in self._upward.levels((), [AncestryRequest(each) for each in refs], None):
+            for step in steps:
+                self._reads.setdefault(step.write.id, []).append(step.read)
+                if step.write.run is not None:
+                    self.runs.add(step.write.run)
+
+    def state(self, ref: SnapshotRef) -> TableContents:
+        """Return a table at a snapshot that was loaded."""
+        write = self._writer(ref)
+        dataset = self._walk.identities.one(ref.dataset, ref.generation)
+        read = self._versions_read.get(ref)
+        since, form = (None, None) if read is None else (read.first_read, read.format)
+        bare = Version(dataset, ref.snapshot, None, ref.generation, ref.branch, None, since, form)
+        version = self._version(bare, ref)
+        if not write:
+            return TableContents(version, Contents(doubts=self._unknown(ref)))
+        return TableContents(version, self._compute(_Node(write[0].id, is_state=True)))
+
+    def line(self, ref: SnapshotRef, most: int) -> Iterator[SnapshotRef]:
+        """Yield the versions of a table from this one backwards, along its parents: those after which it has other
+        rows than before."""
+        at: SnapshotRef | None = ref
+        for _ in range(most):
+            if at is None:
+                return
+            write = self._step_to(at)
+            if not write:
+                yield from self._line_of_reads(at, most)
+                return
+            if not _keeps_rows(write):
+                yield at
+            at = _parent_of(write)
+
+    def _line_of_reads(self, ref: SnapshotRef, most: int) -> Iterator[SnapshotRef]:
+        """Yield a version without a known writer, and, if none of the table is known, those before that were read."""
+        yield ref
+        if not self._is_written_by_anybody(ref.dataset):
+            following = dropwhile(
+                lambda each: each.snapshot != ref.snapshot, self.versions_read(ref.dataset, ref.branch)
+            )
+            yield from islice(following, 1, most)
+
+    def versions_read(self, dataset: bytes, branch: str | None, snapshot: int | None = None) -> list[SnapshotRef]:
+        """Return the versions of a table that any commit read, the newest first."""
+        group = list(self._walk.identities.group(dataset))
+        found = load_versions_read(self._walk.connection, group, snapshot=snapshot, branch=branch)
+        self._versions_read.update({each.ref: each for each in found})
+        return [each.ref for each in found]
+
+    def _step_to(self, ref: SnapshotRef) -> Sequence[SnapshotWrite]:
+        makers = self._walk.makers
+        if makers.near(ref) is None:
+            group = list(self._walk.identities.group(ref.dataset))
+            makers.keep(load_writes_before(self._walk.connection, group, ref.at, _PORTION))
+        if makers.near(ref) is None:
+            makers.load([ref])
+        return self._writer(ref)
+
+    def _writer(self, ref: SnapshotRef) -> list[SnapshotWrite]:
+        found = self._walk.makers.near(ref) or self._walk.makers.of(ref)
+        if found:
+            self._writes[found[0].id] = found
+        return found
+
+    def _compute(self, wanted: _Node) -> Contents:
+        """Compute a node after all that it depends on. A commit that reads its own result, which can't be, reads
+        nothing."""
+        waiting, active = [wanted], set[_Node]()
+        while waiting:
+            node = waiting[-1]
+            if node not in self._computed and node not in active:
+                active.add(node)
+                needed = (each for each in self._needed_by(node) if each not in active)
+                waiting += [each for each in needed if each not in self._computed]
+                continue
+            waiting.pop()
+            if node not in self._computed:
+                self._computed[node] = self._state_of(node) if node.is_state else self._own_of(node)
+                active.remove(node)
+        return self._computed[wanted]
+
+    def _needed_by(self, node: _Node) -> Iterator[_Node]:
+        write = self._writes[node.write]
+        if node.is_state:
+            yield _Node(node.write, is_state=False)
+            before = None if write[0].restarts else _parent_of(write)
+            if before is not None and (parent := self._writer(before)):
+                yield _Node(parent[0].id, is_state=True)
+            return
+        for each in write:
+            for read in self._reads.get(each.id, ()):
+                yield from self._read_nodes(each, read)
+
+    def _read_nodes(self, write: SnapshotWrite, read: SnapshotRead) -> Iterator[_Node]:
+        """Yield whose contents a read brings: a state's, or those of each commit within changes."""
+        ref = snapshot_ref_of(read, write.at)
+        if ref is None:
+            return
+        if not is_range(read):
+            if found := self._writer(ref):
+                yield _Node(found[0].id, is_state=True)
+            return
+        at: SnapshotRef | None = ref
+        while at is not None and (found := self._writer(at)):
+            first = found[0]
+            if not _is_after(first, read):
+                return
+            yield _Node(first.id, is_state=False)
+            at = None if read.since is None else _parent_of(found)
+
+    def _state_of(self, node: _Node) -> Contents:
+        write = self._writes[node.write]
+        own = self._computed.get(_Node(node.write, is_state=False), NOTHING_CONTAINED)
+        first = write[0]
+        if first.restarts:
+            return own
+        doubts: set[Doubt] = set()
+        before, base = _parent_of(write), NOTHING_CONTAINED
+        if before is None:
+            doubts.update(_missing_beginning(self._identity(first), first))
+        elif parent := self._writer(before):
+            base = self._computed.get(_Node(parent[0].id, is_state=True), NOTHING_CONTAINED)
+        else:
+            doubts.update(self._unknown(before))
+        if first.replaced == "UNKNOWN" and first.kind in _UNSURE_KINDS:
+            detail = "it is unknown whether it replaced the whole table"
+            doubts.add(Doubt(self._identity(first), LimitReason.UNKNOWN_EFFECT, first.snapshot, detail))
+        return self.merger.union((base, own, Contents(doubts=doubts)))
+
+    def _own_of(self, node: _Node) -> Contents:
+        """Return what one commit brought into its table."""
+        parts: list[Contents] = []
+        for write in self._writes[node.write]:
+            parts.append(Contents(doubts=self._doubts_of(write)))
+            for read in self._reads.get(write.id, ()):
+                behind = (self._computed.get(each) for each in self._read_nodes(write, read))
+                parts += [each for each in behind if each is not None]
+                parts.append(self._read_contents(write, read))
+        return self.merger.union(parts)
+
+    def _read_contents(self, write: SnapshotWrite, read: SnapshotRead) -> Contents:
+        reader = self._identity(write)
+        if read.dataset is None:
+            if read.opaque is None:
+                return NOTHING_CONTAINED
+            detail = f"something was read that Spark doesn't show: {read.opaque}"
+            return Contents(doubts={Doubt(reader, LimitReason.OPAQUE, write.snapshot, detail)})
+        source = self._walk.identities.one(read.dataset, read.generation)
+        if source == reader:
+            return NOTHING_CONTAINED
+        pair: Pair = (reader, source)
+        return Contents({pair: self._frontier(source, write, read)})
+
+    def _frontier(self, source: bytes, write: SnapshotWrite, read: SnapshotRead) -> Frontier:
+        ref = snapshot_ref_of(read, write.at)
+        where = (read.snapshot, read.version, read.generation, read.branch, None, None, read.format)
+        version = self._version(Version(source, *where), ref)
+        since = self._beginning(read) if is_range(read) else None
+        return Frontier(version, read.snapshot, since, has_hole=False, read_at=write.at, job=format_job_key(write.job))
+
+    def _beginning(self, read: SnapshotRead) -> int | None:
+        """Return where changes begin; None if nothing was in the table before."""
+        if read.since is None:
+            return read.snapshot
+        if read.dataset is None or read.since > 0 or is_unordered(read.format) or read.format is None:
+            return read.since
+        before = self._writer(SnapshotRef(read.dataset, read.since, read.generation, read.branch))
+        is_first = read.since < 0 or read.format != DELTA
+        return None if is_first or (before and all(each.kind in _CREATES_EMPTY for each in before)) else read.since
+
+    def _version(self, version: Version, ref: SnapshotRef | None) -> Version:
+        """Return a version with what is known of its writer, or the one before, if the writer changed no rows."""
+        write = [] if ref is None else self._writer(ref)
+        while write and version.position is None and _keeps_rows(write) and (before := _parent_of(write)) is not None:
+            version, write = version._replace(snapshot=before.snapshot), self._writer(before)
+        if not write:
+            return version
+        first = write[0]
+        return version._replace(
+            generation=first.generation,
+            branch=first.branch,
+            writer=first.id,
+            made_at=first.at,
+            format=first.format or version.format,
+        )
+
+    def _precedes(self, one: Version, other: Version, most: int = 500) -> bool | None:
+        """Return whether a version is an ancestor of another one; None if the parents that are known don't tell."""
+        if one.writer is None or other.writer is None or other.writer not in self._writes:
+            return None
+        write: Sequence[SnapshotWrite] = self._writes[other.writer]
+        for _ in range(most):
+            if write[0].id == one.writer:
+                return True
+            before = _parent_of(write)
+            if before is None or not (write := self._writer(before)):
+                return None
+        return None
+
+    def _identity(self, row: SnapshotWrite) -> bytes:
+        assert row.dataset is not None  # noqa: S101 - it was found by its dataset
+        return self._walk.identities.one(row.dataset, row.generation)
+
+    def _unknown(self, ref: SnapshotRef) -> set[Doubt]:
+        """A snapshot without a known writer is a doubt, unless nothing is known of any writer of that table: then it is
+        where lineage begins."""
+        if not self._is_written_by_anybody(ref.dataset):
+            return set()
+        dataset = self._walk.identities.one(ref.dataset, ref.generation)
+        return {Doubt(dataset, LimitReason.UNKNOWN_WRITER, ref.snapshot, "its writer is unknown")}
+
+    def _is_written_by_anybody(self, dataset: bytes) -> bool:
+        if dataset not in self._is_written:
+            self._is_written[dataset] = has_writes(self._walk.connection, dataset)
+        return self._is_written[dataset]
+
+    def _doubts_of(self, write: SnapshotWrite) -> set[Doubt]:
+        dataset = self._identity(write)
+        if write.hidden:
+            return {Doubt(dataset, LimitReason.DELETED, write.snapshot, "its lineage was deleted")}
+        if write.made_from == "UNKNOWN":
+            detail = "it is unknown which of its commit's inputs it was made from"
+            return {Doubt(dataset, LimitReason.UNKNOWN_SOURCES, write.snapshot, detail)}
+        found = set()
+        for read in self._reads.get(write.id, ()):
+            if is_range(read) and read.since is None and read.snapshot is not None:
+                detail = "it is unknown where the changes began that it was made from"
+                found.add(Doubt(dataset, LimitReason.UNKNOWN_SNAPSHOT, write.snapshot, detail))
+            if read.dataset is not None and read.snapshot is None and read.candidates is not None:
+                detail = f"which snapshot was read isn't known; it is one of {read.candidates.strip('[]')}"
+                found.add(Doubt(dataset, LimitReason.UNKNOWN_SNAPSHOT, write.snapshot, detail))
+        return found
+
+
+def _keeps_rows(write: Sequence[SnapshotWrite]) -> bool:
+    return all(each.kind in _KEEPS_ROWS and not each.restarts for each in write)
+
+
+def _parent_of(write: Sequence[SnapshotWrite]) -> SnapshotRef | None:
+    """Return the snapshot that a commit was made on."""
+    first = write[0]
+    parent = next((each.parent for each in write if each.parent is not None), None)
+    if parent is None or first.dataset is None or is_pointer(first):
+        return None
+    return SnapshotRef(first.dataset, parent, first.generation, first.branch, first.at, first.format == ICEBERG)
+
+
+def _is_after(write: SnapshotWrite, read: SnapshotRead) -> bool:
+    """Return whether a commit is within the changes that were read."""
+    if read.since is None:
+        return write.snapshot == read.snapshot
+    if write.snapshot == read.since:
+        return read.since_version is not None
+    return is_unordered(write.format) or write.snapshot is None or write.snapshot > read.since
+
+
+def _missing_beginning(dataset: bytes, write: SnapshotWrite) -> Iterator[Doubt]:
+    """Only a table's first snapshot has no parent."""
+    is_numbered = write.format is not None and not is_unordered(write.format)
+    if is_numbered and write.snapshot is not None and write.snapshot > 1:
+        yield Doubt(dataset, LimitReason.UNKNOWN_WRITER, write.snapshot, "its parent is unknown")

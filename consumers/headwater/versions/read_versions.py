@@ -1,0 +1,49 @@
+"""The versions of a table that nobody reports writes of: those that were read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from headwater.lineage.questions.traversal.snapshot_rows import is_unordered
+from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.accesses import access_of
+
+
+class ObservedVersion(NamedTuple):
+    """A version that some commit read as a whole."""
+
+    ref: SnapshotRef
+    format: str | None
+    first_read: int
+
+
+def load_versions_read(
+    connection: Connection, datasets: Collection[bytes], *, snapshot: int | None = None, branch: str | None = None
+) -> list[ObservedVersion]:
+    """Return the versions of a table that any commit read as a whole, the newest first: by number where numbers have an
+    order, else by when they were first read."""
+    row = access_of(t.READ).c
+    of_branch = row.branch.is_(None) if branch is None else row.branch == branch
+    of_number = row.snapshot.is_not(None) if snapshot is None else row.snapshot == snapshot
+    key = (row.dataset, row.snapshot, row.generation, row.branch, row.format)
+    chosen = select(*key, func.min(row.first).label("since")).group_by(*key)
+    rows = connection.execute(chosen.where(row.dataset.in_(datasets), of_number, of_branch, row.version.is_(None)))
+    found = [
+        ObservedVersion(
+            SnapshotRef(bytes(one.dataset), one.snapshot, one.generation, one.branch), one.format, one.since
+        )
+        for one in rows
+    ]
+    newest: dict[str | None, int] = {}
+    for each in found:
+        newest[each.ref.generation] = max(newest.get(each.ref.generation, 0), each.first_read)
+
+    def order(each: ObservedVersion) -> tuple[int, int]:
+        number = each.first_read if is_unordered(each.format) else each.ref.snapshot
+        return (newest[each.ref.generation], number)
+
+    return sorted(found, key=order, reverse=True)

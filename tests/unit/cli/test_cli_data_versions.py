@@ -1,0 +1,54 @@
+"""`headwater version show`, `check` and `align` on a small store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headwater.cli import main
+from headwater.cli.exits import Exit
+from headwater.lineage.store import open_store
+from tests.unit.lineage.scripted_producer import store
+from tests.unit.versions.test_data_versions import two_jobs
+
+
+@pytest.fixture(autouse=True)
+def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADWATER_STORE", str(tmp_path / "lineage.db"))
+    with open_store(str(tmp_path / "lineage.db")) as opened, opened.engine.begin() as connection:
+        store(connection, two_jobs())
+
+
+def test_alone_it_is_the_version_of_headwater(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version"]) == Exit.DONE
+    assert capsys.readouterr().out.startswith("headwater ")
+    assert main(["version", "-o", "json"]) == Exit.DONE
+    assert "python" in json.loads(capsys.readouterr().out)
+
+
+def test_what_a_table_contains(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version", "show", "b@11", "-o", "json"]) == Exit.DONE
+    [row] = json.loads(capsys.readouterr().out)["contained"]
+    assert (row["table"], row["read_by"], row["whole"], row["job"]) == ("lake.db.a@20", "lake.db.b", "yes", "Job-A")
+
+
+def test_the_exit_code_says_whether_they_belong_together(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version", "check", "b@11", "c@15"]) == Exit.DONE
+    assert "belong together  yes" in capsys.readouterr().out
+    assert main(["version", "check", "b", "c", "-o", "json"]) == Exit.FAILED
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["verdict"]["belong_together"] == "no"
+    assert [row["contained"] for row in answer["shared"]] == ["lake.db.a@21", "lake.db.a@20"]
+
+
+def test_a_from_clause_is_ready_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version", "align", "b", "c", "-o", "sql"]) == Exit.DONE
+    expected = "FROM lake.db.b VERSION AS OF 11 AS b,\n     lake.db.c VERSION AS OF 15 AS c\n"
+    assert capsys.readouterr().out == expected
+
+
+def test_none_that_belong_together_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version", "align", "b", "c", "--at", "a@21"]) == Exit.FAILED
+    assert "lake.db.c@15 contains lake.db.a@20" in capsys.readouterr().err

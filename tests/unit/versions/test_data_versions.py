@@ -1,0 +1,243 @@
+"""Which versions belong together, in stories whose answers were found by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection, create_engine
+
+from headwater.errors import ConfigurationError
+from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.events.scalars import Format
+from headwater.lineage.questions.answers import LimitReason
+from headwater.lineage.sql import METADATA
+from headwater.versions import NoAlignmentError, align, check, contained
+from tests.unit.lineage.scripted_producer import store
+from tests.unit.lineage.stories import StoryProducer
+
+ALL = OverwriteScope.ALL
+
+
+@pytest.fixture
+def connection() -> Iterator[Connection]:
+    engine = create_engine("sqlite://")
+    METADATA.create_all(engine)
+    with engine.connect() as connection:
+        yield connection
+    engine.dispose()
+
+
+def two_jobs() -> StoryProducer:
+    """Job-A makes B from A, Job-B makes C from A: A@20 is in B@11 and in C@15. Then Job-A alone reads A@21."""
+    story = StoryProducer()
+    story.commit("a@20", parent=19)
+    story.commit("b@11", reads=["a@20"], replaced=ALL, job="Job-A")
+    story.commit("c@15", reads=["a@20"], replaced=ALL, job="Job-B")
+    story.commit("a@21")
+    story.commit("b@12", reads=["a@21"], replaced=ALL, job="Job-A")
+    return story
+
+
+def labels(answer: object) -> list[str]:
+    return sorted(each.table.label for each in answer.rows)  # type: ignore[attr-defined]
+
+
+def test_the_snapshots_of_the_streaming_warehouse_belong_together(connection: Connection) -> None:
+    """Seed 004: a query of B and C reads B@11 and C@15, because both were made from A@20."""
+    store(connection, two_jobs())
+    answer = align(connection, ["b", "c"])
+    assert labels(answer) == ["lake.db.b@11", "lake.db.c@15"]
+    assert [each.label for each in answer.cut] == ["lake.db.a@20"]
+    assert {each.table.label: each.steps_behind for each in answer.rows} == {"lake.db.b@11": 1, "lake.db.c@15": 0}
+
+
+def test_the_newest_versions_differ_and_the_answer_says_how(connection: Connection) -> None:
+    store(connection, two_jobs())
+    answer = check(connection, ["b", "c"])
+    assert answer.is_consistent is False
+    [shared] = answer.rows
+    assert shared.dataset.label == "lake.db.a"
+    found = {table.label: [each.table.label for each in contents] for table, contents in shared.contained}
+    assert found == {"lake.db.b@12": ["lake.db.a@21"], "lake.db.c@15": ["lake.db.a@20"]}
+    assert check(connection, {"b": 11, "c": 15}).is_consistent is True
+
+
+def test_a_table_goes_with_the_version_that_is_in_the_other(connection: Connection) -> None:
+    store(connection, two_jobs())
+    assert check(connection, ["a@20", "b@11"]).is_consistent is True
+    assert check(connection, ["a@21", "b@11"]).is_consistent is False
+    assert labels(align(connection, ["a", "c"])) == ["lake.db.a@20", "lake.db.c@15"]
+
+
+def test_at_a_version_of_the_source(connection: Connection) -> None:
+    store(connection, two_jobs())
+    assert labels(align(connection, ["b", "c"], at="a@20")) == ["lake.db.b@11", "lake.db.c@15"]
+    with pytest.raises(NoAlignmentError, match=r"lake\.db\.c@15 contains lake\.db\.a@20"):
+        align(connection, ["b", "c"], at="a@21")
+    with pytest.raises(ConfigurationError, match="names no version"):
+        align(connection, ["b", "c"], at="a")
+
+
+def test_incremental_jobs_contain_what_they_have_reached(connection: Connection) -> None:
+    story = StoryProducer()
+    for number in range(1, 7):
+        story.commit(f"a@{number}")
+    story.commit("b@1", reads=["a@0..3"])
+    story.commit("b@2", reads=["a@3..5"])
+    story.commit("c@1", reads=["a@0..5"])
+    story.commit("c@2", reads=["a@5..6"])
+    store(connection, story)
+    assert labels(align(connection, ["b", "c"])) == ["lake.db.b@2", "lake.db.c@1"]
+    [row] = contained(connection, "b").rows
+    assert (row.table.label, row.is_whole) == ("lake.db.a@5", False)  # Delta's version 0 was not read
+    assert row.since == 0
+
+
+def test_changes_that_were_never_read_are_a_reason_not_to_say_yes(connection: Connection) -> None:
+    story = StoryProducer()
+    for number in range(1, 7):
+        story.commit(f"a@{number}")
+    story.commit("b@1", reads=["a@0..3"])
+    story.commit("b@2", reads=["a@4..6"])
+    story.commit("c@1", reads=["a@0..6"])
+    store(connection, story)
+    assert check(connection, ["b", "c"]).is_consistent is None
+
+
+def test_a_compaction_is_the_version_before(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("a@1")
+    story.commit("b@1", reads=["a@1"], replaced=ALL)
+    story.commit("a@2", kind=CommitKind.COMPACT)
+    story.commit("c@1", reads=["a@2"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["b", "c"]).is_consistent is True
+    assert labels(align(connection, ["a", "b", "c"])) == ["lake.db.a@1", "lake.db.b@1", "lake.db.c@1"]
+
+
+def test_what_is_read_on_two_ways_has_to_be_the_same_on_both(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("a@1")
+    story.commit("b@1", reads=["a@1"], replaced=ALL)
+    story.commit("a@2")
+    story.commit("c@1", reads=["a@2", "b@1"], replaced=ALL)
+    story.commit("d@1", reads=["a@2"], replaced=ALL)
+    story.commit("e@1", reads=["c@1"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["c", "d"]).is_consistent is False  # c has a@1 by way of b, too
+    assert check(connection, ["c", "e"]).is_consistent is True  # both have the same mixture, that of c@1
+    assert check(connection, ["b", "d"]).is_consistent is False
+
+
+def test_after_a_rollback_a_number_is_another_version(connection: Connection) -> None:
+    story = StoryProducer()
+    story.format = Format.PAIMON
+    story.commit("a@1")
+    story.commit("a@2")
+    story.commit("b@1", reads=["a@2"], replaced=ALL)
+    story.commit("a@1", kind=CommitKind.ROLLBACK, parent=2)
+    story.commit("a@2")
+    story.commit("c@1", reads=["a@2"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["b", "c"]).is_consistent is False
+
+
+def test_a_table_that_was_made_again_is_another_one(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("a@1")
+    story.commit("b@1", reads=["a@1"], replaced=ALL)
+    story.generations["a"] = "2"
+    story.commit("a@1")
+    story.commit("c@1", reads=["a@1"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["b", "c"]).is_consistent is False
+
+
+def test_what_spark_does_not_show_makes_it_unknown(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("a@1")
+    story.commit("b@1", reads=["a@1"], replaced=ALL, opaque="an RDD")
+    story.commit("c@1", reads=["a@1"], replaced=ALL)
+    store(connection, story)
+    answer = check(connection, ["b", "c"])
+    assert answer.is_consistent is None
+    assert [each.why for each in answer.limits] == [LimitReason.OPAQUE]
+    with pytest.raises(NoAlignmentError, match="an RDD"):
+        align(connection, ["b", "c"])
+
+
+def test_a_table_that_another_system_loads_is_at_the_versions_that_were_read(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("b@1", reads=["a@7"], replaced=ALL)
+    story.commit("c@1", reads=["a@8"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["a@7", "b"]).is_consistent is True
+    assert check(connection, ["a", "b"]).is_consistent is False
+    assert labels(align(connection, ["a", "b"])) == ["lake.db.a@7", "lake.db.b@1"]
+    assert labels(align(connection, ["a", "c"])) == ["lake.db.a@8", "lake.db.c@1"]
+
+
+def test_what_is_behind_a_shared_table_does_not_matter(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("a@1", opaque="an RDD")
+    story.commit("b@1", reads=["a@1"], replaced=ALL)
+    story.commit("c@1", reads=["a@1"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["b", "c"]).is_consistent is True
+
+
+def test_a_source_without_versions_can_not_be_compared(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("b@1", reads=["files"], replaced=ALL)
+    story.commit("c@1", reads=["files"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["b", "c"]).is_consistent is None
+
+
+def test_a_commit_that_nobody_reported_makes_it_unknown(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("a@1")
+    story.commit("b@1", reads=["a@1"])
+    story.commit("b@3", reads=["a@1"])  # nobody reported b@2
+    story.commit("c@1", reads=["a@1"], replaced=ALL)
+    store(connection, story)
+    answer = check(connection, ["b", "c"])
+    assert answer.is_consistent is None
+    assert LimitReason.UNKNOWN_WRITER in {each.why for each in answer.limits}
+    with pytest.raises(NoAlignmentError, match="its writer is unknown"):
+        align(connection, ["b", "c"])
+
+
+def test_tables_that_share_nothing_belong_together(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("a@1")
+    story.commit("b@1")
+    store(connection, story)
+    answer = check(connection, ["a", "b"])
+    assert (answer.is_consistent, answer.rows) == (True, ())
+
+
+def test_two_tables_that_feed_each_other(connection: Connection) -> None:
+    """Each version is made from the one before of the other table, but for the first."""
+    story = StoryProducer()
+    story.commit("a@1")
+    for number in range(1, 200):
+        story.commit(f"b@{number}", reads=[f"a@{number}"])
+        story.commit(f"a@{number + 1}", reads=[f"b@{number}"])
+    store(connection, story)
+    assert labels(align(connection, ["a", "b"])) == ["lake.db.a@1", "lake.db.b@1"]
+
+
+def test_no_versions_named_twice_and_columns_are_errors(connection: Connection) -> None:
+    story = two_jobs()
+    story.commit("files", reads=["a@21"])
+    store(connection, story)
+    with pytest.raises(ConfigurationError, match=r"lake\.db\.files has no versions"):
+        check(connection, ["files", "b"])
+    with pytest.raises(ConfigurationError, match="named twice"):
+        check(connection, ["b@11", "b@12"])
+    with pytest.raises(ConfigurationError, match="two tables or more"):
+        align(connection, ["b"])
+    with pytest.raises(ConfigurationError, match="names a column"):
+        check(connection, ["b@11.x", "c"])
