@@ -21,6 +21,7 @@ from headwater.cli.flags import VARIABLES
 from headwater.config import Config, variable_of
 from headwater.config.model import Keys
 from headwater.config.units import Bytes, Seconds
+from headwater.forwarders.configuration import ForwarderConfig
 from headwater.lineage.listener.config import JdbcConfig
 from headwater.lineage.store import StoreOptions
 from headwater.listeners.settings import Settings
@@ -93,6 +94,18 @@ The command is `headwater writer run`. A flag goes before its variable, the vari
 [writer](writer.md).
 
 """
+_FORWARDERS: Final = """
+## Forwarders
+
+The command is `headwater forward run`. A flag goes before its variable, the variable before the key in the file that
+`--config` names, and the key before the default. More on the page [forwarders](forwarders.md).
+
+"""
+_FORWARDER: Final = """
+Each `[forwarders.NAME]` of the file has these keys, and the options of its target beside them. `--option
+NAME.KEY=VALUE` goes before the file.
+
+"""
 _UNITS: Final = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _TIMES: Final = (("days", 86_400), ("h", 3_600), ("min", 60))
 
@@ -100,7 +113,15 @@ _TIMES: Final = (("days", 86_400), ("h", 3_600), ("min", 60))
 def page() -> str:
     """Return the text of the page."""
     return _HEAD + "".join(
-        (*_driver_sections(), *_listener_sections(), _STORE, _store_table(), *_writer_section(), *_variables_section())
+        (
+            *_driver_sections(),
+            *_listener_sections(),
+            _STORE,
+            _store_table(),
+            *_writer_section(),
+            *_forwarder_section(),
+            *_variables_section(),
+        )
     )
 
 
@@ -134,8 +155,19 @@ def _store_table() -> str:
 
 def _writer_section() -> Iterator[str]:
     yield _WRITER
+    yield from _flag_table(("writer", "run"))
+
+
+def _forwarder_section() -> Iterator[str]:
+    yield _FORWARDERS
+    yield from _flag_table(("forward", "run"))
+    yield _FORWARDER
+    yield _table([row for _, row in _rows(ForwarderConfig, "")])
+
+
+def _flag_table(path: CommandPath) -> Iterator[str]:
     yield "| flag | variable | default | meaning |\n|---|---|---|---|\n"
-    for option, variable, default, text in _flags(("writer", "run")):
+    for option, variable, default, text in _flags(path):
         yield f"| `--{option}` | {_code(variable)} | {_code(default)} | {text} |\n"
 
 
@@ -144,10 +176,15 @@ def _variables_section() -> Iterator[str]:
     yield "\n## Variables of the command line\n\nFlags that aren't here have no variable. More on the page "
     yield "[command line](command-line.md).\n\n| variable | flag | of |\n|---|---|---|\n"
     leaves = [path for path, node in walk() if isinstance(node, Leaf)]
-    for name, variable in VARIABLES.items():
-        paths = [path for path in leaves if name in {each[0] for each in _flags(path)}]
-        nouns = dict.fromkeys(path[0] for path in paths)
-        yield f"| `{variable}` | `--{name}` | {', '.join(f'`headwater {noun}`' for noun in nouns)} |\n"
+    nouns: dict[str, dict[str, None]] = {variable: {} for variable in VARIABLES.values()}
+    names: dict[str, str] = {}
+    for path in leaves:
+        for name, variable, _, _ in _flags(path):
+            if variable:
+                nouns.setdefault(variable, {})[path[0]] = None
+                names[variable] = name
+    for variable, found in nouns.items():
+        yield f"| `{variable}` | `--{names[variable]}` | {', '.join(f'`headwater {noun}`' for noun in found)} |\n"
 
 
 def _flags(path: CommandPath) -> Iterator[tuple[str, str, str, str]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from headwater.consumers.sources import EventSource
     from headwater.consumers.sources.api import StoredOffsets
+    from headwater.consumers.sources.group_start import GroupStart, KafkaGroup, LogGroup
+    from headwater.lineage.bulk import BusPartition
 
 WAYS: Final = "kafka://HOST:PORT[,HOST:PORT…][/TOPIC], log:DIR or archive:DIR"
 ARCHIVE: Final = "archive:"
@@ -67,3 +69,34 @@ def host_and_port(text: str) -> tuple[str, int]:
     if not port.isdigit() or int(port) >= 1 << 16:
         raise ValueError(f"{text!r} isn't HOST:PORT")
     return host or "127.0.0.1", int(port)
+
+
+class ConsumerBus:
+    """A bus that several consumers read, each in a consumer group of its own."""
+
+    def __init__(self, address: str, kafka: Iterable[tuple[str, str]]) -> None:
+        self._address: Final = address
+        self._kafka: Final = tuple(kafka)
+
+    @property
+    def name(self) -> str:
+        """The bus without its brokers, which may change."""
+        if is_log(self._address):
+            return f"log:{log_directory(self._address).resolve()}"
+        return f"kafka:{topic_of(self._address)}"
+
+    def open(self, group: str) -> EventSource:
+        return open_source(self._address, group, self._kafka)
+
+    def has_begun(self, group: str) -> bool:
+        return self._group(group).has_begun()
+
+    def begin(self, group: str, start: GroupStart | None, offsets: Mapping[BusPartition, int]) -> None:
+        self._group(group).begin(start, offsets)
+
+    def _group(self, group: str) -> KafkaGroup | LogGroup:
+        from headwater.consumers.sources.group_start import KafkaGroup, LogGroup  # noqa: PLC0415
+
+        if is_log(self._address):
+            return LogGroup(log_directory(self._address), group)
+        return KafkaGroup(kafka_settings(self._address, self._kafka), topic_of(self._address), group)

@@ -126,6 +126,25 @@ TREE: Final = Group(
             "the process that fills a lineage store",
             {"run": Leaf("writer.command:run", "read events from Kafka or a local log and store them")},
         ),
+        "forward": Group(
+            "events to other systems, by forwarders",
+            {
+                "run": Leaf("forward.running:run", "send events from Kafka or a local log to other systems"),
+                "status": Leaf("forward.status:status", "show what forwarders do and how far they are"),
+                "list": Leaf("forward.status:list_forwarders", "list the forwarders that are installed or configured"),
+                "test": Leaf("forward.targets:test", "check that a target is there, with the rights; write nothing"),
+                "plan": Leaf("forward.targets:plan", "show what a forwarder would send about a table"),
+                "dead-letter": Group(
+                    "events that a forwarder could not send",
+                    {
+                        "list": Leaf("forward.dead_letters:list_letters", "list the events that could not be sent"),
+                        "show": Leaf("forward.dead_letters:show", "show one of them with its bytes"),
+                        "retry": Leaf("forward.dead_letters:retry", "have them sent again"),
+                        "drop": Leaf("forward.dead_letters:drop", "give them up"),
+                    },
+                ),
+            },
+        ),
         "store": Group(
             "lineage stores and their maintenance",
             {
@@ -196,7 +215,7 @@ TREE: Final = Group(
 )
 
 
-_MOST_NEAR: Final = 3
+_MOST_NEAR: Final = 4
 
 
 def walk(node: CommandNode = TREE, path: CommandPath = ()) -> Iterator[tuple[CommandPath, CommandNode]]:
@@ -211,7 +230,7 @@ def nearest(word: str, path: CommandPath, group: Group) -> list[CommandPath]:
     """Return the commands that an unknown word may mean, the likeliest first: of its own group, then of the tree."""
     from difflib import get_close_matches  # noqa: PLC0415 - needed for a slip of the pen only
 
-    nodes, parts = [each for each, _ in walk() if each], set(word.split("-"))
+    nodes, parts = sorted((each for each, _ in walk() if each), key=len), set(word.split("-"))
     found: list[CommandPath] = [(*path, name) for name in group.children if len(word) > 1 and name.startswith(word)]
     for is_meant in (
         lambda each: each[-1] == word,

@@ -24,7 +24,7 @@ MEANINGS = {
     Exit.DONE: "done",
     Exit.FAILED: "failed, or you answered no; the same command fails again",
     Exit.USAGE: "the command was written wrongly",
-    Exit.NOT_DRAINED: "a writer was stopped and not done in time; the rest is read again next time",
+    Exit.NOT_DRAINED: "a process was stopped and not done in time; the rest is read again next time",
     Exit.TRY_AGAIN: "failed for now: something is away or busy; try again later",
     Exit.CONFIGURATION: "something in the configuration is wrong or missing",
     Exit.INTERRUPTED: "interrupted by Ctrl-C",

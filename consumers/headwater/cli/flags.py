@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from enum import Enum
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, TypeVar
 
 T = TypeVar("T")
 PREFIX: Final = "HEADWATER_"
@@ -28,7 +28,8 @@ VARIABLES: Final = {
     "spool-dir": "HEADWATER_SPOOL_DIR",
     "home": "HEADWATER_DEV_HOME",
 }
-"""By flag. Kubernetes sets `<SERVICE>_PORT`, `<SERVICE>_SERVICE_HOST` and the like in each pod: none is called so."""
+"""By flag, of all commands but those with a table of their own. Kubernetes sets `<SERVICE>_PORT`,
+`<SERVICE>_SERVICE_HOST` and the like in each pod: none is called so."""
 _TRUE, _FALSE = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off", ""})
 
 
@@ -50,6 +51,9 @@ class Declared(NamedTuple):
 
 class Flags(argparse.ArgumentParser):
     """The parser of one command: names the nearest flag for an unknown one, and in the help the variable of each."""
+
+    variables: ClassVar[Mapping[str, str]] = VARIABLES
+    """The variable of each flag that has one."""
 
     def __init__(self, program: str, description: str, epilog: str | None = None) -> None:
         layout = argparse.RawDescriptionHelpFormatter
@@ -122,7 +126,7 @@ class Flags(argparse.ArgumentParser):
 
     def _declare(self, name: str, arity: Arity, convert: Callable[[str], Any], text: str, default: str | None) -> str:
         """Return the text of the help."""
-        variable = VARIABLES.get(name)
+        variable = self.variables.get(name)
         self.declared[name] = Declared(arity, convert, variable)
         lines = ", a line for each" if arity is Arity.MANY else ""
         notes = [f"{variable}{lines}"] if variable else []
@@ -131,7 +135,7 @@ class Flags(argparse.ArgumentParser):
 
     def _converter(self, name: str, convert: Callable[[str], T]) -> Callable[[str], T]:
         """argparse keeps the words of its own error only."""
-        how = f" (given as --{name} or {VARIABLES[name]})" if name in VARIABLES else ""
+        how = f" (given as --{name} or {self.variables[name]})" if name in self.variables else ""
 
         def converted(given: str) -> T:
             try:

@@ -3,11 +3,13 @@
 api             the interface of a forwarder
 runner          polls, makes whole events, sends them, commits
 assembling      decodes, and merges the parts of an event
-delivery        retries by class of error
+delivery        retries by class of error; isolation finds the events that a target fails on
+letter_retry    sends dead letters again
 process         several forwarders, each on a thread of its own
-state           what is on disk: known_lineage, dead_letters
+starting        where a forwarder begins
+state           what is on disk: known_lineage, dead_letters, progress
 configuration   the keys of a forwarder; filters, plugins
-metrics, status  what probes, Prometheus and people ask
+metrics, status what probes, Prometheus and people ask
 """
 
 from headwater.forwarders.api import (

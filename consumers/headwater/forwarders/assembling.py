@@ -9,7 +9,7 @@ after all, it is sent then.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -100,11 +100,14 @@ class EventAssembler:
         self._lineage.remember(each.event for each in batch.events if isinstance(each.event, JobLineage))
         return batch
 
-    def confirm(self) -> None:
-        """Record that what was returned is sent: parts of it that come again are copies."""
-        merged, self._merged = self._merged, {}
-        if merged:
-            self.record_merged(merged)
+    def confirm(self, postponed: Collection[EventId] = ()) -> None:
+        """Record that what was returned is sent, but for some: parts of it that come again are copies."""
+        merged, self._merged = (
+            self._merged,
+            {event: self._merged[event] for event in postponed if event in self._merged},
+        )
+        if len(merged) > len(self._merged):
+            self.record_merged(event for event in merged if event not in self._merged)
 
     def give_up_late(self) -> None:
         """Give up events that no part came for in a long time. Call it only while the bus can be read."""

@@ -27,21 +27,32 @@ class ForwarderConfig(Config):
     """The keys that every forwarder has."""
 
     type: str = Field(min_length=1)
-    """What it is: a name that is installed, or `package.module:Name`."""
+    """What it is: a name that is installed, or `package.module:Name`. A table without it is of the type NAME."""
     batch: int = Field(default=100, ge=1, le=10_000)
     """At most so many events in a call of `handle`."""
     rate: float | None = Field(default=None, gt=0)
     """At most so many events a second."""
     timeout: Seconds = Field(default=60.0, gt=0, le=_LONGEST_CALL)
     """A call of `handle` that takes longer has failed."""
+    isolate_after: Seconds = Field(default=600.0, ge=0)
+    """After errors of the target for so long, the events of a batch are tried one by one: one that fails while others
+    arrive is a dead letter."""
     include_kinds: Patterns = ()
+    """Only events of these kinds, such as `Committed,Create*`."""
     include_jobs: Patterns = ()
+    """Only events of these jobs, by `name` or `namespace/name`."""
     include_catalogs: Patterns = ()
+    """Only events about these catalogs."""
     include_datasets: Patterns = ()
+    """Only events about these tables or datasets, such as `lake.sales.*`."""
     exclude_kinds: Patterns = ()
+    """No events of these kinds."""
     exclude_jobs: Patterns = ()
+    """No events of these jobs."""
     exclude_catalogs: Patterns = ()
+    """No events that name one of these catalogs."""
     exclude_datasets: Patterns = ()
+    """No events that name one of these tables or datasets."""
 
     def name_filter(self, which: str) -> NameFilter:
         """Return what to `include` or to `exclude`."""

@@ -35,6 +35,8 @@ class LetterReason(str, Enum):
     """The target refused it."""
     FAULT = "FAULT"
     """The forwarder failed on it."""
+    STUCK = "STUCK"
+    """The target failed on it each time, and took others."""
 
 
 class LetterState(str, Enum):

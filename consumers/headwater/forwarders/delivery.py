@@ -1,4 +1,10 @@
-"""Sends events to a target until it has them: retries by class of error, and finds the events that can't be sent."""
+"""Sends events to a target until it has them: retries by class of error, and finds the events that can't be sent.
+
+A target that answers one event with an error that looks temporary, for ever, would stop all that come behind it. So
+when a batch has failed for a while its events are tried one by one: one that fails while the target takes others is a
+dead letter. Events of its key wait for that, so that their order stays. It needs a forwarder with a preview, which says
+of which events anything is sent.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +14,20 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from headwater.errors import TerminalError, TransientError
 from headwater.events.redaction import redact
-from headwater.forwarders.api import BusEvent, Forwarder, RefusedEventsError
+from headwater.forwarders.api import BusEvent, Forwarder, PreviewableForwarder, RefusedEventsError
 from headwater.forwarders.dead_letters import LetterReason
+from headwater.forwarders.isolation import DeliveryResult, EventIsolation, UnsentEvent, asks_to_wait
 from headwater.forwarders.metrics import ForwarderMetrics
 
 _LOG: Final = logging.getLogger(__name__)
 MOST_FAULTS: Final = 100
 """After so many events in a row that the forwarder fails on, the fault isn't in the events."""
+_MOST_FAILURES: Final = 3
+"""After so many failures in a row a retry of dead letters is left for later."""
 _TARGET: Final = "the target"
 
 
@@ -33,21 +42,21 @@ class Waits:
     longest_terminal: float = 600.0
 
 
-class UnsentEvent:
-    """An event that the target will never have, with the reason."""
+class _TargetAwayError(TransientError):
+    """The target is away, busy or slow."""
 
-    def __init__(self, event: BusEvent, reason: LetterReason, error: str) -> None:
-        self.event: Final = event
-        self.reason: Final = reason
-        self.error: Final = str(redact(error))
+    def __init__(self, message: str, cause: BaseException) -> None:
+        super().__init__(message)
+        self.retry_after: Final[float | None] = getattr(cause, "retry_after", None)
+        self.is_overload: Final = asks_to_wait(cause)
 
 
 class _ForwarderFault(Exception):  # noqa: N818 - it isn't seen outside
     """The forwarder raised what is neither a TransientError nor a TerminalError."""
 
 
-Selector = Callable[[Sequence[BusEvent]], Sequence[BusEvent]]
-Pause = Callable[[float], Awaitable[None]]
+Selector: TypeAlias = Callable[[Sequence[BusEvent]], Sequence[BusEvent]]
+Pause: TypeAlias = Callable[[float], Awaitable[None]]
 
 
 class BatchDelivery:
@@ -63,9 +72,11 @@ class BatchDelivery:
         still_wanted: Selector,
         waits: Waits | None = None,
         most_faults: int = MOST_FAULTS,
+        isolate_after: float | None = None,
     ) -> None:
         """`pause` waits, or raises an error that ends the delivery. After each wait `still_wanted` is asked which
-        events are to be sent: others may have taken some over."""
+        events are to be sent: others may have taken some over. A batch that has failed for `isolate_after` seconds is
+        tried event by event; None means never."""
         self._forwarder = forwarder
         self._metrics = metrics
         self._timeout = timeout
@@ -73,73 +84,160 @@ class BatchDelivery:
         self._still_wanted = still_wanted
         self._waits = waits or Waits()
         self._most_faults = most_faults
+        self._isolate_after = isolate_after
         self._faults = 0
+        self._transient = self._waits.shortest
 
-    async def send(self, events: Sequence[BusEvent]) -> list[UnsentEvent]:
-        """Return when the target has all events but those that are returned."""
+    async def send(self, events: Sequence[BusEvent], *, has_postponed: bool = False) -> DeliveryResult:
+        """Return when the target has all events but those that are returned. With `has_postponed` some of them were
+        postponed before."""
         try:
-            unsent = await self._send_together(events)
+            result = await self._send_together(events, is_suspect=has_postponed)
         except _ForwarderFault:
-            unsent = []
+            result = DeliveryResult()
         else:
             self._faults = 0
-            return unsent
-        for event in events:
-            unsent += await self._send_alone(event)
-        return unsent
+            return result
+        for index, event in enumerate(events):
+            alone = await self._send_alone(event)
+            result.unsent += alone.unsent
+            if alone.postponed:  # the target isn't well: the rest waits for it, in order
+                result.postponed = list(events[index:])
+                break
+        return result
 
-    async def _send_alone(self, event: BusEvent) -> list[UnsentEvent]:
+    async def try_once(self, events: Sequence[BusEvent]) -> tuple[DeliveryResult, bool]:
+        """Send events once, together, else one by one until it fails on several in a row. Return also whether the
+        target took any, which says whether those that are postponed failed because of themselves."""
+        try:
+            return DeliveryResult(await self._call(events)), True
+        except (TransientError, TerminalError, _ForwarderFault):
+            result, taken, failures = DeliveryResult(), False, 0
+        for index, each in enumerate(events):
+            unsent, error = await self._try_to_take(each)
+            result.unsent += unsent
+            failures = 0 if error is None else failures + 1
+            if error is not None:
+                result.postponed.append(each)
+            taken = taken or (error is None and self._has_message(each))
+            if failures == _MOST_FAILURES:
+                result.postponed += events[index + 1 :]
+                break
+        return result, taken
+
+    async def _send_alone(self, event: BusEvent) -> DeliveryResult:
         """Send one event. If the forwarder fails on it, and on so many others, wait instead of giving it up."""
         wait = self._waits.shortest_terminal
         while True:
-            unsent, fault = await self._try_alone(event)
+            result, fault = await self._try_alone(event)
             if not fault:
                 self._faults = 0
-                return unsent
+                return result
             self._faults += 1
             if self._faults <= self._most_faults:
-                return [UnsentEvent(event, LetterReason.FAULT, fault)]
+                return DeliveryResult([UnsentEvent(event, LetterReason.FAULT, fault)])
             self._record_wait(f"it failed on {self._most_faults} events in a row, so the fault isn't theirs: {fault}")
             wait = await self._wait(wait, self._waits.longest_terminal)
 
-    async def _try_alone(self, event: BusEvent) -> tuple[list[UnsentEvent], str]:
+    async def _try_alone(self, event: BusEvent) -> tuple[DeliveryResult, str]:
         """Return what the target refused, and how the forwarder failed."""
         try:
             return await self._send_together([event]), ""
         except _ForwarderFault as e:
-            return [], str(e)
+            return DeliveryResult(), str(e)
 
-    async def _send_together(self, events: Sequence[BusEvent]) -> list[UnsentEvent]:
-        """Try until the target has the events, or refuses some. Raise a fault of the forwarder."""
-        transient, terminal, began = self._waits.shortest, self._waits.shortest_terminal, time.monotonic()
+    async def _send_together(self, events: Sequence[BusEvent], *, is_suspect: bool = False) -> DeliveryResult:
+        """Try until the target has the events, refuses some, or takes others than these. Raise a fault of the
+        forwarder."""
+        terminal, began = self._waits.shortest_terminal, time.monotonic()
+        isolate_at = began if is_suspect else self._isolation_time(began)
         has_waited = False
         while events := self._still_wanted(events):
-            self._metrics.beat()
             try:
-                await asyncio.wait_for(self._forwarder.handle(events), self._timeout)
-            except RefusedEventsError as e:
-                return self._refused(events, e)
-            except (TransientError, OSError, asyncio.TimeoutError, MemoryError) as e:
-                self._record_wait(self._words(e))
-                asked = getattr(e, "retry_after", None)
-                transient = await self._wait(asked or transient, self._waits.longest)
+                unsent = await self._call(events)
+            except TransientError as e:
+                if time.monotonic() >= isolate_at:
+                    result = await self._isolate(events, e)
+                    if result is not None:
+                        return result
+                    isolate_at = 2 * time.monotonic() - began + self._waits.longest
+                self._transient = await self._wait(_seconds_asked(e) or self._transient, self._waits.longest)
             except TerminalError as e:
                 self._record_wait(f"{e}; somebody has to change that")
                 terminal = await self._wait(terminal, self._waits.longest_terminal)
-            except Exception as e:
-                self._metrics.waits_by["fault"] += 1
-                words = f"{type(e).__name__}: {e}"
-                self._metrics.record_error(str(redact(words)))
-                _LOG.warning("%s failed on events", self._metrics.name, exc_info=e)
-                raise _ForwarderFault(words) from e
             else:
-                self._metrics.record_sent(len(events))
-                break
+                if has_waited:
+                    _LOG.warning("the target of %s is back after %.0f s", self._metrics.name, time.monotonic() - began)
+                return DeliveryResult(unsent)
             has_waited = True
         self._metrics.waiting_for = None
-        if has_waited:
-            _LOG.warning("the target of %s is back after %.0f s", self._metrics.name, time.monotonic() - began)
+        return DeliveryResult()
+
+    def _isolation_time(self, began: float) -> float:
+        return float("inf") if self._isolate_after is None else began + self._isolate_after
+
+    async def _call(self, events: Sequence[BusEvent]) -> list[UnsentEvent]:
+        """Call the forwarder once, and return what was refused. Whatever looks temporary is a TransientError."""
+        self._metrics.beat()
+        try:
+            await asyncio.wait_for(self._forwarder.handle(events), self._timeout)
+        except RefusedEventsError as e:
+            return self._refused(events, e)
+        except (TransientError, OSError, asyncio.TimeoutError, MemoryError) as e:
+            self._record_wait(self._words(e))
+            raise _TargetAwayError(self._words(e), e) from e
+        except TerminalError:
+            raise
+        except Exception as e:
+            self._metrics.waits_by["fault"] += 1
+            words = f"{type(e).__name__}: {e}"
+            self._metrics.record_error(str(redact(words)))
+            _LOG.warning("%s failed on events", self._metrics.name, exc_info=e)
+            raise _ForwarderFault(words) from e
+        self._transient = self._waits.shortest
+        self._metrics.waiting_for = None
+        self._metrics.record_sent(len(events))
         return []
+
+    async def _isolate(self, events: Sequence[BusEvent], error: TransientError) -> DeliveryResult | None:
+        """Try events alone. Return None if the target takes none of them: then it isn't because of one."""
+        if not isinstance(self._forwarder, PreviewableForwarder):
+            return None
+        if len(events) == 1:
+            await self._wait_on(error)
+            return DeliveryResult(postponed=list(events))
+        isolation = EventIsolation(self._try_to_take, self._wait_on, self._has_message)
+        if not await isolation.probe(events):
+            return None
+        result = await isolation.send(events)
+        for each in result.unsent:
+            _LOG.warning("%s: the target takes other events, and fails on one", self._metrics.name)
+            self._metrics.record_error(each.error)
+        self._metrics.waiting_for = None
+        return result
+
+    async def _try_to_take(self, event: BusEvent) -> tuple[list[UnsentEvent], TransientError | None]:
+        """Send one event once. Return why it is a dead letter, and the error of the target."""
+        try:
+            return (await self._call([event]) if self._still_wanted([event]) else []), None
+        except TransientError as e:
+            return [], e
+        except _ForwarderFault as e:
+            return [UnsentEvent(event, LetterReason.FAULT, str(e))], None
+        except TerminalError as e:
+            return [], _TargetAwayError(str(e), e)
+
+    def _has_message(self, event: BusEvent) -> bool:
+        """Return whether the forwarder sends anything for the event, as its preview says."""
+        if not isinstance(self._forwarder, PreviewableForwarder):
+            return False
+        try:
+            return next(iter(self._forwarder.preview(event.event)), None) is not None
+        except Exception:  # noqa: BLE001 - a plug-in can fail in any way
+            return False
+
+    async def _wait_on(self, error: TransientError) -> None:
+        self._transient = await self._wait(_seconds_asked(error) or self._transient, self._waits.longest)
 
     def _refused(self, events: Sequence[BusEvent], error: RefusedEventsError) -> list[UnsentEvent]:
         """Tell the refused events from the others, which the target has."""
@@ -152,7 +250,7 @@ class BatchDelivery:
         self._metrics.record_sent(len(events) - len(error.reasons))
         return [UnsentEvent(events[index], LetterReason.REFUSED, why) for index, why in sorted(error.reasons.items())]
 
-    def _words(self, error: Exception) -> str:
+    def _words(self, error: BaseException) -> str:
         if isinstance(error, asyncio.TimeoutError) and not str(error):
             return f"no answer within {self._timeout:g} s"
         return str(error) or type(error).__name__
@@ -167,3 +265,8 @@ class BatchDelivery:
         """Wait, and return how long to wait the next time."""
         await self._pause(seconds * random.uniform(0.5, 1))  # noqa: S311 - no secret
         return min(2 * seconds, longest)
+
+
+def _seconds_asked(error: BaseException) -> float | None:
+    asked: float | None = getattr(error, "retry_after", None)
+    return asked

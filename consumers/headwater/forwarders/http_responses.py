@@ -15,6 +15,7 @@ from headwater.events.redaction import redact
 _EXCERPT: Final = 300
 _REFUSED: Final = {400, 413, 422}
 _BUSY: Final = {408, 425, 429}
+_OVERLOAD: Final = {*_BUSY, 503}
 _NEVER: Final = {501, 505}
 """Errors of a server that don't pass by themselves."""
 _ADVICE: Final = {
@@ -31,9 +32,11 @@ _ADVICE: Final = {
 class BusyTargetError(TransientError):
     """The target is busy or away; `retry_after` is how many seconds it asks to be left alone, or None."""
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
+    def __init__(self, message: str, retry_after: float | None = None, *, is_overload: bool = False) -> None:
+        """`is_overload` says that the answer asks to come again, and so says nothing about what was sent."""
         super().__init__(message)
         self.retry_after: Final = retry_after
+        self.is_overload: Final = is_overload
 
 
 class RefusedContentError(TerminalError):
@@ -54,7 +57,7 @@ def response_error(
     if status in _REFUSED:
         return RefusedContentError(message)
     if status in _BUSY or (status >= 500 and status not in _NEVER):
-        return BusyTargetError(message, seconds_to_wait(retry_after, now))
+        return BusyTargetError(message, seconds_to_wait(retry_after, now), is_overload=status in _OVERLOAD)
     if 300 <= status < 400:
         return TerminalError(f"{message}: correct the URL, redirects aren't followed")
     return TerminalError(f"{message}: {_ADVICE.get(status, 'ask who runs it')}")

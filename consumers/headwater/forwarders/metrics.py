@@ -51,6 +51,10 @@ class ForwarderMetrics:
     """Dead letters that a retry sent."""
     partial: int = 0
     """Events of which parts are missing now."""
+    postponed: int = 0
+    """Events that the target failed on, and that are tried again with the next ones."""
+    lost: int = 0
+    """Records that the bus no longer had when they were to be read, as far as known, since the start."""
     waits_by: Counter[str] = field(default_factory=Counter)
     """Failed attempts, by cause."""
     waiting_for: str | None = None
@@ -136,6 +140,8 @@ _FIGURES: Final = {
     "retried": ("counter", "Dead letters that a retry sent."),
     "dead_letters_waiting": ("gauge", "Dead letters that wait."),
     "partial": ("gauge", "Events of which parts are missing."),
+    "postponed": ("gauge", "Events that the target failed on, which are tried again with the next ones."),
+    "lost": ("counter", "Records that the bus no longer had when they were to be read."),
     "lag": ("gauge", "Records not yet read."),
     "lag_seconds": ("gauge", "Seconds since what was sent last came to the bus."),
     "ready": ("gauge", "Whether bus and target answer."),

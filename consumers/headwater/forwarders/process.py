@@ -10,31 +10,32 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
 from headwater.consumers.sources import EventSource
-from headwater.errors import ConfigurationError, HeadwaterError
+from headwater.errors import ConfigurationError, HeadwaterError, TransientError
 from headwater.events.redaction import redact
 from headwater.forwarders.api import ClosableForwarder, Forwarder
 from headwater.forwarders.configuration import ForwarderSettings
 from headwater.forwarders.known_lineage import LineageCache
 from headwater.forwarders.metrics import ForwarderMetrics, ForwardersHealth
+from headwater.forwarders.progress import ForwarderProgress
 from headwater.forwarders.runner import ForwarderRunner
+from headwater.forwarders.starting import FROM_BEGINNING, ForwarderBus, ForwarderStart
 from headwater.forwarders.state import ForwarderLock, ForwarderState
 from headwater.forwarders.status import write_status
+from headwater.lineage.bulk import BusPartition
 
 _LOG: Final = logging.getLogger(__name__)
 _AGAIN_SECONDS: Final = 30.0
+_BUS_AGAIN_SECONDS: Final = 2.0
 _CLOSE_SECONDS: Final = 10.0
 _STATUS_SECONDS: Final = 2.0
 _LOCK_SECONDS: Final = 2.0
 """Who asks for the status holds the lock for a moment."""
-
-SourceOpener = Callable[[str], EventSource]
-"""Opens the bus in a consumer group."""
 
 
 class HostedForwarder:
@@ -44,25 +45,33 @@ class HostedForwarder:
         self,
         settings: ForwarderSettings,
         directory: Path,
-        open_source: SourceOpener,
+        bus: ForwarderBus,
         *,
+        start: ForwarderStart = FROM_BEGINNING,
         until_end: bool = False,
     ) -> None:
-        """A ConfigurationError or PluginError if it can't be created, or runs elsewhere."""
+        """Raises a ConfigurationError or PluginError if it can't be created, or runs elsewhere. `start` counts only
+        where it has never read this bus."""
         self.settings: Final = settings
         self.metrics: Final = ForwarderMetrics(settings.name)
         self.error: Exception | None = None
         """Why it ended, where it wasn't stopped."""
-        self._open_source = open_source
+        self._bus = bus
+        self._start = start
         self._until_end = until_end
         self._lock = ForwarderLock(directory, settings.name)
         if not self._lock.acquire(_LOCK_SECONDS):
             raise ConfigurationError(
                 f"forwarder {settings.name} runs already with {directory}: stop it, or name another one by --state"
             )
-        self._state = ForwarderState(directory, settings.name)
-        self._lineage = LineageCache(self._state)
-        self._forwarder = settings.create(self._lineage, directory / settings.name)
+        try:
+            self._state = ForwarderState(directory, settings.name)
+            self._progress = ForwarderProgress(self._state)
+            self._lineage = LineageCache(self._state)
+            self._forwarder = settings.create(self._lineage, directory / settings.name)
+        except BaseException:
+            self._lock.release()
+            raise
         self._stop = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._runner: ForwarderRunner | None = None
@@ -74,6 +83,11 @@ class HostedForwarder:
         if loop is not None and runner is not None:
             with suppress(RuntimeError):  # the loop has ended by itself
                 loop.call_soon_threadsafe(runner.stop)
+
+    def discard(self) -> None:
+        """Release the state of one that never ran."""
+        self._state.close()
+        self._lock.release()
 
     def run(self) -> None:
         try:
@@ -106,7 +120,29 @@ class HostedForwarder:
         return None
 
     async def _run_once(self) -> None:
-        with closing(await asyncio.to_thread(self._open_source, self.settings.group)) as source:
+        group = self.settings.group
+        if self._progress.has_begun(self._bus.name):
+            await asyncio.to_thread(self._bus.begin, group, None, self._progress.positions())
+        elif not await self._begin(group):
+            return
+        await self._forward(await asyncio.to_thread(self._bus.open, group), until_end=self._until_end)
+
+    async def _begin(self, group: str) -> bool:
+        """Begin to read the bus. Return False if the process was stopped before the initial events were sent."""
+        offsets: Mapping[BusPartition, int] = {}
+        if not await asyncio.to_thread(self._bus.has_begun, group):
+            if self._start.initial is not None:
+                initial = await asyncio.to_thread(self._start.initial)
+                offsets = initial.offsets
+                await self._forward(await asyncio.to_thread(initial.open), until_end=True)
+                if self._stop.is_set():
+                    return False
+            await asyncio.to_thread(self._bus.begin, group, self._start.partitions, offsets)
+        self._progress.begin(self._bus.name, self._start.name)
+        return True
+
+    async def _forward(self, source: EventSource, *, until_end: bool) -> None:
+        with closing(source):
             self._runner = ForwarderRunner(
                 self._forwarder,
                 source,
@@ -114,18 +150,19 @@ class HostedForwarder:
                 self.settings,
                 lineage=self._lineage,
                 metrics=self.metrics,
-                until_end=self._until_end,
+                until_end=until_end,
             )
-            if self._stop.is_set():
-                return
-            await self._runner.run()
+            self.metrics.waiting_for = None
+            if not self._stop.is_set():
+                await self._runner.run()
 
     async def _wait_after(self, error: Exception) -> None:
-        words = str(redact(f"{type(error).__name__}: {error}"))
-        self.metrics.record_wait("itself", words)
-        expected = isinstance(error, HeadwaterError)
-        _LOG.warning("forwarder %s starts again soon: %s", self.settings.name, words, exc_info=not expected)
-        end = time.monotonic() + _AGAIN_SECONDS
+        """Wait before the next start: a short time for a bus that is away, a long one after an error of ours."""
+        is_expected, is_away = isinstance(error, HeadwaterError), isinstance(error, TransientError)
+        words = str(redact(str(error) if is_expected else f"{type(error).__name__}: {error}"))
+        self.metrics.record_wait("the bus" if is_away else "itself", words)
+        _LOG.warning("forwarder %s starts again soon: %s", self.settings.name, words, exc_info=not is_expected)
+        end = time.monotonic() + (_BUS_AGAIN_SECONDS if is_away else _AGAIN_SECONDS)
         while not self._stop.is_set() and time.monotonic() < end:
             self.metrics.beat()
             await asyncio.sleep(0.2)

@@ -16,16 +16,21 @@ from typing import Final
 
 from headwater.consumers.retrying import Retrier, StopRequested
 from headwater.consumers.sources import BusRecord, EventSource, OffsetGap, SharedSource, SourceBatch
-from headwater.errors import TerminalError, TransientError
+from headwater.consumers.sources.gap_events import gap_event
+from headwater.errors import TransientError
 from headwater.events.avro import Codec
+from headwater.events.keys import key_of
 from headwater.events.redaction import redact
 from headwater.forwarders.api import BusEvent, Forwarder, PeriodicForwarder
-from headwater.forwarders.assembling import PATIENCE, AssembledBatch, EventAssembler, merge_records
+from headwater.forwarders.assembling import PATIENCE, AssembledBatch, EventAssembler
 from headwater.forwarders.configuration import ForwarderSettings
-from headwater.forwarders.dead_letters import ForwarderLetter, LetterBox, LetterState, Rejection
-from headwater.forwarders.delivery import BatchDelivery, Pause, UnsentEvent, Waits
+from headwater.forwarders.dead_letters import LetterBox, Rejection
+from headwater.forwarders.delivery import BatchDelivery, Pause, Waits
+from headwater.forwarders.isolation import DeliveryResult, UnsentEvent
 from headwater.forwarders.known_lineage import LineageCache
+from headwater.forwarders.letter_retry import LetterRetry
 from headwater.forwarders.metrics import ForwarderMetrics
+from headwater.forwarders.progress import ForwarderProgress
 from headwater.forwarders.state import ForwarderState
 from headwater.lineage.bulk import BusPartition
 
@@ -38,9 +43,6 @@ _REST_SECONDS: Final = 2.0
 """How often the bus hears of a forwarder that waits for its target."""
 _LOOK_SECONDS: Final = 5.0
 """How often the lag is measured, which asks a broker."""
-_RETRY_SECONDS: Final = 1.0
-"""How often somebody's wish to retry dead letters is looked for."""
-_RETRIED_AT_ONCE: Final = 20
 _TICK_SECONDS: Final = 1.0
 
 
@@ -70,23 +72,35 @@ class ForwarderRunner:
         self._idle = idle
         self._stop = asyncio.Event()
         self._letters = LetterBox(state)
+        self._progress = ForwarderProgress(state)
         self._assembler = EventAssembler(state, lineage, self._letters, patience=patience)
         self._retrier = Retrier(self.metrics, self._stop)
         timeout = settings.config.timeout
         self._delivery = BatchDelivery(
-            forwarder, self.metrics, timeout=timeout, pause=self._pause, still_wanted=self._still_ours, waits=waits
+            forwarder,
+            self.metrics,
+            timeout=timeout,
+            pause=self._pause,
+            still_wanted=self._still_ours,
+            waits=waits,
+            isolate_after=settings.config.isolate_after,
         )
-        self._redelivery = BatchDelivery(
+        redelivery = BatchDelivery(
             forwarder, self.metrics, timeout=timeout, pause=self._pause, still_wanted=_unchanged, waits=waits
         )
+        self._retry = LetterRetry(self._letters, self._assembler, redelivery, self.metrics)
         self._codec = Codec()
         self._limiter = RateLimiter(settings.config.rate)
         self._reached: dict[BusPartition, int] = {}
         """The next offset of each partition; what is before it is sent, a dead letter or waits for parts."""
         self._pending: dict[BusPartition, int] = {}
         """The same once the batch is done with that is being sent."""
+        self._lost: set[int] = set()
+        """The Gap events, by `id`, of what the bus lost: they aren't on it, so nobody else reads them."""
+        self._postponed: list[BusEvent] = []
+        """Events that the target failed on. They go with the next batch."""
         self._committed: dict[BusPartition, int] = {}
-        self._commit_at = self._look_at = self._retry_at = self._tick_at = 0.0
+        self._commit_at = self._look_at = self._tick_at = 0.0
         self._caught_up_at: datetime | None = None
 
     def stop(self) -> None:
@@ -102,13 +116,13 @@ class ForwarderRunner:
 
     async def _run(self) -> None:
         while not self._stop.is_set():
-            await self._retry_letters()
+            await self._retry.run_if_due()
             batch = await self._retrier.run("the bus", self._poll)
             await self._process(batch)
             is_quiet = not batch.next
             await self._look(is_quiet=is_quiet)
             await self._tick()
-            if is_quiet and self._until_end and self.metrics.lag == 0:
+            if is_quiet and self._until_end and self.metrics.lag == 0 and not self._postponed:
                 return
 
     def _poll(self) -> SourceBatch:
@@ -126,18 +140,22 @@ class ForwarderRunner:
         self.metrics.polled += len(batch.records)
         if batch.records or self.metrics.outage:
             self._caught_up_at = None
-        for gap in batch.gaps:
-            _log_gap(self._settings.name, gap)
+        lost = await asyncio.to_thread(self._report_lost, batch.gaps) if batch.gaps else []
         assembled = await asyncio.to_thread(self._assemble, batch.records)
         self._pending = dict(batch.next)
-        wanted = [each for each in assembled.events if self._is_wanted(each)]
-        self.metrics.filtered += len(assembled.events) - len(wanted)
+        self._lost = {id(each) for each in lost} | {id(each) for each in self._postponed if id(each) in self._lost}
+        events = [*lost, *assembled.events]
+        wanted = [each for each in events if self._is_wanted(each)]
+        self.metrics.filtered += len(events) - len(wanted)
         self.metrics.partial = self._assembler.partial
-        unsent: Sequence[UnsentEvent] = ()
-        if wanted:
+        result = DeliveryResult()
+        postponed = self._still_ours(self._postponed)
+        if wanted or postponed:
             await self._limiter.take(len(wanted), self._pause)
-            unsent = await self._delivery.send(wanted)
-        await asyncio.to_thread(self._settle, [*assembled.rejections, *map(self._rejection, unsent)])
+            result = await self._delivery.send([*postponed, *wanted], has_postponed=bool(postponed))
+        self._postponed = result.postponed
+        self.metrics.postponed = len(self._postponed)
+        await asyncio.to_thread(self._settle, [*assembled.rejections, *map(self._rejection, result.unsent)])
         self._reached.update(self._pending)
         times = [each.append_time for each in batch.records if each.append_time]
         self.metrics.sent_until = max(times, default=self.metrics.sent_until)
@@ -157,7 +175,7 @@ class ForwarderRunner:
             _log_letters(self._settings.name, rejections)
         given_up, self._assembler.given_up = self._assembler.given_up, 0
         self.metrics.dead_letters += given_up
-        self._assembler.confirm()
+        self._assembler.confirm([each.event.event_id for each in self._postponed])
 
     def _rejection(self, unsent: UnsentEvent) -> Rejection:
         event = unsent.event.event
@@ -171,28 +189,52 @@ class ForwarderRunner:
     async def _commit(self) -> None:
         """Commit what is done with, without passing the first part of an event that isn't complete."""
         self._drop_lost()
-        held = self._assembler.held()
+        held = self._held()
         positions = {each: min(at, held.get(each, at)) for each, at in self._reached.items()}
         changed = {each: at for each, at in positions.items() if self._committed.get(each) != at}
         if changed:
+            await asyncio.to_thread(self._progress.record_positions, changed)
             await asyncio.to_thread(self._source.done, changed)
             self._committed.update(changed)
         self._commit_at = time.monotonic() + _COMMIT_SECONDS
 
+    def _held(self) -> dict[BusPartition, int]:
+        """Return the offset of each partition that may not be passed yet."""
+        held = dict(self._assembler.held())
+        for each in self._postponed:
+            partition, offset = each.record.partition, each.record.offset
+            held[partition] = min(offset, held.get(partition, offset))
+        return held
+
+    def _report_lost(self, gaps: Sequence[OffsetGap]) -> list[BusEvent]:
+        """Record what the bus lost, and return a Gap for each range, which is sent before what comes behind it."""
+        for gap in gaps:
+            _log_gap(self._settings.name, gap)
+            self.metrics.lost += max(0, (gap.end or gap.first) - gap.first)
+        self._progress.record_lost(gaps)
+        return [self._gap_event(each) for each in gaps]
+
+    def _gap_event(self, gap: OffsetGap) -> BusEvent:
+        event = gap_event(gap, self._source.topic, reader=self._settings.group)
+        return BusEvent(event, BusRecord(self._codec.encode(event), gap.partition, gap.first, None, key_of(event)))
+
     def _drop_lost(self) -> None:
         """Forget partitions that another process reads now: it goes on where they were committed."""
-        for partition in [each for each in {**self._reached, **self._pending} if not self._owns(each)]:
+        sent = {each.record.partition: 0 for each in self._postponed}
+        for partition in [each for each in {**self._reached, **self._pending, **sent} if not self._owns(each)]:
             self._reached.pop(partition, None)
             self._pending.pop(partition, None)
             self._committed.pop(partition, None)
             self._assembler.forget(partition)
+            self._postponed = [each for each in self._postponed if each.record.partition != partition]
 
     def _owns(self, partition: BusPartition) -> bool:
         return not isinstance(self._source, SharedSource) or self._source.owns(partition)
 
     def _still_ours(self, events: Sequence[BusEvent]) -> Sequence[BusEvent]:
         self._drop_lost()
-        return [each for each in events if each.record.partition in self._pending]
+        owned = {partition for partition in {each.record.partition for each in events} if self._owns(partition)}
+        return [each for each in events if each.record.partition in owned or id(each) in self._lost]
 
     async def _pause(self, seconds: float) -> None:
         """Wait, and stay a member of the group. Raises StopRequested."""
@@ -212,7 +254,8 @@ class ForwarderRunner:
         self._look_at = time.monotonic() + _LOOK_SECONDS
         asked_at = datetime.now(timezone.utc)
         self.metrics.lag = await asyncio.to_thread(self._source.lag)
-        self._caught_up_at = asked_at if is_quiet and self.metrics.lag == 0 and not self.metrics.outage else None
+        is_behind = bool(self.metrics.lag != 0 or self.metrics.outage or self._postponed)
+        self._caught_up_at = asked_at if is_quiet and not is_behind else None
         self.metrics.dead_letters_waiting = self._letters.count()
 
     async def _tick(self) -> None:
@@ -226,40 +269,6 @@ class ForwarderRunner:
                 _LOG.warning("%s failed between batches: %s", self._settings.name, words)
             self.metrics.record_error(words)
         self._tick_at = time.monotonic() + _TICK_SECONDS
-
-    async def _retry_letters(self) -> None:
-        """Send the dead letters that somebody marked, in the order in which they became such."""
-        if time.monotonic() < self._retry_at:
-            return
-        while letters := self._letters.letters(LetterState.RETRY, most=_RETRIED_AT_ONCE):
-            await self.retry(letters)
-        self._retry_at = time.monotonic() + _RETRY_SECONDS
-
-    async def retry(self, letters: Sequence[ForwarderLetter]) -> None:
-        """Send these dead letters. Those that can't be sent wait again."""
-        failed: dict[int, str] = {}
-        events: list[BusEvent] = []
-        letter_of: dict[int, ForwarderLetter] = {}
-        for letter in letters:
-            found = self._event_of(letter)
-            if isinstance(found, TerminalError):
-                failed[letter.id] = str(found)
-            else:
-                letter_of[id(found)] = letter
-                events.append(found)
-        if events:
-            for each in await self._redelivery.send(events):
-                failed[letter_of[id(each.event)].id] = each.error
-        sent = [each for each in letters if each.id not in failed]
-        self._assembler.record_merged(each.event for each in sent if each.event and len(each.records) > 1)
-        self._letters.settle((each.id for each in sent), failed)
-        self.metrics.retried += len(sent)
-
-    def _event_of(self, letter: ForwarderLetter) -> BusEvent | TerminalError:
-        try:
-            return BusEvent(merge_records(self._codec, letter.records), letter.records[-1])
-        except TerminalError as e:
-            return e
 
 
 class RateLimiter:

@@ -1,7 +1,8 @@
 """What a forwarder keeps on disk: a small SQLite database, with a lock that one process at a time holds.
 
 It has the job lineage that was seen, the events that were merged from parts, and the dead letters. Offsets are the
-bus's. Everything is written before the offsets behind it are committed.
+bus's; a copy is here, for a bus that forgets those of a group that nobody reads in. Everything is written before the
+offsets behind it are committed.
 """
 
 from __future__ import annotations
@@ -42,6 +43,15 @@ CREATE TABLE IF NOT EXISTS letter_records (
     PRIMARY KEY (cluster, topic, partition, position)
 );
 CREATE INDEX IF NOT EXISTS records_by_letter ON letter_records (letter);
+CREATE TABLE IF NOT EXISTS positions (
+    cluster TEXT NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL,
+    PRIMARY KEY (cluster, topic, partition)
+);
+CREATE TABLE IF NOT EXISTS beginnings (place TEXT PRIMARY KEY, start TEXT NOT NULL, at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS lost (
+    cluster TEXT NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, first INTEGER NOT NULL,
+    "end" INTEGER, reason TEXT NOT NULL, found_at REAL NOT NULL, PRIMARY KEY (cluster, topic, partition, first)
+);
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Final
 from headwater.forwarders.configuration import ForwarderSettings
 from headwater.forwarders.dead_letters import LetterBox
 from headwater.forwarders.metrics import ForwarderMetrics
+from headwater.forwarders.progress import ForwarderProgress, LostRecords
 from headwater.forwarders.state import ForwarderLock, ForwarderState
 
 _ENDING: Final = ".json"
@@ -34,6 +35,10 @@ class ForwarderStatus:
     filtered: int
     dead_letters: int
     partial: int
+    postponed: int
+    """Events that the target failed on, which are tried again with the next ones."""
+    lost: Sequence[LostRecords]
+    """What the bus no longer had when it was to be read, the newest first."""
     waiting_for: str | None
     last_error: str | None
     last_error_at: datetime | None
@@ -53,6 +58,7 @@ def write_status(directory: Path, settings: ForwarderSettings, metrics: Forwarde
         "filtered": metrics.filtered,
         "dead_letters": metrics.dead_letters_waiting,
         "partial": metrics.partial,
+        "postponed": metrics.postponed,
         "waiting_for": metrics.fault,
         "last_error": metrics.last_error,
         "last_error_at": metrics.last_error_at,
@@ -80,7 +86,7 @@ def read_status(directory: Path, name: str) -> ForwarderStatus:
     is_free = lock.acquire()
     lock.release()
     with ForwarderState(directory, name) as state:
-        dead_letters = LetterBox(state).count()
+        dead_letters, lost = LetterBox(state).count(), ForwarderProgress(state).lost()
     return ForwarderStatus(
         name=name,
         type=fields.get("type", ""),
@@ -91,6 +97,8 @@ def read_status(directory: Path, name: str) -> ForwarderStatus:
         filtered=fields.get("filtered", 0),
         dead_letters=dead_letters,
         partial=fields.get("partial", 0),
+        postponed=0 if is_free else fields.get("postponed", 0),
+        lost=lost,
         waiting_for=None if is_free else fields.get("waiting_for"),
         last_error=fields.get("last_error"),
         last_error_at=_moment(fields.get("last_error_at")),

@@ -18,6 +18,7 @@ from headwater.cli.app import leaf_parser, parser_of
 from headwater.cli.commands import TREE, Group, Leaf, walk
 from headwater.cli.exits import Exit
 from headwater.cli.flags import VARIABLES
+from headwater.cli.forward.arguments import ForwardFlags
 from headwater.config import is_of_kubernetes
 from headwater.events import Committed, Input, JobStarted, Output
 from headwater.journal import LocalLog
@@ -32,6 +33,7 @@ GROUPS = {path: node for path, node in walk() if isinstance(node, Group)}
 ERASE = {
     ("dead-letter", "drop"),
     ("dev", "down"),
+    ("forward", "dead-letter", "drop"),
     ("lineage", "delete"),
     ("lineage", "expire"),
     ("spool", "drop"),
@@ -45,6 +47,7 @@ LISTS = {
     *(("lineage", each) for each in ("upstream", "downstream")),
     *(("events", each) for each in ("cat", "tail")),
     *{("gap", "list"), ("dead-letter", "list"), ("spool", "status")},
+    *{("forward", "plan"), ("forward", "dead-letter", "list")},
 }
 ERASING = {"yes", "dry-run", "purge", "all", "direct", "until-end", "no-maintenance", "detach"}
 FILTERS = {"job", "table", "run", "since", "until", "before", "older-than", "kind", "listener", "reason", "scope"}
@@ -89,33 +92,34 @@ def test_a_flag_has_a_variable_by_the_list_alone_and_its_help_names_it(path: tup
     for option in parser.options():
         name = option.option_strings[-1].removeprefix("--")
         named = re.findall(r"HEADWATER_[A-Z_]+", option.help or "")
-        assert named == ([VARIABLES[name]] if name in VARIABLES else []), name
+        assert named == ([parser.variables[name]] if name in parser.variables else []), name
         if name in parser.declared:
-            assert parser.declared[name].variable == VARIABLES.get(name)
+            assert parser.declared[name].variable == parser.variables.get(name)
 
 
 def test_no_variable_stands_for_what_a_command_does_or_leaves_out() -> None:
-    assert not VARIABLES.keys() & (ERASING | FILTERS)
+    assert not ForwardFlags.variables.keys() & (ERASING | FILTERS)
     used = {option.option_strings[-1][2:] for path in LEAVES for option in options(path)}
-    assert VARIABLES.keys() <= used
+    assert ForwardFlags.variables.keys() <= used
     assert used >= ERASING | FILTERS
 
 
 def test_no_variable_is_called_as_kubernetes_calls_its_own() -> None:
-    assert all(name.startswith("HEADWATER_") and not is_of_kubernetes(name) for name in VARIABLES.values())
-    assert len(set(VARIABLES.values())) == len(VARIABLES)
+    for variables in (VARIABLES, ForwardFlags.variables):
+        assert all(name.startswith("HEADWATER_") and not is_of_kubernetes(name) for name in variables.values())
+        assert len(set(variables.values())) == len(variables)
 
 
 @each_leaf
 def test_what_kubernetes_sets_for_services_changes_nothing(
     path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Services called headwater, headwater-store and headwater-writer are in each pod's environment."""
+    """Services called headwater, headwater-store, headwater-forward … are in each pod's environment."""
     command = LEAVES[path].load()
     words = shlex.split(command.examples[0].partition(" > ")[0])[len(path) + 1 :]
     own = command.split(words)[0] if command.split else words
     before = _plain(vars(leaf_parser(path, command).parse_args(own)))
-    for service in ("HEADWATER", "HEADWATER_STORE", "HEADWATER_WRITER", "HEADWATER_BUS"):
+    for service in ("HEADWATER", "HEADWATER_STORE", "HEADWATER_WRITER", "HEADWATER_FORWARD", "HEADWATER_BUS"):
         for name, value in {
             "SERVICE_HOST": "10.0.0.1",
             "SERVICE_PORT": "80",
@@ -145,7 +149,8 @@ def test_what_gives_a_list_has_a_limit() -> None:
 
 def test_nothing_but_run_executes() -> None:
     """`headwater run list` runs a script called list: runs are listed by `headwater job runs`."""
-    assert [path for path in LEAVES if path[-1] == "run"] == [("run",), ("writer", "run"), ("archive", "run")]
+    executing = {path for path in LEAVES if path[-1] == "run"}
+    assert executing == {("run",), ("writer", "run"), ("archive", "run"), ("forward", "run")}
 
 
 @pytest.mark.parametrize(
@@ -194,7 +199,7 @@ def test_each_group_names_its_commands(group: tuple[str, ...]) -> None:
 def test_a_page_lists_all_commands_and_another_the_old_names() -> None:
     page = (ROOT / "docs/command-line.md").read_text()
     assert [path for path in LEAVES if f"`headwater {' '.join(path)}" not in page] == []
-    assert all(variable in page for variable in VARIABLES.values())
+    assert all(variable in page for variable in [*VARIABLES.values(), *ForwardFlags.variables.values()])
     (decision,) = (ROOT / "docs/decisions").glob("*-command-line.md")
     new = re.findall(r"\| `headwater [^`]*` \| `headwater ([^`]*)` \|", decision.read_text())
     assert len(new) >= 25
@@ -219,7 +224,9 @@ NO_DOCUMENT = {
     ("version", "check"): "it needs snapshots: test_cli_data_versions.py",
     ("version", "align"): "it needs snapshots: test_cli_data_versions.py",
     ("dead-letter", "show"): "it needs a dead letter: test_cli_dead_letter.py",
+    ("forward", "dead-letter", "show"): "it needs a dead letter: test_cli_forward.py",
 }
+FORWARDER = "p --state {tmp}/state --option p.file={tmp}/p --option p.type=tests.forwarder_targets:Recorder"
 ARGUMENTS: dict[tuple[str, ...], str] = {
     ("doctor",): "--conf spark.headwater.listeners=console --conf spark.headwater.spool.dir={tmp}/spools",
     ("lineage", "upstream"): "lake.sales.daily",
@@ -235,6 +242,13 @@ ARGUMENTS: dict[tuple[str, ...], str] = {
     ("table", "unify"): "a|b --into a|c --yes",
     ("job", "tables"): "etl",
     ("writer", "run"): "--bus log:{tmp}/log --until-end",
+    ("forward", "run"): f"{FORWARDER} --bus log:{{tmp}}/log --until-end",
+    ("forward", "status"): "--state {tmp}/state",
+    ("forward", "test"): FORWARDER,
+    ("forward", "plan"): f"{FORWARDER} --bus log:{{tmp}}/log --table daily",
+    ("forward", "dead-letter", "list"): "p --state {tmp}/state",
+    ("forward", "dead-letter", "retry"): "p --all --state {tmp}/state",
+    ("forward", "dead-letter", "drop"): "p --all --yes --state {tmp}/state",
     ("store", "purge"): "--yes",
     ("dead-letter", "retry"): "--all",
     ("dead-letter", "drop"): "--all --yes",

@@ -1,7 +1,7 @@
 """Flags that can also be written in a file: for a command that runs for months.
 
-A flag goes before its variable, that before the file's key, that before the default. A key or a HEADWATER_WRITER_…
-variable that there is no flag for is an error that names the nearest one.
+A flag goes before its variable, that before the file's key, that before the default. A key that there is no flag for is
+an error that names the nearest one; so is a variable that begins as that of `--config` does, HEADWATER_WRITER_ say.
 """
 
 from __future__ import annotations
@@ -10,28 +10,33 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from headwater.cli.flags import VARIABLES, Flags, no_such
+from headwater.cli.flags import Flags, no_such
 from headwater.config import is_of_kubernetes
 from headwater.errors import ConfigurationError
 from headwater.events.redaction import redact
 
 _FILE: Final = "config"
 _SHOW: Final = "print-config"
-_PREFIX: Final = "HEADWATER_WRITER_"
 
 
 class FileFlags(Flags):
     """A command's parser that reads its flags from a file too."""
+
+    further_keys: ClassVar[Collection[str]] = ()
+    """Keys of the file that aren't flags of this command."""
 
     def __init__(self, program: str, description: str, epilog: str | None = None) -> None:
         super().__init__(program, description, epilog)
         self.arguments: Sequence[str] = ()
         self._place: Path | None = None
         self._file: Mapping[str, Any] = {}
+        self._declare_file()
+
+    def _declare_file(self) -> None:
         self.flag(_FILE, Path, None, "a file in TOML with these flags as its keys", "FILE")
         self.switch(_SHOW, "show what holds and where it is from, and end")
 
@@ -59,20 +64,31 @@ class FileFlags(Flags):
             if name not in {_FILE, _SHOW, "output"}:
                 yield name, _shown_value(getattr(given, name.replace("-", "_"))), self._origin(name)
 
+    def file_value(self, key: str) -> Any:
+        """Return what the file has for a key; None if there is no file, or it doesn't have the key."""
+        return self._file.get(key)
+
+    @property
+    def file_place(self) -> str:
+        """Where the file is, for messages."""
+        return str(self._place)
+
     def _origin(self, name: str) -> str:
         if any(each.partition("=")[0] == f"--{name}" for each in self.arguments):
             return f"--{name}"
         if super().found(name) is not None:
-            return VARIABLES[name]
+            return self.variables[name]
         return str(self._place) if name in self._file else "default"
 
     def _refuse_others(self) -> None:
+        there = [key for key in dict.fromkeys([*self.declared, *self.further_keys]) if key not in {_FILE, _SHOW}]
         for key in self._file:
-            if key not in self.declared or key in {_FILE, _SHOW}:
-                raise ConfigurationError(f"{self._place}: {no_such('key', key, list(self.declared))}")
-        known = [each for each in VARIABLES.values() if each.startswith(_PREFIX)]
+            if key not in there:
+                raise ConfigurationError(f"{self._place}: {no_such('key', key, there)}")
+        prefix = self.variables[_FILE].removesuffix(_FILE.upper())
+        known = [each for each in self.variables.values() if each.startswith(prefix)]
         for variable in os.environ:
-            if variable.startswith(_PREFIX) and variable not in known and not is_of_kubernetes(variable):
+            if variable.startswith(prefix) and variable not in known and not is_of_kubernetes(variable):
                 raise ConfigurationError(no_such("variable", variable, known))
 
 

@@ -5,6 +5,8 @@ local_log          reads a local log
 kafka              reads a topic
 archive            reads an archive
 kafka_topic        detects recreated topics
+group_start        gives a new consumer group the offsets that it begins at
+gap_events         makes Gap events of records that a bus lost
 dead_letter_topic  sends dead letters to a topic
 librdkafka_log     logs what librdkafka reports
 """

@@ -1,0 +1,9 @@
+"""`headwater forward`: events to other systems, by forwarders. Only the command line imports it.
+
+arguments      which forwarders there are, their bus and their state
+running        runs them
+status         what they do, and which are installed
+targets        checks a target, and shows what would be sent
+recent_events  finds the newest events about a table
+dead_letters   events that couldn't be sent
+"""

@@ -1,0 +1,157 @@
+"""`headwater forward run`: forwarders in one process, until they are stopped."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from argparse import Namespace
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater.cli import logs
+from headwater.cli.bus import WAYS, ConsumerBus, bus_address, host_and_port
+from headwater.cli.commands import command
+from headwater.cli.exits import Exit
+from headwater.cli.flags import Flags, one_of, pair, whole_number
+from headwater.cli.forward.arguments import (
+    ForwardRunFlags,
+    add_forwarders,
+    chosen_settings,
+    configured_values,
+    state_directory,
+)
+from headwater.cli.output import CommandOutput
+from headwater.errors import ConfigurationError
+from headwater.events.redaction import redact
+
+if TYPE_CHECKING:
+    from headwater.forwarders.process import ForwarderProcess
+    from headwater.forwarders.starting import ForwarderStart
+
+_LOG: Final = logging.getLogger(__name__)
+_STARTS: Final = ("beginning", "end")
+
+
+def add_bus(parser: Flags) -> None:
+    """Add the flags that say where events are."""
+    parser.flag("bus", bus_address, None, f"where events are: {WAYS}", "BUS")
+    parser.flags("kafka", pair, "a setting of the Kafka client", "KEY=VALUE")
+
+
+def _flags(parser: Flags) -> None:
+    add_bus(parser)
+    add_forwarders(parser)
+    text = "where a forwarder begins that never read this bus"
+    parser.flag("start", one_of(_STARTS, "start"), "beginning", text, "{beginning,end}")
+    parser.flag("health", host_and_port, None, "serve /live, /ready and /metrics there", "HOST:PORT")
+    parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
+    parser.flag("log-format", one_of(logs.FORMATS), "text", "how the log on standard error looks", "{text,json}")
+    parser.flag("log-level", one_of(logs.LEVELS), "info", "what is in it", "LEVEL")
+    parser.switch("until-end", "stop once all that is on the bus is sent")
+    parser.word("names", str, "which forwarders; all that are configured, unless named", "NAME", "*")
+
+
+@command(
+    """Send events from Kafka or a local log to other systems, until it is stopped.
+
+Each forwarder has a consumer group of its own: one whose target is away delays no other, and catches up. A SIGTERM or
+Ctrl-C ends them when what they are sending is sent; a second one ends them at once. Either way nothing is lost, and
+what is sent twice changes nothing.
+
+Each flag can also be a key in the file that --config names, which has a table [forwarders.NAME] for each forwarder.""",
+    "headwater forward run openlineage --bus log:/var/lib/headwater/log --option openlineage.url=http://marquez:5000",
+    "headwater forward run datahub --bus kafka://broker-1:9092 --option datahub.url=http://gms:8080 --start end",
+    "headwater forward run --print-config",
+    flags=[_flags],
+    parser=ForwardRunFlags,
+)
+def run(given: Namespace, output: CommandOutput) -> int:
+    if given.print_config:
+        output.table("configuration", ("key", "value", "from"), [*given.parser.rows(given), *_forwarder_rows(given)])
+        return Exit.DONE
+    if given.bus is None:
+        raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
+    with logs.logging_as(given.log_format, given.log_level):
+        process = _create(given)
+        with _health_server(process, given.health), _ending_on_signals(process, given.drain_seconds):
+            process.start()
+            process.wait()
+    columns = ("name", "sent", "filtered", "dead letters", "lost")
+    rows = [(each.name, each.sent, each.filtered, each.dead_letters, each.lost) for each in process.health.metrics]
+    output.table("forwarded", columns, rows)
+    return Exit.DONE
+
+
+def _forwarder_rows(given: Namespace) -> Iterator[tuple[str, str, str]]:
+    """Yield the keys of each forwarder without secrets."""
+    options = {path for path, _ in given.option or ()}
+    for name, values in configured_values(given).items():
+        for key, value in values.items():
+            where = "option" if f"{name}.{key}" in options else given.parser.file_place
+            yield f"forwarders.{name}.{key}", str(redact({key: value})[key]), where
+
+
+def _create(given: Any) -> ForwarderProcess:
+    """Create all forwarders, before any of them begins."""
+    from headwater.forwarders.process import ForwarderProcess, HostedForwarder  # noqa: PLC0415
+
+    directory, bus, start = state_directory(given), ConsumerBus(given.bus, given.kafka), _start(given)
+    settings, hosted = chosen_settings(given, given.names), list[HostedForwarder]()
+    try:
+        for each in settings:
+            hosted.append(HostedForwarder(each, directory, bus, start=start, until_end=given.until_end))
+    except BaseException:
+        for forwarder in hosted:
+            forwarder.discard()
+        raise
+    return ForwarderProcess(hosted, directory)
+
+
+def _start(given: Any) -> ForwarderStart:
+    from headwater.forwarders.starting import FROM_BEGINNING, FROM_END  # noqa: PLC0415
+
+    return FROM_END if given.start == "end" else FROM_BEGINNING
+
+
+@contextmanager
+def _ending_on_signals(process: ForwarderProcess, seconds: int) -> Generator[None, None, None]:
+    """Drain on the first signal, end at once on the second; what isn't sent or committed then is sent again."""
+    late = threading.Timer(seconds, _too_late, (seconds,))
+    late.daemon = True
+
+    def stop(number: int, _: object) -> None:
+        if late.is_alive():
+            _LOG.warning("stopped a second time: it ends at once, and what isn't sent is sent next time")
+            _end(128 + number)
+        _LOG.info("stopping: what is being sent is finished first", extra={logs.FIELDS: {"signal": number}})
+        late.start()
+        process.stop()
+
+    before = {each: signal.signal(each, stop) for each in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        late.cancel()
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _too_late(seconds: int) -> None:
+    _LOG.error("it isn't done %d seconds after it was stopped: it ends, and what isn't sent is sent next time", seconds)
+    _end(Exit.NOT_DRAINED)
+
+
+def _end(status: int) -> None:
+    logging.shutdown()
+    os._exit(status)
+
+
+def _health_server(process: ForwarderProcess, health: tuple[str, int] | None) -> AbstractContextManager[object]:
+    if health is None:
+        return nullcontext()
+    from headwater.consumers.health_server import HealthServer  # noqa: PLC0415
+
+    return HealthServer(process.health, *health)

@@ -1,0 +1,136 @@
+"""Gives a new consumer group the offsets that it begins at, before anybody reads in it.
+
+So a group that begins at the end of a topic has its place from then on, also if its first reader dies before it has
+read anything, and a group that begins at the beginning is told of records that expire before it comes to them.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from headwater.consumers.sources.kafka_topic import TopicIdentity
+from headwater.consumers.sources.librdkafka_log import LibrdkafkaLogger
+from headwater.consumers.sources.local_log import KIND as LOG
+from headwater.errors import ConfigurationError, TransientError
+from headwater.journal import LocalLog
+from headwater.journal.errors import LockedError
+from headwater.lineage.bulk import BusPartition
+
+_ASK_SECONDS: Final = 20.0
+_OTHERS_READ: Final = frozenset(
+    {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS}
+)
+
+
+class GroupStart(str, Enum):
+    """Where a consumer group begins that never committed an offset."""
+
+    BEGINNING = "beginning"
+    END = "end"
+
+
+class KafkaGroup:
+    """A consumer group of a topic, as somebody sees it who doesn't read in it."""
+
+    def __init__(self, settings: Mapping[str, str], topic: str, group: str) -> None:
+        more: dict[str, Any] = {"group.id": group, "enable.auto.commit": "false", "logger": LibrdkafkaLogger()}
+        self._settings: Final[dict[str, Any]] = {**settings, **more}
+        self._topic: Final = topic
+
+    def has_begun(self) -> bool:
+        """Return whether the group has an offset of the topic. A topic that doesn't exist has none."""
+        with self._client() as client:
+            _, places = self._places(client)
+            return any(each.offset >= 0 for each in self._committed(client, places))
+
+    def begin(self, start: GroupStart | None, offsets: Mapping[BusPartition, int]) -> None:
+        """Commit an offset for each partition that has none: that in `offsets`, else where `start` says.
+
+        With no `start`, other partitions stay without: they are read from their beginning, as new ones are. Does
+        nothing while others read in the group, because then it has begun.
+        """
+        with self._client() as client:
+            cluster, places = self._places(client)
+            topic = TopicIdentity(self._settings_without_group(), self._topic).fetch_id() if places else ""
+            new: list[TopicPartition] = []
+            for each in self._committed(client, places):
+                at = offsets.get(BusPartition(cluster, topic, each.partition))
+                if each.offset < 0 and at is None and start is not None:
+                    low, high = client.get_watermark_offsets(each, timeout=_ASK_SECONDS)
+                    at = int(low if start is GroupStart.BEGINNING else high)
+                if each.offset < 0 and at is not None:
+                    new.append(TopicPartition(self._topic, each.partition, at))
+            if new:
+                self._commit(client, new)
+
+    def _commit(self, client: Consumer, places: list[TopicPartition]) -> None:
+        try:
+            client.commit(offsets=places, asynchronous=False)
+        except KafkaException as e:
+            if e.args[0].code() not in _OTHERS_READ:
+                raise
+
+    def _places(self, client: Consumer) -> tuple[str, list[TopicPartition]]:
+        """Return the cluster's id, and the partitions of the topic."""
+        found = client.list_topics(self._topic, timeout=_ASK_SECONDS)
+        about = found.topics.get(self._topic)
+        numbers = () if about is None or about.error is not None else sorted(about.partitions)
+        return str(found.cluster_id), [TopicPartition(self._topic, number) for number in numbers]
+
+    def _committed(self, client: Consumer, places: list[TopicPartition]) -> list[TopicPartition]:
+        return list(client.committed(places, timeout=_ASK_SECONDS)) if places else []
+
+    def _settings_without_group(self) -> dict[str, Any]:
+        return {key: value for key, value in self._settings.items() if key not in {"group.id", "enable.auto.commit"}}
+
+    @contextmanager
+    def _client(self) -> Iterator[Consumer]:
+        try:
+            client = Consumer(self._settings)
+        except KafkaException as e:
+            raise ConfigurationError(f"the settings of the Kafka client: {e.args[0].str()}") from e
+        try:
+            with closing(client):
+                yield client
+        except KafkaException as e:
+            raise TransientError(f"{self._topic}: {e.args[0].str()}") from e
+
+
+class LogGroup:
+    """A consumer group of a local log."""
+
+    def __init__(self, directory: Path, group: str) -> None:
+        if not directory.is_dir():
+            raise ConfigurationError(
+                f"{directory} isn't there: name the directory that drivers write to (spark.headwater.log.dir)"
+            )
+        self._log: Final = LocalLog.open(directory)
+        self._group: Final = group
+        self._place: Final = f"{socket.gethostname()}:{directory.resolve()}"
+
+    def has_begun(self) -> bool:
+        """Return whether the group has a cursor in the log."""
+        return self._log.has_group(self._group)
+
+    def begin(self, start: GroupStart | None, offsets: Mapping[BusPartition, int]) -> None:
+        """Make a cursor in each partition, unless the group has one. An offset that the log doesn't reach is of another
+        log that was in its place: then the partition is read from its beginning."""
+        if start is None or self.has_begun():
+            return
+        for name in self._log.partitions():
+            reader = self._log.reader(name)
+            first, end = reader.first_offset(), reader.next_offset()
+            at = offsets.get(BusPartition(LOG, self._place, int(name.rpartition("-")[2])))
+            if at is None:
+                at = first if start is GroupStart.BEGINNING else end
+            try:
+                reader.cursor(self._group, start=at if at <= end else first).close()
+            except LockedError:  # a member has it, which began a moment ago
+                continue

@@ -1,0 +1,123 @@
+"""Finds the events of a batch that a target fails on, while it takes others.
+
+Only an event of which a message is really sent shows that the target takes events: many kinds become no message at all,
+and those "arrive" at a target that is away, too. An answer that asks to wait says nothing about the event either.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from headwater.errors import TransientError
+from headwater.events.redaction import redact
+from headwater.forwarders.api import BusEvent
+from headwater.forwarders.dead_letters import LetterReason
+
+_ALONE: Final = 3
+"""So often an event is tried alone, before it is one that the target fails on."""
+_PROBES: Final = 10
+"""So many events are tried alone to see whether the target takes any."""
+
+
+class UnsentEvent:
+    """An event that the target will never have, with the reason."""
+
+    def __init__(self, event: BusEvent, reason: LetterReason, error: str) -> None:
+        self.event: Final = event
+        self.reason: Final = reason
+        self.error: Final = str(redact(error))
+
+
+@dataclass
+class DeliveryResult:
+    """What became of events that the target doesn't have."""
+
+    unsent: list[UnsentEvent] = field(default_factory=list)
+    """It will never have these."""
+    postponed: list[BusEvent] = field(default_factory=list)
+    """It failed on these, or on one of their key, and nobody knows yet whether that is because of them: send them again
+    together with the next ones."""
+
+
+Taker: TypeAlias = Callable[[BusEvent], Awaitable[tuple[list[UnsentEvent], "TransientError | None"]]]
+Waiter: TypeAlias = Callable[[TransientError], Awaitable[None]]
+MessageTest: TypeAlias = Callable[[BusEvent], bool]
+"""Returns whether a message is sent for an event."""
+
+
+class EventIsolation:
+    """Sends the events of a batch one by one, to find those that the target fails on while it takes others."""
+
+    def __init__(self, take: Taker, wait: Waiter, has_message: MessageTest) -> None:
+        self._take = take
+        self._wait = wait
+        self._has_message = has_message
+        self._result = DeliveryResult()
+        self._done: set[int] = set()
+        """The events, by `id`, that the target has or refused."""
+
+    async def probe(self, events: Sequence[BusEvent]) -> bool:
+        """Return whether the target takes any of some events, each of which is the first of its key."""
+        firsts = {_key_of(each): each for each in reversed(events)}.values()
+        sent = [each for each in firsts if self._has_message(each)]
+        for each in random.sample(sent, min(_PROBES, len(sent))):
+            error = await self._try(each)
+            if error is None:
+                return True
+            await self._wait(error)
+        return False
+
+    async def send(self, events: Sequence[BusEvent]) -> DeliveryResult:
+        """Send all, in order. One that fails is a dead letter once a later one was taken."""
+        failed: dict[int, tuple[BusEvent, TransientError]] = {}
+        blocked: set[object] = set()
+        for each in events:
+            if id(each) in self._done or _key_of(each) in blocked:
+                continue
+            error = await self._try_some_times(each)
+            if error is None:
+                if self._has_message(each):
+                    self._give_up(failed)
+                continue
+            blocked.add(_key_of(each))
+            if not asks_to_wait(error):
+                failed[id(each)] = each, error
+        self._result.postponed = [each for each in events if id(each) not in self._done]
+        return self._result
+
+    def _give_up(self, failed: dict[int, tuple[BusEvent, TransientError]]) -> None:
+        for event, error in failed.values():
+            words = f"it failed {_ALONE} times alone, while the target took others: {error}"
+            self._result.unsent.append(UnsentEvent(event, LetterReason.STUCK, words))
+        self._done.update(failed)
+        failed.clear()
+
+    async def _try_some_times(self, event: BusEvent) -> TransientError | None:
+        for attempt in range(1, _ALONE + 1):
+            error = await self._try(event)
+            if error is None:
+                return None
+            if asks_to_wait(error):
+                break
+            if attempt < _ALONE:
+                await self._wait(error)
+        return error
+
+    async def _try(self, event: BusEvent) -> TransientError | None:
+        unsent, error = await self._take(event)
+        if error is None:
+            self._result.unsent += unsent
+            self._done.add(id(event))
+        return error
+
+
+def _key_of(event: BusEvent) -> object:
+    return event.record.partition, event.record.key
+
+
+def asks_to_wait(error: BaseException) -> bool:
+    """Return whether an error is an answer that asks to come again later."""
+    return getattr(error, "retry_after", None) is not None or bool(getattr(error, "is_overload", False))
