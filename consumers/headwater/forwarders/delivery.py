@@ -20,7 +20,7 @@ from headwater.errors import TerminalError, TransientError
 from headwater.events.redaction import redact
 from headwater.forwarders.api import BusEvent, Forwarder, PreviewableForwarder, RefusedEventsError
 from headwater.forwarders.dead_letters import LetterReason
-from headwater.forwarders.isolation import DeliveryResult, EventIsolation, UnsentEvent, asks_to_wait
+from headwater.forwarders.isolation import Attempt, DeliveryResult, EventIsolation, UnsentEvent, asks_to_wait
 from headwater.forwarders.metrics import ForwarderMetrics
 
 _LOG: Final = logging.getLogger(__name__)
@@ -87,6 +87,8 @@ class BatchDelivery:
         self._isolate_after = isolate_after
         self._faults = 0
         self._transient = self._waits.shortest
+        self._taken: Sequence[BusEvent] = ()
+        """The events of the last call that the target took."""
 
     async def send(self, events: Sequence[BusEvent], *, has_postponed: bool = False) -> DeliveryResult:
         """Return when the target has all events but those that are returned. With `has_postponed` some of them were
@@ -114,12 +116,12 @@ class BatchDelivery:
         except (TransientError, TerminalError, _ForwarderFault):
             result, taken, failures = DeliveryResult(), False, 0
         for index, each in enumerate(events):
-            unsent, error = await self._try_to_take(each)
-            result.unsent += unsent
-            failures = 0 if error is None else failures + 1
-            if error is not None:
+            attempt = await self._try_to_take(each)
+            result.unsent += attempt.unsent
+            failures = 0 if attempt.error is None else failures + 1
+            if attempt.error is not None:
                 result.postponed.append(each)
-            taken = taken or (error is None and self._has_message(each))
+            taken = taken or (attempt.is_taken and self._has_message(each))
             if failures == _MOST_FAILURES:
                 result.postponed += events[index + 1 :]
                 break
@@ -157,7 +159,7 @@ class BatchDelivery:
                 unsent = await self._call(events)
             except TransientError as e:
                 if time.monotonic() >= isolate_at:
-                    result = await self._isolate(events, e)
+                    result = await self._isolate(events)
                     if result is not None:
                         return result
                     isolate_at = 2 * time.monotonic() - began + self._waits.longest
@@ -195,19 +197,17 @@ class BatchDelivery:
             _LOG.warning("%s failed on events", self._metrics.name, exc_info=e)
             raise _ForwarderFault(words) from e
         self._transient = self._waits.shortest
+        self._taken = events
         self._metrics.waiting_for = None
         self._metrics.record_sent(len(events))
         return []
 
-    async def _isolate(self, events: Sequence[BusEvent], error: TransientError) -> DeliveryResult | None:
+    async def _isolate(self, events: Sequence[BusEvent]) -> DeliveryResult | None:
         """Try events alone. Return None if the target takes none of them: then it isn't because of one."""
         if not isinstance(self._forwarder, PreviewableForwarder):
             return None
-        if len(events) == 1:
-            await self._wait_on(error)
-            return DeliveryResult(postponed=list(events))
-        isolation = EventIsolation(self._try_to_take, self._wait_on, self._has_message)
-        if not await isolation.probe(events):
+        isolation = EventIsolation(self._try_to_take, self._wait_on, self._has_message, self._taken)
+        if len(events) > 1 and not await isolation.probe(events):
             return None
         result = await isolation.send(events)
         for each in result.unsent:
@@ -216,16 +216,19 @@ class BatchDelivery:
         self._metrics.waiting_for = None
         return result
 
-    async def _try_to_take(self, event: BusEvent) -> tuple[list[UnsentEvent], TransientError | None]:
-        """Send one event once. Return why it is a dead letter, and the error of the target."""
+    async def _try_to_take(self, event: BusEvent) -> Attempt:
+        """Send one event once."""
+        if not self._still_wanted([event]):
+            return Attempt()
         try:
-            return (await self._call([event]) if self._still_wanted([event]) else []), None
+            unsent = await self._call([event])
         except TransientError as e:
-            return [], e
+            return Attempt(error=e)
         except _ForwarderFault as e:
-            return [UnsentEvent(event, LetterReason.FAULT, str(e))], None
+            return Attempt([UnsentEvent(event, LetterReason.FAULT, str(e))])
         except TerminalError as e:
-            return [], _TargetAwayError(str(e), e)
+            return Attempt(error=_TargetAwayError(str(e), e))
+        return Attempt(unsent, is_taken=not unsent)
 
     def _has_message(self, event: BusEvent) -> bool:
         """Return whether the forwarder sends anything for the event, as its preview says."""

@@ -1,7 +1,9 @@
 """Finds the events of a batch that a target fails on, while it takes others.
 
-Only an event of which a message is really sent shows that the target takes events: many kinds become no message at all,
-and those "arrive" at a target that is away, too. An answer that asks to wait says nothing about the event either.
+It is because of the event only if the target takes another one after it failed. Where none comes behind it, one that
+the target has already is sent again, which changes nothing there. Only an event of which a message is really sent
+shows anything: many kinds become no message at all, and those "arrive" at a target that is away, too. An answer that
+asks to wait says nothing about the event either.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from headwater.errors import TransientError
 from headwater.events.redaction import redact
@@ -42,7 +44,16 @@ class DeliveryResult:
     together with the next ones."""
 
 
-Taker: TypeAlias = Callable[[BusEvent], Awaitable[tuple[list[UnsentEvent], "TransientError | None"]]]
+class Attempt(NamedTuple):
+    """What became of an event that was sent once, alone."""
+
+    unsent: Sequence[UnsentEvent] = ()
+    error: TransientError | None = None
+    is_taken: bool = False
+    """Whether the target has it. It isn't sent, for example, where another process reads its partition now."""
+
+
+Taker: TypeAlias = Callable[[BusEvent], Awaitable[Attempt]]
 Waiter: TypeAlias = Callable[[TransientError], Awaitable[None]]
 MessageTest: TypeAlias = Callable[[BusEvent], bool]
 """Returns whether a message is sent for an event."""
@@ -51,7 +62,9 @@ MessageTest: TypeAlias = Callable[[BusEvent], bool]
 class EventIsolation:
     """Sends the events of a batch one by one, to find those that the target fails on while it takes others."""
 
-    def __init__(self, take: Taker, wait: Waiter, has_message: MessageTest) -> None:
+    def __init__(self, take: Taker, wait: Waiter, has_message: MessageTest, taken: Sequence[BusEvent] = ()) -> None:
+        """`taken` are events that the target took before these, the newest last."""
+        self._taken = [each for each in taken if has_message(each)][-1:]
         self._take = take
         self._wait = wait
         self._has_message = has_message
@@ -71,7 +84,7 @@ class EventIsolation:
         return False
 
     async def send(self, events: Sequence[BusEvent]) -> DeliveryResult:
-        """Send all, in order. One that fails is a dead letter once a later one was taken."""
+        """Send all, in order. One that fails is a dead letter once another one was taken after it."""
         failed: dict[int, tuple[BusEvent, TransientError]] = {}
         blocked: set[object] = set()
         for each in events:
@@ -79,12 +92,14 @@ class EventIsolation:
                 continue
             error = await self._try_some_times(each)
             if error is None:
-                if self._has_message(each):
+                if self._taken == [each]:
                     self._give_up(failed)
                 continue
             blocked.add(_key_of(each))
             if not asks_to_wait(error):
                 failed[id(each)] = each, error
+        if failed and self._taken and (await self._take(self._taken[-1])).is_taken:
+            self._give_up(failed)
         self._result.postponed = [each for each in events if id(each) not in self._done]
         return self._result
 
@@ -107,11 +122,13 @@ class EventIsolation:
         return error
 
     async def _try(self, event: BusEvent) -> TransientError | None:
-        unsent, error = await self._take(event)
-        if error is None:
-            self._result.unsent += unsent
+        attempt = await self._take(event)
+        if attempt.error is None:
+            self._result.unsent += attempt.unsent
             self._done.add(id(event))
-        return error
+        if attempt.is_taken and self._has_message(event):
+            self._taken = [event]
+        return attempt.error
 
 
 def _key_of(event: BusEvent) -> object:
