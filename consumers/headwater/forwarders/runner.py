@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Final
@@ -193,10 +193,13 @@ class ForwarderRunner:
         positions = {each: min(at, held.get(each, at)) for each, at in self._reached.items()}
         changed = {each: at for each, at in positions.items() if self._committed.get(each) != at}
         if changed:
-            await asyncio.to_thread(self._progress.record_positions, changed)
-            await asyncio.to_thread(self._source.done, changed)
+            await asyncio.to_thread(self._confirm, changed)
             self._committed.update(changed)
         self._commit_at = time.monotonic() + _COMMIT_SECONDS
+
+    def _confirm(self, positions: Mapping[BusPartition, int]) -> None:
+        self._progress.record_positions(positions)
+        self._source.done(positions)
 
     def _held(self) -> dict[BusPartition, int]:
         """Return the offset of each partition that may not be passed yet."""

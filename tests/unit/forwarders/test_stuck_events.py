@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from headwater.consumers.sources import SourceBatch
 from headwater.errors import TransientError
 from headwater.events import Event
 from headwater.forwarders.api import BusEvent
@@ -176,9 +177,16 @@ def test_one_of_a_partition_that_another_member_took_is_left_to_it(stage: Stage)
     async def run() -> None:
         target = Target(lambda event: event == commit(1, "a"))
         runner = stage.runner(target, until_end=False, isolate_after=AT_ONCE)
+        poll, is_lost = runner._source.poll, asyncio.Event()
+
+        def losing(most: int, timeout: float) -> SourceBatch:
+            stage.bus.lost.update({1} if is_lost.is_set() else ())
+            return poll(most, timeout)
+
+        runner._source.poll = losing  # type: ignore[method-assign]
         running = asyncio.create_task(runner.run())
         await until(lambda: runner.metrics.postponed == 1)
-        stage.bus.lost.add(1)
+        is_lost.set()
         await until(lambda: runner.metrics.postponed == 0)
         runner.stop()
         await running
