@@ -14,7 +14,7 @@ from headwater.spi import CheckResult
 
 
 class Recorder:
-    """Appends a line for each event to a file, forced to the disk: its id and its key.
+    """Appends a line for each event to a file, forced to the disk: its id, partition, key and the time.
 
     Options: `file`; `away`, a file that makes it fail while it exists; `refuse`, a kind; `poison`, a sequence number
     that it fails on for ever.
@@ -48,8 +48,7 @@ class Recorder:
             yield CheckResult.error("target", "it is away", "bring it back")
 
     def preview(self, event: Event) -> Iterator[str]:
-        if event.kind != "Heartbeat":
-            yield f"{event.kind} {event.event_id}"
+        yield f"{event.kind} {event.event_id}"
 
     def _check_away(self) -> None:
         if self._away.exists():
@@ -75,7 +74,7 @@ class Hanging:
 
 def _line(each: BusEvent) -> str:
     key = each.record.key.hex() if each.record.key else "-"
-    return f"{each.event.event_id} {each.record.partition.number} {key}\n"
+    return f"{each.event.event_id} {each.record.partition.number} {key} {time.time_ns()}\n"
 
 
 def recorded(place: Path) -> list[tuple[str, str]]:
