@@ -17,9 +17,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from headwater.cli.bus import ConsumerBus
 from headwater.conformance import Finding, judge, load_scenarios, read_observations
 from headwater.conformance.reading import read_events
-from headwater.consumers.sources.local_log import LocalLogSource
 from headwater.forwarders.configuration import read_settings
 from headwater.forwarders.process import ForwarderProcess, HostedForwarder
 from tests.integration.spark_packages import package_settings
@@ -110,7 +110,7 @@ def _play(
 def _forward(log: Path, file: Path, state: Path) -> None:
     state.mkdir()
     settings = read_settings(f"conformance-{uuid.uuid4()}", {"type": "openlineage", "file": str(file)})
-    forwarder = HostedForwarder(settings, state, lambda group: LocalLogSource(log, group), until_end=True)
+    forwarder = HostedForwarder(settings, state, ConsumerBus(f"log:{log}", ()), until_end=True)
     process = ForwarderProcess([forwarder], state)
     process.start()
     process.wait()

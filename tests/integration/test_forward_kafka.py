@@ -77,8 +77,8 @@ class LogBus:
         self.place = place
         self.bus = f"log:{place}"
 
-    def append(self, events: Iterable[Event], **limits: int) -> None:
-        with LocalLog.open(self.place, JournalOptions(**limits)).writer() as journal:
+    def append(self, events: Iterable[Event], limits: JournalOptions | None = None) -> None:
+        with LocalLog.open(self.place, limits).writer() as journal:
             for event in events:
                 journal.append(Codec().encode(event), key=key_of(event), headers=headers_of(event, bytes(8)))
 
@@ -181,7 +181,7 @@ class TestLog:
         log.append(commits(1, 101))
         assert here.run() == 100
         assert Arrival([here.file]).by_key() == expected_by_key(commits(1, 101))
-        log.append(commits(101, 1_101), segment_bytes=16 << 10, max_bytes=64 << 10)
+        log.append(commits(101, 1_101), JournalOptions(segment_bytes=16 << 10, max_bytes=64 << 10))
         sent = here.run()
         lost = here.status()["lost_records"]
         missing = sum(row["next_offset"] - row["first_offset"] for row in lost)

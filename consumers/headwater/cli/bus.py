@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from headwater.consumers.sources import EventSource
     from headwater.consumers.sources.api import StoredOffsets
-    from headwater.consumers.sources.group_start import GroupStart, KafkaGroup, LogGroup
+    from headwater.consumers.sources.group_start import GroupStart, KafkaGroup, LogGroup, ReadOnlyGroup
     from headwater.lineage.bulk import BusPartition
 
 WAYS: Final = "kafka://HOST:PORT[,HOST:PORT…][/TOPIC], log:DIR or archive:DIR"
@@ -81,9 +81,10 @@ class ConsumerBus:
     @property
     def name(self) -> str:
         """The bus without its brokers, which may change."""
-        if is_log(self._address):
-            return f"log:{log_directory(self._address).resolve()}"
-        return f"kafka:{topic_of(self._address)}"
+        if is_kafka(self._address):
+            return f"kafka:{topic_of(self._address)}"
+        scheme, _, place = self._address.partition(":")
+        return f"{scheme}:{Path(place).expanduser().resolve()}"
 
     def open(self, group: str) -> EventSource:
         return open_source(self._address, group, self._kafka)
@@ -94,9 +95,11 @@ class ConsumerBus:
     def begin(self, group: str, start: GroupStart | None, offsets: Mapping[BusPartition, int]) -> None:
         self._group(group).begin(start, offsets)
 
-    def _group(self, group: str) -> KafkaGroup | LogGroup:
-        from headwater.consumers.sources.group_start import KafkaGroup, LogGroup  # noqa: PLC0415
+    def _group(self, group: str) -> KafkaGroup | LogGroup | ReadOnlyGroup:
+        from headwater.consumers.sources.group_start import KafkaGroup, LogGroup, ReadOnlyGroup  # noqa: PLC0415
 
+        if self._address.startswith(ARCHIVE):
+            return ReadOnlyGroup(self._address)
         if is_log(self._address):
             return LogGroup(log_directory(self._address), group)
         return KafkaGroup(kafka_settings(self._address, self._kafka), topic_of(self._address), group)

@@ -134,3 +134,19 @@ class LogGroup:
                 reader.cursor(self._group, start=at if at <= end else first).close()
             except LockedError:  # a member has it, which began a moment ago
                 continue
+
+
+class ReadOnlyGroup:
+    """A group of what is only read from its beginning, such as an archive."""
+
+    def __init__(self, place: str) -> None:
+        self._place: Final = place
+
+    def has_begun(self) -> bool:
+        """Return False: the source itself knows where it was."""
+        return False
+
+    def begin(self, start: GroupStart | None, offsets: Mapping[BusPartition, int]) -> None:  # noqa: ARG002
+        """Raise a ConfigurationError for another start than the beginning."""
+        if start is GroupStart.END:
+            raise ConfigurationError(f"{self._place} is read from its beginning: leave --start away")
