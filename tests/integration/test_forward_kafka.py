@@ -52,13 +52,14 @@ class Topic:
 
     def append(self, events: Iterable[Event]) -> None:
         for event in events:
-            headers = list(headers_of(event, bytes(8)))
+            headers: Any = list(headers_of(event, bytes(8)))
             self._producer.produce(self.name, Codec().encode(event), key_of(event), headers=headers)
             self._producer.poll(0)
         assert self._producer.flush(60) == 0
 
     def ends(self) -> dict[int, int]:
-        asked = {TopicPartition(self.name, number): OffsetSpec.latest() for number in range(PARTITIONS)}
+        latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        asked = {TopicPartition(self.name, number): latest for number in range(PARTITIONS)}
         return {each.partition: future.result().offset for each, future in self.admin.list_offsets(asked).items()}
 
     def expire(self) -> int:
