@@ -110,3 +110,21 @@ def test_a_function_that_writes_two_tables(case: Case) -> None:
         ("second", 1),
     ]
     assert ranges(found) == [(None, 1)]
+
+
+@pytest.mark.long
+def test_changes_from_the_first_snapshot_on_have_a_beginning(case: Case) -> None:
+    """Behind snapshot 0 is everything: so whoever asks knows that nothing is missing before."""
+    feed(case, 2)
+    options = {"scan.mode": "from-snapshot", "scan.snapshot-id": "1"}
+    source = case.spark.readStream.format("paimon").options(**options).load(location(case, "source"))
+    begins = lambda: case.writer(source).format("paimon").start(location(case, "sink"))  # noqa: E731
+    events = case.events_of_steps(lambda: run_fed(begins, partial(feed, case, 3)))
+    found = commits(events)
+    read = [each.inputs[0] for each in found]
+    assert {each.mode for each in read} == {ReadMode.CHANGES}
+    begun = [each.since.snapshot if each.since else None for each in read]
+    assert begun == [0, *(each.snapshot for each in read[:-1])]
+    assert read[-1].snapshot == 3
+    sink = case.spark.read.format("paimon").load(location(case, "sink"))
+    assert {row["id"] for row in sink.collect()} == {1, 2, 3}

@@ -39,10 +39,11 @@ def versions_of(node: PlanNode, offsets: OffsetRange) -> tuple[ReadVersion, ...]
 
 
 def _range_start(start: _StreamOffset, end: _StreamOffset, *, limited: bool) -> RangeStart | None:
-    """Before a snapshot's first split nothing of it was read, and snapshots are numbered one after the other."""
+    """Before a snapshot's first split nothing of it was read, and snapshots are numbered one after the other. Behind
+    snapshot 0 are all changes that there are."""
     if start.index >= 0:
         return RangeStart(snapshot=start.snapshot, version=f"{start.snapshot}:{start.index}" if limited else None)
-    return None if end.is_state or start.snapshot <= 1 else RangeStart(snapshot=start.snapshot - 1)
+    return None if end.is_state or start.snapshot < 1 else RangeStart(snapshot=start.snapshot - 1)
 
 
 def start_of(node: PlanNode, offsets: OffsetRange) -> StreamStart:
