@@ -18,7 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openlineage.client.serde import Serde
 
+import headwater.events
+from headwater.events.kinds import KINDS
+from headwater.forwarders.api import NoLineage
+from headwater.forwarders.openlineage.mapping import openlineage_events
 from tests.integration.drivers import BIN, PYTHON, Ended, Event, Place
 from tests.integration.servers import Served, configure, serving, sessions
 from tests.matrix.harness import ICEBERG
@@ -196,6 +201,26 @@ def test_what_fails_before_it_runs_is_reported_if_it_would_have_written(story: S
     assert failed[story.failed["no column to save"]]["outputs"][0]["opaque"] == "shop.t"
     assert failed[story.failed["while it runs"]]["statement"] is not None, "Spark shows that one by itself"
     assert "geheim4711" not in json.dumps(story.events)
+
+
+def test_openlineage_has_each_statement_under_a_run_of_the_job_that_it_names(story: Story) -> None:
+    """Also what failed before it ran, which has no job but its session's."""
+    jobs = {event["run"]: event["job"]["name"] for event in story.of("JobStarted")}
+    parents = [
+        facets["parent"]
+        for event in (*story.of("Committed"), *story.of("StatementFailed"))
+        for message in openlineage_events(_as_event(event), NoLineage())
+        for facets in [Serde.to_dict(message)["run"]["facets"]]
+    ]
+    assert len(parents) > 2 * len(USERS) * EACH
+    for parent in parents:
+        assert jobs[parent["run"]["runId"]] == parent["job"]["name"] in {f"server.{who}" for who in USERS}
+
+
+def _as_event(reported: Event) -> headwater.events.Event:
+    """What is None was left out when it was written."""
+    refs = {key: [{"dataset": None, **each} for each in reported[key]] for key in ("inputs", "outputs")}
+    return KINDS[reported["kind"]].model_validate_json(json.dumps(reported | refs))
 
 
 def test_a_server_that_is_stopped_was_killed_by_the_signal(story: Story) -> None:

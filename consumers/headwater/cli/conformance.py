@@ -129,9 +129,17 @@ def judge_events(given: Namespace, output: CommandOutput) -> int:
         output.note(f"{others} documents are no events of OpenLineage, or have no time, and were passed over")
     if not_played := sorted(scenarios.keys() - observations.keys()):
         output.note(f"not played, so not judged: {', '.join(not_played)}")
+    broken = [each for name, each in observations.items() if name in scenarios and each.error]
+    for each in broken:
+        output.note(f"{each.scenario} broke off when it was played, so it isn't judged: {_last_line(each.error)}")
     _show(findings, output, is_for_programs=given.output == "json")
     bad = {Verdict.WRONG, *((Verdict.MISSED, Verdict.SILENT) if given.strict else ())}
-    return Exit.FAILED if any(each.verdict in bad for each in findings) else Exit.DONE
+    has_failed = bool(broken) or any(each.verdict in bad for each in findings)
+    return Exit.FAILED if has_failed else Exit.DONE
+
+
+def _last_line(text: str | None) -> str:
+    return (text or "").strip().rpartition("\n")[2]
 
 
 def _show(findings: list[Finding], output: CommandOutput, *, is_for_programs: bool) -> None:

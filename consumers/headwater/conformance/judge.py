@@ -22,12 +22,13 @@ def judge(
 ) -> list[Finding]:
     """Judge the scenarios that were observed.
 
-    An event that comes again exactly as it was counts once: whoever delivers at least once repeats some.
+    One that broke off isn't judged. An event that comes again exactly as it was counts once: whoever delivers at least
+    once repeats some.
     """
     by_scenario = _by_scenario(list(dict.fromkeys(events)), observations)
     found: list[Finding] = []
     for name, observation in observations.items():
-        if name in scenarios:
+        if name in scenarios and observation.error is None:
             found += _judge_scenario(scenarios[name], observation, by_scenario[name])
     return found
 
@@ -47,11 +48,6 @@ def _by_scenario(
 
 
 def _judge_scenario(scenario: Scenario, observation: Observation, events: Sequence[ReportedEvent]) -> Iterator[Finding]:
-    if observation.error is not None:
-        raise ConfigurationError(
-            f"{observation.scenario} broke off when it was played, so nothing of it can be judged: "
-            f"{observation.error.strip().splitlines()[-1]}"
-        )
     identities = ScenarioDatasets(observation.datasets, events)
     for name, step in scenario.steps.items():
         if name not in observation.steps:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ from headwater.conformance.identities import ScenarioDatasets
 from headwater.conformance.observations import ObservedDataset
 from headwater.conformance.reading import read_events
 from headwater.conformance.reported import QualifiedName, ReportedDataset, parse_time, read_event
-from headwater.errors import ConfigurationError
+from headwater.errors import ConfigurationError, TransientError
 
 DATASETS = {
     "orders": ObservedDataset(place="file:/w/sales/orders", names=("lake.sales.orders", "sales.orders")),
@@ -109,6 +112,26 @@ def test_files_have_lines_a_document_or_a_list(text: str, tmp_path: Path) -> Non
     events, others = read_events([str(tmp_path)])
     assert [each.state for each in events] == ["START"]
     assert others == 1
+
+
+class Answers(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Nothing is logged."""
+
+
+def test_events_are_read_from_a_url(tmp_path: Path) -> None:
+    (tmp_path / "events.ndjson").write_text(json.dumps(EVENT))
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Answers, directory=str(tmp_path))) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        assert [each.state for each in read_events([f"{url}/events.ndjson"])[0]] == ["START"]
+        with pytest.raises(TransientError, match="missing can't be read: HTTP Error 404"):
+            read_events([f"{url}/missing"])
+        server.shutdown()
+        thread.join()
+    with pytest.raises(TransientError, match=r"can't be read: .*refused"):
+        read_events([url])
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
