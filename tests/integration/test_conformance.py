@@ -12,7 +12,7 @@ import pytest
 
 from headwater.conformance import Finding, Verdict
 from headwater.conformance.verdicts import WHOLE_SCENARIO
-from tests.integration.conformance_runs import Played, play_with_headwater
+from tests.integration.conformance_runs import play_with_headwater
 
 pytestmark = [
     pytest.mark.slow,
@@ -21,7 +21,6 @@ pytestmark = [
     pytest.mark.spark3,
     pytest.mark.needs("iceberg"),
     pytest.mark.timeout(480),
-    pytest.mark.xdist_group("conformance"),
 ]
 
 NOT_SEEN = {
@@ -36,32 +35,20 @@ NOT_SEEN = {
 what fails in analysis. OpenLineage has one version for a dataset. docs/conformance.md says so."""
 
 
-@pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Played:
-    return play_with_headwater(tmp_path_factory.mktemp("conformance"), java_home)
-
-
-@pytest.fixture(scope="module")
-def findings(played: Played) -> list[Finding]:
-    return played.findings()
-
-
-def test_nothing_is_wrong(findings: list[Finding]) -> None:
+def test_what_is_reported_of_all_scenarios_is_true(tmp_path: Path, java_home: Path) -> None:
+    """One test, because a slice may cut a module's tests apart, and then the scenarios would be played for each."""
+    findings = play_with_headwater(tmp_path, java_home).findings()
     assert [each for each in findings if each.verdict is Verdict.WRONG] == []
-
-
-def test_all_is_seen_but_what_is_known_not_to_be(findings: list[Finding]) -> None:
-    others = {
-        (each.scenario, each.step, each.fact, each.verdict.value)
-        for each in findings
-        if each.verdict is not Verdict.SEEN
-    }
-    assert others == NOT_SEEN
+    assert {_as_tuple(each) for each in findings if each.verdict is not Verdict.SEEN} == NOT_SEEN
     assert len(findings) > 500
-    assert len({each.scenario for each in findings}) == 25
+    _each_real_run_has_one_start_and_one_end(findings)
 
 
-def test_each_real_run_has_one_start_and_one_end(findings: list[Finding]) -> None:
+def _as_tuple(finding: Finding) -> tuple[str, str, str, str]:
+    return finding.scenario, finding.step, finding.fact, finding.verdict.value
+
+
+def _each_real_run_has_one_start_and_one_end(findings: list[Finding]) -> None:
     """Of applications, statements, failed ones, streaming queries: as they were run, not made up."""
     of_runs = [each for each in findings if each.step == WHOLE_SCENARIO]
     facts = ("one START per run", "one end per run", "parents of runs")
