@@ -36,6 +36,7 @@ ERASE = {
     ("forward", "dead-letter", "drop"),
     ("lineage", "delete"),
     ("lineage", "expire"),
+    ("archive", "expire"),
     ("spool", "drop"),
     ("store", "purge"),
     ("table", "unify"),
@@ -262,6 +263,10 @@ ARGUMENTS: dict[tuple[str, ...], str] = {
     ("archive", "run"): "--bus log:{tmp}/log --archive {tmp}/archive --until-end",
     ("conformance", "show"): "ctas",
     ("conformance", "script"): "{tmp}/scenarios",
+    ("archive", "status"): "--archive {tmp}/archive",
+    ("archive", "verify"): "--archive {tmp}/archive",
+    ("archive", "compact"): "--archive {tmp}/archive",
+    ("archive", "expire"): "--archive {tmp}/archive --older-than 400d --yes",
     ("completion",): "bash",
 }
 

@@ -23,6 +23,7 @@ from headwater.errors import ConfigurationError
 if TYPE_CHECKING:
     from headwater.consumers.archive.api import ArchiveTable
     from headwater.consumers.archive.archiver import Archiver
+    from headwater.consumers.archive.directory import ParquetArchive
 
 _LOG: Final = logging.getLogger(__name__)
 _GROUP: Final = "headwater-archive"
@@ -60,6 +61,9 @@ def _flags(parser: Flags) -> None:
     parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
     parser.flag("log-format", one_of(logs.FORMATS), "text", "how the log on standard error looks", "{text,json}")
     parser.flag("log-level", one_of(logs.LEVELS), "info", "what is in it; debug has each batch", "LEVEL")
+    text = "remove days that are older, such as 400d; kept for ever unless given"
+    parser.flag("keep", _days, None, text, "AGE")
+    parser.switch("no-upkeep", "leave to somebody else to compact files and to remove old ones")
     parser.switch("until-end", "stop once all that is on the bus is archived")
 
 
@@ -80,7 +84,7 @@ def run(given: Namespace, output: CommandOutput) -> int:
     with logs.logging_as(given.log_format, given.log_level):
         from headwater.consumers.archive.directory import ParquetArchive  # noqa: PLC0415
 
-        with closing(ParquetArchive.create(directory)) as archive:
+        with closing(ParquetArchive.create(directory)) as archive, _upkeep(archive, given):
             figures = _archive(archive, given)
     output.record("archived", figures)
     return Exit.DONE
@@ -132,6 +136,23 @@ def _health_server(archiver: Archiver, health: tuple[str, int] | None) -> Abstra
     from headwater.consumers.health_server import HealthServer  # noqa: PLC0415
 
     return HealthServer(archiver.metrics, *health)
+
+
+def _upkeep(archive: ParquetArchive, given: Any) -> AbstractContextManager[object]:
+    if given.no_upkeep or given.until_end:
+        return nullcontext()
+    from headwater.consumers.archive.upkeep import ArchiveUpkeep  # noqa: PLC0415
+
+    return ArchiveUpkeep(archive, given.keep)
+
+
+def _days(text: str) -> int:
+    from headwater.config.units import seconds_of  # noqa: PLC0415 - it imports pydantic
+
+    days = int(seconds_of(text) // 86_400)
+    if days < 1:
+        raise ValueError(f"{text!r} is less than a day: the archive keeps whole days")
+    return days
 
 
 def _size(text: str) -> int:

@@ -4,9 +4,14 @@ api            what an archive is written to
 archiver       from a source into an archive
 buffer         rows that wait to be archived
 columns        the columns; records to rows and back
-decoding       reads what the columns have from an event's bytes
+column_decoding  decodes a batch
+avro_columns   reads many events of one schema at once
+decoding       reads single events
 directory      Parquet files in a directory
 files          writes and reads these files
+exchange       replaces files of a directory at once
+upkeep         compaction and retention
+verification   examines an archive
 commit_log     which files belong to the archive
 state          the archive after a commit
 arrow          pyarrow without types

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from headwater.consumers.archive.arrow import ArrowTable, pa, pc
-from headwater.consumers.archive.decoding import DECODED_FIELDS, TIME, EventReader
+from headwater.consumers.archive.column_decoding import ColumnDecoder
+from headwater.consumers.archive.decoding import DECODED_FIELDS, TIME
 from headwater.consumers.sources.api import BusRecord
 from headwater.events.clock import wall_micros
 from headwater.lineage.bulk import BusPartition
@@ -39,7 +40,7 @@ class TableBuilder:
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
-        self._reader = EventReader()
+        self._decoder = ColumnDecoder()
 
     def build(self, records: Sequence[BusRecord]) -> ArrowTable:
         """Return a row for each record, in their order. The day is that of the append time, else today."""
@@ -58,7 +59,7 @@ class TableBuilder:
             _headers_column(headers),
             bytes_column,
         ]
-        kinds, decoded = self._reader.read(data)
+        kinds, *decoded = self._decoder.decode(data)
         return pa.Table.from_arrays([*columns, *decoded, _days(append_times), kinds], schema=SCHEMA)
 
 

@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
 import threading
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from headwater.consumers.archive.arrow import ArrowTable
 from headwater.consumers.archive.commit_log import LOG, CommitLog, sync_directory
+from headwater.consumers.archive.exchange import PREFIX, replace_files, take_back
 from headwater.consumers.archive.files import EVENTS, read_file, sort, split, write_file
 from headwater.consumers.archive.state import (
     ArchiveCommit,
@@ -102,7 +105,8 @@ class ParquetArchive:
 
     def commit(self, commit: ArchiveCommit) -> None:
         """Make the files that were written a part of the archive, and take others out of it."""
-        removed = [self.refresh().files[path] for path in commit.remove if path in self._log.state.files]
+        files = self.refresh().files
+        removed = [files[path] for path in commit.remove if path in files]
         self._is_unfinished = True
         try:
             with self._lock:
@@ -111,15 +115,15 @@ class ParquetArchive:
             self.discard(commit.add)
             raise
         with _disk(self.directory):
-            self._publish(commit.add)
-            self._erase(removed)
+            if not (commit.operation is Operation.COMPACT and self._replace(commit.add, removed)):
+                self._publish(commit.add)
+                self._erase(removed)
         self._is_unfinished = False
 
     def discard(self, files: Iterable[ArchiveFile]) -> None:
         """Remove files that were written and not committed."""
         with suppress(OSError):
-            for each in files:
-                (self.directory / PENDING / each.name).unlink(missing_ok=True)
+            self._erase_pending(files)
 
     def path_of(self, file: ArchiveFile) -> Path:
         """Return where a file of the archive is now."""
@@ -145,10 +149,28 @@ class ParquetArchive:
             with suppress(FileNotFoundError):  # another process has done it, or replaced the file
                 (self.directory / PENDING / each.name).rename(place)
 
-    def _erase(self, files: Iterable[ArchiveFile]) -> None:
-        """Remove files from the directory. First where they may still come from."""
+    def _replace(self, added: Sequence[ArchiveFile], removed: Sequence[ArchiveFile]) -> bool:
+        """Replace files of one day and kind at once. Return False if this file system can't."""
+        pending = self.directory / PENDING
+        is_done = replace_files(
+            (self.directory / removed[0].path).parent,
+            pending / f"{PREFIX}{uuid4()}",
+            add=[pending / each.name for each in added],
+            gone={each.name for each in removed},
+            wanted=lambda: {each.name for each in self.refresh().files.values()},
+        )
+        if is_done:
+            self._erase_pending([*added, *removed])
+        return is_done
+
+    def _erase_pending(self, files: Iterable[ArchiveFile]) -> None:
         for each in files:
             (self.directory / PENDING / each.name).unlink(missing_ok=True)
+
+    def _erase(self, files: Sequence[ArchiveFile]) -> None:
+        """Remove files from the directory. First where they may still come from."""
+        self._erase_pending(files)
+        for each in files:
             place = self.directory / each.path
             place.unlink(missing_ok=True)
             with suppress(OSError):  # others are in it
@@ -170,7 +192,20 @@ class ParquetArchive:
             for path in pending:
                 if path.name not in by_name and _is_abandoned(path):
                     path.unlink(missing_ok=True)
+            self._recover_exchanges(by_name)
         self._is_unfinished = False
+
+    def _recover_exchanges(self, by_name: Mapping[str, ArchiveFile]) -> None:
+        """Finish exchanges of directories whose process died."""
+        for aside in (self.directory / PENDING).glob(f"{PREFIX}*"):
+            places = {
+                (self.directory / by_name[each.name].path).parent for each in aside.iterdir() if each.name in by_name
+            }
+            for place in places:
+                place.mkdir(parents=True, exist_ok=True)
+                take_back(aside, place, by_name)
+            if _is_abandoned(aside):
+                shutil.rmtree(aside)
 
     def _files_in_place(self) -> Iterator[Path]:
         for each in (self.directory / EVENTS).glob("*/*/*.parquet"):

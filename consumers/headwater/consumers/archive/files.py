@@ -60,6 +60,7 @@ def write_file(directory: Path, day: date, kind: str, table: ArrowTable) -> Arch
         sha256=digest_of(path),
         spans=spans_of(table),
         time=pc.min(table["append_time"].cast(pa.int64())).as_py() or 0,
+        memory=table.nbytes,
     )
 
 

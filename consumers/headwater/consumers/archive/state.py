@@ -41,6 +41,8 @@ class ArchiveFile:
     spans: tuple[FileSpan, ...]
     time: int = 0
     """The earliest append time in it, in microseconds; 0 if the bus has none."""
+    memory: int = 0
+    """How many bytes its rows take in memory."""
 
     @property
     def name(self) -> str:

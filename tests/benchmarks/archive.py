@@ -1,0 +1,134 @@
+"""Kafka into an archive, beside a bare copy of the same topic into Parquet files: python -m tests.benchmarks.archive
+
+The bare copy polls with Kafka's client, and writes keys, headers, bytes, offsets and times with pyarrow, in files of
+the same size and compression: nothing is decoded, sorted, checked or committed. Both are processes of their own, with
+fresh groups, in turns; the broker is on the same machine. Megabytes are those of the events' bytes.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from headwater import local
+from headwater.events.avro.raw_reader import kind_of
+from tests.benchmarks.harness import Aims
+from tests.benchmarks.many_events import encoded_events
+
+EVENTS = 600_000
+ROUNDS = 3
+PARTITIONS = 3
+FLUSH = 64 << 20
+AIM = 0.85
+
+
+def bare_copy(address: str, topic: str, directory: Path) -> None:
+    """Copy a topic as somebody does who wants nothing but the bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from confluent_kafka import Consumer, TopicPartition
+
+    settings: dict[str, Any] = {
+        "bootstrap.servers": address,
+        "group.id": str(uuid.uuid4()),
+        "enable.auto.commit": False,
+    }
+    client = Consumer({**settings, "auto.offset.reset": "earliest"})
+    partitions = list(client.list_topics(topic).topics[topic].partitions)
+    ends = [client.get_watermark_offsets(TopicPartition(topic, number))[1] for number in partitions]
+    client.assign([TopicPartition(topic, number, 0) for number in partitions])
+    headers = pa.map_(pa.string(), pa.binary())
+    left, size, number = sum(ends), 0, 0
+    tables: list[Any] = []
+    while left:
+        messages = client.consume(min(10_000, left), 1.0)
+        columns = {
+            "partition": pa.array([each.partition() for each in messages], pa.int32()),
+            "offset": pa.array([each.offset() for each in messages], pa.int64()),
+            "time": pa.array([each.timestamp()[1] for each in messages], pa.timestamp("ms")),
+            "key": pa.array([each.key() for each in messages], pa.binary()),
+            "headers": pa.array([each.headers() or [] for each in messages], headers),
+            "data": pa.array([each.value() for each in messages], pa.binary()),
+        }
+        tables.append(pa.table(columns))
+        left, size = left - len(messages), size + tables[-1].nbytes
+        if size >= FLUSH or not left:
+            pq.write_table(pa.concat_tables(tables), directory / f"{number}.parquet", compression="zstd")
+            tables, size, number = [], 0, number + 1
+    client.close()
+
+
+def fill(address: str, topic: str, count: int) -> int:
+    """Fill a topic with events as drivers send them, with keys and headers. Return the bytes of the events."""
+    settings: dict[str, Any] = {"bootstrap.servers": address}
+    new = NewTopic(topic, PARTITIONS, 1, config={"message.timestamp.type": "LogAppendTime"})
+    AdminClient(settings).create_topics([new])[topic].result()
+    client, size = Producer({**settings, "compression.type": "zstd", "linger.ms": 20}), 0
+    for number, data in enumerate(encoded_events(count)):
+        kind = str(kind_of(data))
+        headers: list[tuple[str, str | bytes | None]] = [
+            ("kind", kind.encode()),
+            ("family", b"JOB"),
+            ("producer", b"00000000-0000-0000-0000-000000000007"),
+            ("schema", data[2:10].hex().encode()),
+            ("sequence", b"%d" % number),
+        ]
+        client.produce(
+            topic, data, key=b"default/etl_%d" % (number % 300), headers=headers, partition=number % PARTITIONS
+        )
+        size += len(data)
+        if number % 50_000 == 0:
+            assert client.flush(600) == 0
+    assert client.flush(600) == 0
+    return size
+
+
+def timed(command: list[str]) -> float:
+    began = time.monotonic()
+    subprocess.run(command, check=True, capture_output=True)
+    return time.monotonic() - began
+
+
+def archive_seconds(address: str, topic: str, directory: Path) -> float:
+    command = [sys.executable, "-m", "headwater.cli", "archive", "run", "--until-end", "--group", str(uuid.uuid4())]
+    return timed([*command, "--bus", f"kafka://{address}/{topic}", "--archive", str(directory / "archive")])
+
+
+def bare_seconds(address: str, topic: str, directory: Path) -> float:
+    return timed([sys.executable, "-m", "tests.benchmarks.archive", "--bare", address, topic, str(directory)])
+
+
+def main(count: int) -> int:
+    ratios: list[float] = []
+    with local.kafka() as kafka:
+        topic = f"archive-{uuid.uuid4()}"
+        sizes = fill(kafka.address, topic, count)
+        print(f"{'':<12}{'archive MB/s':>16}{'bare copy MB/s':>16}{'ratio':>8}")
+        for number in range(ROUNDS):
+            with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as bare:
+                archived = archive_seconds(kafka.address, topic, Path(ours))
+                copied = bare_seconds(kafka.address, topic, Path(bare))
+            ratios.append(copied / archived)
+            print(
+                f"round {number + 1:<6}{sizes / archived / 1e6:>16.1f}{sizes / copied / 1e6:>16.1f}{ratios[-1]:>8.2f}",
+                flush=True,
+            )
+    aims = Aims()
+    aims.at_least("archive beside a bare copy, MB/s", statistics.median(ratios), AIM)
+    return aims.report()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--bare"]:
+        bare_copy(sys.argv[2], sys.argv[3], Path(sys.argv[4]))
+        sys.exit(0)
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS))
