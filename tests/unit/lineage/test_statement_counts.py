@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.pool import StaticPool
 
+from headwater.events.clock import moment_of
 from headwater.lineage.questions.lateness import lateness
 from headwater.lineage.questions.snapshots import downstream_snapshots
 from headwater.lineage.questions.states import upstream_state
@@ -20,8 +22,11 @@ from headwater.lineage.questions.tables import downstream_tables, upstream_table
 from headwater.lineage.rows import RowKind
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA
-from tests.benchmarks.graph import Values, put_sqlite
+from tests.benchmarks.graph import BEGAN, Values, put_sqlite
 from tests.benchmarks.store_shapes import FEED, HUB, LATE, LONG, PING, READERS, SOURCES, Statements, rows, table
+
+
+LATER = moment_of(BEGAN) + timedelta(days=30)
 
 
 @pytest.fixture(scope="module")
@@ -162,9 +167,17 @@ def test_tables_that_feed_each_other(stores: list[Engine]) -> None:
     assert small == large
 
 
-def test_a_late_table_of_many_sources(stores: list[Engine]) -> None:
-    """One for each table, which takes its last commits by an index, and a few for all."""
-    (_, small), (hops, large) = counts(stores, lambda c: lateness(c, table(LATE)))
+@pytest.mark.slow
+def test_a_late_table_of_many_sources(stores: list[Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their last commits are asked for together, and are those that each has by itself."""
+    (_, small), (hops, large) = counts(stores, lambda c: lateness(c, table(LATE), now=LATER))
     assert hops == SOURCES + 1
     assert small == large
-    assert large < SOURCES + 40
+    assert large < SOURCES // 32 + 30
+    with stores[1].connect() as connection:
+        together = lateness(connection, table(LATE), now=LATER)
+        monkeypatch.setattr("headwater.lineage.questions.lateness._COMMITS_AT_ONCE", 1)
+        one_by_one = lateness(connection, table(LATE), now=LATER)
+    assert together == one_by_one
+    assert {each.snapshot for each in together if each.depth == 1} == {20}
+    assert all(each.usual is not None for each in together if each.depth == 1)

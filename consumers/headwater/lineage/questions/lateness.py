@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, select, true
+from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, func, literal_column, select, union_all
 
 from headwater.events.clock import moment_of, wall_micros
 from headwater.events.jobs import JobStatus
@@ -34,6 +34,7 @@ from headwater.lineage.sql.tombstones import not_hidden
 DEPTH: Final = 20
 AT_MOST: Final = 500
 _AT_ONCE: Final = 5_000
+_COMMITS_AT_ONCE: Final = 32
 _LOOK_BACK: Final = 11
 """How many of the last commits determine the usual interval."""
 
@@ -124,18 +125,15 @@ def _last_writes(connection: Connection, eras: Mapping[bytes, Mapping[bytes, Era
     writers: dict[bytes, list[Any]] = {}
     for each in (each for condition in conditions for each in _load_writers(connection, condition)):
         writers.setdefault(bytes(each.dataset), []).append(each)
-    found: dict[bytes, _LastWrite | None] = {}
-    has_deletions = connection.scalar(select(table_of(t.TOMBSTONE).c.id).limit(1)) is not None
+    last: dict[bytes, list[Any]] = {}
     for one, several in eras.items():
         rows = [each for key, era in several.items() if era == ALWAYS for each in writers.get(key, ())]
         at_times = {key: era for key, era in several.items() if era != ALWAYS}
         if at_times:
             rows += _load_writers(connection, in_eras(row, at_times))
-        last = sorted(rows, key=lambda each: -each.last)
-        found[one] = (
-            _last_write(last[:_LOOK_BACK], _commits(connection, several, last[0], has_deletions)) if last else None
-        )
-    return found
+        last[one] = sorted(rows, key=lambda each: -each.last)[:_LOOK_BACK]
+    commits = _last_commits(connection, eras, {one: rows[0] for one, rows in last.items() if rows})
+    return {one: _last_write(rows, commits[one]) if rows else None for one, rows in last.items()}
 
 
 def _load_writers(connection: Connection, about: ColumnElement[bool]) -> Iterator[Any]:
@@ -161,34 +159,67 @@ def _last_write(writers: Sequence[Any], commits: Sequence[Any]) -> _LastWrite:
     return _LastWrite(job, run_id, times or (last.last,), newest.barrier, newest.snapshot, newest.version)
 
 
-def _commits(connection: Connection, eras: Mapping[bytes, Era], writer: Any, has_deletions: bool) -> list[Any]:
-    """Return the last commits of this run and job on the table, without those whose lineage was deleted."""
-    if writer.run is None:
-        return []
-    by = {"run": writer.run, "job": writer.job}
-    if all(era == ALWAYS for era in eras.values()):
-        return list(connection.execute(_last_commits_of_any(has_deletions), {**by, "keys": list(eras)}))
-    return list(connection.execute(_last_commits(has_deletions).where(in_eras(access_of(t.WRITE).c, eras)), by))
+def _last_commits(
+    connection: Connection, eras: Mapping[bytes, Mapping[bytes, Era]], writers: Mapping[bytes, Any]
+) -> dict[bytes, Sequence[Any]]:
+    """Return the last commits on each table of the run and job that wrote it last, the newest first.
+
+    Tables with one identity, as nearly all are, are asked for together; each of the others by itself.
+    """
+    has_deletions = connection.scalar(select(table_of(t.TOMBSTONE).c.id).limit(1)) is not None
+    found: dict[bytes, Sequence[Any]] = dict.fromkeys(writers, ())
+    in_runs = [one for one, each in writers.items() if each.run is not None]
+    alone = [one for one in in_runs if list(eras[one].values()) == [ALWAYS]]
+    for start in range(0, len(alone), _COMMITS_AT_ONCE):
+        few = alone[start : start + _COMMITS_AT_ONCE]
+        found.update(_commits_of_each(connection, {one: writers[one] for one in few}, has_deletions))
+    for one in set(in_runs).difference(alone):
+        by = {"run": writers[one].run, "job": writers[one].job}
+        chosen = _commits(has_deletions, bindparam("run"), bindparam("job"))
+        found[one] = connection.execute(chosen.where(in_eras(access_of(t.WRITE).c, eras[one])), by).all()
+    return found
+
+
+def _commits_of_each(
+    connection: Connection, writers: Mapping[bytes, Any], has_deletions: bool
+) -> Iterator[tuple[bytes, Sequence[Any]]]:
+    tables = list(writers)
+    size = 1 << (len(tables) - 1).bit_length()  # so that few statements have to be built, whatever is asked
+    parameters: dict[str, Any] = {}
+    for n in range(size):
+        writer = writers[tables[min(n, len(tables) - 1)]]
+        parameters |= {f"run{n}": writer.run, f"job{n}": writer.job, f"dataset{n}": writer.dataset}
+    found: list[list[Any]] = [[] for _ in range(size)]
+    for each in connection.execute(_commits_of_several(has_deletions, size), parameters):
+        found[each.place].append(each)
+    for one, several in zip(tables, found, strict=False):
+        yield one, sorted(several, key=lambda each: (-each.barrier, -(each.snapshot or 0)))
 
 
 @cache
-def _last_commits(has_deletions: bool) -> Any:
-    """Build the statement once: building it takes longer than executing it. Where nothing was deleted, nothing is
-    looked up."""
-    commit, row = table_of(t.COMMIT), access_of(t.WRITE)
-    its = and_(row.c.commit_id == commit.c.id, row.c.barrier == commit.c.barrier)
-    is_meant = and_(
-        commit.c.run == bindparam("run"),
-        commit.c.job == bindparam("job"),
-        not_hidden(row.c, commit.c, DATA) if has_deletions else true(),
-    )
-    chosen = select(commit.c.committed_at, commit.c.barrier, row.c.snapshot, row.c.version).join_from(commit, row, its)
-    return chosen.where(is_meant).order_by(commit.c.barrier.desc(), row.c.snapshot.desc()).limit(_LOOK_BACK)
+def _commits_of_several(has_deletions: bool, size: int) -> Any:
+    """Select the last commits on several tables. Each is selected by itself: only so all databases read no more than
+    the last commits of a long run. The statement is built once, which takes longer than to execute it."""
+    row = access_of(t.WRITE).c
+    parts = [
+        _commits(has_deletions, bindparam(f"run{n}"), bindparam(f"job{n}"))
+        .add_columns(literal_column(str(n)).label("place"))
+        .where(row.dataset == bindparam(f"dataset{n}"))
+        .subquery(f"one{n}")
+        for n in range(size)
+    ]
+    return union_all(*map(select, parts))
 
 
-@cache
-def _last_commits_of_any(has_deletions: bool) -> Any:
-    return _last_commits(has_deletions).where(access_of(t.WRITE).c.dataset.in_(bindparam("keys", expanding=True)))
+def _commits(has_deletions: bool, run: BindParameter[Any], job: BindParameter[Any]) -> Any:
+    """Select the last commits of a run and job, without those whose lineage was deleted. Where nothing was deleted,
+    nothing is looked up."""
+    commit, write = table_of(t.COMMIT), access_of(t.WRITE)
+    its = and_(write.c.commit_id == commit.c.id, write.c.barrier == commit.c.barrier)
+    chosen = select(commit.c.committed_at, commit.c.barrier, write.c.snapshot, write.c.version)
+    chosen = chosen.join_from(commit, write, its).where(commit.c.run == run, commit.c.job == job)
+    chosen = chosen.where(not_hidden(write.c, commit.c, DATA)) if has_deletions else chosen
+    return chosen.order_by(commit.c.barrier.desc(), write.c.snapshot.desc()).limit(_LOOK_BACK)
 
 
 def _hop(dataset: Dataset, written: _LastWrite | None, runs: dict[bytes, Run], now: datetime) -> LateHop:
