@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy import Engine, NullPool, create_engine, make_url
 from sqlalchemy.exc import OperationalError
 
 from headwater.lineage.store import open_store
@@ -63,10 +63,9 @@ class Database:
         )
 
     def execute(self, statement: str) -> None:
-        server = create_engine(self.server.address, isolation_level="AUTOCOMMIT")
+        server = create_engine(self.server.address, isolation_level="AUTOCOMMIT", poolclass=NullPool)
         with server.connect() as connection:
             connection.exec_driver_sql(statement)
-        server.dispose()
 
     def kill(self) -> None:
         """kill -9 of all of its processes at once."""
@@ -118,6 +117,14 @@ class Database:
         self.thaw()
         if not self.server.running:
             self.server.start()
+        until(self._answers, "the database, which recovers", PATIENCE, 0.05)
+
+    def _answers(self) -> bool:
+        """Whether it has recovered: a server whose session was killed admits nobody meanwhile."""
+        with suppress(OperationalError):
+            self.execute("SELECT 1")
+            return True
+        return False
 
     def _signal(self, which: signal.Signals) -> None:
         if self.server.running:

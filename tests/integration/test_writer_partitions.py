@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupState, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from headwater.consumers.sources import OffsetGap, SourceBatch
@@ -37,6 +37,7 @@ class Reading:
         settings: dict[str, str] | None = None,
         *,
         is_offset_kafkas: bool = False,
+        group: str = "",
     ) -> None:
         self._kafka, self.topic = kafka, topic
         self.records: list[tuple[int, int]] = []
@@ -51,7 +52,7 @@ class Reading:
         self.source = KafkaSource(
             {**{name: str(value) for name, value in kafka.client_config().items()}, **(settings or {})},
             topic,
-            str(uuid4()),
+            group or str(uuid4()),
             None if is_offset_kafkas else stored,
         )
 
@@ -121,6 +122,40 @@ def test_an_assignment_whose_offsets_cannot_be_asked_for_is_tried_again(
     read.until(lambda: read.records == [(0, 1), (0, 2)])
     assert len(asked) > 1
     read.source.close()
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_who_rewinds_during_a_rebalance_reads_again_from_the_stored_offset(
+    kafka: KafkaServer, topic: str, admin: AdminClient, protocol: str
+) -> None:
+    """The client has taken its part in the rebalance, and waits for us to hear of the result. It would forget then that
+    it was to give its partitions back."""
+    settings, group = {"group.protocol": protocol}, str(uuid4())
+    for partition in range(2):
+        produced(kafka, topic, partition, 3)
+    another = f"another-{topic}"
+    admin.create_topics([NewTopic(another, 1, 1)])[another].result()
+    reading = Reading(kafka, topic, settings=settings, group=group)
+    guest = Consumer({**kafka.client_config(), **settings, **COOPERATIVE[protocol], "group.id": group})
+    with closing(reading.source), closing(guest):
+        reading.until(lambda: len(reading.records) == 6)
+        guest.subscribe([another])
+        until(lambda: guest.poll(0.05) is None and members_of(admin, group) == 2, "a group of two")
+        reading.records.clear()
+        reading.source.rewind()
+        reading.until(lambda: len(reading.records) == 6)
+        assert sorted(reading.records) == [(partition, at) for partition in range(2) for at in range(3)]
+    admin.delete_topics([another])[another].result()
+
+
+COOPERATIVE = {"classic": {"partition.assignment.strategy": "cooperative-sticky"}, "consumer": {}}
+
+
+def members_of(admin: AdminClient, group: str) -> int:
+    """How many members a group has that isn't rebalancing, as brokers see it."""
+    described = admin.describe_consumer_groups([group])[group].result()
+    return len(described.members) if described.state is ConsumerGroupState.STABLE else 0
 
 
 def truncated(admin: AdminClient, topic: str, number: int, before: int) -> None:

@@ -42,6 +42,8 @@ _LOG: Final = logging.getLogger(__name__)
 KIND: Final = "kafka"
 _ASK_SECONDS: Final = 20.0
 _LOOK_SECONDS: Final = 2.0
+_LEAVE_SECONDS: Final = 10.0
+_LEAVE_POLL_SECONDS: Final = 0.05
 _AHEAD_KILOBYTES: Final = "16384"
 """How much the client prefetches. This limits a batch, however large events are."""
 _FIXED: Final = {
@@ -279,6 +281,7 @@ class KafkaSource:
 
     def _begin(self) -> None:
         """Subscribe, after asking for the topic's id."""
+        self._leave()
         try:
             self._cluster = str(self._client.list_topics(self._name, timeout=_ASK_SECONDS).cluster_id)
             found = self._identity.fetch_id()
@@ -292,6 +295,15 @@ class KafkaSource:
             [self._name], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
         self._subscribed = True
+
+    def _leave(self) -> None:
+        """Wait until an unsubscription has taken effect. During a rebalance the client puts it off, and forgets it if it
+        is subscribed again before: then it would go on where it stood, behind records that nobody stored."""
+        deadline = time.monotonic() + _LEAVE_SECONDS
+        while self._client.assignment():
+            if time.monotonic() > deadline:
+                raise TransientError(f"{self._name}: the group is rebalancing, and partitions can't be given back yet")
+            self._client.poll(_LEAVE_POLL_SECONDS)  # what it returns comes again
 
     def _become(self, found: str) -> None:
         """Switch to a recreated topic, and record what is lost of the old one."""
