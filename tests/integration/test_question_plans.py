@@ -30,7 +30,7 @@ from headwater.lineage.questions.uses import uses
 from headwater.lineage.sql import METADATA
 from headwater.local import Service
 from tests.benchmarks.graph import BEGAN, put_postgres, put_sqlite
-from tests.benchmarks.store_shapes import FEED, HUB, LATE, LONG, PONG, questions, rows, table
+from tests.benchmarks.store_shapes import FEED, HUB, LATE, LONG, PONG, Statements, questions, rows, table
 
 SHARE: Final = 0.02
 GROWING: Final = frozenset(
@@ -151,16 +151,39 @@ def test_sqlite(tmp_path: Path) -> None:
     engine.dispose()
 
 
-@pytest.mark.database
-def test_postgresql(postgres: Service) -> None:
-    """What a planner chooses is up to its statistics; whether it has a choice is up to us."""
+@pytest.fixture(scope="module")
+def on_postgres(postgres: Service) -> Iterator[Engine]:
     engine = create_engine(postgres.address)
     METADATA.create_all(engine)
     put_postgres(engine, rows(SHARE))
-    with_choice = create_engine(postgres.address, connect_args={"options": "-c enable_seqscan=off"})
+    yield engine
+    METADATA.drop_all(engine)
+    engine.dispose()
+
+
+@pytest.mark.database
+def test_postgresql(on_postgres: Engine) -> None:
+    """What a planner chooses is up to its statistics; whether it has a choice is up to us."""
+    with_choice = create_engine(on_postgres.url, connect_args={"options": "-c enable_seqscan=off"})
     try:
         assert scans(with_choice, postgres_scans) == {}
     finally:
         with_choice.dispose()
-        METADATA.drop_all(engine)
-        engine.dispose()
+
+
+@pytest.mark.database
+def test_levels_of_a_long_chain_are_read_ahead(on_postgres: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In four statements for 4, 8, 16 and 32 levels, and the answer is that of three statements a level."""
+    statements = Statements(on_postgres)
+    (ask,) = (each.ask for each in questions(SHARE) if each.name == "two tables: 50 hops")
+    try:
+        with on_postgres.connect() as connection:
+            ahead = ask(connection)
+            few = statements.count
+            monkeypatch.setattr("headwater.lineage.questions.traversal.read_ahead._DIALECTS", ())
+            assert ask(connection) == ahead
+    finally:
+        event.remove(on_postgres, "before_cursor_execute", statements.add)
+    assert len(ahead) == 50
+    assert few < 35
+    assert statements.count - few > 150

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,7 @@ from headwater.lineage.questions.snapshots import SnapshotQuestion, downstream_s
 from headwater.lineage.questions.start_points import StartSelector
 from headwater.lineage.questions.states import fold_by_walking, fold_in_database
 from headwater.lineage.questions.tables import downstream_tables, upstream_tables
+from headwater.lineage.questions.traversal import read_ahead
 from headwater.lineage.questions.traversal.context import Basis
 from headwater.lineage.questions.traversal.history_lines import IrregularHistory
 from headwater.lineage.sql import METADATA
@@ -245,6 +247,25 @@ def test_the_database_folds_a_state_as_walking_does(connection: Connection, comm
                 with suppress(IrregularHistory):
                     folded = fold_in_database(_state(connection, table, number), depth, 10_000)
                     assert folded == fold_by_walking(_state(connection, table, number), depth, 10_000)
+    finally:
+        connection.rollback()
+
+
+@given(commits(), st.sampled_from([None, 2, 3, 5]), st.integers(1, 3), st.integers(1, 40))
+@settings(max_examples=examples(60), deadline=None)
+def test_what_is_read_ahead_changes_no_answer(
+    connection: Connection, committed: list[Committed], depth: int | None, levels: int, most: int
+) -> None:
+    """However far it goes, and wherever its limit cuts it off."""
+    store(connection, committed)
+    ahead: dict[str, Any] = {"_DIALECTS": {"sqlite"}, "_LEVELS": levels, "_MOST_SNAPSHOTS": most, "_MOST_STARTS": 2}
+    try:
+        for table, number in Plain(committed).made:
+            level_by_level = upstream_snapshots(connection, _asked(table), number, depth=depth)
+            read_ahead._select_ahead.cache_clear()
+            with patch.multiple(read_ahead, **ahead):
+                assert upstream_snapshots(connection, _asked(table), number, depth=depth) == level_by_level
+            read_ahead._select_ahead.cache_clear()
     finally:
         connection.rollback()
 

@@ -25,7 +25,6 @@ from headwater.lineage.sql import METADATA
 from tests.benchmarks.graph import BEGAN, Values, put_sqlite
 from tests.benchmarks.store_shapes import FEED, HUB, LATE, LONG, PING, READERS, SOURCES, Statements, rows, table
 
-
 LATER = moment_of(BEGAN) + timedelta(days=30)
 
 

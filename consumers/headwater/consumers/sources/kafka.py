@@ -297,8 +297,11 @@ class KafkaSource:
         self._subscribed = True
 
     def _leave(self) -> None:
-        """Wait until an unsubscription has taken effect. During a rebalance the client puts it off, and forgets it if it
-        is subscribed again before: then it would go on where it stood, behind records that nobody stored."""
+        """Wait until an unsubscription has taken effect.
+
+        During a rebalance the client puts it off, and forgets it when it is subscribed again. Then it would go on where
+        it stood, behind records that nobody stored.
+        """
         deadline = time.monotonic() + _LEAVE_SECONDS
         while self._client.assignment():
             if time.monotonic() > deadline:

@@ -11,7 +11,17 @@ from statistics import median
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, func, literal_column, select, union_all
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    select,
+    union_all,
+)
 
 from headwater.events.clock import moment_of, wall_micros
 from headwater.events.jobs import JobStatus

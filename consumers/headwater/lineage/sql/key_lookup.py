@@ -78,8 +78,11 @@ def has_any_key(dialect: str, column: ColumnElement[Any], keys: Sequence[Any]) -
 
 
 def _array(keys: Sequence[Any]) -> Any:
-    """Return PostgreSQL's text of an array of hashes or numbers. The driver takes ten times as long to write it, because
-    it looks for quotes in each element. Texts have some, so those are left to the driver."""
+    """Return PostgreSQL's text of an array of hashes or numbers.
+
+    The driver takes several times as long to write it, because it looks for quotes in each element. Texts can have
+    some, so those are left to the driver.
+    """
     if not keys or isinstance(keys[0], str):
         return list(keys)
     if isinstance(keys[0], int):

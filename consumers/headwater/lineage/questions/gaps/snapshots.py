@@ -82,7 +82,8 @@ def _without_parent(filters: GapFilter, dialect: str) -> CTE:
         chosen = parents.where(
             ~exists().where(same.c.place_id == row.c.place_id, same.c.snapshot == row.c.parent_snapshot)
         )
-    return chosen.cte("without_parent").prefix_with("MATERIALIZED", dialect="postgresql")
+    found: CTE = chosen.cte("without_parent").prefix_with("MATERIALIZED", dialect="postgresql")
+    return found
 
 
 def _of_places(chosen: Any, row: Any, number: ColumnElement[Any], filters: GapFilter) -> Any:

@@ -158,11 +158,14 @@ def load_reads_at(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> 
     return map(_to_read, lookup.among(connection, place_keys(connection, t.READ, keys), is_lazy=True))
 
 
-def load_sources(connection: Connection, made: Collection[SnapshotWrite]) -> dict[bytes, list[SnapshotRead]]:
-    """Return the reads that each write was made from, by its id. If that is unknown, all reads of its commit."""
+def load_sources(
+    connection: Connection, made: Collection[SnapshotWrite], known: Mapping[bytes, list[SnapshotRead]] | None = None
+) -> dict[bytes, list[SnapshotRead]]:
+    """Return the reads that each write was made from, by its id. If that is unknown, all reads of its commit. Reads of
+    commits that are `known` aren't loaded."""
+    by_commit = dict(known or {})
     commits = {(each.commit_id, each.barrier) for each in made if each.commit_id is not None}
-    by_commit: dict[bytes, list[SnapshotRead]] = {}
-    for each in load_reads_of_commits(connection, commits):
+    for each in load_reads_of_commits(connection, {each for each in commits if each[0] not in by_commit}):
         by_commit.setdefault(each.commit_id, []).append(each)
     edges = load_edges(connection, [each for each in made if each.made_from == SOME])
     found: dict[bytes, list[SnapshotRead]] = {}

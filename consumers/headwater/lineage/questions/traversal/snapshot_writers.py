@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, select
 
 from headwater.lineage.questions.traversal.identities import FOREVER, Identities
+from headwater.lineage.questions.traversal.read_ahead import DatasetSnapshot, ReadAhead
 from headwater.lineage.questions.traversal.snapshot_rows import (
     ICEBERG,
     SnapshotRead,
     SnapshotWrite,
     load_catalog_changes,
-    load_writes,
 )
 from headwater.lineage.questions.traversal.tombstone_lookup import TombstoneLookup
 from headwater.lineage.rows import tables as t
@@ -29,7 +29,6 @@ from headwater.lineage.sql.tables import table_of
 
 _POINTERS: Final = frozenset({"ROLLBACK", "FAST_FORWARD"})
 _POINTERS_IF_UNKNOWN: Final = frozenset({"RESTORE", "CHERRY_PICK"})
-DatasetSnapshot = tuple[bytes, int]
 
 
 class SnapshotRef(NamedTuple):
@@ -63,6 +62,7 @@ class SnapshotWriters:
         self.connection = connection
         self.hiding = hiding
         self.identities = identities
+        self.ahead = ReadAhead(connection)
         self._known: dict[DatasetSnapshot, dict[bytes, SnapshotWrite]] = {}
         self._whole: set[DatasetSnapshot] = set()
         self._changes: set[DatasetSnapshot] = set()
@@ -75,11 +75,15 @@ class SnapshotWriters:
         if not pairs:
             return
         self._whole |= pairs
-        self.keep(load_writes(self.connection, pairs))
+        self.keep(self.ahead.load_writes(pairs))
         missing = {pair for each in asked if not self._by_commit(each) for pair in self._pairs(each)} - self._changes
         if missing:
             self._changes |= missing
             self.keep(load_catalog_changes(self.connection, missing))
+
+    def prepare(self, refs: Iterable[SnapshotRef], depth: int | None) -> None:
+        """Load what these snapshots were made from too, as far as a walk of that depth asks for it soon."""
+        self.ahead.prepare({pair for each in refs for pair in self._pairs(each)} - self._whole, depth)
 
     def _by_commit(self, ref: SnapshotRef) -> bool:
         """Return whether a commit certainly wrote it."""

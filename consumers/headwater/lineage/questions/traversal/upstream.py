@@ -40,7 +40,10 @@ class UpstreamWalk:
             yield steps
             if depth is not None and level >= depth:
                 return
-            write = self._ancestry.walk([reach for step in steps if (reach := self._reach(step)) is not None])
+            further = [reach for step in steps if (reach := self._reach(step)) is not None]
+            if self._basis is Basis.COMMIT and level > 1:
+                self._walk.makers.prepare((each.ref for each in further), None if depth is None else depth - level)
+            write = self._ancestry.walk(further)
             level += 1
 
     def _steps(self, write: Sequence[SnapshotWrite], level: int) -> list[LineageStep]:
@@ -52,7 +55,7 @@ class UpstreamWalk:
                     LimitReason.DELETED, each.dataset, each.snapshot, "its lineage was deleted"
                 )
         shown = [each for each in new if not each.hidden and each.commit_id is not None]
-        sources = load_sources(self._walk.connection, shown)
+        sources = load_sources(self._walk.connection, shown, self._walk.makers.ahead.reads)
         pairs = [(each, read) for each in shown if self._is_known(each, sources[each.id]) for read in sources[each.id]]
         return [LineageStep(level, each, read) for each, read in self._visible(pairs)]
 
