@@ -145,6 +145,10 @@ TREE: Final = Group(
                 ),
             },
         ),
+        "pipeline": Group(
+            "a Spark job that fills a lineage store",
+            {"run": Leaf("pipeline:run", "have executors of Spark read events and store them")},
+        ),
         "store": Group(
             "lineage stores and their maintenance",
             {

@@ -151,7 +151,7 @@ def test_what_gives_a_list_has_a_limit() -> None:
 def test_nothing_but_run_executes() -> None:
     """`headwater run list` runs a script called list: runs are listed by `headwater job runs`."""
     executing = {path for path in LEAVES if path[-1] == "run"}
-    assert executing == {("run",), ("writer", "run"), ("archive", "run"), ("forward", "run")}
+    assert executing == {("run",), ("writer", "run"), ("pipeline", "run"), ("archive", "run"), ("forward", "run")}
 
 
 @pytest.mark.parametrize(
@@ -224,6 +224,7 @@ NO_DOCUMENT = {
     ("version", "show"): "it needs snapshots: test_cli_data_versions.py",
     ("version", "check"): "it needs snapshots: test_cli_data_versions.py",
     ("version", "align"): "it needs snapshots: test_cli_data_versions.py",
+    ("pipeline", "run"): "it needs Spark: tests/integration/test_spark_pipeline.py",
     ("dead-letter", "show"): "it needs a dead letter: test_cli_dead_letter.py",
     ("forward", "dead-letter", "show"): "it needs a dead letter: test_cli_forward.py",
 }

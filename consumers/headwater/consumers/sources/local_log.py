@@ -31,7 +31,7 @@ from headwater.lineage.bulk import BusPartition
 KIND: Final = "log"
 MOST_BYTES: Final = 16 << 20
 """The most bytes of events in a batch: an event can have a megabyte, and its rows several times as much."""
-_REASONS: Final = {
+REASONS: Final = {
     MissingReason.DROPPED: GapReason.LOG_EXPIRED,
     MissingReason.CORRUPT: GapReason.CORRUPTION,
     MissingReason.MISSING: GapReason.CORRUPTION,
@@ -79,7 +79,7 @@ class LocalLogSource:
             for at in [self._append_time(name, record.time)]
         )
         gaps = tuple(
-            OffsetGap(self._partition(name), lost.first, lost.end_offset, _REASONS[lost.reason])
+            OffsetGap(self._partition(name), lost.first, lost.end_offset, REASONS[lost.reason])
             for name, lost in found.missing
         )
         self._given.update(found.positions)

@@ -34,13 +34,14 @@ class StoreSetBack(HeadwaterError):  # noqa: N818 - no fault of the transaction
 class WriterMark:
     """The counter of one connection. Several threads may use it; their transactions wait for each other."""
 
-    def __init__(self, marks: WriterMarks, id: bytes | None = None) -> None:  # noqa: A002 - it is its name
-        """With `id` it is the mark that another process of the writer knows by this id, and expects numbers of."""
+    def __init__(self, marks: WriterMarks, id: bytes | None = None, *, after: int = 0) -> None:  # noqa: A002 - it is its name
+        """With `id` it is the mark that another process of the writer knows by this id, and expects numbers of. The
+        numbers are greater than `after`, where several processes count it in turn."""
         self.id: Final = id or uuid4().bytes
         self.marks: Final = marks
         self.acknowledged = _NOTHING
         """The number that an acknowledged transaction left."""
-        self._attempts = _NOTHING
+        self._attempts = after
 
     def next_number(self) -> int:
         self._attempts += 1

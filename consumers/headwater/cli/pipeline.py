@@ -1,0 +1,113 @@
+"""`headwater pipeline run`: events from a bus into a lineage store by a Spark cluster."""
+
+from __future__ import annotations
+
+import signal
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from headwater.cli import logs
+from headwater.cli.bus import WAYS, bus_address, is_log, kafka_settings, log_directory, topic_of
+from headwater.cli.commands import command
+from headwater.cli.exits import Exit
+from headwater.cli.flags import Flags, count, one_of, pair, whole_number
+from headwater.cli.output import CommandOutput
+from headwater.cli.store import add_store, options_of
+from headwater.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from headwater.consumers.spark.pipeline import PipelineOptions, PipelineRun
+
+
+def _flags(parser: Flags) -> None:
+    parser.flag("bus", bus_address, None, f"where events are: {WAYS}", "BUS")
+    text = "whose offsets these are; a writer of the same group goes on where the pipeline ended"
+    parser.flag("group", str, "headwater-pipeline", text, "NAME")
+    parser.flag(
+        "checkpoint", str, None, "Spark's checkpoint, a directory that the next driver sees; Kafka needs one", "DIR"
+    )
+    parser.switch("available-now", "store what is on the bus now, and end")
+    text = "without --available-now: how long after one micro-batch began the next one begins"
+    parser.flag("trigger", _seconds, "10s", text, "DURATION")
+    parser.flag("batch", count, "500000", "at most so many events in a micro-batch", "N")
+    parser.flag(
+        "buckets", count, None, "so many tasks write at the same time; as many as there are cores unless given", "N"
+    )
+    text = "end where so many events in a row can't become rows; 0 never"
+    parser.flag("most-invalid", whole_number, "100", text, "N")
+    parser.flag("patience", _seconds, "300s", "how long to wait for a store that doesn't answer", "DURATION")
+    parser.flags("kafka-client", pair, "a setting of Kafka's Java client, such as security.protocol=SSL", "KEY=VALUE")
+    parser.flag("master", str, None, "Spark's master; local[*] unless spark-submit or --conf says otherwise", "URL")
+    parser.flags("conf", pair, "a setting of Spark", "KEY=VALUE")
+    parser.flag("log-format", one_of(logs.FORMATS), "text", "how the log on standard error looks", "{text,json}")
+    parser.flag("log-level", one_of(logs.LEVELS), "info", "what is in it", "LEVEL")
+
+
+@command(
+    """Fill a lineage store by Spark: executors decode events and write rows, for more than one machine can do.
+
+It ends at a SIGTERM or Ctrl-C; what isn't stored then is read again next time. Restarted with the same checkpoint and
+group it goes on where it ended. With --available-now it ends when all is stored that is on the bus.
+
+Under spark-submit the master and the configuration are those of its command line.""",
+    "headwater pipeline run --bus kafka://broker-1:9092 --store postgresql://writer@db/lineage "
+    "--checkpoint /var/lib/headwater/checkpoint --available-now",
+    "headwater pipeline run --bus kafka://broker-1:9092 --store postgresql://writer@db/lineage "
+    "--checkpoint s3a://lake/checkpoints/lineage --trigger 30s --master spark://master:7077",
+    "headwater pipeline run --bus log:/var/lib/headwater/log --store postgresql://writer@db/lineage --available-now",
+    flags=[add_store, _flags],
+)
+def run(given: Namespace, output: CommandOutput) -> int:
+    if given.bus is None:
+        raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
+    with logs.logging_as(given.log_format, given.log_level):
+        options = _options(given).checked()
+        figures = _run(options, given)
+    output.record("written", figures)
+    return Exit.DONE
+
+
+def _options(given: Any) -> PipelineOptions:
+    from headwater.consumers.spark.pipeline import PipelineOptions  # noqa: PLC0415 - it imports SQLAlchemy
+
+    store = options_of(given)
+    from_log = is_log(given.bus)
+    return PipelineOptions(
+        store,
+        topic=topic_of(given.bus),
+        kafka={} if from_log else kafka_settings(given.bus, given.kafka_client),
+        log=log_directory(given.bus) if from_log else None,
+        group=given.group,
+        checkpoint=given.checkpoint,
+        interval=None if given.available_now else given.trigger,
+        buckets=given.buckets,
+        most_records=given.batch,
+        most_invalid=given.most_invalid,
+        patience=given.patience,
+    )
+
+
+def _run(options: PipelineOptions, given: Any) -> dict[str, int]:
+    from headwater.consumers.spark.pipeline import PipelineRun  # noqa: PLC0415
+    from headwater.consumers.spark.pipeline.session import pipeline_session  # noqa: PLC0415
+    from headwater.lineage.store import open_store  # noqa: PLC0415
+
+    open_store(options.store).close()  # what is wrong there shows before a cluster's cores are taken
+    with pipeline_session(dict(given.conf), master=given.master, reads_kafka=options.log is None) as spark:
+        running = PipelineRun(spark, options)
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, lambda *_: _stop(running))
+        return running.run().totals()
+
+
+def _stop(running: PipelineRun) -> None:
+    """Stop, and let a second signal end the process at once, which does no harm."""
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, signal.SIG_DFL)
+    running.stop()
+
+
+def _seconds(text: str) -> float:
+    from headwater.config.units import seconds_of  # noqa: PLC0415 - it imports pydantic
+
+    return float(seconds_of(text))

@@ -1,0 +1,23 @@
+"""The pipeline on Spark: events from Kafka or a local log into a store, decoded and written by executors.
+
+The driver only keeps order. Tasks turn records into rows, by the writer's own code; rows of one key meet in one task,
+which writes them. The driver moves offsets when all tasks are done.
+
+options        the settings
+runner         runs a pipeline; the functions for jobs of users
+kafka_query    micro-batches of Structured Streaming
+kafka_topic    what brokers say of a topic
+log_batches    micro-batches of a local log
+ranges         which offsets a micro-batch has to read
+batch_writer   has a micro-batch read and written, and moves offsets
+records        records as columns, and in an executor's Python
+reading_tasks  on executors: records to rows
+shares         what goes through the shuffle
+writing_tasks  on executors: rows into the store
+"""
+
+from headwater.consumers.spark.pipeline.batch_writer import PipelineFigures
+from headwater.consumers.spark.pipeline.options import PipelineOptions
+from headwater.consumers.spark.pipeline.runner import PipelineRun, run_pipeline, store_events
+
+__all__ = ["PipelineFigures", "PipelineOptions", "PipelineRun", "run_pipeline", "store_events"]

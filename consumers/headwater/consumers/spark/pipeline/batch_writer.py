@@ -1,0 +1,320 @@
+"""On the driver: has the records of a micro-batch read and written by tasks, and then moves the store's offsets.
+
+Offsets follow rows: they move in one transaction, after all tasks have acknowledged, and only forward. A driver that
+dies before it leaves rows and no offsets; whoever comes next reads the same records and writes the same rows. So a
+driver that lives on beside its successor does no harm either.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pickle
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Protocol
+
+from headwater.consumers.sources import OffsetGap, SourceBatch
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets, OffsetRange, portions
+from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
+from headwater.consumers.spark.pipeline.records import from_kafka
+from headwater.consumers.spark.pipeline.shares import SCHEMA, Reached, furthest, shuffle_keys
+from headwater.consumers.spark.pipeline.writing_tasks import (
+    StoreWriting,
+    TaskReply,
+    single_events_task,
+    with_patience,
+    writing_task,
+)
+from headwater.consumers.writer.coordinated.timeline import Timeline
+from headwater.consumers.writer.offset_reader import OffsetReader
+from headwater.consumers.writer.plain_pipeline import bus_work
+from headwater.consumers.writer.record_reader import RecordReader
+from headwater.consumers.writer.reporting import log_dead_letters
+from headwater.events.health import GapReason
+from headwater.lineage.bulk import (
+    BusPartition,
+    DatabaseBulkMeta,
+    EpochChanged,
+    InstantState,
+    StoreSetBack,
+    WriteBatch,
+    WriterInstant,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LOG: Final = logging.getLogger(__name__)
+_MAIN: Final = ""
+_NUMBERS: Final = 1 << 20
+"""So many transactions of a bucket a micro-batch may have; a bucket's mark counts on behind them."""
+_ARROW_RECORDS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_MOST_RECORDS: Final = "2000"
+"""Of an Arrow batch: an event may have a megabyte."""
+
+
+@dataclass
+class PipelineFigures:
+    """What a pipeline has stored."""
+
+    batches: int = 0
+    events: int = 0
+    rows: int = 0
+    dead_letters: int = 0
+    retries: int = 0
+    repeats: int = 0
+    """Micro-batches whose events were written one by one: one was refused, or something was deleted meanwhile."""
+    set_backs: int = 0
+    """How often the store turned out to have lost transactions."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By what they were spent on."""
+
+    def spent(self, what: str, since: float) -> None:
+        self.seconds[what] = self.seconds.get(what, 0.0) + time.monotonic() - since
+
+    def totals(self) -> dict[str, int]:
+        names = ("batches", "events", "rows", "dead_letters", "retries", "repeats", "set_backs")
+        return {name: getattr(self, name) for name in names}
+
+
+class MicroBatch(Protocol):
+    """Records that are to be stored, with their offsets."""
+
+    def offsets(self) -> BatchOffsets:
+        """Return the offsets of the micro-batch and those that the bus has now."""
+        ...
+
+    def frame(self, ranges: Mapping[BusPartition, OffsetRange]) -> DataFrame:
+        """Return the records of these ranges, with the columns of `records.COLUMNS`."""
+        ...
+
+    def check(self) -> None:
+        """Raise an error if what was read isn't what the offsets mean: the topic was made anew meanwhile."""
+        ...
+
+
+class BatchWriter:
+    """Writes micro-batches of one topic, for one thread."""
+
+    def __init__(
+        self,
+        meta: DatabaseBulkMeta,
+        store: StoreWriting,
+        bus: BusReading,
+        *,
+        group: str,
+        buckets: int,
+        most_records: int,
+        figures: PipelineFigures,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`meta` is the driver's own connection to the store. `figures` are added to."""
+        self.figures: Final = figures
+        self._meta = meta
+        self._store = store
+        self._bus = bus
+        self._group = group
+        self._keys = shuffle_keys(buckets)
+        self._most_records = most_records
+        self._stopping = stopping
+        self._offsets = OffsetReader({_MAIN: meta}, group)
+        marks = self._offsets.marks[_MAIN]
+        self._marks = marks
+        self._mark = marks.new()
+        self._bucket_marks = [marks.new() for _ in range(buckets)]
+        self._timeline = Timeline(meta, RecordReader(bus.kind, bus.topic_name), bus.kind, group, marks)
+        self._number = 0
+
+    def begin(self, partitions: Sequence[BusPartition]) -> None:
+        """Give up the instants of dead drivers, and record which partitions there are."""
+        with_patience(self._timeline.give_up_orphans, self._store.patience)
+        self._merge(self._bus_work(ends=dict.fromkeys(partitions, 0)))
+
+    def stored_offsets(self) -> dict[BusPartition, int]:
+        """Return the store's next offset of each partition."""
+        return with_patience(lambda: self._offsets(self._bus.cluster), self._store.patience)
+
+    def write(self, batch: MicroBatch) -> None:
+        """Store a micro-batch. After an error it can be written again."""
+        while not self._unless_set_back(lambda: self._write(batch)):
+            pass
+
+    def write_all(self, batch: MicroBatch) -> None:
+        """Store all of a batch that has no offsets."""
+        while not self._unless_set_back(lambda: self._write_ranges(batch, {})):
+            pass
+
+    def _unless_set_back(self, work: Callable[[], None]) -> bool:
+        """Return whether the work was done. It has to be done again where the store lost what it had."""
+        try:
+            work()
+        except StoreSetBack as e:
+            self.figures.set_backs += 1
+            _LOG.warning("%s; the bus is read again from the offsets that the store has now", e)
+            self._marks.start_over()
+            return False
+        return True
+
+    def record_ends(self, ends: Mapping[BusPartition, OffsetRange], until: int) -> None:
+        """Record that partitions which are stored up to these ends are complete until this time."""
+        stored = self.stored_offsets()
+        reached = {each: until for each, available in ends.items() if stored.get(each, 0) >= available.end}
+        if reached:
+            self._merge(self._bus_work(ends=reached))
+
+    def record_gaps(self, gaps: Sequence[OffsetGap]) -> None:
+        self._merge(self._bus_work(gaps=tuple(gaps)))
+
+    def _write(self, batch: MicroBatch) -> None:
+        offsets = batch.offsets()
+        planned = offsets.plan(self.stored_offsets())
+        self._warn_if_behind(offsets, planned.ranges)
+        if planned.gaps:
+            self.record_gaps(planned.gaps)
+        cuts = {partition: each.first for partition, each in offsets.batch.items()}
+        for ranges in portions(planned.ranges, cuts, self._most_records):
+            if self._stopping():
+                return
+            self._write_ranges(batch, ranges)
+
+    def _warn_if_behind(self, offsets: BatchOffsets, planned: Mapping[BusPartition, OffsetRange]) -> None:
+        behind = sum(max(0, offsets.batch[each].first - planned[each].first) for each in planned)
+        if behind:
+            _LOG.warning("the store is %d records behind the checkpoint: they are read again first", behind)
+
+    def _write_ranges(self, batch: MicroBatch, ranges: Mapping[BusPartition, OffsetRange]) -> None:
+        self._number += 1
+        epoch = with_patience(lambda: self._open(ranges), self._store.patience)
+        frame = batch.frame(ranges)
+        frame.sparkSession.conf.set(_ARROW_RECORDS, _MOST_RECORDS)
+        began = time.monotonic()
+        replies = self._run_by_buckets(frame, epoch)
+        self.figures.spent("tasks", began)
+        for each in replies:
+            if each.mark_number:
+                self._bucket_marks[each.bucket].acknowledge(each.mark_number)
+        is_complete = not any(each.is_refused or each.is_stale for each in replies)
+        if is_complete:
+            try:
+                self._complete(batch, ranges, replies, epoch)
+            except EpochChanged:
+                is_complete = False
+        if not is_complete:
+            self.figures.repeats += 1
+            _LOG.info("events are written one by one: one was refused, or something was deleted meanwhile")
+            replies = self._run_one_by_one(frame)
+            self._complete(batch, ranges, replies, None)
+        self._record(replies)
+
+    def _run_by_buckets(self, frame: DataFrame, epoch: int) -> list[TaskReply]:
+        shares = frame.mapInArrow(reading_task(self._bus, self._keys), SCHEMA)  # type: ignore[arg-type]
+        marks = [each.id for each in self._bucket_marks]
+        write = writing_task(self._store, self._keys, marks, epoch, self._number * _NUMBERS)
+        by_bucket = shares.repartition(len(self._keys), "key")
+        return by_bucket.rdd.mapPartitions(write).collect()
+
+    def _run_one_by_one(self, frame: DataFrame) -> list[TaskReply]:
+        written = frame.mapInArrow(single_events_task(self._bus, self._store), SCHEMA)  # type: ignore[arg-type]
+        return [pickle.loads(row.data) for row in written.collect()]  # noqa: S301 - a task of ours packed it
+
+    def _open(self, ranges: Mapping[BusPartition, OffsetRange]) -> int:
+        """Open the micro-batch's instant. Return the store's epoch before any row of it is written."""
+        instant = WriterInstant(self._timeline.writer, self._number, detail=self._detail(ranges))
+        self._meta.merge(WriteBatch(instants=[instant], mark=self._mark))
+        return self._meta.epoch()
+
+    def _detail(self, ranges: Mapping[BusPartition, OffsetRange]) -> str:
+        words = {
+            "group": self._group,
+            "host": socket.gethostname(),
+            "process": os.getpid(),
+            "at": time.time(),
+            "next": {f"{each.topic}/{each.number}": list(found) for each, found in ranges.items()},
+        }
+        return json.dumps(words, separators=(",", ":"), sort_keys=True)
+
+    def _complete(
+        self,
+        batch: MicroBatch,
+        ranges: Mapping[BusPartition, OffsetRange],
+        replies: Sequence[TaskReply],
+        epoch: int | None,
+    ) -> None:
+        batch.check()
+        reached = self._reached(replies)
+        gaps = [gap for each in replies for gap in each.gaps]
+        gaps += _expired_gaps(ranges, reached, batch.offsets().available)
+        times = {each: found.append_time for each, found in reached.items() if found.append_time is not None}
+        ends = {each: found.end for each, found in ranges.items()}
+        work = self._bus_work(following=ends, ends=times, gaps=tuple(gaps))
+        tombstones = [row for each in replies for row in each.tombstones]
+        done = WriterInstant(self._timeline.writer, self._number, InstantState.COMPLETED)
+        self._merge(replace(work, rows=[*work.rows, *tombstones], instants=[done], epoch=epoch))
+
+    def _reached(self, replies: Sequence[TaskReply]) -> dict[BusPartition, Reached]:
+        found: dict[BusPartition, Reached] = {}
+        for reply in replies:
+            for number, each in reply.reached.items():
+                partition = BusPartition(self._bus.cluster, self._bus.topic, number)
+                known = found.get(partition)
+                found[partition] = each if known is None else furthest(known, each)
+        return found
+
+    def _bus_work(
+        self,
+        *,
+        following: Mapping[BusPartition, int] | None = None,
+        ends: Mapping[BusPartition, int] | None = None,
+        gaps: tuple[OffsetGap, ...] = (),
+    ) -> WriteBatch:
+        batch = SourceBatch((), following or {}, gaps, ends or {})
+        return bus_work(batch, self._group, self._bus.kind, self._bus.topic_name)
+
+    def _merge(self, work: WriteBatch) -> None:
+        with_patience(lambda: self._meta.merge(replace(work, mark=self._mark)), self._store.patience)
+
+    def _record(self, replies: Sequence[TaskReply]) -> None:
+        figures = self.figures
+        figures.batches += 1
+        figures.events += sum(each.events for each in self._reached(replies).values())
+        figures.rows += sum(each.rows + len(each.tombstones) for each in replies)
+        figures.retries += sum(each.retries for each in replies)
+        figures.dead_letters += sum(each.letters for each in replies)
+        for each in replies:
+            log_dead_letters(each.shown_letters)
+
+
+def _expired_gaps(
+    ranges: Mapping[BusPartition, OffsetRange],
+    reached: Mapping[BusPartition, Reached],
+    available: Mapping[BusPartition, OffsetRange],
+) -> list[OffsetGap]:
+    """Return what expired on the bus while it was being read. Spark passes over it without a word."""
+    gaps = []
+    for partition, each in ranges.items():
+        first_read = reached[partition].first if partition in reached else each.end
+        oldest = available[partition].first if partition in available else each.first
+        end = min(first_read, oldest)
+        if end > each.first:
+            gaps.append(OffsetGap(partition, each.first, end, GapReason.LOG_EXPIRED))
+    return gaps
+
+
+class FrameBatch:
+    """Records of a user's own frame, with the columns of Spark's Kafka source. They have no offsets to move."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        self._frame = from_kafka(frame)
+
+    def offsets(self) -> BatchOffsets:
+        return BatchOffsets({})
+
+    def frame(self, ranges: Mapping[BusPartition, OffsetRange]) -> DataFrame:  # noqa: ARG002 - all of it
+        return self._frame
+
+    def check(self) -> None:
+        """Do nothing: there are no offsets."""

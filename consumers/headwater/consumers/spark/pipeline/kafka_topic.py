@@ -1,0 +1,113 @@
+"""On the driver: what brokers say of a topic, asked through Spark's own Kafka client.
+
+So one set of settings serves both, with Kafka's Java names, and no other client has to be set up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from headwater.consumers.spark.pipeline.ranges import OffsetRange
+from headwater.consumers.spark.session import MissingSparkError
+from headwater.errors import ConfigurationError, TransientError
+from headwater.lineage.bulk import BusPartition
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TIMEOUT_MILLIS: Final = 30_000
+
+
+class TopicDescription(NamedTuple):
+    """A topic as it is now. One that was deleted and made again has another id."""
+
+    cluster: str
+    id: str
+    partitions: tuple[BusPartition, ...]
+
+
+class KafkaTopicClient:
+    """Asks brokers about one topic. A TransientError means that no broker answers, or that there is no topic yet."""
+
+    def __init__(self, spark: SparkSession, settings: Mapping[str, str], name: str) -> None:
+        """`settings` are those of Kafka's Java client, without the prefix `kafka.`."""
+        self._jvm: Any = getattr(spark, "_jvm", None)
+        if self._jvm is None:
+            raise MissingSparkError("a pipeline runs in the driver itself, not over Spark Connect: submit it there")
+        require_kafka(spark, self._jvm)
+        self.name: Final = name
+        properties = self._jvm.java.util.Properties()
+        for key, value in {"default.api.timeout.ms": str(_TIMEOUT_MILLIS), **settings}.items():
+            properties.setProperty(key, value)
+        try:
+            self._admin = self._jvm.org.apache.kafka.clients.admin.Admin.create(properties)
+        except Exception as e:
+            raise ConfigurationError(f"the settings of the Kafka client: {_java_words(e)}") from e
+
+    def describe(self) -> TopicDescription:
+        names = self._jvm.java.util.Collections.singletonList(self.name)
+        cluster = self._ask(lambda: self._admin.describeCluster().clusterId().get())
+        found = self._ask(lambda: self._admin.describeTopics(names).allTopicNames().get()).get(self.name)
+        number = found.topicId().toString()
+        partitions = sorted(each.partition() for each in found.partitions())
+        return TopicDescription(str(cluster), number, tuple(BusPartition(str(cluster), number, n) for n in partitions))
+
+    def topic_id(self) -> str:
+        return self.describe().id
+
+    def available(self, topic: TopicDescription) -> dict[BusPartition, OffsetRange]:
+        """Return the offsets that can be read now of each partition."""
+        spec = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
+        first, end = (self._offsets(topic, each) for each in (spec.earliest(), spec.latest()))
+        return {partition: OffsetRange(first[partition], end[partition]) for partition in topic.partitions}
+
+    def close(self) -> None:
+        self._admin.close()
+
+    def _offsets(self, topic: TopicDescription, spec: Any) -> dict[BusPartition, int]:
+        asked, common = self._jvm.java.util.HashMap(), self._jvm.org.apache.kafka.common
+        for each in topic.partitions:
+            asked.put(common.TopicPartition(self.name, each.number), spec)
+        committed = self._jvm.org.apache.kafka.common.IsolationLevel.READ_COMMITTED
+        options = self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(committed)
+        found = self._ask(lambda: self._admin.listOffsets(asked, options).all().get())
+        return {
+            BusPartition(topic.cluster, topic.id, each.getKey().partition()): each.getValue().offset()
+            for each in found.entrySet()
+        }
+
+    def _ask(self, question: Any) -> Any:
+        try:
+            return question()
+        except Exception as e:
+            words = _java_words(e)
+            if "UnknownTopicOrPartition" in words:
+                raise TransientError(f"there is no topic {self.name} yet: the first driver makes it") from e
+            raise TransientError(f"{self.name}: {words}") from e
+
+
+def require_kafka(spark: SparkSession, jvm: Any) -> None:
+    """Raise a MissingSparkError that names the package which this session lacks."""
+    is_there = type(jvm.org.apache.spark.sql.kafka010.KafkaSourceProvider).__name__ == "JavaClass"
+    if not is_there:
+        package = kafka_package(spark.version)
+        raise MissingSparkError(
+            f"this Spark session has no Kafka source: start it with --packages {package} (or with the conf "
+            f"spark.jars.packages={package})"
+        )
+
+
+def kafka_package(version: str) -> str:
+    """Return the package of Spark's Kafka source for a version of Spark."""
+    return f"org.apache.spark:spark-sql-kafka-0-10_{'2.12' if version.startswith('3') else '2.13'}:{version}"
+
+
+def _java_words(error: Exception) -> str:
+    """Return the message of the innermost Java exception."""
+    java: Any = getattr(error, "java_exception", None)
+    if java is None:
+        return str(error)
+    while java.getCause() is not None:
+        java = java.getCause()
+    return str(java.toString())

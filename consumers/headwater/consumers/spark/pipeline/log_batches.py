@@ -1,0 +1,175 @@
+"""From a local log: Spark has no source for it, so batches are formed here, and tasks read its files by ranges.
+
+Only the store's offsets say how far the log was read; there is no checkpoint. Where executors are on other machines,
+the log's directory has to be on a disk that all of them see, under the same path.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
+from headwater.consumers.sources.local_log import KIND, REASONS
+from headwater.consumers.spark.pipeline.batch_writer import BatchWriter
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets, OffsetRange
+from headwater.consumers.spark.pipeline.records import COLUMNS, SCHEMA
+from headwater.errors import ConfigurationError
+from headwater.events.clock import wall_micros
+from headwater.journal import LocalLog
+from headwater.lineage.bulk import BusPartition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_AT_ONCE: Final = 2_000
+_BYTES_AT_ONCE: Final = 4 << 20
+_PAUSE_SECONDS: Final = 0.2
+
+
+class LogBatches:
+    """Forms batches of a log, and has them written."""
+
+    def __init__(self, spark: SparkSession, directory: Path, writer: BatchWriter, *, most_records: int) -> None:
+        self._spark = spark
+        self._directory = directory
+        self._writer = writer
+        self._most_records = most_records
+
+    def run(self, is_stopping: Callable[[], bool], *, interval: float | None) -> None:
+        """Run until stopped, with a batch each `interval` seconds; with None until the end that the log has now."""
+        asked = wall_micros() - CLOCK_SKEW_MICROS
+        last = available(self._directory)
+        self._writer.begin(list(last))
+        while not is_stopping():
+            began = time.monotonic()
+            is_done = self._write_next(last if interval is None else available(self._directory))
+            if interval is None and is_done:
+                self._writer.record_ends(last, asked)
+                return
+            while is_done and interval is not None and not is_stopping() and time.monotonic() - began < interval:
+                time.sleep(_PAUSE_SECONDS)
+
+    def _write_next(self, there: Mapping[BusPartition, OffsetRange]) -> bool:
+        """Write one batch. Return whether nothing is left of what is there."""
+        stored = self._writer.stored_offsets()
+        begun = {each: OffsetRange(stored.get(each, found.first), found.end) for each, found in there.items()}
+        left = {each: found for each, found in begun.items() if found.size}
+        if not left:
+            return True
+        share = max(1, self._most_records // len(left))
+        batch = {each: OffsetRange(found.first, min(found.end, found.first + share)) for each, found in left.items()}
+        self._writer.write(LogBatch(self._spark, self._directory, BatchOffsets(batch, dict(there))))
+        return False
+
+
+class LogBatch:
+    """One batch of a log."""
+
+    def __init__(self, spark: SparkSession, directory: Path, offsets: BatchOffsets) -> None:
+        self._spark = spark
+        self._directory = directory
+        self._offsets = offsets
+
+    def offsets(self) -> BatchOffsets:
+        return self._offsets
+
+    def frame(self, ranges: Mapping[BusPartition, OffsetRange]) -> DataFrame:
+        """Return the records, read by as many tasks as there are cores: parts of a range follow each other."""
+        parallelism = self._spark.sparkContext.defaultParallelism
+        size = max(1, -(-sum(each.size for each in ranges.values()) // parallelism))
+        parts = [
+            (partition.number, first, min(each.end, first + size))
+            for partition, each in ranges.items()
+            for first in range(each.first, each.end, size)
+        ]
+        frame = self._spark.createDataFrame(parts, "number int, first bigint, end bigint")
+        spread = frame.repartition(len(parts))
+        return spread.mapInArrow(range_reader(str(self._directory)), SCHEMA)  # type: ignore[arg-type]
+
+    def check(self) -> None:
+        """Do nothing: a log that was made anew begins with other partitions."""
+
+
+def place_of(directory: Path) -> str:
+    """Return the name of a log in the store's offsets: the same that the writer gives it on this host."""
+    return f"{socket.gethostname()}:{directory.resolve()}"
+
+
+def available(directory: Path) -> dict[BusPartition, OffsetRange]:
+    """Return the offsets of each partition that can be read now."""
+    if not directory.is_dir():
+        raise ConfigurationError(
+            f"{directory} isn't there: name the directory that drivers write to (spark.headwater.log.dir)"
+        )
+    log, place = LocalLog.open(directory), place_of(directory)
+    found = {}
+    for name in log.partitions():
+        reader = log.reader(name)
+        first = reader.first_offset()
+        found[BusPartition(KIND, place, _number(name))] = OffsetRange(first, max(first, reader.next_offset()))
+    return found
+
+
+def range_reader(directory: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return the function by which tasks read ranges of the log's partitions."""
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        if not Path(directory).is_dir():
+            raise ConfigurationError(
+                f"{directory} isn't on this executor ({socket.gethostname()}): a log is read by executors only from a "
+                "disk that all of them see; use local[*], or a bus of Kafka"
+            )
+        log = LocalLog.open(directory)
+        names = {_number(name): name for name in log.partitions()}
+        for batch in batches:
+            for part in batch.to_pylist():
+                yield from _read_range(log, names[part["number"]], part["number"], part["first"], part["end"])
+
+    return read
+
+
+def _read_range(log: LocalLog, name: str, number: int, first: int, end: int) -> Iterator[Any]:
+    with log.reader(name).tail(first) as tail:
+        while tail.position < end:
+            found = tail.read(min(_AT_ONCE, end - tail.position), _BYTES_AT_ONCE)
+            if not found:
+                break
+            rows: list[tuple[Any, ...]] = [
+                (None, number, lost.first, None, None, None, min(lost.end_offset, end), REASONS[lost.reason].value)
+                for lost in found.missing
+                if lost.first < end
+            ]
+            rows += [
+                (each.value, number, each.offset, _append_time(each.time), each.key, _headers(each.headers), None, None)
+                for each in found.records
+                if each.offset < end
+            ]
+            if rows:
+                yield _to_arrow(rows)
+
+
+def _append_time(time_of_record: int) -> int:
+    """Return when a record was appended at the latest: a writer whose clock is ahead doesn't date what it writes."""
+    now = wall_micros()
+    return min(time_of_record, now) if time_of_record > now + CLOCK_SKEW_MICROS else time_of_record
+
+
+def _headers(headers: Any) -> list[dict[str, Any]]:
+    return [{"key": key, "value": value} for key, value in headers]
+
+
+def _to_arrow(rows: list[tuple[Any, ...]]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - an executor of Spark has it
+
+    pairs = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    types = (pa.binary(), pa.int32(), pa.int64(), pa.int64(), pa.binary(), pairs, pa.int64(), pa.string())
+    columns = [pa.array(values, kind) for values, kind in zip(zip(*rows, strict=True), types, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, list(COLUMNS))
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("-")[2])

@@ -1,0 +1,95 @@
+"""On executors: turns records into rows, and packs them by buckets. The rows are those of the writer, by its own code.
+
+A Python worker of Spark lives on from task to task, and so does what it learned of the shapes of events.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headwater.consumers.spark.pipeline.records import ArrowRecords
+from headwater.consumers.spark.pipeline.shares import Share, reached_by, shares_of
+from headwater.consumers.writer.record_reader import RecordReader
+
+MOST_EVENTS: Final = 20_000
+"""So many events are mapped together. More of them have fewer rows each, since events repeat rows, and take memory."""
+MOST_BYTES: Final = 8 << 20
+_GENERATION: Final = (50_000, 50, 50)
+"""Rows of a batch are many objects that all go at its end: looking for cycles among them takes half of the time."""
+_readers: dict[tuple[Any, ...], RecordReader] = {}
+
+
+@dataclass(frozen=True)
+class BusReading:
+    """What tasks have to know of a bus."""
+
+    kind: str
+    """`kafka` or `log`, as in dead letters."""
+    cluster: str
+    topic: str
+    topic_name: str
+    most_invalid: int
+    as_copy: bool
+    """Whether the store takes rows as bytes of COPY."""
+
+    def records(self) -> ArrowRecords:
+        return ArrowRecords(self.cluster, self.topic)
+
+    def take_reader(self) -> RecordReader:
+        """Return the reader of this worker, or a new one. Whoever raises an error doesn't give it back."""
+        if gc.get_threshold() != _GENERATION:
+            gc.set_threshold(*_GENERATION)
+        known = _readers.pop(self._key, None)
+        return known or RecordReader(self.kind, self.topic_name, most_invalid=self.most_invalid, packs=self.as_copy)
+
+    def give_back(self, reader: RecordReader) -> None:
+        _readers[self._key] = reader
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return (self.kind, self.topic_name, self.most_invalid, self.as_copy)
+
+
+def reading_task(bus: BusReading, keys: list[int]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return the function that Spark calls with the Arrow batches of a partition; `keys` are those of the buckets."""
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        for records in gather(bus, batches):
+            reader = bus.take_reader()
+            yield _pack(records, reader, keys)
+            bus.give_back(reader)
+
+    return read
+
+
+def gather(bus: BusReading, batches: Iterator[Any]) -> Iterator[ArrowRecords]:
+    """Yield records, as many together as are mapped together."""
+    records = bus.records()
+    for batch in batches:
+        for start in range(0, len(batch), MOST_EVENTS):
+            records.add(batch.slice(start, MOST_EVENTS))
+            if len(records) >= MOST_EVENTS or records.size >= MOST_BYTES:
+                yield records
+                records = bus.records()
+    if records.records or records.gaps:
+        yield records
+
+
+def _pack(records: ArrowRecords, reader: RecordReader, keys: list[int]) -> Any:
+    read = reader.read(records.records)
+    shares = shares_of(read.rows, read.copies, len(keys))
+    letters = records.complete(read.dead_letters)
+    first = shares[0]
+    shares[0] = Share(first.rows, first.copies, letters, reached_by(records.records), records.gaps)
+    return to_arrow([(key, share.pack()) for key, share in zip(keys, shares, strict=True) if any(share)])
+
+
+def to_arrow(rows: list[tuple[int, bytes]]) -> Any:
+    """Return an Arrow batch of `shares.SCHEMA`."""
+    import pyarrow as pa  # noqa: PLC0415 - an executor of Spark has it
+
+    keys, data = zip(*rows, strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(keys, pa.int32()), pa.array(data, pa.binary())], ["key", "data"])

@@ -1,0 +1,154 @@
+"""Runs a pipeline in a Spark session: from a bus into a store, until the end or until it is stopped."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+from headwater.consumers.sources import local_log
+from headwater.consumers.spark.pipeline.batch_writer import BatchWriter, FrameBatch, PipelineFigures
+from headwater.consumers.spark.pipeline.kafka_query import KafkaQuery, TopicRecreated
+from headwater.consumers.spark.pipeline.kafka_topic import KafkaTopicClient, TopicDescription
+from headwater.consumers.spark.pipeline.log_batches import LogBatches, place_of
+from headwater.consumers.spark.pipeline.options import PipelineOptions
+from headwater.consumers.spark.pipeline.reading_tasks import BusReading
+from headwater.consumers.spark.pipeline.writing_tasks import StoreWriting
+from headwater.errors import ConfigurationError
+from headwater.lineage.store import Store, StoreOptions, open_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+KAFKA: Final = "kafka"
+
+
+class PipelineRun:
+    """One run of a pipeline. `stop` may be called from any thread or signal handler."""
+
+    def __init__(self, spark: SparkSession, options: PipelineOptions) -> None:
+        self._spark = spark
+        self._options = options.checked()
+        self._buckets = options.buckets_for(spark)
+        self._stop = threading.Event()
+        self.figures = PipelineFigures()
+
+    def stop(self) -> None:
+        """End soon. A micro-batch that isn't complete is read again by the next run."""
+        self._stop.set()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stop.is_set()
+
+    def run(self) -> PipelineFigures:
+        """Run until the end of the bus, or until stopped. TransientErrors mean that a later run may succeed."""
+        with open_store(self._options.store) as store:
+            if self._options.log is not None:
+                self._run_log(store)
+            else:
+                self._run_kafka(store)
+        return self.figures
+
+    def _run_log(self, store: Store) -> None:
+        options = self._options
+        assert options.log is not None  # noqa: S101 - the caller asked
+        directory = options.log.expanduser()
+        bus = self._bus(store, local_log.KIND, local_log.KIND, place_of(directory), str(directory))
+        batches = LogBatches(self._spark, directory, self._writer(store, bus), most_records=options.most_records)
+        batches.run(self._stop.is_set, interval=options.interval)
+
+    def _run_kafka(self, store: Store) -> None:
+        options = self._options
+        with closing(KafkaTopicClient(self._spark, options.kafka, options.topic)) as client:
+            lost: KafkaQuery | None = None
+            while not self._stop.is_set():
+                topic = client.describe()
+                query = self._query(store, client, topic)
+                try:
+                    query.run(self._stop.is_set)
+                except TopicRecreated:
+                    lost = query
+                else:
+                    return
+                lost.record_recreation()
+
+    def _query(self, store: Store, client: KafkaTopicClient, topic: TopicDescription) -> KafkaQuery:
+        options = self._options
+        bus = self._bus(store, KAFKA, topic.cluster, topic.id, options.topic)
+        trigger = (
+            {"availableNow": True} if options.interval is None else {"processingTime": _duration(options.interval)}
+        )
+        assert options.checkpoint is not None  # noqa: S101 - `checked` says so
+        return KafkaQuery(
+            self._spark,
+            client,
+            topic,
+            self._writer(store, bus),
+            settings=options.kafka,
+            checkpoint=options.checkpoint,
+            most_records=options.most_records,
+            trigger=trigger,
+        )
+
+    def _bus(self, store: Store, kind: str, cluster: str, topic: str, name: str) -> BusReading:
+        return BusReading(kind, cluster, topic, name, self._options.most_invalid, store.bulk.takes_copies())
+
+    def _writer(self, store: Store, bus: BusReading) -> BatchWriter:
+        options = self._options
+        return BatchWriter(
+            store.bulk,
+            StoreWriting(options.store, options.patience),
+            bus,
+            group=options.group,
+            buckets=self._buckets,
+            most_records=options.most_records,
+            figures=self.figures,
+            stopping=self._stop.is_set,
+        )
+
+
+def run_pipeline(spark: SparkSession, options: PipelineOptions) -> PipelineFigures:
+    """Read events from a bus into a store, and return what was stored. For a Spark job of your own.
+
+    from headwater.consumers.spark.pipeline import PipelineOptions, run_pipeline
+    from headwater.lineage.store import StoreOptions
+
+    run_pipeline(spark, PipelineOptions(
+        StoreOptions.at("postgresql://writer@db/lineage"),
+        kafka={"bootstrap.servers": "broker-1:9092"},
+        checkpoint="s3a://lake/checkpoints/lineage",
+    ))
+    """
+    return PipelineRun(spark, options).run()
+
+
+def store_events(
+    frame: DataFrame, store: str | StoreOptions, *, topic: str = "", kind: str = KAFKA, buckets: int | None = None
+) -> PipelineFigures:
+    """Store the events of a frame with the columns of Spark's Kafka source, such as an archive of the topic.
+
+    No offsets are moved, because nobody knows whether the frame is all that there was. Storing it again changes
+    nothing. Dead letters are named by `topic`, partition and offset.
+    """
+    if frame.isStreaming:
+        raise ConfigurationError("a streaming frame is stored by run_pipeline, or by store_events within foreachBatch")
+    options = PipelineOptions(store if isinstance(store, StoreOptions) else StoreOptions.at(store), buckets=buckets)
+    spark = frame.sparkSession
+    with open_store(options.store) as opened:
+        bus = BusReading(kind, "", topic, topic, options.most_invalid, opened.bulk.takes_copies())
+        writer = BatchWriter(
+            opened.bulk,
+            StoreWriting(options.store, options.patience),
+            bus,
+            group=options.group,
+            buckets=options.buckets_for(spark),
+            most_records=options.most_records,
+            figures=PipelineFigures(),
+        )
+        writer.write_all(FrameBatch(frame))
+        return writer.figures
+
+
+def _duration(seconds: float) -> str:
+    return f"{round(seconds * 1000)} milliseconds"

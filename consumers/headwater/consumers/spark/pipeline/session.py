@@ -1,0 +1,69 @@
+"""The Spark session of `headwater pipeline run`."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
+from headwater.consumers.spark.session import MissingSparkError
+from headwater.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+APP_NAME: Final = "headwater-pipeline"
+
+
+@contextmanager
+def pipeline_session(
+    conf: Mapping[str, str], *, master: str | None = None, reads_kafka: bool = True
+) -> Generator[SparkSession]:
+    """Yield the session that spark-submit prepared, or a new one with this configuration, and stop it in the end.
+
+    Under spark-submit the configuration is that of its command line. Without it, Spark's Kafka source is fetched unless
+    `conf` names jars. headwater doesn't watch this session unless `conf` names listeners.
+    """
+    try:
+        pyspark = importlib.import_module("pyspark")
+        sql = importlib.import_module("pyspark.sql")
+    except ImportError as e:
+        raise MissingSparkError(
+            "a pipeline needs pyspark, which isn't installed here: use the interpreter of the cluster, or "
+            "pip install 'headwater[spark]'"
+        ) from e
+    submitted = _submitted(pyspark)
+    settings = {**({} if submitted else _defaults(str(pyspark.__version__), reads_kafka=reads_kafka)), **conf}
+    if master is not None:
+        settings["spark.master"] = master
+    builder: Any = sql.SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        spark: SparkSession = builder.getOrCreate()
+    except Exception as e:
+        raise ConfigurationError(f"Spark doesn't start: {str(e).strip()[:1000]}") from e
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _submitted(pyspark: Any) -> bool:
+    """Return whether spark-submit started this process."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ or getattr(pyspark.SparkContext, "_gateway", None) is not None
+
+
+def _defaults(version: str, *, reads_kafka: bool) -> dict[str, str]:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    packages = {"spark.jars.packages": kafka_package(version)} if reads_kafka else {}
+    return {
+        "spark.app.name": APP_NAME,
+        "spark.master": "local[*]",
+        "spark.ui.showConsoleProgress": "false",
+        **packages,
+    }

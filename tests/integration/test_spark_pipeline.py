@@ -1,0 +1,291 @@
+"""The pipeline on Spark ends in the rows that the writer makes of the same bus, whatever goes wrong on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from sqlalchemy import text
+
+from headwater.consumers.sources.kafka import KafkaSource
+from headwater.consumers.spark.pipeline import PipelineRun, run_pipeline, store_events
+from headwater.consumers.spark.pipeline.batch_writer import BatchWriter
+from headwater.consumers.writer.plain_pipeline import PlainPipeline
+from headwater.consumers.writer.runner import Runner
+from headwater.events.avro import Codec
+from headwater.journal import LocalLog
+from headwater.lineage.bulk import DeadLetter, DeadLetterReason, bump_epoch
+from headwater.lineage.store import Store
+from headwater.local import KafkaServer
+from headwater.testing.examples import EXAMPLES
+from tests.benchmarks.mixture import events
+from tests.integration.pipeline_kit import (
+    GROUP,
+    digest_in,
+    kafka_session,
+    new_store,
+    new_topic,
+    options_for,
+    produce,
+    url_of,
+)
+from tests.integration.test_coordinated import refusing
+from tests.integration.test_writer import digest_by_law
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.database,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("pipeline"),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+    # Spark 3.5 compares the versions of pandas so
+    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
+]
+CODEC = Codec()
+SOUND = [CODEC.encode(each) for each in [*events(400, shapes=20), *EXAMPLES]]
+BAD = [b"no event", b"", SOUND[0][:-1], SOUND[0] + b"\0"]
+EVERYTHING = [*SOUND, *BAD, *SOUND[:100]]
+"""Events, what is none, and events that come again."""
+
+
+@pytest.fixture(scope="module")
+def spark(java_home: Path) -> Iterator[SparkSession]:
+    with kafka_session(java_home) as session:
+        yield session
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with new_store(request, tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def topic(kafka: KafkaServer) -> str:
+    name = new_topic(kafka)
+    produce(kafka, name, EVERYTHING)
+    return name
+
+
+def written_by_writer(kafka: KafkaServer, topic: str, store: Store, group: str = GROUP) -> int:
+    """What the writer reads, up to where the topic ends now."""
+    settings = {name: str(value) for name, value in kafka.client_config().items()}
+    source = KafkaSource(settings, topic, group, lambda cluster: store.bulk.offsets(group, cluster))
+    runner = Runner(source, PlainPipeline(store.bulk, group, "kafka", topic), until_end=True)
+    try:
+        asyncio.run(asyncio.wait_for(runner.run(), 60))
+    finally:
+        source.close()
+    return runner.metrics.events
+
+
+def letters_of(store: Store) -> list[DeadLetter]:
+    return sorted((each for _, each in store.bulk.dead_letters()), key=lambda each: (each.partition, each.position))
+
+
+def test_rows_letters_and_offsets_are_those_of_the_writer(
+    spark: SparkSession,
+    kafka: KafkaServer,
+    topic: str,
+    store: Store,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+) -> None:
+    options = options_for(store, kafka, topic, tmp_path / "checkpoint", most_records=300)
+    figures = run_pipeline(spark, options)
+    assert figures.events == len(EVERYTHING)
+    assert figures.batches >= 2
+    assert figures.repeats == 0
+    with new_store(request, tmp_path) as other:
+        assert written_by_writer(kafka, topic, other) == len(EVERYTHING)
+        assert digest_in(store) == digest_in(other)
+        assert list(map(words_of, letters_of(store))) == list(map(words_of, letters_of(other)))
+        assert len(letters_of(store)) == len(BAD)
+        assert store.bulk.offsets(GROUP) == other.bulk.offsets(GROUP)
+        assert all(each in stored_until(store) for each in stored_until(other))
+    assert run_pipeline(spark, options).events == 0
+    assert written_by_writer(kafka, topic, store) == 0, "a writer of the group goes on where the pipeline ended"
+
+
+def words_of(letter: DeadLetter) -> str:
+    """Whether it has all that the other one has."""
+    return repr(letter)
+
+
+def stored_until(store: Store) -> dict[int, int]:
+    with store.engine.connect() as connection:
+        found = connection.execute(
+            text("SELECT partition_number, stored_until FROM ingest_progress WHERE source = 'kafka'")
+        )
+        return {each[0]: each[1] for each in found}
+
+
+def test_a_new_store_with_an_old_checkpoint_gets_everything(
+    spark: SparkSession, kafka: KafkaServer, store: Store, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """So does one that was restored from a backup: what the checkpoint has passed is read again."""
+    topic = new_topic(kafka)
+    produce(kafka, topic, SOUND[:200])
+    run_pipeline(spark, options_for(store, kafka, topic, tmp_path / "checkpoint"))
+    produce(kafka, topic, SOUND[200:])
+    with new_store(request, tmp_path) as other:
+        options = options_for(other, kafka, topic, tmp_path / "checkpoint", most_records=150)
+        assert run_pipeline(spark, options).events == len(SOUND)
+        run_pipeline(spark, options_for(store, kafka, topic, tmp_path / "checkpoint-2"))
+        assert digest_in(other) == digest_in(store)
+        assert other.bulk.offsets(GROUP) == store.bulk.offsets(GROUP)
+
+
+def test_what_the_database_refuses_is_found_event_by_event(
+    spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path
+) -> None:
+    topic = new_topic(kafka)
+    commits = [CODEC.encode(each) for each in events(300) if each.kind == "Committed"]
+    produce(kafka, topic, commits)
+    refused = CODEC.decode(commits[7]).barrier  # type: ignore[union-attr]
+    with refusing(store, "commits", f"barrier <> {refused}"):
+        figures = run_pipeline(spark, options_for(store, kafka, topic, tmp_path / "checkpoint"))
+    assert (figures.repeats, figures.dead_letters, figures.events) == (1, 1, len(commits))
+    (letter,) = letters_of(store)
+    assert (letter.reason, letter.data, letter.key) == (DeadLetterReason.REFUSED, commits[7], b"key")
+    assert sum(store.bulk.offsets(GROUP).values()) == len(commits)
+    with store.engine.connect() as connection:
+        found = connection.execute(
+            text("SELECT count(*), sum(CASE barrier WHEN :at THEN 1 END) FROM commits"), {"at": refused}
+        )
+        assert found.one() == (len(commits) - 1, None)
+
+
+def test_where_something_is_deleted_meanwhile_events_are_written_again(
+    spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of some events half of the rows may have been there when the deletion looked."""
+    topic = new_topic(kafka)
+    produce(kafka, topic, SOUND)
+    complete = BatchWriter._complete
+
+    def delete_before(writer: BatchWriter, *arguments: Any) -> None:
+        if writer.figures.repeats == 0:
+            with store.engine.begin() as connection:
+                bump_epoch(connection)
+                connection.exec_driver_sql("DELETE FROM reads")
+        complete(writer, *arguments)
+
+    monkeypatch.setattr(BatchWriter, "_complete", delete_before)
+    assert run_pipeline(spark, options_for(store, kafka, topic, tmp_path / "checkpoint")).repeats == 1
+    times = {each.append_time for each in letters_of(store)}
+    assert not times
+    with store.engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM reads").scalar_one() > 0
+    assert_by_law(store, kafka, topic)
+
+
+def assert_by_law(store: Store, kafka: KafkaServer, topic: str) -> None:
+    """By the records as a consumer sees them."""
+    settings = {name: str(value) for name, value in kafka.client_config().items()}
+    source = KafkaSource(settings, topic, f"law-{topic}", None)
+    records = dict[tuple[int, int], tuple[bytes, int | None]]()
+    try:
+        until(lambda: _poll(source, records) and source.lag() == 0, "all records")
+    finally:
+        source.close()
+    assert digest_in(store) == digest_by_law(list(records.values()))
+
+
+def _poll(source: KafkaSource, into: dict[tuple[int, int], tuple[bytes, int | None]]) -> bool:
+    for each in source.poll(5_000, 0.2).records:
+        into[each.partition.number, each.offset] = (each.data, each.append_time)
+    return bool(into)
+
+
+def test_a_store_that_loses_acknowledged_rows_gets_them_again(
+    spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failover between the tasks' transactions and the driver's: offsets must not pass what is lost."""
+    topic = new_topic(kafka)
+    produce(kafka, topic, SOUND)
+    complete, lost = BatchWriter._complete, list[int]()
+
+    def lose_before(writer: BatchWriter, *arguments: Any) -> None:
+        if not lost:
+            with store.engine.begin() as connection:
+                lost.append(connection.exec_driver_sql("DELETE FROM commits").rowcount)
+                connection.exec_driver_sql("DELETE FROM writer_marks")
+        complete(writer, *arguments)
+
+    monkeypatch.setattr(BatchWriter, "_complete", lose_before)
+    figures = run_pipeline(spark, options_for(store, kafka, topic, tmp_path / "checkpoint"))
+    assert (figures.set_backs, lost[0] > 0) == (1, True)
+    assert_by_law(store, kafka, topic)
+
+
+def test_a_topic_that_is_made_anew_is_read_from_its_beginning(
+    spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path
+) -> None:
+    topic = new_topic(kafka, 1)
+    produce(kafka, topic, SOUND[:100], 1)
+    run = PipelineRun(spark, options_for(store, kafka, topic, tmp_path / "checkpoint", interval=0.0))
+    thread = threading.Thread(target=run.run)
+    thread.start()
+    try:
+        until(lambda: sum(store.bulk.offsets(GROUP).values()) == 100, "the old topic")
+        admin = AdminClient(kafka.client_config())
+        admin.delete_topics([topic])[topic].result()
+        until(lambda: topic not in admin.list_topics(timeout=10).topics, "no topic")
+        new_topic(kafka, 1, topic)
+        produce(kafka, topic, SOUND[100:200], 1)
+        until(lambda: len(store.bulk.offsets(GROUP)) == 2, "the new topic")
+        until(lambda: sorted(store.bulk.offsets(GROUP).values()) == [100, 100], "all of it")
+    finally:
+        run.stop()
+        thread.join(60)
+    with store.engine.connect() as connection:
+        gaps = connection.exec_driver_sql("SELECT reason, first_offset FROM gaps WHERE reason = 'LOG_RECREATED'").all()
+    assert [tuple(each) for each in gaps] == [("LOG_RECREATED", 100)]
+
+
+def test_a_local_log_into_sqlite(spark: SparkSession, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    log = LocalLog.open(tmp_path / "log")
+    with log.writer() as one, log.writer() as other:
+        for number, each in enumerate(EVERYTHING):
+            (one if number % 3 else other).append(each)
+    with new_store(request, tmp_path, "sqlite") as store:
+        options = batch_options(store, tmp_path / "log", most_records=200)
+        figures = run_pipeline(spark, options)
+        assert (figures.events, figures.dead_letters) == (len(EVERYTHING), len(BAD))
+        assert figures.batches >= 2
+        assert run_pipeline(spark, options).events == 0
+        times = list[tuple[bytes, int | None]]()
+        for name in log.partitions():
+            with log.reader(name).tail(0) as tail:
+                while found := tail.read(10_000):
+                    times += [(each.value, each.time) for each in found.records if each.value not in BAD]
+        assert digest_in(store) == digest_by_law(times)
+
+
+def batch_options(store: Store, log: Path, **more: Any) -> Any:
+    from headwater.consumers.spark.pipeline import PipelineOptions
+    from headwater.lineage.store import StoreOptions
+
+    return PipelineOptions(StoreOptions.at(url_of(store)), log=log, group=GROUP, **more)
+
+
+def test_a_frame_of_ones_own_moves_no_offsets(
+    spark: SparkSession, kafka: KafkaServer, topic: str, store: Store
+) -> None:
+    servers = {"kafka.bootstrap.servers": kafka.address, "subscribe": topic}
+    frame = spark.read.format("kafka").options(**servers).load()
+    figures = store_events(frame, url_of(store), topic=topic)
+    assert (figures.events, figures.dead_letters) == (len(EVERYTHING), len(BAD))
+    assert not store.bulk.offsets("headwater-pipeline")
+    assert len(letters_of(store)) == len(BAD)

@@ -1,0 +1,212 @@
+"""Parts of the pipeline on Spark that need no Spark: ranges, shares, buckets, settings."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headwater.consumers.spark.pipeline import PipelineOptions
+from headwater.consumers.spark.pipeline.log_batches import _to_arrow
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets, OffsetRange, portions
+from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
+from headwater.consumers.spark.pipeline.shares import MergedShares, Share, murmur3, shuffle_keys
+from headwater.errors import ConfigurationError
+from headwater.events.avro import Codec
+from headwater.events.envelope import Event
+from headwater.events.health import GapReason
+from headwater.lineage.bulk import BusPartition, DeadLetter
+from headwater.lineage.mapping import map_event
+from headwater.lineage.rows import KINDS, RowSet
+from headwater.lineage.rows.copy_format import decode_copy_row
+from headwater.lineage.rows.tables import TOMBSTONE
+from headwater.lineage.store.options import StoreOptions
+from headwater.testing.examples import EXAMPLES
+from tests.seeds import seed
+
+P, Q = BusPartition("c", "t", 0), BusPartition("c", "t", 1)
+CODEC = Codec()
+DATA = [CODEC.encode(each) for each in EXAMPLES]
+KIND_OF = {kind.name: kind for kind in KINDS}
+STORE = StoreOptions.at("postgresql://db/lineage")
+
+
+class TestRanges:
+    def plan(self, stored: int | None, batch: tuple[int, int], available: tuple[int, int]) -> tuple[Any, list[Any]]:
+        offsets = BatchOffsets({P: OffsetRange(*batch)}, {P: OffsetRange(*available)})
+        planned = offsets.plan({} if stored is None else {P: stored})
+        gaps = [(each.first, each.end, each.reason) for each in planned.gaps]
+        return planned.ranges.get(P), gaps
+
+    @pytest.mark.parametrize(
+        ("stored", "batch", "available", "read"),
+        [
+            (10, (10, 20), (0, 30), (10, 20)),
+            (15, (10, 20), (0, 30), (15, 20)),  # stored before the driver died
+            (4, (10, 20), (0, 30), (4, 20)),  # a store from a backup
+            (None, (10, 20), (0, 30), (0, 20)),  # a new store with an old checkpoint
+            (None, (10, 20), (7, 30), (7, 20)),
+            (20, (10, 20), (0, 30), None),
+            (25, (10, 20), (0, 30), None),
+        ],
+    )
+    def test_it_is_read_from_where_the_store_is(
+        self, stored: int | None, batch: tuple[int, int], available: tuple[int, int], read: tuple[int, int] | None
+    ) -> None:
+        assert self.plan(stored, batch, available) == (read, [])
+
+    def test_what_expired_is_a_gap(self) -> None:
+        assert self.plan(4, (10, 20), (12, 30)) == ((12, 20), [(4, 12, GapReason.LOG_EXPIRED)])
+        assert self.plan(4, (10, 20), (40, 50)) == (None, [(4, 20, GapReason.LOG_EXPIRED)])
+
+    def test_a_log_that_lost_its_end_is_read_from_there(self) -> None:
+        assert self.plan(90, (10, 20), (0, 30)) == ((10, 20), [(30, 90, GapReason.LOG_RECREATED)])
+
+    def test_what_lies_before_a_micro_batch_comes_in_portions(self) -> None:
+        ranges = {P: OffsetRange(0, 100), Q: OffsetRange(50, 100)}
+        found = list(portions(ranges, {P: 70, Q: 50}, most=30))
+        assert [each.get(P) for each in found] == [(0, 30), (30, 60), (60, 70), (70, 100)]
+        assert [each.get(Q) for each in found] == [None, None, None, (50, 100)]
+
+    def test_portions_are_the_ranges_whatever_they_are(self) -> None:
+        chance = random.Random(seed())
+        for _ in range(300):
+            ranges = {each: OffsetRange(*sorted(chance.sample(range(60), 2))) for each in (P, Q)}
+            cuts = {each: chance.randrange(60) for each in chance.sample([P, Q], chance.randrange(3))}
+            read = [
+                (partition, offset)
+                for portion in portions(ranges, cuts, chance.randrange(1, 40))
+                for partition, each in portion.items()
+                for offset in range(*each)
+            ]
+            assert read == list(dict.fromkeys(read))
+            assert set(read) == {(each, offset) for each, found in ranges.items() for offset in range(*found)}
+
+
+class TestShuffle:
+    def test_the_hash_is_that_of_spark(self) -> None:
+        """`SELECT pmod(hash(CAST(id AS INT)), 4) FROM range(8)` gives these."""
+        assert [murmur3(number) % 4 for number in range(8)] == [3, 3, 2, 3, 2, 2, 1, 3]
+        assert murmur3(0) == 933211791
+
+    @pytest.mark.parametrize("buckets", [1, 2, 7, 64])
+    def test_each_bucket_has_a_partition_of_its_own(self, buckets: int) -> None:
+        assert [murmur3(key) % buckets for key in shuffle_keys(buckets)] == list(range(buckets))
+
+
+def arrow(data: list[bytes | None], number: int = 0, first: int = 0) -> pa.RecordBatch:
+    headers = [{"key": "a", "value": b"b"}]
+    rows: list[tuple[Any, ...]] = [
+        (each, number, first + at, 1_790_000_000_000_000 + at, b"k", headers, None, None)
+        for at, each in enumerate(data)
+    ]
+    return _to_arrow(rows)
+
+
+def shares(batches: list[pa.RecordBatch], keys: list[int], *, as_copy: bool) -> Iterator[tuple[int, Share, int]]:
+    bus = BusReading("kafka", "c", "t", "topic", 100, as_copy)
+    for found in reading_task(bus, keys)(iter(batches)):
+        for key, data in zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True):
+            yield key, Share.unpack(data), len(data)
+
+
+def by_law(data: list[bytes]) -> str:
+    state = RowSet()
+    for each in data:
+        event = CODEC.decode(each)
+        assert isinstance(event, Event)
+        state.merge(map_event(event, 1_790_000_000_000_000))
+    return state.digest()
+
+
+@pytest.mark.parametrize("as_copy", [True, False])
+@pytest.mark.parametrize("round_", range(3))
+def test_tasks_in_any_number_and_order_make_the_rows_of_the_law(round_: int, as_copy: bool) -> None:
+    """Partitions, duplicates, the size of batches, the order in which shares come: all by chance."""
+    chance = random.Random(seed() + round_)
+    data = [*DATA, *chance.choices(DATA, k=60)]
+    chance.shuffle(data)
+    keys = shuffle_keys(chance.randrange(1, 6))
+    found: list[tuple[int, Share, int]] = []
+    while data:
+        count = chance.randrange(1, 60)
+        some, data = data[:count], data[count:]
+        batches = [arrow([each]) for each in some]  # each at the same offset, and so at the same time
+        found += shares(batches, keys, as_copy=as_copy)
+    chance.shuffle(found)
+    merged = {key: MergedShares() for key in keys}
+    for key, share, size in found:
+        merged[key].add(share, size)
+    state, ids = RowSet(), list[bytes]()
+    for each in merged.values():
+        copies = [
+            decode_copy_row(KIND_OF[name], row) for name, rows in each.copies.by_kind.items() for row in rows.values()
+        ]
+        rows = [*each.rows.values(), *each.tombstones.values(), *copies]
+        ids += {row.id for row in rows}
+        state.merge(rows)
+    assert state.digest() == by_law(DATA)
+    assert len(ids) == len(set(ids)), "two buckets have one row"
+    assert all(row.kind == TOMBSTONE for row in merged[keys[0]].tombstones.values())
+    assert not any(each.tombstones for key, each in merged.items() if key != keys[0])
+
+
+def test_what_is_no_event_is_a_dead_letter_with_its_key_and_headers() -> None:
+    ((_, share, _),) = [
+        each for each in shares([arrow([DATA[0], b"no event", None], 3, 70)], [2], as_copy=True) if each[1].letters
+    ]
+    letters: list[DeadLetter] = list(share.letters)
+    assert [(each.position, each.data, each.key, each.headers) for each in letters] == [
+        (71, b"no event", b"k", (("a", b"b"),)),
+        (72, b"", b"k", (("a", b"b"),)),
+    ]
+    assert {each.partition for each in letters} == {BusPartition("c", "t", 3)}
+    assert share.reached[3] == (3, 70, 72, 1_790_000_000_000_002)
+
+
+def test_what_a_log_lost_is_no_record() -> None:
+    lost = _to_arrow([(None, 0, 5, None, None, None, 9, "LOG_EXPIRED"), (DATA[0], 0, 9, 7, None, [], None, None)])
+    ((_, share, _), *_) = [each for each in shares([lost], [0], as_copy=True) if each[1].gaps]
+    assert [(each.first, each.end, each.reason) for each in share.gaps] == [(5, 9, GapReason.LOG_EXPIRED)]
+    assert share.reached[0].events == 1
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ({}, "where are the events"),
+            ({"kafka": {"bootstrap.servers": "b:1"}}, "needs a checkpoint"),
+            ({"kafka": {"bootstrap.servers": "b:1", "group.id": "x"}, "checkpoint": "c"}, "group.id can't be set"),
+            ({"kafka": {"bootstrap.servers": "b:1"}, "checkpoint": "c", "buckets": 0}, "buckets are from 1"),
+            ({"kafka": {"bootstrap.servers": "b:1"}, "checkpoint": "c", "most_records": 0}, "1 event or more"),
+        ],
+    )
+    def test_what_is_wrong_is_said_with_what_to_do(self, given: dict[str, Any], words: str) -> None:
+        with pytest.raises(ConfigurationError, match=words):
+            PipelineOptions(STORE, **given).checked()
+
+    @pytest.mark.parametrize(
+        ("master", "buckets", "words"),
+        [("spark://m:7077", None, "executors of spark://m:7077 are on others"), ("local[4]", 2, "leave out --buckets")],
+    )
+    def test_sqlite_is_for_one_machine_and_one_task(self, master: str, buckets: int | None, words: str) -> None:
+        options = PipelineOptions(StoreOptions.at("sqlite:///x.db"), buckets=buckets)
+        with pytest.raises(ConfigurationError, match=words):
+            options.buckets_for(session(master))
+
+    def test_as_many_tasks_write_as_there_are_cores(self) -> None:
+        assert PipelineOptions(STORE).buckets_for(session("local[4]")) == 4
+        assert PipelineOptions(STORE, buckets=3).buckets_for(session("yarn")) == 3
+        assert PipelineOptions(StoreOptions.at("sqlite:///x.db")).buckets_for(session("local[4]")) == 1
+
+
+def session(master: str) -> Any:
+    class Context:
+        defaultParallelism = 4  # noqa: N815 - Spark's name
+
+    Context.master = master  # type: ignore[attr-defined]
+    return type("Session", (), {"sparkContext": Context})
