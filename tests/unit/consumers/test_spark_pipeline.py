@@ -11,7 +11,7 @@ import pytest
 
 from headwater.consumers.spark.pipeline import PipelineOptions
 from headwater.consumers.spark.pipeline.log_batches import _to_arrow
-from headwater.consumers.spark.pipeline.ranges import BatchOffsets, OffsetRange, portions
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange, portions
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
 from headwater.consumers.spark.pipeline.shares import MergedShares, Share, murmur3, shuffle_keys
 from headwater.errors import ConfigurationError
@@ -36,7 +36,7 @@ STORE = StoreOptions.at("postgresql://db/lineage")
 
 class TestRanges:
     def plan(self, stored: int | None, batch: tuple[int, int], available: tuple[int, int]) -> tuple[Any, list[Any]]:
-        offsets = BatchOffsets({P: OffsetRange(*batch)}, {P: OffsetRange(*available)})
+        offsets = BatchOffsets({P: PartitionRange(*batch)}, {P: PartitionRange(*available)})
         planned = offsets.plan({} if stored is None else {P: stored})
         gaps = [(each.first, each.end, each.reason) for each in planned.gaps]
         return planned.ranges.get(P), gaps
@@ -66,7 +66,7 @@ class TestRanges:
         assert self.plan(90, (10, 20), (0, 30)) == ((10, 20), [(30, 90, GapReason.LOG_RECREATED)])
 
     def test_what_lies_before_a_micro_batch_comes_in_portions(self) -> None:
-        ranges = {P: OffsetRange(0, 100), Q: OffsetRange(50, 100)}
+        ranges = {P: PartitionRange(0, 100), Q: PartitionRange(50, 100)}
         found = list(portions(ranges, {P: 70, Q: 50}, most=30))
         assert [each.get(P) for each in found] == [(0, 30), (30, 60), (60, 70), (70, 100)]
         assert [each.get(Q) for each in found] == [None, None, None, (50, 100)]
@@ -74,7 +74,7 @@ class TestRanges:
     def test_portions_are_the_ranges_whatever_they_are(self) -> None:
         chance = random.Random(seed())
         for _ in range(300):
-            ranges = {each: OffsetRange(*sorted(chance.sample(range(60), 2))) for each in (P, Q)}
+            ranges = {each: PartitionRange(*sorted(chance.sample(range(60), 2))) for each in (P, Q)}
             cuts = {each: chance.randrange(60) for each in chance.sample([P, Q], chance.randrange(3))}
             read = [
                 (partition, offset)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from headwater.consumers.sources import OffsetGap, SourceBatch
-from headwater.consumers.spark.pipeline.ranges import BatchOffsets, OffsetRange, portions
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange, portions
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
 from headwater.consumers.spark.pipeline.records import from_kafka
 from headwater.consumers.spark.pipeline.shares import SCHEMA, Reached, furthest, shuffle_keys
@@ -88,7 +88,7 @@ class MicroBatch(Protocol):
         """Return the offsets of the micro-batch and those that the bus has now."""
         ...
 
-    def frame(self, ranges: Mapping[BusPartition, OffsetRange]) -> DataFrame:
+    def frame(self, ranges: Mapping[BusPartition, PartitionRange]) -> DataFrame:
         """Return the records of these ranges, with the columns of `records.COLUMNS`."""
         ...
 
@@ -159,7 +159,7 @@ class BatchWriter:
             return False
         return True
 
-    def record_ends(self, ends: Mapping[BusPartition, OffsetRange], until: int) -> None:
+    def record_ends(self, ends: Mapping[BusPartition, PartitionRange], until: int) -> None:
         """Record that partitions which are stored up to these ends are complete until this time."""
         stored = self.stored_offsets()
         reached = {each: until for each, available in ends.items() if stored.get(each, 0) >= available.end}
@@ -181,12 +181,12 @@ class BatchWriter:
                 return
             self._write_ranges(batch, ranges)
 
-    def _warn_if_behind(self, offsets: BatchOffsets, planned: Mapping[BusPartition, OffsetRange]) -> None:
+    def _warn_if_behind(self, offsets: BatchOffsets, planned: Mapping[BusPartition, PartitionRange]) -> None:
         behind = sum(max(0, offsets.batch[each].first - planned[each].first) for each in planned)
         if behind:
             _LOG.warning("the store is %d records behind the checkpoint: they are read again first", behind)
 
-    def _write_ranges(self, batch: MicroBatch, ranges: Mapping[BusPartition, OffsetRange]) -> None:
+    def _write_ranges(self, batch: MicroBatch, ranges: Mapping[BusPartition, PartitionRange]) -> None:
         self._number += 1
         epoch = with_patience(lambda: self._open(ranges), self._store.patience)
         frame = batch.frame(ranges)
@@ -221,13 +221,13 @@ class BatchWriter:
         written = frame.mapInArrow(single_events_task(self._bus, self._store), SCHEMA)  # type: ignore[arg-type]
         return [pickle.loads(row.data) for row in written.collect()]  # noqa: S301 - a task of ours packed it
 
-    def _open(self, ranges: Mapping[BusPartition, OffsetRange]) -> int:
+    def _open(self, ranges: Mapping[BusPartition, PartitionRange]) -> int:
         """Open the micro-batch's instant. Return the store's epoch before any row of it is written."""
         instant = WriterInstant(self._timeline.writer, self._number, detail=self._detail(ranges))
         self._meta.merge(WriteBatch(instants=[instant], mark=self._mark))
         return self._meta.epoch()
 
-    def _detail(self, ranges: Mapping[BusPartition, OffsetRange]) -> str:
+    def _detail(self, ranges: Mapping[BusPartition, PartitionRange]) -> str:
         words = {
             "group": self._group,
             "host": socket.gethostname(),
@@ -240,7 +240,7 @@ class BatchWriter:
     def _complete(
         self,
         batch: MicroBatch,
-        ranges: Mapping[BusPartition, OffsetRange],
+        ranges: Mapping[BusPartition, PartitionRange],
         replies: Sequence[TaskReply],
         epoch: int | None,
     ) -> None:
@@ -289,9 +289,9 @@ class BatchWriter:
 
 
 def _expired_gaps(
-    ranges: Mapping[BusPartition, OffsetRange],
+    ranges: Mapping[BusPartition, PartitionRange],
     reached: Mapping[BusPartition, Reached],
-    available: Mapping[BusPartition, OffsetRange],
+    available: Mapping[BusPartition, PartitionRange],
 ) -> list[OffsetGap]:
     """Return what expired on the bus while it was being read. Spark passes over it without a word."""
     gaps = []
@@ -313,7 +313,7 @@ class FrameBatch:
     def offsets(self) -> BatchOffsets:
         return BatchOffsets({})
 
-    def frame(self, ranges: Mapping[BusPartition, OffsetRange]) -> DataFrame:  # noqa: ARG002 - all of it
+    def frame(self, ranges: Mapping[BusPartition, PartitionRange]) -> DataFrame:  # noqa: ARG002 - all of it
         return self._frame
 
     def check(self) -> None:

@@ -16,7 +16,7 @@ from headwater.consumers.sources import OffsetGap
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS, END_CHECK_SECONDS
 from headwater.consumers.spark.pipeline.batch_writer import BatchWriter
 from headwater.consumers.spark.pipeline.kafka_topic import KafkaTopicClient, TopicDescription
-from headwater.consumers.spark.pipeline.ranges import BatchOffsets, OffsetRange
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange
 from headwater.consumers.spark.pipeline.records import from_kafka
 from headwater.errors import HeadwaterError, TerminalError
 from headwater.events.clock import wall_micros
@@ -70,7 +70,7 @@ class KafkaQuery:
             "failOnDataLoss": "false",
             "minPartitions": str(max(len(topic.partitions), spark.sparkContext.defaultParallelism)),
         }
-        self._seen: dict[BusPartition, OffsetRange] = {}
+        self._seen: dict[BusPartition, PartitionRange] = {}
 
     def run(self, is_stopping: Callable[[], bool]) -> None:
         """Run until the end, or until it is to stop. Raises TopicRecreated if the topic has another id now."""
@@ -133,7 +133,7 @@ class KafkaQuery:
         first, end = (self._read_offsets(each) for each in (previous, f"offsets/{number}"))
         partitions = {each.number: each for each in self._topic.partitions}
         batch = {
-            partitions.get(each) or BusPartition(self._topic.cluster, self._topic.id, each): OffsetRange(
+            partitions.get(each) or BusPartition(self._topic.cluster, self._topic.id, each): PartitionRange(
                 first.get(each, 0), last
             )
             for each, last in end.items()
@@ -154,7 +154,7 @@ class KafkaQuery:
         found = json.loads(str(text).strip().splitlines()[-1]).get(self._name, {})
         return {int(number): offset for number, offset in found.items()}
 
-    def read(self, ranges: Mapping[BusPartition, OffsetRange]) -> DataFrame:
+    def read(self, ranges: Mapping[BusPartition, PartitionRange]) -> DataFrame:
         """Return the records of ranges that lie before a micro-batch."""
         first = {str(each.number): found.first for each, found in ranges.items()}
         end = {str(each.number): found.end for each, found in ranges.items()}
@@ -194,7 +194,7 @@ class KafkaBatch:
     def offsets(self) -> BatchOffsets:
         return self._query.offsets_of(self._number)
 
-    def frame(self, ranges: Mapping[BusPartition, OffsetRange]) -> DataFrame:
+    def frame(self, ranges: Mapping[BusPartition, PartitionRange]) -> DataFrame:
         batch = self._batch.batch
         if any(found.first < batch[each].first for each, found in ranges.items()):
             return self._query.read(ranges)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from headwater.consumers.spark.pipeline.ranges import OffsetRange
+from headwater.consumers.spark.pipeline.ranges import PartitionRange
 from headwater.consumers.spark.session import MissingSparkError
 from headwater.errors import ConfigurationError, TransientError
 from headwater.lineage.bulk import BusPartition
@@ -56,11 +56,11 @@ class KafkaTopicClient:
     def topic_id(self) -> str:
         return self.describe().id
 
-    def available(self, topic: TopicDescription) -> dict[BusPartition, OffsetRange]:
+    def available(self, topic: TopicDescription) -> dict[BusPartition, PartitionRange]:
         """Return the offsets that can be read now of each partition."""
         spec = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
         first, end = (self._offsets(topic, each) for each in (spec.earliest(), spec.latest()))
-        return {partition: OffsetRange(first[partition], end[partition]) for partition in topic.partitions}
+        return {partition: PartitionRange(first[partition], end[partition]) for partition in topic.partitions}
 
     def close(self) -> None:
         self._admin.close()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
 from headwater.consumers.sources.local_log import KIND, REASONS
 from headwater.consumers.spark.pipeline.batch_writer import BatchWriter
-from headwater.consumers.spark.pipeline.ranges import BatchOffsets, OffsetRange
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange
 from headwater.consumers.spark.pipeline.records import COLUMNS, SCHEMA
 from headwater.errors import ConfigurationError
 from headwater.events.clock import wall_micros
@@ -53,15 +53,15 @@ class LogBatches:
             while is_done and interval is not None and not is_stopping() and time.monotonic() - began < interval:
                 time.sleep(_PAUSE_SECONDS)
 
-    def _write_next(self, there: Mapping[BusPartition, OffsetRange]) -> bool:
+    def _write_next(self, there: Mapping[BusPartition, PartitionRange]) -> bool:
         """Write one batch. Return whether nothing is left of what is there."""
         stored = self._writer.stored_offsets()
-        begun = {each: OffsetRange(stored.get(each, found.first), found.end) for each, found in there.items()}
+        begun = {each: PartitionRange(stored.get(each, found.first), found.end) for each, found in there.items()}
         left = {each: found for each, found in begun.items() if found.size}
         if not left:
             return True
         share = max(1, self._most_records // len(left))
-        batch = {each: OffsetRange(found.first, min(found.end, found.first + share)) for each, found in left.items()}
+        batch = {each: PartitionRange(found.first, min(found.end, found.first + share)) for each, found in left.items()}
         self._writer.write(LogBatch(self._spark, self._directory, BatchOffsets(batch, dict(there))))
         return False
 
@@ -77,7 +77,7 @@ class LogBatch:
     def offsets(self) -> BatchOffsets:
         return self._offsets
 
-    def frame(self, ranges: Mapping[BusPartition, OffsetRange]) -> DataFrame:
+    def frame(self, ranges: Mapping[BusPartition, PartitionRange]) -> DataFrame:
         """Return the records, read by as many tasks as there are cores: parts of a range follow each other."""
         parallelism = self._spark.sparkContext.defaultParallelism
         size = max(1, -(-sum(each.size for each in ranges.values()) // parallelism))
@@ -99,7 +99,7 @@ def place_of(directory: Path) -> str:
     return f"{socket.gethostname()}:{directory.resolve()}"
 
 
-def available(directory: Path) -> dict[BusPartition, OffsetRange]:
+def available(directory: Path) -> dict[BusPartition, PartitionRange]:
     """Return the offsets of each partition that can be read now."""
     if not directory.is_dir():
         raise ConfigurationError(
@@ -110,7 +110,7 @@ def available(directory: Path) -> dict[BusPartition, OffsetRange]:
     for name in log.partitions():
         reader = log.reader(name)
         first = reader.first_offset()
-        found[BusPartition(KIND, place, _number(name))] = OffsetRange(first, max(first, reader.next_offset()))
+        found[BusPartition(KIND, place, _number(name))] = PartitionRange(first, max(first, reader.next_offset()))
     return found
 
 

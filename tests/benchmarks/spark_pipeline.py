@@ -1,0 +1,270 @@
+"""The pipeline on Spark, from one topic into PostgreSQL:
+
+    python -m tests.benchmarks.spark_pipeline [events [more events …]]
+
+Each turn is `headwater pipeline run --available-now` with a database of its own, from its start to its end; what it
+takes with one event on a topic (a JVM, a session, workers of Python) is taken away. PostgreSQL doesn't wait for its
+disk. Beside the rates stand the seconds of processor time, of Spark with its workers and of the database: they mean the
+same on a machine that has other things to do.
+
+- decoding: `headwater.consumers.spark.events` beside bare `from_avro`, of the same messages
+- writing: the whole pipeline beside a bare `mapPartitions` that writes by COPY and merge rows that were made before
+- cores: local[1] beside local[2], and what the plain writer's single process takes
+- size: the rate with each number of events; linear means the same rate
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import create_engine, make_url
+
+from headwater import local
+from headwater.consumers.spark import events as events_of
+from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
+from headwater.consumers.spark.pipeline.shares import MergedShares, Share, shuffle_keys
+from headwater.events.avro import Codec, current_schema
+from headwater.events.avro.framing import HEADER_BYTES
+from headwater.events.jobs import Committed
+from headwater.events.keys import key_of
+from headwater.lineage.bulk import DatabaseBulkMeta, WriteBatch, pack_rows
+from headwater.lineage.sql import store_digest
+from headwater.lineage.store import StoreOptions, open_store
+from headwater.lineage.store.engines import engine_for
+from tests.benchmarks.harness import Aims, fsync_words
+from tests.benchmarks.mixture import events
+from tests.benchmarks.pipelines import cpu_of_children, cpu_of_database, has_processes
+from tests.benchmarks.writing import produce
+from tests.integration.spark_packages import package_settings
+from tests.integration.spark_session import avro_package, spark_session
+from tests.waiting import until
+
+EVENTS: Final = (30_000, 100_000)
+ROUNDS: Final = 3
+DECODING_AIM, WRITING_AIM, CORES_AIM, LINEAR_AIM = 0.8, 0.7, 1.6, 0.8
+
+
+class Took(NamedTuple):
+    wall: float
+    client: float
+    database: float
+    digest: str
+
+    def without(self, idle: Took) -> Took:
+        wall, client, database = (max(1e-9, a - b) for a, b in zip(self[:3], idle[:3], strict=True))
+        return Took(wall, client, database, self.digest)
+
+    @property
+    def busy(self) -> float:
+        """Seconds of processor time."""
+        return self.client + self.database
+
+
+class Stage:
+    """A broker and a database."""
+
+    def __init__(self, kafka: str, postgres: str, jars: dict[str, str]) -> None:
+        self.kafka = kafka
+        self._server = postgres
+        self._jars = jars
+
+    def topic(self, count: int) -> str:
+        codec, data, keys = Codec(), list[bytes](), list[bytes]()
+        for each in events(count):
+            data.append(codec.encode(each))
+            keys.append(key_of(each))
+        name = f"turn-{uuid.uuid4()}"
+        produce(self.kafka, name, data, keys)
+        return name
+
+    def turn(self, work: Callable[[str, str], object]) -> Took:
+        """Call with the URL of a new store and a directory."""
+        name = f"turn_{uuid.uuid4().hex}"
+        engine = create_engine(self._server, isolation_level="AUTOCOMMIT")
+        url = make_url(self._server).set(database=name).render_as_string(hide_password=False)
+        with engine.connect() as connection, tempfile.TemporaryDirectory() as place:
+            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+            open_store(url).close()
+            before, children, began = cpu_of_database(connection), cpu_of_children(), time.perf_counter()
+            work(url, place)
+            wall = time.perf_counter() - began
+            until(lambda: not has_processes(name))
+            took = Took(wall, cpu_of_children() - children, cpu_of_database(connection) - before, digest(url))
+            connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+        engine.dispose()
+        return took
+
+    def pipeline(self, topic: str, cores: int) -> Took:
+        conf = [f"--conf={key}={value}" for key, value in self._jars.items()]
+        bus = ["--bus", f"kafka://{self.kafka}/{topic}", "--master", f"local[{cores}]", *conf]
+
+        def work(url: str, place: str) -> None:
+            run("pipeline", "run", "--available-now", "--store", url, "--checkpoint", place, *bus)
+
+        return self.turn(work)
+
+    def writer(self, topic: str) -> Took:
+        bus = ["--bus", f"kafka://{self.kafka}/{topic}", "--batch", "10000"]
+        return self.turn(lambda url, _: run("writer", "run", "--until-end", "--store", url, *bus))
+
+
+def run(*words: str) -> None:
+    command = [sys.executable, "-m", "headwater.cli", *words]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    if ended.returncode:
+        raise SystemExit(ended.stderr[-3000:])
+
+
+def digest(url: str) -> str:
+    with open_store(url, readonly=True) as store, store.engine.connect() as asked:
+        return store_digest(asked)
+
+
+def say(what: str, count: int, took: Took) -> None:
+    cpu = f"client {took.client:>7.2f} s  database {took.database:>6.2f} s  {took.busy / count * 1e6:>6.0f} us/event"
+    load = f"load {os.getloadavg()[0]:.1f}"
+    print(f"{what:<28}{count:>10,}{count / took.wall:>10,.0f} events/s {took.wall:>8.2f} s  {cpu}  {load}", flush=True)
+
+
+def whole(stage: Stage, sizes: Sequence[int], aims: Aims) -> None:
+    """Cores and sizes."""
+    one = stage.topic(1)
+    idle = {cores: stage.pipeline(one, cores) for cores in (1, 2)}
+    idle_writer = stage.writer(one)
+    rates: dict[int, float] = {}
+    costs: dict[int, float] = {}
+    for count in sizes:
+        topic = stage.topic(count)
+        two = stage.pipeline(topic, 2).without(idle[2])
+        say("pipeline local[2]", count, two)
+        rates[count], costs[count] = count / two.wall, two.busy / count
+        if count == sizes[0]:
+            single = stage.pipeline(topic, 1).without(idle[1])
+            say("pipeline local[1]", count, single)
+            aims.at_least("local[2], of the rate of local[1]", single.wall / two.wall, CORES_AIM)
+        if count <= 1_000_000:
+            writer = stage.writer(topic).without(idle_writer)
+            say("writer", count, writer)
+            aims.is_true(f"{count:,} events: the rows of the writer", writer.digest == two.digest)
+    for count in sizes[1:]:
+        aims.at_least(f"rate with {count:,} events, of {sizes[0]:,}", rates[count] / rates[sizes[0]], LINEAR_AIM)
+        cost = costs[sizes[0]] / costs[count]
+        aims.at_least(f"events a second of processor, of {sizes[0]:,}", cost, LINEAR_AIM)
+
+
+def decoding(spark: Any, count: int, aims: Aims) -> None:
+    """Of commits, which most events are."""
+    from pyspark.sql.avro.functions import from_avro
+    from pyspark.sql.functions import expr
+
+    codec = Codec()
+    data = [codec.encode(each) for each in events(count) if isinstance(each, Committed)]
+    frame = spark.createDataFrame([(bytearray(each),) for each in data], "value binary").repartition(4).cache()
+    frame.count()
+    schema = current_schema(Committed).text
+    bare = frame.select(from_avro(expr(f"substring(value, {HEADER_BYTES + 1})"), schema).alias("event"))
+    ours = events_of(frame, "Committed").select("event")
+    ratios = []
+    for number in range(ROUNDS + 1):
+        taken = []
+        for each in (bare, ours):
+            began = time.perf_counter()
+            each.write.format("noop").mode("overwrite").save()
+            taken.append(time.perf_counter() - began)
+        if number:
+            ratios.append(taken[0] / taken[1])
+            print(f"from_avro {len(data) / taken[0]:>10,.0f}/s   events() {len(data) / taken[1]:>10,.0f}/s", flush=True)
+    frame.unpersist()
+    aims.at_least("decoding, of bare from_avro", statistics.median(ratios), DECODING_AIM)
+
+
+def writing(stage: Stage, spark: Any, count: int, aims: Aims) -> None:
+    """The pipeline within this session beside a bare merge of rows that it made before."""
+    from headwater.consumers.spark.pipeline import PipelineOptions, run_pipeline
+    from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
+    from headwater.consumers.spark.pipeline.records import from_kafka
+    from headwater.consumers.spark.pipeline.shares import SCHEMA
+
+    topic, keys = stage.topic(count), shuffle_keys(2)
+    servers = {"kafka.bootstrap.servers": stage.kafka, "subscribe": topic, "includeHeaders": "true"}
+    bus = BusReading("kafka", "c", topic, topic, 100, as_copy=True)
+    records = from_kafka(spark.read.format("kafka").options(**servers).load())
+    shares = records.mapInArrow(reading_task(bus, keys), SCHEMA).repartition(2, "key")
+    packed = shares.rdd.mapPartitions(pack_bucket).cache()
+    rows = sum(packed.map(lambda each: each[1]).collect())
+    ratios = []
+    for number in range(ROUNDS + 1):
+        bare = stage.turn(lambda url, _: packed.foreachPartition(bare_writer(url)))
+
+        def pipeline(url: str, place: str) -> None:
+            run_pipeline(
+                spark,
+                PipelineOptions(
+                    StoreOptions.at(url),
+                    topic=topic,
+                    kafka={"bootstrap.servers": stage.kafka},
+                    checkpoint=place,
+                    buckets=2,
+                ),
+            )
+
+        ours = stage.turn(pipeline)
+        if number:
+            ratios.append(bare.wall / ours.wall)
+            print(f"rows: bare {rows / bare.wall:>10,.0f}/s   pipeline {rows / ours.wall:>10,.0f}/s", flush=True)
+    packed.unpersist()
+    aims.at_least("rows a second, of bare COPY and merge", statistics.median(ratios), WRITING_AIM)
+
+
+def pack_bucket(rows: Iterable[Any]) -> Iterator[tuple[bytes, int]]:
+    merged = MergedShares()
+    for row in rows:
+        merged.add(Share.unpack(row.data), len(row.data))
+    packed = pack_rows(merged.rows.values(), merged.copies, as_copy=True)
+    yield pickle.dumps(packed), sum(each.total for each in packed)
+
+
+def bare_writer(url: str) -> Callable[[Iterable[Any]], None]:
+    def write(some: Iterable[Any]) -> None:
+        target = StoreOptions.at(url).target
+        meta = DatabaseBulkMeta(engine_for(target), target.words)
+        for data, _ in some:
+            meta.merge(WriteBatch(packed=pickle.loads(data)))  # noqa: S301 - our own
+        meta.close()
+
+    return write
+
+
+def main(sizes: Sequence[int]) -> int:
+    import pyspark
+
+    aims = Aims()
+    home = local.java().home
+    packages = ",".join((kafka_package(str(pyspark.__version__)), avro_package()))
+    with ExitStack() as stack:
+        kafka = stack.enter_context(local.kafka())
+        postgres = stack.enter_context(local.postgres(durable=False))
+        print(fsync_words(postgres.address), f"load of the machine {os.getloadavg()[0]:.1f}", flush=True)
+        os.environ.update(JAVA_HOME=str(home), SPARK_LOCAL_IP="127.0.0.1")
+        jars = {**package_settings(home, packages), "spark.ui.enabled": "false"}
+        stage = Stage(kafka.address, postgres.address, jars)
+        whole(stage, sizes, aims)
+        conf = {"spark.jars.packages": packages, "spark.ui.showConsoleProgress": "false"}
+        with spark_session(home, **conf) as spark:
+            decoding(spark, sizes[0], aims)
+            writing(stage, spark, sizes[0], aims)
+    return aims.report()
+
+
+if __name__ == "__main__":
+    sys.exit(main([int(each) for each in sys.argv[1:]] or EVENTS))
