@@ -81,7 +81,7 @@ class PipelineFigures:
         return {name: getattr(self, name) for name in names}
 
 
-class MicroBatch(Protocol):
+class SparkBatch(Protocol):
     """Records that are to be stored, with their offsets."""
 
     def offsets(self) -> BatchOffsets:
@@ -138,12 +138,12 @@ class BatchWriter:
         """Return the store's next offset of each partition."""
         return with_patience(lambda: self._offsets(self._bus.cluster), self._store.patience)
 
-    def write(self, batch: MicroBatch) -> None:
+    def write(self, batch: SparkBatch) -> None:
         """Store a micro-batch. After an error it can be written again."""
         while not self._unless_set_back(lambda: self._write(batch)):
             pass
 
-    def write_all(self, batch: MicroBatch) -> None:
+    def write_all(self, batch: SparkBatch) -> None:
         """Store all of a batch that has no offsets."""
         while not self._unless_set_back(lambda: self._write_ranges(batch, {})):
             pass
@@ -169,7 +169,7 @@ class BatchWriter:
     def record_gaps(self, gaps: Sequence[OffsetGap]) -> None:
         self._merge(self._bus_work(gaps=tuple(gaps)))
 
-    def _write(self, batch: MicroBatch) -> None:
+    def _write(self, batch: SparkBatch) -> None:
         offsets = batch.offsets()
         planned = offsets.plan(self.stored_offsets())
         self._warn_if_behind(offsets, planned.ranges)
@@ -186,7 +186,7 @@ class BatchWriter:
         if behind:
             _LOG.warning("the store is %d records behind the checkpoint: they are read again first", behind)
 
-    def _write_ranges(self, batch: MicroBatch, ranges: Mapping[BusPartition, PartitionRange]) -> None:
+    def _write_ranges(self, batch: SparkBatch, ranges: Mapping[BusPartition, PartitionRange]) -> None:
         self._number += 1
         epoch = with_patience(lambda: self._open(ranges), self._store.patience)
         frame = batch.frame(ranges)
@@ -211,14 +211,14 @@ class BatchWriter:
         self._record(replies)
 
     def _run_by_buckets(self, frame: DataFrame, epoch: int) -> list[TaskReply]:
-        shares = frame.mapInArrow(reading_task(self._bus, self._keys), SCHEMA)  # type: ignore[arg-type]
+        shares = frame.mapInArrow(reading_task(self._bus, self._keys), SCHEMA)
         marks = [each.id for each in self._bucket_marks]
         write = writing_task(self._store, self._keys, marks, epoch, self._number * _NUMBERS)
         by_bucket = shares.repartition(len(self._keys), "key")
         return by_bucket.rdd.mapPartitions(write).collect()
 
     def _run_one_by_one(self, frame: DataFrame) -> list[TaskReply]:
-        written = frame.mapInArrow(single_events_task(self._bus, self._store), SCHEMA)  # type: ignore[arg-type]
+        written = frame.mapInArrow(single_events_task(self._bus, self._store), SCHEMA)
         return [pickle.loads(row.data) for row in written.collect()]  # noqa: S301 - a task of ours packed it
 
     def _open(self, ranges: Mapping[BusPartition, PartitionRange]) -> int:
@@ -239,7 +239,7 @@ class BatchWriter:
 
     def _complete(
         self,
-        batch: MicroBatch,
+        batch: SparkBatch,
         ranges: Mapping[BusPartition, PartitionRange],
         replies: Sequence[TaskReply],
         epoch: int | None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -88,7 +88,7 @@ class LogBatch:
         ]
         frame = self._spark.createDataFrame(parts, "number int, first bigint, end bigint")
         spread = frame.repartition(len(parts))
-        return spread.mapInArrow(range_reader(str(self._directory)), SCHEMA)  # type: ignore[arg-type]
+        return spread.mapInArrow(range_reader(str(self._directory)), SCHEMA)
 
     def check(self) -> None:
         """Do nothing: a log that was made anew begins with other partitions."""
@@ -114,10 +114,10 @@ def available(directory: Path) -> dict[BusPartition, PartitionRange]:
     return found
 
 
-def range_reader(directory: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def range_reader(directory: str) -> Callable[[Iterable[Any]], Iterable[Any]]:
     """Return the function by which tasks read ranges of the log's partitions."""
 
-    def read(batches: Iterator[Any]) -> Iterator[Any]:
+    def read(batches: Iterable[Any]) -> Iterator[Any]:
         if not Path(directory).is_dir():
             raise ConfigurationError(
                 f"{directory} isn't on this executor ({socket.gethostname()}): a log is read by executors only from a "

@@ -6,7 +6,7 @@ A Python worker of Spark lives on from task to task, and so does what it learned
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -53,10 +53,10 @@ class BusReading:
         return (self.kind, self.topic_name, self.most_invalid, self.as_copy)
 
 
-def reading_task(bus: BusReading, keys: list[int]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def reading_task(bus: BusReading, keys: list[int]) -> Callable[[Iterable[Any]], Iterable[Any]]:
     """Return the function that Spark calls with the Arrow batches of a partition; `keys` are those of the buckets."""
 
-    def read(batches: Iterator[Any]) -> Iterator[Any]:
+    def read(batches: Iterable[Any]) -> Iterator[Any]:
         for records in gather(bus, batches):
             reader = bus.take_reader()
             yield _pack(records, reader, keys)
@@ -65,7 +65,7 @@ def reading_task(bus: BusReading, keys: list[int]) -> Callable[[Iterator[Any]], 
     return read
 
 
-def gather(bus: BusReading, batches: Iterator[Any]) -> Iterator[ArrowRecords]:
+def gather(bus: BusReading, batches: Iterable[Any]) -> Iterator[ArrowRecords]:
     """Yield records, as many together as are mapped together."""
     records = bus.records()
     for batch in batches:

@@ -150,14 +150,14 @@ class _Bucket:
         return self._meta.merge(work) if self._meta.epoch() == self._epoch else None
 
 
-def single_events_task(bus: BusReading, store: StoreWriting) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def single_events_task(bus: BusReading, store: StoreWriting) -> Callable[[Iterable[Any]], Iterable[Any]]:
     """Return the function by which tasks write events one by one, without a shuffle.
 
     It is for micro-batches with an event that the database refuses, and those during which something was deleted. All
     rows of an event are in one transaction. A refused event becomes a dead letter.
     """
 
-    def write(batches: Iterator[Any]) -> Iterator[Any]:
+    def write(batches: Iterable[Any]) -> Iterator[Any]:
         import pickle  # noqa: PLC0415
 
         from headwater.consumers.spark.pipeline.reading_tasks import to_arrow  # noqa: PLC0415
