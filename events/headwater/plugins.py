@@ -33,6 +33,7 @@ OWN_PLUGINS: Final[Mapping[str, Mapping[str, str]]] = {
         "paimon": "headwater.listeners.capture.formats.paimon:PLUGIN",
     },
     "headwater.forwarders": {
+        "alerts": "headwater.forwarders.alerts:AlertForwarder",
         "atlas": "headwater.forwarders.atlas:AtlasForwarder",
         "datahub": "headwater.forwarders.datahub:DataHubForwarder",
         "openlineage": "headwater.forwarders.openlineage:OpenLineageForwarder",

@@ -1,0 +1,191 @@
+"""What a rule can say: one class for each kind of rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
+
+from pydantic import Field, field_validator, model_validator
+from typing_extensions import Self
+
+from headwater.config import Config, Seconds
+from headwater.events.health import GapReason
+from headwater.events.mentions import name_pattern
+from headwater.forwarders.alerts.templates import template_faults
+
+RulePatterns: TypeAlias = tuple[str, ...]
+ChangeOfColumn: TypeAlias = Literal["dropped", "renamed", "retyped", "nullability", "table-dropped", "table-renamed"]
+_COMMON: Final = frozenset({"rule", "severity", "time"})
+
+
+class NamePatterns:
+    """Patterns of names in which `*` stands for anything, less those of others."""
+
+    def __init__(self, wanted: RulePatterns, excluded: RulePatterns) -> None:
+        self._wanted = [name_pattern(each) for each in wanted]
+        self._excluded = [name_pattern(each) for each in excluded]
+
+    def match(self, names: Iterable[str]) -> bool:
+        """Return whether one of the names is wanted, and none excluded. What has no name is wanted."""
+        listed = list(names)
+        if not listed:
+            return True
+        return _any(self._wanted, listed) and not _any(self._excluded, listed)
+
+
+def _any(patterns: Iterable[re.Pattern[str]], names: Iterable[str]) -> bool:
+    return any(each.fullmatch(name) for name in names for each in patterns)
+
+
+class Exclusions(Config):
+    """What a rule isn't about although its patterns match."""
+
+    jobs: RulePatterns = ()
+    tables: RulePatterns = ()
+
+
+class _Rule(Config):
+    """What all rules have."""
+
+    placeholders: ClassVar[frozenset[str]] = frozenset()
+    default_text: ClassVar[str] = ""
+
+    name: str = Field(min_length=1, max_length=100)
+    """Unique in the file. Whoever changes it makes another rule of it."""
+    severity: Literal["info", "warning", "critical"] = "warning"
+    text: str | None = Field(default=None, max_length=2_000)
+    """Names in braces are replaced."""
+    to: Annotated[RulePatterns, Field(min_length=1)]
+    """Names of destinations."""
+    limit: int = Field(default=10, ge=1, le=1_000)
+    """At most so many alerts of this rule in the time of `per`; the rest are summed up in one."""
+    per: Seconds = Field(default=600.0, ge=1)
+    exclude: Exclusions = Exclusions()
+
+    @field_validator("text")
+    @classmethod
+    def _is_template(cls, text: str | None) -> str | None:
+        faults = [] if text is None else list(template_faults(text, cls.placeholders | _COMMON))
+        if faults:
+            raise ValueError("; ".join(faults))
+        return text
+
+    @property
+    def template(self) -> str:
+        return self.default_text if self.text is None else self.text
+
+
+class _JobRule(_Rule):
+    jobs: RulePatterns = ("*",)
+    """By `name` or `namespace/name`. A step has its application's name too."""
+
+    @cached_property
+    def job_patterns(self) -> NamePatterns:
+        return NamePatterns(self.jobs, self.exclude.jobs)
+
+
+class JobFailedRule(_JobRule):
+    """A run ended badly."""
+
+    placeholders = frozenset({"job", "run", "status", "error", "application", "user"})
+    default_text = "{job} is {status}: {error}"
+
+    when: Literal["job-failed"]
+    status: Annotated[tuple[Literal["FAILED", "KILLED"], ...], Field(min_length=1)] = ("FAILED", "KILLED")
+    inferred: bool = True
+    """Whether runs count that somebody else found dead."""
+    statements: bool = False
+    """Whether each failed statement counts, also one whose error the application handles."""
+
+
+class TableLateRule(_Rule):
+    """No commit came to a table in time."""
+
+    placeholders = frozenset({"table", "last", "late_by", "every"})
+    default_text = "{table} is late: its last commit is of {last}, {late_by} more than {every} ago"
+
+    when: Literal["table-late"]
+    tables: Annotated[RulePatterns, Field(min_length=1)]
+    """By `catalog.database.table` or a shorter name, or the dataset's name."""
+    every: Seconds = Field(gt=0)
+    """A commit is expected at least so often."""
+
+    @cached_property
+    def table_patterns(self) -> NamePatterns:
+        return NamePatterns(self.tables, self.exclude.tables)
+
+    @property
+    def exact_names(self) -> list[str]:
+        return [each for each in self.tables if "*" not in each]
+
+    @model_validator(mode="after")
+    def _excludes_no_jobs(self) -> Self:
+        if self.exclude.jobs:
+            raise ValueError("exclude.jobs: a table is late whichever job is meant to write it: remove it")
+        return self
+
+
+class GapRule(_JobRule):
+    """Something may have been missed."""
+
+    placeholders = frozenset({"job", "reason", "detail", "missed", "table", "application"})
+    default_text = "{job}: lineage may be missing ({reason}): {detail}"
+
+    when: Literal["gap"]
+    tables: RulePatterns = ("*",)
+    reasons: tuple[str, ...] = ()
+    """None means all."""
+
+    @field_validator("reasons")
+    @classmethod
+    def _are_known(cls, reasons: tuple[str, ...]) -> tuple[str, ...]:
+        from headwater.config import unknown  # noqa: PLC0415 - only for a fault
+
+        known = [each.value for each in GapReason]
+        for each in reasons:
+            if each not in known:
+                raise ValueError(unknown("reason", each, known))
+        return reasons
+
+    @cached_property
+    def table_patterns(self) -> NamePatterns:
+        return NamePatterns(self.tables, self.exclude.tables)
+
+
+class ColumnChangedRule(_JobRule):
+    """A column that a job reads changes."""
+
+    placeholders = frozenset({"job", "table", "columns", "change", "user"})
+    default_text = "{table}: {columns} {change}, and {job} reads that"
+
+    when: Literal["column-changed"]
+    tables: RulePatterns = ("*",)
+    columns: RulePatterns = ("*",)
+    """Nested ones with dots."""
+    changes: Annotated[tuple[ChangeOfColumn, ...], Field(min_length=1)] = (
+        "dropped",
+        "renamed",
+        "retyped",
+        "nullability",
+        "table-dropped",
+        "table-renamed",
+    )
+
+    @cached_property
+    def table_patterns(self) -> NamePatterns:
+        return NamePatterns(self.tables, self.exclude.tables)
+
+    @cached_property
+    def column_patterns(self) -> NamePatterns:
+        return NamePatterns(self.columns, ())
+
+
+Rule: TypeAlias = JobFailedRule | TableLateRule | GapRule | ColumnChangedRule
+RULES: Final[dict[str, type[Rule]]] = {
+    "job-failed": JobFailedRule,
+    "table-late": TableLateRule,
+    "gap": GapRule,
+    "column-changed": ColumnChangedRule,
+}
