@@ -29,6 +29,7 @@ EXTRAS = {
         "archive",
         "archive-iceberg",
         "webhook",
+        "alerts",
         "web",
         "graph",
         "metrics",

@@ -18,7 +18,6 @@ from headwater.forwarders.alerts.conditions import (
     duration_text,
     findings_of,
     moment_text,
-    names_of,
 )
 from headwater.forwarders.alerts.memory import RuleMemory, WatchedTable
 from headwater.forwarders.alerts.rule_file import RuleFile, SlackOptions
@@ -79,7 +78,7 @@ class AlertEvaluator:
 
     def _unwatch(self, rule: TableLateRule, event: AlterTable | DropTable, happened: float) -> None:
         """A table that isn't there any more isn't late; one that was made anew since is."""
-        gone = set(names_of(event.identifier, event.dataset)[:1])
+        gone = {str(event.identifier), str(event.dataset)}
         for each in self._memory.tables(rule.name):
             if each.name in gone and each.has_commit and each.last <= happened:
                 self._memory.unwatch(rule.name, each.name)

@@ -44,7 +44,7 @@ class HttpClient:
         self._timeout = options.request_timeout
         self._transport = httpx.AsyncHTTPTransport(
             verify=_tls(options),
-            limits=httpx.Limits(max_connections=64, keepalive_expiry=30),
+            limits=httpx.Limits(max_connections=64, max_keepalive_connections=64, keepalive_expiry=30),
             proxy=None if options.proxy is None else httpx.Proxy(options.proxy),
         )
 

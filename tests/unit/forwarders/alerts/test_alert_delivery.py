@@ -192,14 +192,16 @@ def test_what_is_refused_is_not_sent_again_and_is_seen(server: WebhookServer, tm
     assert [each.method for each in server.requests] == ["POST", "POST", "OPTIONS"]
 
 
-def test_an_answer_that_nobody_could_write_down_brings_the_alert_again(server: WebhookServer, tmp_path: Path) -> None:
+def test_an_answer_that_nobody_could_write_down_brings_the_alert_again(
+    server: WebhookServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = forwarder(tmp_path, webhook("w", server), "w")
 
     async def dying() -> None:
         def settle(*_: object) -> None:
             raise TransientError("killed")
 
-        target._store.settle_message = settle  # type: ignore[method-assign]
+        monkeypatch.setattr(target._store, "settle_message", settle)
         await target.handle(batch([failed(1)]))
         await target.settle()
         await target.close()

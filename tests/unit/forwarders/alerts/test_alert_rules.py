@@ -278,16 +278,16 @@ class TestHowMany:
 
     def test_a_storm_is_summed_up(self, tmp_path: Path) -> None:
         ours = rules(tmp_path, "job-failed", "limit = 3", 'per = "10 min"')
-        ours.see((failed(number, job=f"job{number}") for number in range(1, 2_001)), NOON + MINUTES)
+        ours.see((failed(number, job=f"job{number}") for number in range(1, 401)), NOON + MINUTES)
         assert len(ours.alerts()) == 3
         ours.tick(NOON + 5 * MINUTES)
         assert len(ours.alerts()) == 3
         ours.tick(NOON + 12 * MINUTES)
         assert len(ours.alerts()) == 4
         last = ours.alerts()[-1]
-        assert last["count"] == 1_997
+        assert last["count"] == 397
         assert last["text"].startswith(
-            "1997 more alerts of this rule, from 2026-03-01T12:00:00Z to 2026-03-01T12:00:00Z: job4, "
+            "397 more alerts of this rule, from 2026-03-01T12:00:00Z to 2026-03-01T12:00:00Z: job4, "
         )
         ours.see([failed(5_000, NOON + 13 * MINUTES)], NOON + 13 * MINUTES)
         ours.tick(NOON + 40 * MINUTES)
