@@ -30,10 +30,12 @@ def entity(name: str, parents: list[str], *attributes: dict[str, Any]) -> dict[s
 def relationship(
     name: str, category: str, parent: tuple[str, str], child: tuple[str, str], *, child_many: bool = False
 ) -> dict[str, Any]:
+    label = {} if child_many else {"relationshipLabel": f"__{parent[0]}.{parent[1]}"}
     return {
         "name": name,
         "typeVersion": "1.0",
         "relationshipCategory": category,
+        **label,
         "propagateTags": "NONE",
         "endDef1": {
             "type": parent[0],
@@ -98,6 +100,7 @@ MODELS: Final[dict[str, list[dict[str, Any]]]] = {
             "name": "hive_table_db",
             "typeVersion": "1.2",
             "relationshipCategory": "AGGREGATION",
+            "relationshipLabel": "__hive_table.db",
             "propagateTags": "NONE",
             "endDef1": {
                 "type": "hive_table",

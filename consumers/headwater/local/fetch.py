@@ -27,6 +27,9 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 _POM_DEPENDENCY = """
     <dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version></dependency>"""
+_POM_ALONE = """
+    <dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version><type>{3}</type>
+      <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"""
 _IVY = """<ivy-module version="2.0">
   <info organisation="headwater" module="local"/>
   <dependencies>{dependencies}
@@ -35,19 +38,30 @@ _IVY = """<ivy-module version="2.0">
 """
 _IVY_DEPENDENCY = """
     <dependency org="{0}" name="{1}" rev="{2}" conf="default->default"/>"""
+_IVY_ALONE = """
+    <dependency org="{0}" name="{1}" rev="{2}" conf="default->master" transitive="false">
+      <artifact name="{1}" type="{3}" ext="{3}"/></dependency>"""
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """What to fetch, with everything it needs at run time."""
+    """What to fetch, with everything it needs at run time; what isn't a jar is fetched alone."""
 
     group: str
     name: str
     version: str
+    extension: str = "jar"
 
-    def xml(self, template: str) -> str:
-        """Return the template with group, name and version filled in."""
-        return template.format(escape(self.group), escape(self.name), escape(self.version))
+    def pom_dependency(self) -> str:
+        """Return it as a dependency of a project of Maven."""
+        return self._xml(_POM_DEPENDENCY if self.extension == "jar" else _POM_ALONE)
+
+    def ivy_dependency(self) -> str:
+        """Return it as a dependency of a module of Ivy."""
+        return self._xml(_IVY_DEPENDENCY if self.extension == "jar" else _IVY_ALONE)
+
+    def _xml(self, template: str) -> str:
+        return template.format(*map(escape, (self.group, self.name, self.version, self.extension)))
 
 
 class Fetcher(Protocol):
@@ -90,7 +104,7 @@ class Maven:
         """See Fetcher."""
         with tempfile.TemporaryDirectory(prefix="headwater-maven-") as scratch:
             pom = Path(scratch, "pom.xml")
-            pom.write_text(_POM.format(dependencies="".join(one.xml(_POM_DEPENDENCY) for one in artifacts)))
+            pom.write_text(_POM.format(dependencies="".join(one.pom_dependency() for one in artifacts)))
             command: list[str | Path] = [self.mvn, "-B", "-q", "-f", pom, "dependency:copy-dependencies"]
             options = ["-DincludeScope=runtime", f"-DoutputDirectory={into}"]
             chosen = java()
@@ -109,7 +123,7 @@ class Ivy:
         """See Fetcher."""
         with tempfile.TemporaryDirectory(prefix="headwater-ivy-") as scratch:
             module = Path(scratch, "ivy.xml")
-            module.write_text(_IVY.format(dependencies="".join(one.xml(_IVY_DEPENDENCY) for one in artifacts)))
+            module.write_text(_IVY.format(dependencies="".join(one.ivy_dependency() for one in artifacts)))
             chosen = java()
             launcher: list[str | Path] = [chosen.executable, *_trust(chosen, Path(scratch)), "-jar", self.jar]
             cache = self.cache or Path(scratch, "cache")

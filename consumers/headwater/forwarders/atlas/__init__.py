@@ -6,7 +6,7 @@ names      types and qualified names of datasets, columns, databases, jobs and r
 entities, changes, datasets, jobs, edges, mapping    from an event to changes: pure functions
 resolving  from changes, and what Atlas has, to what is written: pure functions
 messages   from changes to messages of the topic: pure functions
-rest, targets  how they get there
+batches, rest, targets  how they get there
 forwarder  the forwarder itself
 """
 

@@ -7,7 +7,8 @@ any other TerminalError that somebody has to change something.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import ssl
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ import httpx
 
 from headwater.errors import HeadwaterError, TerminalError, TransientError
 from headwater.events.redaction import redact
+from headwater.forwarders.atlas.batches import small_requests, with_guids
 from headwater.forwarders.atlas.entities import AtlasRef
 from headwater.forwarders.atlas.options import AtlasConfig
 from headwater.forwarders.atlas.resolving import AtlasPlan, FoundEntity, Related
@@ -53,7 +55,7 @@ class AtlasService:
                 base_url=url + _API,
                 auth=auth,
                 headers=headers,
-                verify=True if config.ca is None else str(config.ca),
+                verify=ssl.create_default_context(cafile=config.ca) if config.ca else True,
                 timeout=config.request_timeout,
                 follow_redirects=False,
             )
@@ -78,15 +80,19 @@ class AtlasService:
         whole = set(with_relations)
         found: dict[AtlasRef, FoundEntity] = {}
         for is_whole, wanted in ((True, whole), (False, set(refs) - whole)):
-            for type_name, each in groupby(sorted(wanted), key=lambda ref: ref.type_name):
+            for type_name, each in groupby(sorted(wanted), key=_type_of):
                 for names in _chunks([ref.qualified_name for ref in each]):
                     found.update((entity.ref, entity) for entity in self._read(type_name, names, is_whole=is_whole))
         return found
 
-    def write(self, plan: AtlasPlan) -> None:
-        """Write what is planned: what is to be there first, then what is to go."""
-        if plan.entities:
-            self._call("POST", "/v2/entity/bulk", {"entities": plan.entities})
+    def write(self, plan: AtlasPlan, is_wanted: Callable[[], bool]) -> None:
+        """Write what is planned: what is to be there first, then what is to go. Stop when it is no longer wanted."""
+        assigned: dict[str, str] = {}
+        for entities in small_requests(plan.entities):
+            if not is_wanted():
+                return
+            answer = self._call("POST", "/v2/entity/bulk", {"entities": with_guids(entities, assigned)})
+            assigned.update(answer.get("guidAssignments") or {})
         for first in range(0, len(plan.deletions), _MOST_DELETED):
             guids = plan.deletions[first : first + _MOST_DELETED]
             self._call("DELETE", "/v2/entity/bulk", params={"guid": guids})
@@ -181,6 +187,10 @@ class AtlasService:
             retry_after=response.headers.get("Retry-After"),
             body=_message(response),
         )
+
+
+def _type_of(ref: AtlasRef) -> str:
+    return ref.type_name
 
 
 def _found(type_name: str, entity: Mapping[str, Any]) -> FoundEntity:

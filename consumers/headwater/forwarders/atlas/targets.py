@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
 from headwater.errors import ConfigurationError, TerminalError
+from headwater.forwarders.atlas.batches import MOST
 from headwater.forwarders.atlas.entities import Change
 from headwater.forwarders.atlas.messages import KEY, envelopes, notifications
 from headwater.forwarders.atlas.options import AtlasConfig
@@ -13,9 +14,6 @@ from headwater.forwarders.atlas.resolving import AtlasPlan, needs_relations
 from headwater.forwarders.atlas.rest import AtlasService
 from headwater.forwarders.topic_producer import TopicProducer
 from headwater.spi import CheckResult
-
-_MOST_ENTITIES: Final = 200
-"""After so many entities a request is sent: Atlas writes each in one transaction."""
 
 
 class AtlasTarget(Protocol):
@@ -45,7 +43,7 @@ class AtlasRestTarget:
         self._service.register_types()
         left = [changes for changes in events if changes]
         while left and is_wanted():
-            left = left[self._send_first(left) :]
+            left = left[self._send_first(left, is_wanted) :]
 
     def check(self) -> Iterator[CheckResult]:
         yield from self._service.check()
@@ -53,7 +51,7 @@ class AtlasRestTarget:
     def close(self) -> None:
         self._service.close()
 
-    def _send_first(self, events: Sequence[Sequence[Change]]) -> int:
+    def _send_first(self, events: Sequence[Sequence[Change]], is_wanted: Callable[[], bool]) -> int:
         """Send as many of the events as can go together, and return their number."""
         mentioned = {ref for changes in events for change in changes for ref in change.mentioned}
         whole = {ref for changes in events for change in changes for ref in needs_relations(change)}
@@ -61,11 +59,11 @@ class AtlasRestTarget:
         plan = AtlasPlan()
         count = 0
         for changes in events:
-            if plan.deletions or len(plan.entities) >= _MOST_ENTITIES or plan.concerns(changes):
+            if plan.deletions or len(plan.entities) >= MOST or plan.concerns(changes):
                 break
             plan.add(changes, found)
             count += 1
-        self._service.write(plan)
+        self._service.write(plan, is_wanted)
         return count
 
 
