@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -17,11 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from headwater.cli.bus import ConsumerBus
 from headwater.conformance import Finding, judge, load_scenarios, read_observations
 from headwater.conformance.reading import read_events
-from headwater.forwarders.configuration import read_settings
-from headwater.forwarders.process import ForwarderProcess, HostedForwarder
 from tests.integration.spark_packages import package_settings
 from tests.matrix.sparks import SCALA, packages
 
@@ -62,10 +58,17 @@ def play_with_headwater(folder: Path, java_home: Path, scenarios: Sequence[str] 
     }
     properties = _play(folder, java_home, conf, packages("iceberg"), scenarios)
     # What the driver could not hand over within the two seconds that it waits at its end.
-    ship = [sys.executable, "-m", "headwater.cli", "spool", "ship", "--properties-file", str(properties)]
-    subprocess.run(ship, check=True, capture_output=True, timeout=SECONDS)
-    _forward(log, folder / "events.ndjson", folder / "state")
-    return Played(folder / "events.ndjson", folder / "played")
+    _headwater("spool", "ship", "--properties-file", str(properties))
+    events = folder / "events.ndjson"
+    options = ("--option", f"openlineage.file={events}", "--state", str(folder / "state"), "--until-end")
+    _headwater("forward", "run", "openlineage", "--bus", f"log:{log}", *options)
+    return Played(events, folder / "played")
+
+
+def _headwater(*command: str) -> None:
+    words = [sys.executable, "-m", "headwater.cli", *command]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert ended.returncode == 0, ended.stderr[-3000:]
 
 
 def play_with_agent(folder: Path, java_home: Path, scenarios: Sequence[str] = ()) -> Played:
@@ -105,12 +108,3 @@ def _play(
         )
     assert ended.returncode == 0, ended.stdout + ended.stderr[-5000:]
     return properties
-
-
-def _forward(log: Path, file: Path, state: Path) -> None:
-    state.mkdir()
-    settings = read_settings(f"conformance-{uuid.uuid4()}", {"type": "openlineage", "file": str(file)})
-    forwarder = HostedForwarder(settings, state, ConsumerBus(f"log:{log}", ()), until_end=True)
-    process = ForwarderProcess([forwarder], state)
-    process.start()
-    process.wait()
