@@ -22,7 +22,7 @@ from tests.integration.spark_packages import package_settings
 from tests.matrix.sparks import SCALA, packages
 
 AGENT: Final = f"io.openlineage:openlineage-spark_{SCALA}:1.53.0"
-SECONDS: Final = 450
+SECONDS: Final = 900
 _SPARK: Final = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",

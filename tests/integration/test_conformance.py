@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.spark3,
     pytest.mark.needs("iceberg"),
-    pytest.mark.timeout(480),
+    pytest.mark.timeout(960),
 ]
 
 NOT_SEEN = {
