@@ -86,17 +86,25 @@ class _Reader:
         rules = tuple(self._rules())
         if not self.faults and not rules:
             self.faults.append("there is no rule in it: write one below [[rules]]")
-        names = [each.name for each in rules]
+        self._compare()
+        return RuleFile(rules, destinations)
+
+    def _compare(self) -> None:
+        """Look at what rules say of each other and of destinations, also at those that have other faults."""
+        tables = self._content.get("rules")
+        listed = [each for each in tables if isinstance(each, dict)] if isinstance(tables, list) else []
+        names = [str(each.get("name")) for each in listed if "name" in each]
         self.faults += [
             f"two rules are called {each}: rename one" for each in sorted(set(names)) if names.count(each) > 1
         ]
         declared = self._content.get("destinations")
         known = list(declared) if isinstance(declared, dict) else []
-        for number, rule in enumerate(rules, 1):
-            for each in rule.to:
+        for number, rule in enumerate(listed, 1):
+            wanted = rule.get("to")
+            for each in wanted if isinstance(wanted, list) else ():
                 if each not in known:
-                    self.faults.append(f"{_rule_place(number, rule.name)}.to: {unknown('destination', each, known)}")
-        return RuleFile(rules, destinations)
+                    place = _rule_place(number, rule.get("name"))
+                    self.faults.append(f"{place}.to: {unknown('destination', str(each), known)}")
 
     def _destinations(self) -> Iterator[tuple[str, DestinationOptions]]:
         tables = self._content.get("destinations", {})

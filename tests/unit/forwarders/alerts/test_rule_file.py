@@ -83,8 +83,11 @@ def test_a_fault_of_a_destination(tmp_path: Path, destinations: str, words: str)
 
 
 def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
-    found = faults(tmp_path, RULE + 'job = ["x"]\nper = "soon"\n' + '[[rules]]\nname = "b"\nwhen = "gapp"\nto = []\n')
-    assert found.count(str(tmp_path / "rules.toml")) == 3
+    wrong = RULE.replace("pager", "pagr") + 'job = ["x"]\nper = "soon"\n'
+    found = faults(tmp_path, wrong + '[[rules]]\nname = "a"\nwhen = "gapp"\nto = []\n')
+    assert found.count(str(tmp_path / "rules.toml")) == 5
+    for words in ("jobs?", "duration", "pager?", "gap?", "two rules are called a"):
+        assert words in found
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
