@@ -55,6 +55,21 @@ class Recorder:
             raise TransientError("the target is away; password=abc123")
 
 
+class Counter:
+    """Keeps in a file how many events it got, after it was away while another file existed."""
+
+    def __init__(self, context: ForwarderContext) -> None:
+        self._file = Path(context.options["file"])
+        self._away = self._file.with_suffix(".away")
+        self._count = 0
+
+    async def handle(self, batch: Sequence[BusEvent]) -> None:
+        if self._away.exists():
+            raise TransientError("the target is away")
+        self._count += len(batch)
+        self._file.write_text(str(self._count), "ascii")
+
+
 class Nothing:
     """Takes everything and does nothing with it."""
 

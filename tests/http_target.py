@@ -110,8 +110,17 @@ def _handler(target: HttpTarget) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            length = int(self.headers.get("Content-Length") or 0)
+            body = self.rfile.read(length)
+            if len(body) < length:  # its client was killed in the middle
+                self.close_connection = True
+                return
             fault = target.take(body)
             if fault is not None and fault.is_garbage:
                 self.wfile.write(GARBAGE)

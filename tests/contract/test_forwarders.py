@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -24,6 +25,8 @@ from tests.forwarder_targets import Recorder, recorded
 from tests.http_target import Fault, HttpTarget, http_target
 
 pytestmark = pytest.mark.slow
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 class TestRecorder(ForwarderContract):
@@ -115,6 +118,28 @@ class TestDataHub(ForwarderContract):
         self.server.answers.extend([Answer(503)] * 1_000)
         yield
         self.server.answers.clear()
+
+
+PAGE: dict[str, Any] = {"__name__": "writing-a-forwarder"}
+for _block in re.findall(r"```python\n(.*?)```", (DOCS / "writing-a-forwarder.md").read_text("utf-8"), re.DOTALL):
+    exec(compile(_block, "writing-a-forwarder.md", "exec", dont_inherit=True), PAGE)  # noqa: S102 - our own page
+
+
+CONTRACT_OF_THE_PAGE: Any = PAGE["AuditContract"]
+
+
+class TestForwarderOfThePage(CONTRACT_OF_THE_PAGE):  # type: ignore[misc]
+    @pytest.fixture(autouse=True)
+    def _server(self) -> Iterator[None]:
+        with http_target() as self.server:
+            yield
+
+    server: HttpTarget
+
+
+def test_the_smallest_forwarder_of_the_page_has_fifteen_lines() -> None:
+    first = re.findall(r"```python\n(.*?)```", (DOCS / "writing-a-forwarder.md").read_text("utf-8"), re.DOTALL)[0]
+    assert len(first.splitlines()) <= 15
 
 
 def _canonical(body: bytes) -> str:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _TABLES: Final = "forwarders"
 _KEYS: Final = (
-    *("bus", "kafka", "option", "state", "start", "health", "drain-seconds", "log-format", "log-level"),
+    *("bus", "kafka", "option", "state", "start", "store", "writer-group"),
+    *("health", "drain-seconds", "log-format", "log-level"),
     "until-end",
 )
 """The flags of `headwater forward run`, which are keys of the file."""

@@ -24,15 +24,17 @@ from headwater.cli.forward.arguments import (
     state_directory,
 )
 from headwater.cli.output import CommandOutput
+from headwater.cli.store import add_store, open_given_store, options_of
 from headwater.errors import ConfigurationError
 from headwater.events.redaction import redact
 
 if TYPE_CHECKING:
     from headwater.forwarders.process import ForwarderProcess
     from headwater.forwarders.starting import ForwarderStart
+    from headwater.forwarders.store_start import StoreStart
 
 _LOG: Final = logging.getLogger(__name__)
-_STARTS: Final = ("beginning", "end")
+_STARTS: Final = ("beginning", "end", "store")
 
 
 def add_bus(parser: Flags) -> None:
@@ -44,8 +46,11 @@ def add_bus(parser: Flags) -> None:
 def _flags(parser: Flags) -> None:
     add_bus(parser)
     add_forwarders(parser)
-    text = "where a forwarder begins that never read this bus"
-    parser.flag("start", one_of(_STARTS, "start"), "beginning", text, "{beginning,end}")
+    text = "where a forwarder begins that never read this bus; store: what the store has, and the bus from there on"
+    parser.flag("start", one_of(_STARTS, "start"), "beginning", text, "{beginning,end,store}")
+    add_store(parser)
+    text = "with --start store: the consumer group of the store's writer, from whose offsets the bus goes on"
+    parser.flag("writer-group", str, "headwater-writer", text, "NAME")
     parser.flag("health", host_and_port, None, "serve /live, /ready and /metrics there", "HOST:PORT")
     parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
     parser.flag("log-format", one_of(logs.FORMATS), "text", "how the log on standard error looks", "{text,json}")
@@ -98,7 +103,7 @@ def _create(given: Any) -> ForwarderProcess:
     """Create all forwarders, before any of them begins."""
     from headwater.forwarders.process import ForwarderProcess, HostedForwarder  # noqa: PLC0415
 
-    directory, bus, start = state_directory(given), ConsumerBus(given.bus, given.kafka), _start(given)
+    directory, bus, start = state_directory(given), ConsumerBus(given.bus, given.kafka), chosen_start(given)
     settings, hosted = chosen_settings(given, given.names), list[HostedForwarder]()
     try:
         for each in settings:
@@ -110,10 +115,22 @@ def _create(given: Any) -> ForwarderProcess:
     return ForwarderProcess(hosted, directory)
 
 
-def _start(given: Any) -> ForwarderStart:
-    from headwater.forwarders.starting import FROM_BEGINNING, FROM_END  # noqa: PLC0415
+def chosen_start(given: Any) -> ForwarderStart:
+    """Return where forwarders begin. The store is opened only by one that begins there."""
+    from headwater.consumers.sources.group_start import GroupStart  # noqa: PLC0415
+    from headwater.forwarders.starting import FROM_BEGINNING, FROM_END, ForwarderStart  # noqa: PLC0415
 
-    return FROM_END if given.start == "end" else FROM_BEGINNING
+    if given.start != "store":
+        return FROM_END if given.start == "end" else FROM_BEGINNING
+    options_of(given)  # says which flag is missing
+
+    def initial() -> StoreStart:
+        from headwater.forwarders.store_start import StoreStart  # noqa: PLC0415
+
+        store = open_given_store(given)
+        return StoreStart(store.bulk, store.engine, given.writer_group)
+
+    return ForwarderStart(given.start, GroupStart.BEGINNING, initial)
 
 
 @contextmanager
