@@ -21,6 +21,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.cli.bus import ConsumerBus
+from headwater.cli.forward.running import tune_garbage_collection
 from headwater.events.avro import Codec
 from headwater.events.keys import headers_of, key_of
 from headwater.forwarders.configuration import read_settings
@@ -97,6 +98,7 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=100_000)
     count = parser.parse_args().events
     aims = Aims()
+    tune_garbage_collection()  # as the command does
     with KafkaServer() as server:
         topic = fill(server, count)
         for batch in (100, 1_000):

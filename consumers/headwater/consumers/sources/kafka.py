@@ -258,7 +258,11 @@ class KafkaSource:
 
     def _looked_at(self, assigned: Sequence[TopicPartition]) -> int | None:
         """Return the lag, unless the topic was recreated."""
-        reached = {each.partition: self._reached_in(each) for each in assigned}
+        numbers = [each.partition for each in assigned]
+        ends = self._identity.end_offsets(numbers)
+        firsts = self._identity.first_offsets([each for each in numbers if each not in self._at])
+        starts = {number: self._at.get(number, firsts.get(number, 0)) for number in numbers}
+        reached = {number: (at, max(at, ends[number])) for number, at in starts.items()}
         if self._identity.is_another():
             _LOG.warning("%s", self._identity.words)
             self._give_back()

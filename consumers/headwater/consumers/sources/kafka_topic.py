@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
-from confluent_kafka import TopicCollection
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from headwater.consumers.sources.api import OffsetGap
 from headwater.errors import TransientError
@@ -16,6 +16,7 @@ from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition
 
 _ASK_SECONDS: Final = 20.0
+_LOOK_SECONDS: Final = 2.0
 
 
 class TopicIdentity:
@@ -50,6 +51,22 @@ class TopicIdentity:
     def is_another(self) -> bool:
         """Return whether the topic was recreated. A broker that hasn't noticed yet still reports the old id."""
         return self.fetch_id() not in {self.id, *self._former}
+
+    def end_offsets(self, numbers: Collection[int]) -> dict[int, int]:
+        """Return the end of each partition. It takes one request, on a connection of its own: on the consumer's each
+        would wait behind a fetch that waits for records."""
+        return self._offsets(numbers, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def first_offsets(self, numbers: Collection[int]) -> dict[int, int]:
+        """Return the first offset of each partition."""
+        return self._offsets(numbers, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+    def _offsets(self, numbers: Collection[int], which: OffsetSpec) -> dict[int, int]:
+        if not numbers:
+            return {}
+        asked = {TopicPartition(self._name, number): which for number in numbers}
+        futures = self._admin.list_offsets(asked, request_timeout=_LOOK_SECONDS)
+        return {place.partition: int(future.result().offset) for place, future in futures.items()}
 
     def record_reached(self, reached: Mapping[int, tuple[int, int]]) -> None:
         """Record, for partitions of this topic, the next offset and the end."""
