@@ -6,7 +6,7 @@ from argparse import Namespace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.cli.archive.process import add_archive, given_archive
+from headwater.cli.archive.process import add_archive, archive_directory
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.output import CommandOutput, Size
@@ -103,7 +103,7 @@ def verify(given: Namespace, output: CommandOutput) -> int:
 
 
 def _opened(given: Any) -> ParquetArchive:
-    directory = given_archive(given)
+    directory = archive_directory(given)
     from headwater.consumers.archive.directory import ParquetArchive  # noqa: PLC0415
 
     return ParquetArchive.open(directory)

@@ -23,32 +23,55 @@ from headwater.errors import ConfigurationError
 if TYPE_CHECKING:
     from headwater.consumers.archive.api import ArchiveTable
     from headwater.consumers.archive.archiver import Archiver
-    from headwater.consumers.archive.directory import ParquetArchive
+    from headwater.consumers.archive.iceberg import IcebergArchive
 
 _LOG: Final = logging.getLogger(__name__)
 _GROUP: Final = "headwater-archive"
+ICEBERG: Final = "iceberg:"
 
 
 def add_archive(parser: Flags) -> None:
-    parser.flag("archive", archive_directory, None, "the archive's directory", "DIR")
+    parser.flag("archive", archive_address, None, "a directory, or iceberg:CATALOG.NAMESPACE.TABLE", "ARCHIVE")
+    text = "a property of Iceberg's catalog, such as uri=… or warehouse=…; else pyiceberg's own configuration holds"
+    parser.flags("iceberg", pair, text, "KEY=VALUE")
 
 
-def archive_directory(text: str) -> Path:
+def archive_address(text: str) -> str:
     """Read where an archive is."""
+    if text.startswith(ICEBERG):
+        return text
     scheme, is_address, _ = text.partition("://")
     if is_address:
         raise ValueError(
-            f"{text!r} isn't a directory: {scheme} can't create a file only where there is none, which an archive of "
-            "files needs; use a local or mounted directory"
+            f"{text!r} isn't a directory: an archive of files needs a local or mounted one. For {scheme} take an "
+            "Iceberg table, iceberg:CATALOG.NAMESPACE.TABLE"
         )
-    return Path(text.removeprefix("archive:")).expanduser()
+    return text.removeprefix("archive:")
 
 
-def given_archive(given: Any) -> Path:
+def archive_directory(given: Any) -> Path:
+    """Return the directory of an archive of files."""
+    if _address(given).startswith(ICEBERG):
+        raise ConfigurationError(
+            f"{given.archive} is an Iceberg table: look at it with Iceberg's own tools; this command is for a directory"
+        )
+    return Path(given.archive).expanduser()
+
+
+def open_iceberg(given: Any) -> IcebergArchive | None:
+    """Open the Iceberg table that is named; None if it is a directory."""
+    if not _address(given).startswith(ICEBERG):
+        return None
+    from headwater.consumers.archive.iceberg import IcebergAddress, IcebergArchive  # noqa: PLC0415
+
+    return IcebergArchive(IcebergAddress.parse(given.archive.removeprefix(ICEBERG), dict(given.iceberg)))
+
+
+def _address(given: Any) -> str:
     if given.archive is None:
-        raise ConfigurationError("which archive? Name its directory by --archive DIR")
-    directory: Path = given.archive
-    return directory
+        raise ConfigurationError("which archive? Name it by --archive DIR or --archive iceberg:CATALOG.NAMESPACE.TABLE")
+    address: str = given.archive
+    return address
 
 
 def _flags(parser: Flags) -> None:
@@ -74,20 +97,32 @@ Files are Parquet, in a directory for each day and kind. Each record is in the a
 several processes of a group share the partitions of a topic. A SIGTERM or Ctrl-C ends it when what it holds is written.
 A second one ends it at once: the rest is read again next time.""",
     "headwater archive run --bus kafka://broker-1:9092,broker-2:9092 --archive /mnt/lineage/archive",
+    "headwater archive run --bus kafka://broker-1:9092 --archive iceberg:lake.audit.events --iceberg type=rest "
+    "--iceberg uri=https://catalog.example.com",
     "headwater archive run --bus log:/var/lib/headwater/log --archive /var/lib/headwater/archive --until-end",
     flags=[add_archive, _flags],
 )
 def run(given: Namespace, output: CommandOutput) -> int:
     if given.bus is None:
         raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
-    directory = given_archive(given)
-    with logs.logging_as(given.log_format, given.log_level):
-        from headwater.consumers.archive.directory import ParquetArchive  # noqa: PLC0415
-
-        with closing(ParquetArchive.create(directory)) as archive, _upkeep(archive, given):
-            figures = _archive(archive, given)
+    with (
+        logs.logging_as(given.log_format, given.log_level),
+        closing(_opened(given)) as archive,
+        _upkeep(archive, given),
+    ):
+        figures = _archive(archive, given)
     output.record("archived", figures)
     return Exit.DONE
+
+
+def _opened(given: Any) -> ArchiveTable:
+    table = open_iceberg(given)
+    if table is not None:
+        return table
+    directory = archive_directory(given)
+    from headwater.consumers.archive.directory import ParquetArchive  # noqa: PLC0415
+
+    return ParquetArchive.create(directory)
 
 
 def _archive(archive: ArchiveTable, given: Any) -> dict[str, int]:
@@ -138,11 +173,13 @@ def _health_server(archiver: Archiver, health: tuple[str, int] | None) -> Abstra
     return HealthServer(archiver.metrics, *health)
 
 
-def _upkeep(archive: ParquetArchive, given: Any) -> AbstractContextManager[object]:
-    if given.no_upkeep or given.until_end:
+def _upkeep(archive: ArchiveTable, given: Any) -> AbstractContextManager[object]:
+    if given.no_upkeep or given.until_end or given.archive.startswith(ICEBERG):
         return nullcontext()
+    from headwater.consumers.archive.directory import ParquetArchive  # noqa: PLC0415
     from headwater.consumers.archive.upkeep import ArchiveUpkeep  # noqa: PLC0415
 
+    assert isinstance(archive, ParquetArchive)  # noqa: S101 - what else is an archive
     return ArchiveUpkeep(archive, given.keep)
 
 

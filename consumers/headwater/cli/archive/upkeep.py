@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from argparse import Namespace
 from datetime import date, datetime, timezone
+from typing import TYPE_CHECKING
 
-from headwater.cli.archive.process import add_archive, given_archive
+from headwater.cli.archive.process import add_archive, archive_directory, open_iceberg
 from headwater.cli.commands import command
 from headwater.cli.erasing import add_erasing, erase
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, moment
 from headwater.cli.output import CommandOutput, Size
 from headwater.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from headwater.consumers.archive.iceberg import IcebergArchive
 
 
 def _before(parser: Flags) -> None:
@@ -26,7 +30,12 @@ A reader sees the small files or the large one, never both and never none. Run i
     flags=[add_archive, _before],
 )
 def compact(given: Namespace, output: CommandOutput) -> int:
-    directory = given_archive(given)
+    table = open_iceberg(given)
+    if table is not None:
+        places = table.compact(_day(given.before) or datetime.now(timezone.utc).date())
+        output.record("compacted", {"partitions": places})
+        return Exit.DONE
+    directory = archive_directory(given)
     from headwater.consumers.archive import upkeep  # noqa: PLC0415
     from headwater.consumers.archive.directory import ParquetArchive  # noqa: PLC0415
 
@@ -56,9 +65,12 @@ A day is removed when all of it is older.""",
     flags=[add_archive, _older_than, add_erasing],
 )
 def expire(given: Namespace, output: CommandOutput) -> int:
-    directory = given_archive(given)
     if given.older_than is None:
         raise ConfigurationError("how old? Say --older-than AGE, such as 400d")
+    table = open_iceberg(given)
+    if table is not None:
+        return _expire_table(table, given, output)
+    directory = archive_directory(given)
     from headwater.consumers.archive import upkeep  # noqa: PLC0415
     from headwater.consumers.archive.directory import ParquetArchive  # noqa: PLC0415
 
@@ -73,6 +85,16 @@ def expire(given: Namespace, output: CommandOutput) -> int:
 
     question = f"Remove {fields['records']} records from {directory}? They can't be brought back."
     return erase(given, output, question, work, is_nothing=not old)
+
+
+def _expire_table(table: IcebergArchive, given: Namespace, output: CommandOutput) -> int:
+    before = given.older_than.astimezone(timezone.utc).date()
+
+    def work() -> tuple[str, dict[str, object]]:
+        table.expire(before)
+        return f"removed the days before {before}; their files go when the table's snapshots expire", {}
+
+    return erase(given, output, f"Remove the days before {before} from {given.archive}?", work)
 
 
 def _day(time: datetime | None) -> date | None:

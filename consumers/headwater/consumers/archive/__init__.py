@@ -8,6 +8,7 @@ column_decoding  decodes a batch
 avro_columns   reads many events of one schema at once
 decoding       reads single events
 directory      Parquet files in a directory
+iceberg        an Iceberg table
 files          writes and reads these files
 exchange       replaces files of a directory at once
 upkeep         compaction and retention

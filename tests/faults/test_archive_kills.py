@@ -1,0 +1,122 @@
+"""Archivers and compactions in processes of their own, killed at random: each record is in the archive once.
+
+Two archivers share the partitions of a topic that is being filled, while files are compacted. Each is killed by SIGKILL
+at a moment that the archive's directory shows: files that are being written, or a commit that was just made.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import duckdb
+import pytest
+
+from headwater.cli import main
+from headwater.consumers.archive.directory import PENDING, ParquetArchive
+from headwater.consumers.archive.verification import Verification
+from headwater.local import Service
+from tests.archive_topics import as_truth, new_topic, send, truth
+from tests.archives import read_all
+from tests.seeds import rounds
+from tests.waiting import until
+
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.kafka]
+PARTITIONS = 4
+KILLS = 12
+
+
+class Stage:
+    """A topic, an archive, and the processes that work on it."""
+
+    def __init__(self, kafka: Service, directory: Path, random: Random) -> None:
+        self.kafka = kafka
+        self.directory = directory
+        self.random = random
+        self.topic = new_topic(kafka.address, PARTITIONS)
+        self.sent = 0
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def send(self, count: int) -> None:
+        send(self.kafka.address, self.topic, range(self.sent, self.sent + count), PARTITIONS)
+        self.sent += count
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "headwater.cli", "archive", *words, "--archive", str(self.directory)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self.processes.append(process)
+        return process
+
+    def archiver(self) -> subprocess.Popen[bytes]:
+        bus = f"kafka://{self.kafka.address}/{self.topic}"
+        quick = ("--kafka", "session.timeout.ms=6000", "--flush-age", "1s", "--no-upkeep")
+        return self.start("run", "--bus", bus, "--group", self.topic, *quick)
+
+    def version(self) -> int:
+        log = self.directory / "_log"
+        return ParquetArchive.open(self.directory).refresh().version if log.is_dir() else 0
+
+    def wait_for_a_moment(self, process: subprocess.Popen[bytes]) -> None:
+        """Until files are written, or a commit has just been made."""
+        before, wants_commit = self.version(), self.random.random() < 0.5
+        pending = self.directory / PENDING
+        known = {each.name for each in pending.iterdir()} if pending.is_dir() else set()
+
+        def has_come() -> bool:
+            if process.poll() is not None:
+                return True
+            if wants_commit:
+                return self.version() > before
+            return pending.is_dir() and any(each.name not in known for each in pending.iterdir())
+
+        until(has_come, "a flush", pause=0.001)
+
+    def kill_all(self) -> None:
+        for each in self.processes:
+            each.kill()
+            each.wait()
+
+
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize("number", [0, 1])
+def test_each_record_is_archived_once_whoever_is_killed(kafka: Service, tmp_path: Path, number: int) -> None:
+    stage = Stage(kafka, tmp_path / "archive", Random(rounds(2)[number]))
+    try:
+        play(stage)
+    finally:
+        stage.kill_all()
+    bus = f"kafka://{kafka.address}/{stage.topic}"
+    flags = ["--bus", bus, "--archive", str(stage.directory), "--group", stage.topic]
+    assert main(["archive", "run", *flags, "--until-end"]) == 0
+    expected = truth(kafka.address, stage.topic, PARTITIONS)
+    assert len(expected) == stage.sent
+    assert as_truth(read_all(stage.directory, most=1_000)) == expected
+    files = f"{stage.directory}/events/*/*/*.parquet"
+    rows = duckdb.sql(f'SELECT "partition", "offset" FROM \'{files}\'').fetchall()
+    assert sorted(rows) == sorted(expected)
+    verification = Verification(ParquetArchive.open(stage.directory))
+    assert list(verification.run())
+    assert (verification.damages, verification.holes) == ([], [])
+
+
+def play(stage: Stage) -> None:
+    archivers = [stage.archiver(), stage.archiver()]
+    compaction: subprocess.Popen[bytes] | None = None
+    for _ in range(KILLS):
+        stage.send(200)
+        victim = stage.random.randrange(2)
+        stage.wait_for_a_moment(archivers[victim])
+        archivers[victim].kill()
+        archivers[victim].wait()
+        archivers[victim] = stage.archiver()
+        if compaction is None or compaction.poll() is not None:
+            compaction = stage.start("compact", "--before", "2999-01-01")
+        elif stage.random.random() < 0.5:
+            compaction.kill()
+            compaction.wait()
+    assert stage.version() > KILLS // 2

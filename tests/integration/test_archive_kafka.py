@@ -1,0 +1,130 @@
+"""A topic of a real broker in an archive: every record once and as it was, for DuckDB, pyarrow and Spark to read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow.dataset as ds
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from headwater.cli import main
+from headwater.consumers.archive.directory import ParquetArchive
+from headwater.consumers.archive.verification import Verification
+from headwater.local import Service
+from tests.archive_topics import Truth, as_truth, new_topic, send, truth
+from tests.archives import read_all
+from tests.integration.spark_session import spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PARTITIONS = 3
+
+
+def run(kafka: Service, topic: str, directory: Path, *more: str) -> None:
+    flags = ["--bus", f"kafka://{kafka.address}/{topic}", "--archive", str(directory), "--group", topic]
+    assert main(["archive", "run", *flags, "--until-end", *more]) == 0
+
+
+@pytest.mark.kafka
+def test_every_record_is_archived_once_and_as_it_was(
+    kafka: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic, directory = new_topic(kafka.address, PARTITIONS), tmp_path / "archive"
+    send(kafka.address, topic, range(400), PARTITIONS)
+    run(kafka, topic, directory)
+    send(kafka.address, topic, range(400, 600), PARTITIONS)
+    run(kafka, topic, directory)
+    run(kafka, topic, directory)  # there is nothing more
+    expected = truth(kafka.address, topic, PARTITIONS)
+    assert len(expected) == 600
+    assert as_truth(read_all(directory, most=1_000)) == expected
+    verification = Verification(ParquetArchive.open(directory))
+    assert list(verification.run())
+    assert (verification.damages, verification.holes) == ([], [])
+    assert committed(kafka, topic) == dict.fromkeys(range(PARTITIONS), 200)
+    check_duckdb(directory, expected)
+    check_pyarrow(directory)
+    capsys.readouterr()
+    assert main(["archive", "status", "--archive", str(directory), "-o", "json"]) == 0
+    status = json.loads(capsys.readouterr().out)
+    assert status["archive"]["records"] == 600
+    assert [(each["first"], each["next"], each["records"]) for each in status["partitions"]] == [(0, 200, 200)] * 3
+    assert main(["archive", "compact", "--archive", str(directory), "--before", "2999-01-01"]) == 0
+    assert as_truth(read_all(directory, most=1_000)) == expected
+    assert main(["archive", "verify", "--archive", str(directory)]) == 0
+
+
+def committed(kafka: Service, topic: str) -> dict[int, int]:
+    client = Consumer({"bootstrap.servers": kafka.address, "group.id": topic})
+    places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+    found = {each.partition: each.offset for each in client.committed(places, timeout=30)}
+    client.close()
+    return found
+
+
+def check_duckdb(directory: Path, expected: Truth) -> None:
+    files = f"read_parquet('{directory}/events/*/*/*.parquet', hive_partitioning=true)"
+    rows = duckdb.sql(f'SELECT "partition", "offset", data, key, epoch_us(append_time) FROM {files}').fetchall()
+    assert {row[:2]: row[2:] for row in rows} == {place: (v[0], v[1], v[3]) for place, v in expected.items()}
+    kinds = dict(duckdb.sql(f"SELECT kind, count(*) FROM {files} GROUP BY kind").fetchall())
+    assert kinds["undecoded"] == sum(value[0] == b"no event" for value in expected.values())
+    assert set(kinds) == {"Committed", "CreateTable", "undecoded"}
+    assert duckdb.sql(f"SELECT count(*) FROM {files} WHERE (error IS NULL) = (kind = 'undecoded')").fetchall() == [(0,)]
+
+
+def check_pyarrow(directory: Path) -> None:
+    found = ds.dataset(directory / "events", format="parquet", partitioning="hive")
+    assert found.count_rows() == 600
+    assert found.count_rows(filter=ds.field("kind") == "undecoded") == 12
+
+
+@pytest.mark.kafka
+def test_what_the_topic_had_forgotten_is_a_gap_of_the_archive(kafka: Service, tmp_path: Path) -> None:
+    topic, directory = new_topic(kafka.address, 1), tmp_path / "archive"
+    send(kafka.address, topic, range(10), 1)
+    run(kafka, topic, directory)
+    send(kafka.address, topic, range(10, 30), 1)
+    admin = AdminClient({"bootstrap.servers": kafka.address})
+    (deleted,) = admin.delete_records([TopicPartition(topic, 0, 25)]).values()
+    assert deleted.result().low_watermark == 25
+    run(kafka, topic, directory)
+    (gap,) = ParquetArchive.open(directory).refresh().gaps
+    assert (gap.first, gap.end, gap.reason.value) == (10, 25, "LOG_EXPIRED")
+    assert [each.offset for each in read_all(directory)] == [*range(10), *range(25, 30)]
+    verification = Verification(ParquetArchive.open(directory))
+    assert list(verification.run())
+    assert [(hole.first, hole.end, hole.why) for hole in verification.holes] == [(10, 25, "gap")]
+
+
+@pytest.fixture(scope="module")
+def spark(java_home: Path) -> Iterator[SparkSession]:
+    with spark_session(java_home) as session:
+        yield session
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+def test_spark_reads_the_archive(spark: SparkSession, tmp_path: Path) -> None:
+    from tests.archives import DAY, FIRST, NOON, append, records
+
+    archive = ParquetArchive.create(tmp_path / "archive")
+    found = records(FIRST, 0, 40) + records(FIRST, 40, 60, time=NOON + DAY)
+    append(archive, found)
+    frame = spark.read.parquet(str(tmp_path / "archive/events"))
+    assert {"day", "kind", "data", "headers", "datasets"} <= set(frame.columns)
+    rows = frame.select("offset", "data", "key", "headers").collect()
+    got = {
+        row["offset"]: (bytes(row["data"]), bytes(row["key"]), [(h["name"], bytes(h["value"])) for h in row["headers"]])
+        for row in rows
+    }
+    assert got == {each.offset: (each.data, each.key, list(each.headers)) for each in found}
+    assert frame.where("day = '2026-03-02'").count() == 20
+    assert frame.where("kind = 'Committed' AND size(datasets) > 0").count() == 30
