@@ -16,8 +16,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-QUIET_SECONDS = 0.3
-"""After a step, so that what is reported of it a moment later isn't taken for the next step's."""
+QUIET_SECONDS = 1.0
+"""So long nothing is done after a step: on a busy machine a producer dates what it reports a moment later."""
 
 
 class ScenarioRun:

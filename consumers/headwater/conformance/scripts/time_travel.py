@@ -10,7 +10,8 @@ def play(it: ScenarioRun) -> None:
     it.create("orders", "id BIGINT, amount DOUBLE", "(1L, 10D)")
     it.create("before", "id BIGINT, amount DOUBLE")
     it.create("after", "id BIGINT, amount DOUBLE")
-    first = it.spark.read.option("snapshot-id", it.label("orders@1")).table("lake.sales.orders")
+    option = "snapshot-id" if it.spark.version.startswith("3.") else "versionAsOf"
+    first = it.spark.read.option(option, it.label("orders@1")).table("lake.sales.orders")
     it.sql("INSERT INTO lake.sales.orders VALUES (2L, 20D)")
     it.version("orders@2")
     with it.step("older"):
