@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -19,6 +20,8 @@ from headwater.events.names import DatasetId
 from headwater.events.scalars import Format
 from headwater.lineage.mapping.row_builder import dataset_hash
 from headwater.lineage.questions.datasets import Dataset
+from headwater.lineage.questions.lineage_answers import DatasetVersion
+from headwater.lineage.questions.paths import path_between
 from headwater.lineage.questions.snapshots import SnapshotQuestion, downstream_snapshots, upstream_snapshots
 from headwater.lineage.questions.start_points import StartSelector
 from headwater.lineage.questions.states import fold_by_walking, fold_in_database
@@ -249,6 +252,40 @@ def test_the_database_folds_a_state_as_walking_does(connection: Connection, comm
                     assert folded == fold_by_walking(_state(connection, table, number), depth, 10_000)
     finally:
         connection.rollback()
+
+
+@given(commits(), st.sampled_from(TABLES), st.sampled_from(TABLES))
+@settings(max_examples=examples(60), deadline=None)
+def test_a_path_is_a_shortest_one(connection: Connection, committed: list[Committed], source: str, target: str) -> None:
+    """Searched from both ends, it is as long as one that is searched from one end; also from a table to itself."""
+    edges = Plain(committed).tables()
+    store(connection, committed)
+    try:
+        found = path_between(connection, _asked(source), _asked(target))
+    finally:
+        connection.rollback()
+    way = [(_name(dataset_of(each.target)), _name(dataset_of(each.source))) for each in found]
+    assert set(way) <= edges
+    assert len(way) == _distance(edges, source, target)
+    if way:
+        assert (way[0][1], way[-1][0]) == (source, target)
+        assert all(one[0] == other[1] for one, other in pairwise(way))
+
+
+def dataset_of(end: Dataset | DatasetVersion) -> Dataset:
+    assert isinstance(end, Dataset)
+    return end
+
+
+def _distance(edges: set[tuple[str, str]], source: str, target: str) -> int:
+    """0 if there is no path."""
+    reached, steps = {source}, 0
+    while steps <= len(TABLES):
+        steps += 1
+        reached = {above for above, below in edges if below in reached}
+        if target in reached:
+            return steps
+    return 0
 
 
 @given(commits(), st.sampled_from([None, 2, 3, 5]), st.integers(1, 3), st.integers(1, 40))

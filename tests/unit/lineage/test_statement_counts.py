@@ -6,7 +6,7 @@ No other test notices an answer that is right and asks the database once for eac
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -16,9 +16,10 @@ from sqlalchemy.pool import StaticPool
 
 from headwater.events.clock import moment_of
 from headwater.lineage.questions.lateness import lateness
+from headwater.lineage.questions.paths import path_between
 from headwater.lineage.questions.snapshots import downstream_snapshots
 from headwater.lineage.questions.states import upstream_state
-from headwater.lineage.questions.tables import downstream_tables, upstream_tables
+from headwater.lineage.questions.tables import TableClosure, downstream_tables, upstream_tables
 from headwater.lineage.rows import RowKind
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA
@@ -180,3 +181,25 @@ def test_a_late_table_of_many_sources(stores: list[Engine], monkeypatch: pytest.
     assert together == one_by_one
     assert {each.snapshot for each in together if each.depth == 1} == {20}
     assert all(each.usual is not None for each in together if each.depth == 1)
+
+
+@pytest.mark.parametrize(
+    ("ends", "edges"), [((HUB, HUB + 5), 1), ((LATE + 5, LATE), 1), ((LATE + 5, HUB + 5), 0)], ids=["of", "to", "none"]
+)
+def test_a_path_is_searched_where_there_are_few_neighbours(
+    stores: list[Engine], monkeypatch: pytest.MonkeyPatch, ends: tuple[int, int], edges: int
+) -> None:
+    """One end has 200 neighbours, and the other one has one."""
+    met: list[int] = []
+    within = TableClosure.expand
+
+    def expand(closure: TableClosure, tables: Collection[bytes], level: int) -> set[bytes]:
+        found = within(closure, tables, level)
+        met.append(len(closure.edges))
+        return found
+
+    monkeypatch.setattr(TableClosure, "expand", expand)
+    with stores[1].connect() as connection:
+        found = path_between(connection, table(ends[0]), table(ends[1]))
+    assert len(found) == edges
+    assert max(met) == 1

@@ -57,7 +57,6 @@ class InstantState(str, Enum):
 
     REQUESTED = "REQUESTED"
     """The writer is about to write."""
-    INFLIGHT = "INFLIGHT"
     GIVEN_UP = "GIVEN_UP"
     """Its writer ended before it completed the instant. Offsets weren't moved, so its events are read again."""
     COMPLETED = "COMPLETED"

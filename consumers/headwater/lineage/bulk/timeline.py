@@ -39,10 +39,8 @@ def select_unfinished(connection: Connection) -> Iterator[WriterInstant]:
     """Yield the unfinished instants of all writers, the newest of each first."""
     column = INSTANTS.c
     query = select(column.writer, column.number, column.state, column.detail)
-    is_open = column.state.in_([InstantState.REQUESTED.value, InstantState.INFLIGHT.value])
-    for writer, number, state, detail in connection.execute(
-        query.where(is_open).order_by(column.writer, column.number.desc())
-    ):
+    query = query.where(column.state == InstantState.REQUESTED.value)
+    for writer, number, state, detail in connection.execute(query.order_by(column.writer, column.number.desc())):
         yield WriterInstant(UUID(bytes=writer), number, InstantState(state), detail)
 
 
@@ -67,7 +65,6 @@ def _row(instant: WriterInstant) -> dict[str, Any]:
         "number": instant.number,
         "state": instant.state.value,
         "requested_at": moment,
-        "inflight_at": None if instant.state is InstantState.REQUESTED else moment,
         "completed_at": moment if instant.state is InstantState.COMPLETED else None,
         "detail": clean_text(instant.detail),
     }
@@ -76,7 +73,6 @@ def _row(instant: WriterInstant) -> dict[str, Any]:
 def _changes(held: Any, new: Any) -> list[tuple[str, ColumnElement[Any]]]:
     is_further = new.state < held.state  # their names go backward in the alphabet
     return [
-        ("inflight_at", func.coalesce(held.inflight_at, new.inflight_at)),
         ("completed_at", func.coalesce(held.completed_at, new.completed_at)),
         ("detail", func.coalesce(new.detail, held.detail)),
         ("state", case((is_further, new.state), else_=held.state)),

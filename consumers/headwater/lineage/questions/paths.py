@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Generator, Hashable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
 
-from headwater.lineage.questions.datasets import Dataset
+from headwater.lineage.questions.completeness import complete_until
+from headwater.lineage.questions.datasets import Dataset, load_datasets
+from headwater.lineage.questions.known_limits import add_known_limits
 from headwater.lineage.questions.lineage_answers import LineageAnswer, SnapshotEdge
 from headwater.lineage.questions.names import find
-from headwater.lineage.questions.snapshots import upstream_snapshots
-from headwater.lineage.questions.tables import TableEdge, upstream_tables
-from headwater.lineage.questions.traversal.context import Basis
+from headwater.lineage.questions.snapshots import SnapshotQuestion
+from headwater.lineage.questions.start_points import StartSelector
+from headwater.lineage.questions.tables import TableClosure, TableEdge, TablePair
+from headwater.lineage.questions.traversal.context import Basis, LineageStep
 from headwater.lineage.questions.traversal.identities import Identities
+from headwater.lineage.questions.traversal.limits import LimitCollector
+from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead
+
+_MOST_EDGES: Final = 1_000_000
+_MOST_COUNTED: Final = 1_000
 
 N = TypeVar("N", bound=Hashable)
 
@@ -40,12 +49,58 @@ def path_between(
 def _of_tables(
     connection: Connection, source: Dataset, target: Dataset, as_of: datetime | None
 ) -> LineageAnswer[TableEdge]:
-    answer = upstream_tables(connection, target, as_of=as_of, at_most=1_000_000)
-    edges = {(each.target.key, each.source.key): each for each in answer.rows}
-    identities = Identities(connection)
-    way = shortest(list(edges), identities.one(target.key), identities.one(source.key))
-    rows = tuple(replace(edges[edge], depth=n) for n, edge in enumerate(reversed(way), 1))
-    return replace(answer, rows=rows, of=f"{source.label} -> {target.label}", direction="path")
+    limits = LimitCollector()
+    up, down = (TableClosure(connection, upward=up, as_of=as_of, limits=limits) for up in (True, False))
+    start, end = up.identity(target.key), up.identity(source.key)
+    sides = _Side(up, {start}), _Side(down, {end})
+    way = _meet(*sides)
+    about = {one for edge in way for one in edge} or sides[0].reached | sides[1].reached
+    names = load_datasets(connection, {*about, *limits.datasets})
+    add_known_limits(connection, {key: names[key] for key in about}, (), limits)
+    rows = ((up if edge in up.edges else down).row(edge, names) for edge in reversed(way))
+    return LineageAnswer(
+        tuple(replace(row, depth=n) for n, row in enumerate(rows, 1)),
+        complete_until(connection),
+        limits.as_limits(names),
+        of=f"{source.label} -> {target.label}",
+        direction="path",
+    )
+
+
+@dataclass
+class _Side:
+    """The search from one end."""
+
+    closure: TableClosure
+    frontier: set[bytes]
+    reached: set[bytes] = field(default_factory=set)
+    level: int = 0
+
+    def __post_init__(self) -> None:
+        self.reached |= self.frontier
+
+    def count_edges(self) -> int:
+        return self.closure.count_edges(self.frontier, _MOST_COUNTED)
+
+    def expand(self) -> None:
+        self.level += 1
+        self.frontier = self.closure.expand(self.frontier, self.level) - self.reached
+        self.reached |= self.frontier
+
+
+def _meet(up: _Side, down: _Side) -> list[TablePair]:
+    """Search from both ends, level by level, until they meet. Return the edges of a shortest path from the target.
+
+    Each step is taken where it meets fewer edges: one of the ends may have ten thousand neighbours.
+    """
+    (start,), (end,) = up.frontier, down.frontier
+    while up.frontier and down.frontier:
+        min((up, down), key=_Side.count_edges).expand()
+        if start == end or not up.reached.isdisjoint(down.reached):
+            way = shortest([*{**up.closure.edges, **down.closure.edges}], start, end)
+            if way:
+                return way
+    return []
 
 
 def _of_snapshots(
@@ -55,9 +110,9 @@ def _of_snapshots(
     basis: Basis | str,
     as_of: datetime | None,
 ) -> LineageAnswer[SnapshotEdge]:
-    answer = upstream_snapshots(connection, *target, basis=basis, as_of=as_of, at_most=1_000_000)
-    group = Identities(connection).group(source[0].key)
-    number = source[1]
+    group, number = Identities(connection).group(source[0].key), source[1]
+    question = SnapshotQuestion.of(connection, target[0], StartSelector(target[1]), basis, as_of)
+    answer = question.answer("upstream", _until_read(question.upward(None), group, number), _MOST_EDGES)
     best = next((each for each in answer.rows if _is(each, group, number)), None)
     way: list[SnapshotEdge] = []
     while best is not None:
@@ -68,13 +123,32 @@ def _of_snapshots(
     return replace(answer, rows=rows, of=f"{label} -> {answer.of}", direction="path")
 
 
+def _until_read(
+    levels: Generator[list[LineageStep], None, None], group: Collection[bytes], number: int | None
+) -> Generator[list[LineageStep], None, None]:
+    """Yield the levels up to the first one in which the source was read: no path is shorter."""
+    with closing(levels):
+        for steps in levels:
+            yield steps
+            if any(step.read.dataset in group and _contains(step.read, number) for step in steps):
+                return
+
+
 def _is(edge: SnapshotEdge, group: Any, number: int | None) -> bool:
     source = edge.source
     if source.dataset is None or source.dataset.key not in group:
         return False
-    if number is None or source.snapshot == number:
+    return _is_within(number, edge.since, source.snapshot)
+
+
+def _contains(read: SnapshotRead, number: int | None) -> bool:
+    return _is_within(number, read.since, read.snapshot)
+
+
+def _is_within(number: int | None, since: int | None, until: int | None) -> bool:
+    if number is None or number == until:
         return True
-    return edge.since is not None and source.snapshot is not None and edge.since < number <= source.snapshot
+    return since is not None and until is not None and since < number <= until
 
 
 def _next(rows: Sequence[SnapshotEdge], edge: SnapshotEdge) -> SnapshotEdge | None:

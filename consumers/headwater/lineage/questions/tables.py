@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 
 from headwater.events.clock import moment_of
 from headwater.lineage.questions.answers import LimitReason, micros_of_argument
@@ -23,6 +23,9 @@ from headwater.lineage.questions.traversal.identities import FOREVER
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.questions.traversal.table_steps import TableWalk
 from headwater.lineage.questions.traversal.views import defined_on, views_on
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.key_lookup import has_any_key
+from headwater.lineage.sql.tables import table_of
 
 WRITE: Final = "WRITE"
 VIEW: Final = "VIEW"
@@ -70,7 +73,7 @@ def upstream_tables(
 ) -> LineageAnswer[TableEdge]:
     """Return what a table is made from, recursively. `job` restricts it to one job; `as_of` to what was reported until
     then."""
-    return _Closure(connection, upward=True, job=job, as_of=as_of).answer(of, depth, at_most)
+    return TableClosure(connection, upward=True, job=job, as_of=as_of).answer(of, depth, at_most)
 
 
 def downstream_tables(
@@ -83,18 +86,26 @@ def downstream_tables(
     at_most: int = AT_MOST,
 ) -> LineageAnswer[TableEdge]:
     """Return what is made from a table, recursively."""
-    return _Closure(connection, upward=False, job=job, as_of=as_of).answer(of, depth, at_most)
+    return TableClosure(connection, upward=False, job=job, as_of=as_of).answer(of, depth, at_most)
 
 
-class _Closure:
-    """Collects the answer to one question."""
+class TableClosure:
+    """Collects edges in one direction, for one question."""
 
-    def __init__(self, connection: Connection, *, upward: bool, job: str | None, as_of: datetime | None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        upward: bool,
+        job: str | None = None,
+        as_of: datetime | None = None,
+        limits: LimitCollector | None = None,
+    ) -> None:
         self._connection = connection
         self._upward = upward
         self._job = job
         self._as_of = FOREVER if as_of is None else micros_of_argument(as_of, "as_of")
-        self._limits = LimitCollector()
+        self._limits = LimitCollector() if limits is None else limits
         self._walk = TableWalk(connection, self._limits, upward=upward, as_of=self._as_of, job=job)
         self._found: dict[TablePair, _Found] = {}
         self._opaque: set[tuple[bytes, str]] = set()
@@ -107,7 +118,7 @@ class _Closure:
         names = load_datasets(self._connection, {*ends, *self._limits.datasets, start})
         add_known_limits(self._connection, {key: names[key] for key in {*ends, start}}, (), self._limits)
         cycles = find_cycle_edges(self._found)
-        rows = [self._row(edge, names, in_cycle=edge in cycles) for edge in islice(self._found, at_most)]
+        rows = [self.row(edge, names, in_cycle=edge in cycles) for edge in islice(self._found, at_most)]
         return LineageAnswer(
             tuple(sorted(rows, key=lambda each: (each.depth, each.target.label, each.source.label))),
             complete_until(self._connection),
@@ -115,6 +126,27 @@ class _Closure:
             of=names[start].label,
             direction="upstream" if self._upward else "downstream",
         )
+
+    @property
+    def edges(self) -> Mapping[TablePair, object]:
+        """The edges that were found so far, as pairs of target and source."""
+        return self._found
+
+    def identity(self, dataset: bytes) -> bytes:
+        """Return a dataset's current identity."""
+        return self._walk.identities.one(dataset)
+
+    def count_edges(self, tables: Collection[bytes], at_most: int) -> int:
+        """Return how many edges a step from these tables meets, or `at_most`."""
+        row = table_of(t.TABLE_EDGE).c
+        here = row.target if self._upward else row.source
+        keys = has_any_key(self._connection.dialect.name, here, list(self._walk.members(tables))[:at_most])
+        few = select(row.id).where(keys).limit(at_most).subquery()
+        return self._connection.scalar(select(func.count()).select_from(few)) or 0
+
+    def expand(self, tables: Collection[bytes], level: int) -> set[bytes]:
+        """Take a step from these tables. Return what it leads to."""
+        return {far for portion in self._level(tables, level) for far in portion}
 
     def _spread(self, start: bytes, depth: int | None, at_most: int) -> None:
         level, seen, frontier = 1, {start}, {start}
@@ -162,7 +194,8 @@ class _Closure:
             found.jobs[name] = None
         return far
 
-    def _row(self, edge: TablePair, names: Mapping[bytes, Dataset], *, in_cycle: bool) -> TableEdge:
+    def row(self, edge: TablePair, names: Mapping[bytes, Dataset], *, in_cycle: bool = False) -> TableEdge:
+        """Return an edge that was found."""
         found = self._found[edge]
         return TableEdge(
             found.depth,

@@ -64,11 +64,10 @@ INSTANTS: Final = _table(
     Column("number", BigInteger(), primary_key=True, autoincrement=False),
     _required_column("state", _TEXT),
     _required_column("requested_at", BigInteger()),
-    Column("inflight_at", BigInteger()),
     Column("completed_at", BigInteger()),
     Column("detail", _TEXT),
 )
-"""The instants of each writer process: REQUESTED, INFLIGHT, COMPLETED or GIVEN_UP."""
+"""The instants of each writer process: REQUESTED, COMPLETED or GIVEN_UP."""
 
 DEAD_LETTERS: Final = _table(
     "dead_letters",

@@ -736,7 +736,6 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("state", TEXT, nullable=False),
         sa.Column("requested_at", sa.BigInteger(), nullable=False),
-        sa.Column("inflight_at", sa.BigInteger(), nullable=True),
         sa.Column("completed_at", sa.BigInteger(), nullable=True),
         sa.Column("detail", TEXT, nullable=True),
         sa.PrimaryKeyConstraint("writer", "number"),
