@@ -17,7 +17,7 @@ from sqlalchemy import Engine, text
 
 from headwater.lineage.rows import RowKind
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql import table_of
+from headwater.lineage.sql import METADATA, table_of
 from headwater.lineage.sql.tables import stamp_name
 
 READ, APPEND, OVERWRITE = "READ", "APPEND", "OVERWRITE"
@@ -262,6 +262,25 @@ def put_sqlite(engine: Engine, rows: Iterator[tuple[RowKind, Values]]) -> None:
         driver.commit()
     finally:
         raw.close()
+
+
+def put_mysql(engine: Engine, rows: Iterator[tuple[RowKind, Values]]) -> None:
+    raw = engine.raw_connection()
+    driver: Any = raw.driver_connection
+
+    def put(kind: RowKind, portion: list[tuple[Any, ...]]) -> None:
+        marks = ", ".join(["%s"] * len(table_of(kind).c))
+        with driver.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO `{kind.name}` VALUES ({marks})", portion)
+
+    try:
+        Loading(put).load(rows)
+        driver.commit()
+    finally:
+        raw.close()
+    with engine.begin() as connection:
+        for table in METADATA.tables:
+            connection.execute(text(f"ANALYZE TABLE `{table}`"))
 
 
 def _line(row: tuple[Any, ...]) -> str:

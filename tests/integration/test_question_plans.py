@@ -29,7 +29,7 @@ from headwater.lineage.questions.tables import upstream_tables
 from headwater.lineage.questions.uses import uses
 from headwater.lineage.sql import METADATA
 from headwater.local import Service
-from tests.benchmarks.graph import BEGAN, put_postgres, put_sqlite
+from tests.benchmarks.graph import BEGAN, put_mysql, put_postgres, put_sqlite
 from tests.benchmarks.store_shapes import FEED, HUB, LATE, LONG, PONG, Statements, questions, rows, table
 
 SHARE: Final = 0.02
@@ -113,6 +113,8 @@ def sqlite_scans(connection: Connection, statement: str, parameters: Any) -> set
     """What `SCAN name` stands for; a scan with LIMIT reads as many rows as are asked for."""
     plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
     aliases = {name: each.group(1) for each in _ALIAS.finditer(statement) for name in each.groups()}
+    if statement.rstrip().endswith("LIMIT ? OFFSET ?") and not any("TEMP B-TREE" in row[3] for row in plan):
+        plan = [row for row in plan if " USING " not in row[3]]
     names = {each.group(1) for row in plan if (each := _SCAN.match(row[3]))}
     return {aliases.get(name, name) for name in names}
 
@@ -135,6 +137,14 @@ def _read_whole(node: dict[str, Any]) -> Iterator[str]:
     for each in node.get("Plans", ()):
         if kind != "Limit":
             yield from _read_whole(each)
+
+
+def mariadb_scans(connection: Connection, statement: str, parameters: Any) -> set[str]:
+    """With LIMIT an index is read as far as is asked for."""
+    plan = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings().all()
+    aliases = {name: each.group(1) for each in _ALIAS.finditer(statement) for name in each.groups()}
+    whole = [each for each in plan if each["type"] == "ALL" or (each["type"] == "index" and int(each["rows"]) > 1)]
+    return {aliases.get(each["table"], each["table"]) for each in whole if each["table"]}
 
 
 def test_sqlite(tmp_path: Path) -> None:
@@ -187,3 +197,21 @@ def test_levels_of_a_long_chain_are_read_ahead(on_postgres: Engine, monkeypatch:
     assert len(ahead) == 50
     assert few < 35
     assert statements.count - few > 150
+
+
+@pytest.mark.long
+@pytest.mark.database
+def test_mariadb(mariadb: Service) -> None:
+    """It would scan tables of some hundred rows, if scans weren't made expensive."""
+    engine = create_engine(mariadb.address)
+    METADATA.create_all(engine)
+    put_mysql(engine, rows(SHARE))
+    with_choice = create_engine(
+        mariadb.address, connect_args={"init_command": "SET SESSION optimizer_scan_setup_cost = 10000000"}
+    )
+    try:
+        assert scans(with_choice, mariadb_scans) == {}
+    finally:
+        with_choice.dispose()
+        METADATA.drop_all(engine)
+        engine.dispose()

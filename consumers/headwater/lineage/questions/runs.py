@@ -116,7 +116,8 @@ def _select_runs(job: tuple[str, str] | None, about: TableSubject | None, run: U
     if job is not None:
         mine = select(row.run).where(belongs_to_job(row, job))
         steps = select(known.run).where(belongs_to_job(known, job), known.run.is_not(None))
-        chosen = chosen.where(row.run.in_(mine.union(steps)))
+        of_job = mine.union(steps).subquery("of_job")  # joined, as MariaDB would look for each run in it
+        chosen = chosen.join(of_job, of_job.c.run == row.run)
     if about is not None:
         chosen = chosen.where(row.run.in_(select(known.run).where(about.is_in(known))))
     if run is not None:
