@@ -24,7 +24,7 @@ from headwater.forwarders.atlas.resolving import AtlasPlan
 from tests import atlas_exchange
 from tests.atlas_server import PASSWORD, USER, AtlasServer
 from tests.benchmarks.forward_datahub import many
-from tests.benchmarks.harness import HEADER, Aims, compare, row
+from tests.benchmarks.harness import HEADER, Aims, Compared, compare, row
 from tests.unit.forwarders.kit import MemoryBus
 
 AIM = 0.7
@@ -84,7 +84,8 @@ def measure(url: str) -> int:
         for again, words in ((False, "new"), (True, "again")):
             ours, bare = partial(sides.ours, again=again), partial(sides.bare, again=again)
             compared = compare(ours, bare, calls=1, rounds=ROUNDS)
-            print(row(f"{EVENTS} of {case}, {words} (batches)", compared), flush=True)
+            each = Compared(compared.ours / EVENTS, compared.bare / EVENTS, compared.ratio)
+            print(row(f"{case}, {words}", each), flush=True)
             if not again:
                 aims.at_least(f"{case}: the forwarder beside bare httpx", compared.ratio, AIM)
         sides.close()

@@ -18,6 +18,9 @@ from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged, JobTy
 from headwater.events.tables import Column, Table
 from headwater.forwarders.api import RefusedEventsError
 from headwater.forwarders.atlas import AtlasForwarder
+from headwater.forwarders.atlas.mapping import atlas_changes
+from headwater.forwarders.atlas.messages import envelopes, notifications
+from headwater.forwarders.atlas.options import AtlasNames
 from headwater.forwarders.atlas.types import definitions
 from tests import atlas_exchange
 from tests.atlas_server import AtlasServer
@@ -287,8 +290,11 @@ def test_by_the_topic_lineage_and_a_rename_arrive(catalog: Catalog) -> None:
     """As one message each, and then so small that they are compressed, and split."""
     assert send(catalog.by_topic(), told(*MAKING[:3])) is None
     daily = until(lambda: catalog.find("headwater_dataset", "lake.sales.daily"), "the table")
-    compressed = catalog.by_topic(message_bytes="1500")
-    assert send(compressed, told(MAKING[4], first=10)) is None
+    compressed = catalog.by_topic(message_bytes="600")
+    (seen,) = told(MAKING[4], first=10)
+    (notification,) = notifications(atlas_changes(seen, AtlasNames()))
+    assert len(envelopes(notification, 0, 600, compress=True)) > 1
+    assert send(compressed, [seen]) is None
     until(lambda: catalog.find("headwater_job", "orders_etl.daily"), "the job, in a compressed and split message")
     plain = catalog.by_topic(message_bytes="1500", compression="false")
     assert send(plain, told(MAKING[6], first=11)) is None

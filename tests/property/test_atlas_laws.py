@@ -64,7 +64,7 @@ def test_any_event_is_told_the_same_each_time_and_refers_to_what_is_there(event:
 @settings(max_examples=examples(100))
 @given(
     text=st.text(max_size=3_000).map(lambda text: text.encode("utf-8", "replace").decode()),
-    most=st.integers(1_000, 2_000),
+    most=st.integers(500, 2_000),
     compress=st.booleans(),
 )
 def test_a_notification_of_any_size_comes_out_as_it_went_in(text: str, most: int, compress: bool) -> None:

@@ -11,7 +11,7 @@ from typing_extensions import Self
 
 from headwater.config import Config, Seconds
 
-_SMALLEST_MESSAGE: Final = 1_000
+_SMALLEST_MESSAGE: Final = 500
 
 
 class AtlasNames(Config):

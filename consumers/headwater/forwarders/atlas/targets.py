@@ -73,11 +73,10 @@ class AtlasTopicTarget:
     def __init__(self, config: AtlasConfig, service: AtlasService | None) -> None:
         self._config: Final = config
         self._service: Final = service
+        # A broker judges the size of what librdkafka sends together: that isn't larger than one message may be.
+        sizes = {"message.max.bytes": str(2 * config.message_bytes), "batch.size": str(config.message_bytes)}
         self._topic: Final = TopicProducer(
-            config.bootstrap_servers or "",
-            config.topic,
-            {"message.max.bytes": str(2 * config.message_bytes), **config.producer},
-            config.request_timeout,
+            config.bootstrap_servers or "", config.topic, {**sizes, **config.producer}, config.request_timeout
         )
 
     def send(self, events: Sequence[Sequence[Change]], is_wanted: Callable[[], bool]) -> None:
