@@ -103,8 +103,9 @@ def append(log: LocalLog, begin: int, end: int) -> None:
             writer.append(data)
 
 
-def law(log: LocalLog) -> str:
-    batch = log.group("law").poll(10_000)
+def law(log: LocalLog, group: str = "law") -> str:
+    """The digest of what this group hasn't read before."""
+    batch = log.group(group).poll(10_000)
     return digest_by_law([(record.value, record.time) for _, record in batch.records])
 
 

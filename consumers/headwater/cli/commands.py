@@ -82,6 +82,7 @@ TREE: Final = Group(
         "run": Leaf("run:run", "run a PySpark script, a server or a main class with headwater in its driver"),
         "doctor": Leaf("doctor:doctor", "examine a Spark configuration and say what is wrong"),
         "demo": Leaf("demo:demo", "run a small warehouse and show what is known of it"),
+        "replay": Leaf("replay:replay", "rebuild a store from its events, and switch over to it"),
         "lineage": Group(
             "what tables, snapshots and columns were made from",
             {

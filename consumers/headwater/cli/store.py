@@ -147,7 +147,8 @@ Exit code 0 if nothing is to be done, 1 if something is.""",
 def status(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.store.status import read_status  # noqa: PLC0415
 
-    found = read_status(options_of(given))
+    options = options_of(given)
+    found = read_status(options)
     to_do = _TO_DO[found.standing.value]
     fields = {
         "where": found.where,
@@ -157,6 +158,7 @@ def status(given: Namespace, output: CommandOutput) -> int:
         "views": f"in {found.views}" if found.has_views else f"none in {found.views}",
         "rows outside of months": found.in_rest,
         "lost rows, noticed": found.set_back,
+        "beside it": _beside(options),
         "to do": to_do and to_do.format(where=found.where),
     }
     output.record("store", fields)
@@ -184,6 +186,21 @@ def size(given: Namespace, output: CommandOutput) -> int:
         total = {"rows": found.rows, "size": _bytes(found.bytes), "oldest": found.oldest, "newest": found.newest}
         output.record("total", {"store": store.target.words, **total})
     return Exit.DONE
+
+
+def _beside(options: StoreOptions) -> list[str]:
+    """Return what replays left beside the store."""
+    from headwater.errors import HeadwaterError  # noqa: PLC0415
+    from headwater.lineage.replacement.areas import Area, has_area  # noqa: PLC0415
+
+    words = {
+        Area.FRESH: "tables of an unfinished replay (`headwater replay --abort` removes them)",
+        Area.FORMER: "the tables before the last replay (`headwater replay --drop-former` removes them)",
+    }
+    try:
+        return [text for area, text in words.items() if has_area(options, area)]
+    except HeadwaterError:
+        return []  # a store in memory has nothing beside it
 
 
 def _bytes(number: int | None) -> Size | None:

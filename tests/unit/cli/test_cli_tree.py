@@ -231,6 +231,7 @@ NO_DOCUMENT = {
 FORWARDER = "p --state {tmp}/state --option p.file={tmp}/p --option p.type=tests.forwarder_targets:Recorder"
 ARGUMENTS: dict[tuple[str, ...], str] = {
     ("doctor",): "--conf spark.headwater.listeners=console --conf spark.headwater.spool.dir={tmp}/spools",
+    ("replay",): "--drop-former",
     ("lineage", "upstream"): "lake.sales.daily",
     ("lineage", "downstream"): "lake.sales.daily",
     ("lineage", "path"): "lake.sales.orders lake.sales.daily",

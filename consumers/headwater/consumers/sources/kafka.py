@@ -118,7 +118,7 @@ class KafkaSource:
     def poll(self, most: int, timeout: float) -> SourceBatch:
         self._identity.poll()
         messages = self._messages(most, timeout)
-        records = tuple(map(self._to_bus_record, messages))
+        records = tuple(bus_record(each, self._partition(each.partition() or 0)) for each in messages)
         self._refuse_another(records)
         self._find_offset_gaps(records)
         gaps, self._gaps = tuple(self._gaps), []
@@ -387,15 +387,6 @@ class KafkaSource:
             return int(high)
         return at
 
-    def _to_bus_record(self, message: Message) -> BusRecord:
-        kind, millis = message.timestamp()
-        append_time = millis * 1_000 if kind == TIMESTAMP_LOG_APPEND_TIME else None
-        settings_given: Any = message.headers() or ()
-        headers = tuple((name, value or b"") for name, value in settings_given)
-        number, offset = message.partition() or 0, message.offset() or 0
-        key: Any = message.key()
-        return BusRecord(bytes(message.value() or b""), self._partition(number), offset, append_time, key, headers)
-
     def _partition(self, number: int) -> BusPartition:
         """Return the partition of this number, the same object for each of its records."""
         known = self._partitions.get(number)
@@ -414,3 +405,13 @@ class KafkaSource:
     def _explain(self, error: KafkaError) -> str:
         cause = f" ({self._last_error})" if self._last_error and self._last_error != error.str() else ""
         return f"{self._name}: {error.str()}{cause}"
+
+
+def bus_record(message: Message, partition: BusPartition) -> BusRecord:
+    """Return a message as a record. It has a time only where the broker sets it."""
+    kind, millis = message.timestamp()
+    append_time = millis * 1_000 if kind == TIMESTAMP_LOG_APPEND_TIME else None
+    found: Any = message.headers() or ()
+    headers = tuple((name, value or b"") for name, value in found)
+    key: Any = message.key()
+    return BusRecord(bytes(message.value() or b""), partition, message.offset() or 0, append_time, key, headers)

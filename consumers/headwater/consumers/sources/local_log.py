@@ -56,7 +56,6 @@ class LocalLogSource:
         self._log = LocalLog.open(directory)
         self._stored = stored
         self._member = self._log.group(group, start=start, resume=None if stored is None else self._resume_at)
-        self._place = f"{socket.gethostname()}:{directory.resolve()}"
         self._partitions: dict[str, BusPartition] = {}
         self._given: dict[str, int] = {}
         self._times: dict[str, int] = {}
@@ -132,5 +131,10 @@ class LocalLogSource:
     def _partition(self, name: str) -> BusPartition:
         known = self._partitions.get(name)
         if known is None:
-            known = self._partitions[name] = BusPartition(KIND, self._place, int(name.rpartition("-")[2]))
+            known = self._partitions[name] = log_partition(self._log.directory, name)
         return known
+
+
+def log_partition(directory: Path, name: str) -> BusPartition:
+    """Return the partition of a log on this host, by the name of its directory."""
+    return BusPartition(KIND, f"{socket.gethostname()}:{directory.resolve()}", int(name.rpartition("-")[2]))

@@ -3,6 +3,9 @@
 A database can lose its newest rows: after a failover to an asynchronous replica, or a restore from a backup. Offsets
 only increase, so a writer that goes on where it stood would skip the lost events for ever. Therefore each connection of
 a writer counts its transactions in a row of its own, and each transaction checks all counters of its writer first.
+
+A replay puts other tables in the place of a store's. Writers notice that in the same way, and read on from the offsets
+of those tables. A row of its own counts such replacements, so that nobody takes one for a loss.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 from typing import Any, Final
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, Connection, case, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, select, update
 
 from headwater.errors import HeadwaterError
 from headwater.events.clock import wall_micros
@@ -22,6 +25,9 @@ _LOST: Final = (
     "the store lost transactions that it had acknowledged: it was set back, by a failover to a replica that was behind "
     "or by a restore from a backup"
 )
+_REPLACED: Final = "a replay put other tables in the place of the store's"
+REPLACEMENTS: Final = b"headwater replay"
+"""The id of the row that counts replacements."""
 
 
 class StoreSetBack(HeadwaterError):  # noqa: N818 - no fault of the transaction
@@ -59,7 +65,10 @@ class WriterMarks:
         self.is_set_back = False
         """Whether a connection noticed that the store was set back. Until `start_over` none may write."""
         self.set_back_at: int | None = None
-        """When that was last noticed, in microseconds."""
+        """When a loss was last noticed, in microseconds."""
+        self.replacements: int | None = None
+        """How often a replay had replaced the store's tables when this writer began to write; None before that."""
+        self._is_replaced = False
 
     def new(self) -> WriterMark:
         mark = WriterMark(self)
@@ -71,7 +80,16 @@ class WriterMarks:
         for mark in self._marks:
             mark.acknowledged = _NOTHING
         self.is_set_back = False
-        self.set_back_at = wall_micros()
+        if not self._is_replaced:
+            self.set_back_at = wall_micros()
+        self.replacements = None
+
+    def set_back(self, replacements: int) -> StoreSetBack:
+        """Let no connection write until `start_over`, and return the error that says why. `replacements` is how often
+        the store's tables have been replaced now."""
+        self.is_set_back = True
+        self._is_replaced = self.replacements is not None and replacements != self.replacements
+        return StoreSetBack(_REPLACED if self._is_replaced else _LOST)
 
     def expected(self) -> dict[bytes, int]:
         """Return the number that each mark has at least."""
@@ -81,16 +99,10 @@ class WriterMarks:
 def advance_mark(connection: Connection, mark: WriterMark) -> int:
     """Check all marks of the writer, and count this transaction. Return its number, to be acknowledged after the
     commit. Raises StoreSetBack if a mark is missing or behind."""
-    try:
-        return _advance(connection, mark)
-    except StoreSetBack:
-        mark.marks.is_set_back = True  # so that no other connection writes on
-        raise
-
-
-def _advance(connection: Connection, mark: WriterMark) -> int:
     if mark.marks.is_set_back:
         raise StoreSetBack
+    if mark.marks.replacements is None:
+        mark.marks.replacements = read_replacements(connection)
     expected, number = mark.marks.expected(), mark.next_number()
     least = expected.pop(mark.id, None)
     if least is None:
@@ -101,10 +113,15 @@ def _advance(connection: Connection, mark: WriterMark) -> int:
         moved = {"number": _greatest(column.number, number), "moved_at": wall_micros()}
         changed = update(MARKS).where(column.id == mark.id, column.number >= least).values(moved)
         if not connection.execute(changed).rowcount:
-            raise StoreSetBack
-    if expected:
-        _check(connection, expected)
+            raise mark.marks.set_back(read_replacements(connection))
+    if expected and not _are_there(connection, expected):
+        raise mark.marks.set_back(read_replacements(connection))
     return number
+
+
+def read_replacements(connection: Connection) -> int:
+    """Return how often a replay has put other tables in the place of the store's."""
+    return connection.execute(select(MARKS.c.number).where(MARKS.c.id == REPLACEMENTS)).scalar() or 0
 
 
 def last_set_back(connection: Connection) -> int | None:
@@ -114,14 +131,14 @@ def last_set_back(connection: Connection) -> int | None:
 
 def delete_marks_before(connection: Connection, micros: int) -> int:
     """Delete the marks of writers that stored nothing since this time."""
-    return connection.execute(delete(MARKS).where(MARKS.c.moved_at < micros)).rowcount
+    is_old = and_(MARKS.c.moved_at < micros, MARKS.c.id != REPLACEMENTS)
+    return connection.execute(delete(MARKS).where(is_old)).rowcount
 
 
-def _check(connection: Connection, expected: dict[bytes, int]) -> None:
+def _are_there(connection: Connection, expected: dict[bytes, int]) -> bool:
     query = select(MARKS.c.id, MARKS.c.number).where(MARKS.c.id.in_(list(expected)))
     found = {bytes(key): number for key, number in connection.execute(query)}
-    if any(found.get(key, _NOTHING) < number for key, number in expected.items()):
-        raise StoreSetBack
+    return all(found.get(key, _NOTHING) >= number for key, number in expected.items())
 
 
 def _changes(held: Any, new: Any) -> list[tuple[str, ColumnElement[Any]]]:

@@ -32,6 +32,11 @@ def select_offsets(connection: Connection, group: str, cluster: str | None = Non
     return {BusPartition(each[0], each[1], each[2]): each[3] for each in connection.execute(query)}
 
 
+def select_groups(connection: Connection) -> set[str]:
+    """Return the groups that have offsets."""
+    return {*connection.execute(select(OFFSETS.c.consumer_group).distinct()).scalars()}
+
+
 def advance_ingests(connection: Connection, ingests: Iterable[IngestProgress]) -> None:
     rows = [_ingest_row(each) for each in ingests]
     insert_or_update(connection, INGESTS, rows, keep_greatest("stored_until", "stored_at"))

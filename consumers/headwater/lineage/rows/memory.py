@@ -47,10 +47,19 @@ class RowDigest:
         self._count = 0
 
     def add(self, row: Row) -> None:
+        self.add_number(self.number_of(row))
+
+    def add_number(self, number: int) -> None:
+        """Add a row by its number."""
+        self._sum += number
+        self._count += 1
+
+    @staticmethod
+    def number_of(row: Row) -> int:
+        """Return the number that stands for a row with all its values."""
         groups = [None if each is None else encode((each.stamp, *each.values)) for each in row.groups]
         content = encode((row.kind.name, *row.key, *row.maxima, *row.times, *groups, row.bits))
-        self._sum += int.from_bytes(blake2b(content, digest_size=16).digest(), "big")
-        self._count += 1
+        return int.from_bytes(blake2b(content, digest_size=16).digest(), "big")
 
     @property
     def text(self) -> str:

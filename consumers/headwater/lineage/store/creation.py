@@ -12,7 +12,6 @@ from headwater.lineage.maintenance.partitions import make_first
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.errors import StoreSchemaError
 from headwater.lineage.sql.locking import exclusive_transaction
-from headwater.lineage.store.engines.postgresql import SCHEMA
 from headwater.lineage.store.engines.sqlite import BUSY_SECONDS
 from headwater.lineage.store.migrations import MigrationHistory
 from headwater.lineage.store.schema_version import SchemaState, SchemaStatus, inspect_schema, write_version
@@ -40,9 +39,11 @@ def create(engine: Engine, history: MigrationHistory) -> None:
 
 
 def make_schema(connection: Connection) -> None:
-    """Create the schema if it doesn't exist. CREATE SCHEMA IF NOT EXISTS would need the right even if it does."""
-    if not inspect(connection).has_schema(SCHEMA):
-        connection.execute(text(f"CREATE SCHEMA {SCHEMA}"))
+    """Create the schema that `search_path` names, if it doesn't exist. CREATE SCHEMA IF NOT EXISTS would need the right
+    even if it does."""
+    schema = connection.execute(text("SHOW search_path")).scalar_one()
+    if not inspect(connection).has_schema(schema):
+        connection.execute(text(f"CREATE SCHEMA {schema}"))
 
 
 def _check_owner(connection: Connection, found: SchemaStatus) -> None:

@@ -48,12 +48,18 @@ class Store:
 
 
 def open_store(
-    url: str | StoreOptions, *, readonly: bool = False, create: bool = True, history: MigrationHistory = HISTORY
+    url: str | StoreOptions,
+    *,
+    readonly: bool = False,
+    create: bool = True,
+    views: bool = True,
+    history: MigrationHistory = HISTORY,
 ) -> Store:
     """Open a store whose tables have the version that this code needs.
 
     Creates the tables of a new store and migrates an older one, if this user may. With `create=False` or
-    `readonly=True` it does neither. Raises the errors of `headwater.lineage.sql.errors`; each says what to do.
+    `readonly=True` it does neither. With `views=False` it leaves the PIP-5 views as they are. Raises the errors of
+    `headwater.lineage.sql.errors`; each says what to do.
     """
     options = url if isinstance(url, StoreOptions) else StoreOptions.at(url)
     target = options.target
@@ -64,7 +70,8 @@ def open_store(
             _make_ready(engine, target, history, may_change=create and not readonly)
         if create and not readonly:
             make_ahead(engine)
-            make_views_if_allowed(engine, target)
+            if views:
+                make_views_if_allowed(engine, target)
     except BaseException:
         engine.dispose()
         raise

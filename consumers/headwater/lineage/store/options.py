@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ConfigDict, Field, SecretStr, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, SecretStr, model_validator
 from sqlalchemy import URL
 from typing_extensions import Self
 
@@ -26,7 +26,7 @@ from headwater import plugins
 from headwater.config import Config, from_environment, layered, read_config
 from headwater.config.model import Keys
 from headwater.errors import ConfigurationError
-from headwater.lineage.store.urls import DatabaseKind, parse_url, printable_url
+from headwater.lineage.store.urls import MEMORY, SCHEMA, DatabaseKind, parse_url, printable_url
 
 CATALOGS: Final = "spark.sql.catalog."
 VARIABLE: Final = "HEADWATER_STORE"
@@ -64,6 +64,7 @@ class StoreOptions(Config):
     """`package.module:function` that returns the password, called at each connection: for tokens that expire."""
     jdbc_database: str = Field(default="paimon", pattern=r"^[A-Za-z_][A-Za-z0-9_$]{0,62}$")
     """The schema or database that the PIP-5 compatible views are in."""
+    _suffix: str = PrivateAttr(default="")
 
     @model_validator(mode="after")
     def _one_password(self) -> Self:
@@ -102,9 +103,19 @@ class StoreOptions(Config):
         named = from_environment(cls, environment, f"{VARIABLE}_")
         return read_config(cls, layered(named, {"jdbc.url": environment.get(VARIABLE)}, {"jdbc.url": url}))
 
+    def beside(self, suffix: str) -> StoreOptions:
+        """Return the options of other tables beside the store's: a schema, database or file whose name ends so."""
+        other = self.model_copy()
+        other._suffix = suffix  # noqa: SLF001 - a copy of our own
+        return other
+
     @property
     def target(self) -> StoreAddress:
         """The address that the options describe."""
+        address = self._address()
+        return address.beside(self._suffix) if self._suffix else address
+
+    def _address(self) -> StoreAddress:
         if self.jdbc_url is None:
             raise ConfigurationError("jdbc.url is missing: set it to the address of the store")
         url = parse_url(self.jdbc_url.get_secret_value(), self.jdbc_driver)
@@ -138,6 +149,16 @@ class StoreAddress:
     database: str
     """Where the PIP-5 compatible views are."""
     password: Callable[[], str] | None = field(default=None, repr=False)
+    schema: str = SCHEMA
+    """The schema of the tables on PostgreSQL."""
+
+    def beside(self, suffix: str) -> StoreAddress:
+        """Return the address of other tables beside these: a schema, database or file whose name ends so."""
+        if self.kind is DatabaseKind.POSTGRESQL:
+            return replace(self, schema=self.schema + suffix)
+        if self.url.database is None:
+            raise ConfigurationError(f"{MEMORY} has nothing beside it: give the store a file")
+        return replace(self, url=self.url.set(database=self.url.database + suffix))
 
     def __repr__(self) -> str:
         return f"Target({self.words}, {self.database})"

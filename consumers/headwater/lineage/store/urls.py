@@ -64,6 +64,8 @@ _SQLALCHEMY: Final = re.compile(r"(?P<scheme>[a-z0-9]+)(?:\+[a-z0-9_]+)?://.*", 
 _SERVER: Final = re.compile(r"(?://(?P<hosts>[^/?]*)/?)?(?P<database>[^?]*)(?:\?(?P<query>.*))?", re.DOTALL)
 _PORT: Final = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>\d{1,5}))?")
 MEMORY: Final = ":memory:"
+SCHEMA: Final = "headwater"
+"""The schema of a store's tables on PostgreSQL."""
 
 
 def parse_url(text: str, driver: str | None = None) -> URL:

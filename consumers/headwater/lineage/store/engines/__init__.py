@@ -26,7 +26,7 @@ def engine_for(target: StoreAddress, *, readonly: bool = False) -> Engine:
     kind = _KINDS[target.kind]
     url, settings = kind.prepare_url(target.url, readonly=readonly)
     engine = create_engine(url, hide_parameters=True, **settings)
-    kind.register_events(engine, readonly=readonly)
+    kind.register_events(engine, target, readonly=readonly)
     password = target.password
     if password is not None:
 

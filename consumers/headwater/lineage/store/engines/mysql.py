@@ -8,6 +8,7 @@ from typing import Any, Final
 from sqlalchemy import URL, Engine, event
 
 from headwater.errors import ConfigurationError
+from headwater.lineage.store.options import StoreAddress
 
 _SETTINGS: Final[dict[str, Any]] = {
     "pool_size": 5,
@@ -33,7 +34,7 @@ def prepare_url(url: URL, *, readonly: bool) -> tuple[URL, dict[str, Any]]:  # n
     return url.set(query=query), {**_SETTINGS, "connect_args": arguments}
 
 
-def register_events(engine: Engine, *, readonly: bool) -> None:
+def register_events(engine: Engine, _: StoreAddress, *, readonly: bool) -> None:
     """Set the session up after connecting.
 
     The client's connect timeout only covers the TCP connect. So the read timeout is short until the server has

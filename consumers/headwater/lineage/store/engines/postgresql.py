@@ -1,4 +1,4 @@
-"""PostgreSQL: the tables have a schema of their own."""
+"""PostgreSQL: the tables have a schema of their own, which `search_path` names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from sqlalchemy import URL, Engine, event
 
-SCHEMA: Final = "headwater"
+from headwater.lineage.store.options import StoreAddress
+
 _SETTINGS: Final[dict[str, Any]] = {
     "pool_size": 5,
     "max_overflow": 15,
@@ -30,13 +31,13 @@ def prepare_url(url: URL, *, readonly: bool) -> tuple[URL, dict[str, Any]]:  # n
     return url.update_query_dict(missing), _SETTINGS
 
 
-def register_events(engine: Engine, *, readonly: bool) -> None:
+def register_events(engine: Engine, target: StoreAddress, *, readonly: bool) -> None:
     @event.listens_for(engine, "connect", insert=True)
     def set_up(connection: Any, _: Any) -> None:
         """Outside of a transaction, so that a rollback doesn't take it back."""
         before = connection.autocommit
         connection.autocommit = True
-        connection.execute(f"SET search_path TO {SCHEMA}")
+        connection.execute(f"SET search_path TO {target.schema}")
         if readonly:
             connection.execute("SET default_transaction_read_only TO on")
         connection.autocommit = before

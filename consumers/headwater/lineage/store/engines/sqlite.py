@@ -32,7 +32,7 @@ def prepare_url(url: URL, *, readonly: bool) -> tuple[URL, dict[str, Any]]:
     return uri, {"pool_size": 5, "max_overflow": 15, "connect_args": arguments}
 
 
-def register_events(engine: Engine, *, readonly: bool) -> None:
+def register_events(engine: Engine, _: StoreAddress, *, readonly: bool) -> None:
     """Begin transactions explicitly. Python's client begins none before DDL, and a transaction that began with a read
     can't write after another one wrote. So the first statement decides whether to lock for writing."""
 

@@ -1,0 +1,225 @@
+"""`headwater replay`: a store rebuilt from its events, and put in the place of the old one."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater.cli.answers import add_namespace, job_of
+from headwater.cli.bus import ARCHIVE, WAYS, bus_address, is_log, kafka_settings, log_directory, topic_of
+from headwater.cli.commands import command
+from headwater.cli.exits import Exit
+from headwater.cli.flags import Flags, count, moment, pair, whole_number
+from headwater.cli.logs import logging_as
+from headwater.cli.output import CommandOutput
+from headwater.cli.replay_output import ProgressLines, give_result, is_agreed
+from headwater.cli.store import add_store, open_given_store, options_of
+from headwater.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from headwater.consumers.replay.filling import PipelineSettings
+    from headwater.consumers.replay.preparation import CopiedStore
+    from headwater.consumers.replay.ranges import Positions, RangeSource
+    from headwater.lineage.replacement.areas import Area
+
+_STORE: Final = "store:"
+_FROM: Final = f"{WAYS}, or store:URL for the rows of another store"
+
+
+def _source_address(text: str) -> str:
+    if text.startswith(_STORE) and text != _STORE:
+        return text
+    try:
+        return bus_address(text)
+    except ValueError:
+        raise ValueError(f"{text!r} isn't a source: write {_FROM}") from None
+
+
+def _flags(parser: Flags) -> None:
+    parser.flags("from", _source_address, f"where events are, the oldest first: {_FROM}", "SOURCE")
+    parser.flag("group", str, "headwater-writer", "the writer's consumer group, by which the store has offsets", "NAME")
+    parser.flags("kafka", pair, "a setting of the Kafka client", "KEY=VALUE")
+    parser.flag("until", moment, None, "only what was appended before this time, into a new store", "TIME")
+    parser.flag("job", str, None, "repair: merge what a job and its steps reported into the live store", "NAME")
+    text = "repair: merge what was reported of a table into the live store"
+    parser.flag("dataset", str, None, text, "TABLE")
+    parser.flag("since", moment, None, "repair: merge what was appended since then into the live store", "TIME")
+    parser.switch("verify", "only compare, and remove the rebuilt tables again")
+    parser.switch("purge", "purge the rebuilt tables before they are compared, because the live ones were")
+    parser.switch("accept-loss", "go on although the store has events that no source has: they are lost")
+    parser.switch("yes", "switch over though rows differ, without asking; needed where there is no terminal")
+    parser.switch("abort", "remove what an unfinished replay wrote")
+    parser.switch("drop-former", "remove the tables that the last replay replaced")
+
+
+def _tuning(parser: Flags) -> None:
+    text = "so many processes read events, and others write rows, as --buckets says; 0: one process does everything"
+    parser.flag("readers", whole_number, "0", text, "N")
+    parser.flag("buckets", count, "2", "with --readers: so many processes write, each the rows of keys of its own", "N")
+    parser.flag("batch", count, "10000", "at most so many events in a transaction", "N")
+    parser.flag("pause", count, "10", "the writer of the live store may have to wait for so many seconds", "N")
+    parser.flag("differences", whole_number, "20", "show at most so many rows that differ", "N")
+
+
+@command(
+    """Rebuild a lineage store from its events, compare it with the live one, and put it in its place.
+
+The live store is used by writers and readers all the while. Interrupted anywhere, the same command goes on, or the live
+store is as it was. The old tables stay beside the new ones until --drop-former.
+
+With --job, --dataset or --since nothing is rebuilt: the events of that part are merged into the live store.""",
+    "headwater replay --from kafka://broker-1:9092/headwater.events --store postgresql://owner@db/lineage",
+    "headwater replay --from log:/var/lib/headwater/log --store /var/lib/headwater/lineage.db --verify",
+    "headwater replay --from archive:/archive --from kafka://broker-1:9092 --store postgresql://owner@db/lineage",
+    "headwater replay --from store:lineage.db --from log:/var/lib/headwater/log --store postgresql://owner@db/lineage",
+    "headwater replay --from kafka://broker-1:9092 --job orders_etl --since 7d --store postgresql://writer@db/lineage",
+    "headwater replay --drop-former --store postgresql://owner@db/lineage",
+    flags=[add_store, _flags, add_namespace, _tuning],
+)
+def replay(given: Namespace, output: CommandOutput) -> int:
+    from headwater.lineage.replacement.areas import Area  # noqa: PLC0415
+
+    _check(given)
+    if given.abort:
+        return _drop(given, output, Area.FRESH, "what an unfinished replay wrote")
+    if given.drop_former:
+        return _drop(given, output, Area.FORMER, "the tables that the last replay replaced")
+    with logging_as("text", "warning"):
+        return _repair(given, output) if _is_part(given) else _rebuild(given, output)
+
+
+def _check(given: Any) -> None:
+    """Raise what is wrong, before anything is opened."""
+    if given.abort or given.drop_former:
+        return
+    sources = _given_sources(given)
+    if not sources:
+        raise ConfigurationError(f"where are the events? Name them by --from {_FROM}")
+    if any(each.startswith(_STORE) for each in sources[1:]):
+        raise ConfigurationError("a store comes first: its rows are copied, and a bus is read on from its offsets")
+    if _is_part(given):
+        if given.verify or given.until or sources[0].startswith(_STORE):
+            raise ConfigurationError("--job, --dataset and --since merge events of a bus: leave the rest out")
+    elif given.readers and options_of(given).target.kind.scheme == "sqlite":
+        raise ConfigurationError("SQLite lets one process write at a time: leave --readers at 0")
+
+
+def _rebuild(given: Any, output: CommandOutput) -> int:
+    from headwater.consumers.replay.preparation import ReplaySettings  # noqa: PLC0415
+    from headwater.consumers.replay.replay import Replay  # noqa: PLC0415
+    from headwater.lineage.bulk import DatabaseBulkMeta  # noqa: PLC0415
+    from headwater.lineage.replacement.areas import Area  # noqa: PLC0415
+    from headwater.lineage.store.engines import engine_for  # noqa: PLC0415
+
+    options = options_of(given)
+    settings = ReplaySettings(
+        pipeline=_pipeline(given),
+        verify=given.verify,
+        accept_loss=given.accept_loss,
+        purge=given.purge,
+        until=given.until,
+        pause_seconds=float(given.pause),
+    )
+
+    def stored() -> Positions:
+        engine = engine_for(options.beside(Area.FRESH.value).target)
+        try:
+            return DatabaseBulkMeta(engine).offsets(given.group)
+        finally:
+            engine.dispose()
+
+    with _opened_sources(given, stored) as sources:
+        run = Replay(options, sources, settings, ProgressLines(given.output, sys.stderr), copied=_copied(given))
+        result = run.run(lambda found: is_agreed(given, output, found))
+    return give_result(given, output, result)
+
+
+def _repair(given: Any, output: CommandOutput) -> int:
+    from headwater.consumers.replay.filling import Filler  # noqa: PLC0415
+    from headwater.consumers.replay.repair import repair  # noqa: PLC0415
+    from headwater.consumers.replay.selection import EventSelection  # noqa: PLC0415
+    from headwater.events.clock import micros_of  # noqa: PLC0415
+
+    since = None if given.since is None else micros_of(given.since)
+    selection = EventSelection(job_of(given, given.job), given.dataset, since)
+    with open_given_store(given, readonly=False) as store:
+
+        def stored() -> Positions:
+            return store.bulk.offsets(given.group)
+
+        with _opened_sources(given, stored) as sources:
+            filler = Filler(store, options_of(given), _pipeline(given), ProgressLines(given.output, sys.stderr))
+            done = repair(filler, sources, selection)
+        where = store.target.words
+    output.outcome(f"{done} events were merged into the store in {where}", {"store": where, "events": done})
+    return Exit.DONE
+
+
+def _drop(given: Any, output: CommandOutput, area: Area, what: str) -> int:
+    from headwater.lineage.replacement.areas import drop_area  # noqa: PLC0415
+    from headwater.lineage.replacement.state import replay_lock  # noqa: PLC0415
+    from headwater.lineage.replacement.switching import switch_over_for  # noqa: PLC0415
+    from headwater.lineage.store.engines import engine_for  # noqa: PLC0415
+
+    options = options_of(given)
+    engine = engine_for(options.target)
+    try:
+        with replay_lock(engine, options.target):
+            switch_over_for(options).recover()
+            was_there = drop_area(options, area)
+    finally:
+        engine.dispose()
+    words = f"{what}: removed" if was_there else f"{what}: there was nothing"
+    output.outcome(words, {"store": options.target.words, "removed": was_there})
+    return Exit.DONE
+
+
+def _pipeline(given: Any) -> PipelineSettings:
+    from headwater.consumers.replay.filling import PipelineSettings  # noqa: PLC0415
+
+    return PipelineSettings(given.group, given.batch, given.readers, given.buckets)
+
+
+def _is_part(given: Any) -> bool:
+    return any(each is not None for each in (given.job, given.dataset, given.since))
+
+
+def _given_sources(given: Any) -> list[str]:
+    return list(getattr(given, "from") or ())
+
+
+def _copied(given: Any) -> CopiedStore | None:
+    from headwater.consumers.replay.preparation import CopiedStore  # noqa: PLC0415
+
+    first = _given_sources(given)[0]
+    if not first.startswith(_STORE):
+        return None
+    options = options_of(given, first.removeprefix(_STORE))
+    return CopiedStore(f"{_STORE}{options.target.words}", options)
+
+
+@contextmanager
+def _opened_sources(given: Any, stored: Callable[[], Positions]) -> Generator[Sequence[RangeSource]]:
+    with ExitStack() as stack:
+        sources = [_open(each, given.kafka, stored) for each in _given_sources(given) if not each.startswith(_STORE)]
+        for each in sources:
+            stack.callback(each.close)
+        yield sources
+
+
+def _open(address: str, kafka: Sequence[tuple[str, str]], stored: Callable[[], Positions]) -> RangeSource:
+    if is_log(address):
+        from headwater.consumers.replay.log_range import LogRange  # noqa: PLC0415
+
+        return LogRange(address, log_directory(address), stored)
+    if address.startswith(ARCHIVE):
+        from headwater.consumers.replay.archive_range import ArchiveRange  # noqa: PLC0415
+
+        return ArchiveRange(address, Path(address.removeprefix(ARCHIVE)).expanduser(), stored)
+    from headwater.consumers.replay.kafka_range import KafkaRange  # noqa: PLC0415
+
+    return KafkaRange(address, kafka_settings(address, kafka), topic_of(address), stored)

@@ -1,0 +1,73 @@
+"""Reads an archive from offsets to offsets: events that a topic has forgotten, with their partitions and offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+from headwater.consumers.archive.directory import ParquetArchive
+from headwater.consumers.replay.ranges import BusRange, Positions, RangePositions, StoredPositions
+from headwater.consumers.sources import SourceBatch
+from headwater.consumers.sources.archive import ArchiveSource
+from headwater.lineage.bulk import BusPartition
+
+
+class ArchiveRange:
+    def __init__(self, address: str, directory: Path, stored: StoredPositions) -> None:
+        """`stored` returns the offsets of the store that is filled, for `rewind`."""
+        self.address = address
+        self._archive = ParquetArchive.open(directory)
+        self._stored = stored
+        self._at = RangePositions()
+        self._source = ArchiveSource(directory, "replay", self._begin_at)
+        self.kind = self._source.kind
+        self.topic = self._source.topic
+
+    def ranges(self) -> Mapping[BusPartition, BusRange]:
+        known = self._archive.refresh().partitions
+        return {where: BusRange(each.first, each.next) for where, each in known.items()}
+
+    def offsets_at(self, time: datetime) -> None:  # noqa: ARG002 - an archive has days, and no index of offsets
+        return None
+
+    def read(self, start: Positions, end: Positions, complete_until: int = 0) -> None:
+        self._at.begin(start, end, complete_until)
+        self._source.rewind()
+
+    def poll(self, most: int, timeout: float) -> SourceBatch:
+        if not self._at.open_partitions():
+            return SourceBatch((), {}, (), self._at.finished())
+        batch = self._source.poll(most, timeout)
+        records = tuple(each for each in batch.records if self._is_wanted(each.partition, each.offset))
+        before = dict(self._at.next)
+        for where, at in batch.next.items():
+            if where in self._at.end:
+                self._at.advance(where, at)
+        moved = {where: at for where, at in self._at.next.items() if at != before[where]}
+        return SourceBatch(records, moved, batch.gaps, self._at.finished())
+
+    def rest(self) -> None:
+        """Do nothing: files wait."""
+
+    def done(self, positions: Positions) -> None:
+        """Do nothing: offsets are the store's."""
+
+    def rewind(self) -> None:
+        known = self._stored()
+        self.read({each: known.get(each, 0) for each in self._at.end}, self._at.end, self._at.until)
+
+    def lag(self) -> int:
+        return self._at.lag()
+
+    def close(self) -> None:
+        self._source.close()
+        self._archive.close()
+
+    def _begin_at(self, cluster: str) -> Positions:
+        """Return where reading begins. Partitions that aren't to be read begin at their ends."""
+        known = self._archive.refresh().partitions
+        return {where: self._at.next.get(where, each.next) for where, each in known.items() if where.cluster == cluster}
+
+    def _is_wanted(self, where: BusPartition, offset: int) -> bool:
+        return self._at.next.get(where, 0) <= offset < self._at.end.get(where, 0)

@@ -1,0 +1,58 @@
+"""Finds what the sources no longer have: a replay from them would lose it, or leave a hole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from headwater.consumers.replay.ranges import BusRange, Positions
+from headwater.consumers.sources import OffsetGap
+from headwater.events.health import GapReason
+from headwater.lineage.bulk import BusPartition
+
+
+class Hole(NamedTuple):
+    """Offsets of a partition that no source has."""
+
+    partition: BusPartition
+    first: int
+    end: int
+
+    @property
+    def gap(self) -> OffsetGap:
+        """The hole as the store records it."""
+        return OffsetGap(self.partition, self.first, self.end, GapReason.LOG_EXPIRED)
+
+
+def find_holes(sources: Iterable[Mapping[BusPartition, BusRange]], start: Positions, live: Positions) -> list[Hole]:
+    """Return the holes between and before sources that are read one after the other, and before where the live store
+    is.
+
+    `start` are the offsets up to which everything is there already, `live` those that the live store has read.
+    """
+    at, holes = dict(start), list[Hole]()
+    for ranges in sources:
+        for partition, (first, end) in sorted(ranges.items()):
+            here = at.get(partition, 0)
+            if first > here:
+                holes.append(Hole(partition, here, first))
+            at[partition] = max(here, end)
+    for partition, end in sorted(live.items()):
+        here = at.get(partition, 0)
+        if here < end:
+            holes.append(Hole(partition, here, end))
+    return holes
+
+
+def describe_holes(holes: Iterable[Hole], names: Mapping[str, str], most: int = 8) -> str:
+    """Return the holes in words. `names` are the names of topics by their ids."""
+    each = list(holes)
+    words = [_words(hole, names) for hole in each[:most]]
+    return "; ".join(words) + (f"; and {len(each) - most} more" if len(each) > most else "")
+
+
+def _words(hole: Hole, names: Mapping[str, str]) -> str:
+    where = hole.partition
+    topic = names.get(where.topic)
+    name = topic if topic is not None else f"{where.topic} of cluster {where.cluster}, which no source is"
+    return f"offsets {hole.first} to {hole.end - 1} of partition {where.number} of {name}"

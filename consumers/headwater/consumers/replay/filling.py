@@ -1,0 +1,155 @@
+"""Runs the writer's pipelines from a source into fresh tables, with the writer's own rows, offsets and dead letters."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from headwater.consumers.replay.progress import PhaseProgress, ProgressListener
+from headwater.consumers.replay.ranges import Positions, RangeSource
+from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
+from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits
+from headwater.consumers.writer.plain_pipeline import PlainPipeline
+from headwater.consumers.writer.record_reader import MAX_INVALID
+from headwater.consumers.writer.runner import Pipeline, Runner
+from headwater.errors import TransientError
+from headwater.events.clock import wall_micros
+from headwater.lineage.bulk import BusPartition
+from headwater.lineage.store import Store, StoreOptions
+
+_SHOW_SECONDS: Final = 0.5
+
+
+class ReplayInterrupted(TransientError):  # noqa: N818 - somebody asked for it
+    """Somebody stopped the replay. The live store is as it was, and the same command goes on."""
+
+
+@dataclass(frozen=True)
+class PipelineSettings:
+    """How events are written; the same as a writer's."""
+
+    group: str = "headwater-writer"
+    """The writer's consumer group, under which the store has its offsets."""
+    batch: int = 10_000
+    readers: int = 0
+    """So many processes read events; 0: one process does everything."""
+    buckets: int = 2
+    most_invalid: int = MAX_INVALID
+
+
+class Filler:
+    """Fills one store, by one source after the other."""
+
+    def __init__(self, store: Store, options: StoreOptions, settings: PipelineSettings, listener: ProgressListener):
+        """`options` are those of `store`."""
+        self._store = store
+        self._options = options
+        self._settings = settings
+        self._listener = listener
+        self.events = 0
+        """Events that were stored, dead letters among them."""
+
+    def positions(self) -> Positions:
+        """Return the offsets up to which everything is stored."""
+        return self._store.bulk.offsets(self._settings.group)
+
+    def read(
+        self, source: RangeSource, end: Positions, phase: str, *, complete_until: int = 0, seconds: float | None = None
+    ) -> bool:
+        """Read a source from where the store is up to these offsets. Return False if that wasn't reached in so many
+        seconds."""
+        self._begin(source, end, complete_until)
+        if not source.lag() and not complete_until:
+            return True
+        return self.run(source, self.plain_pipeline(source), phase, seconds)
+
+    def read_much(self, source: RangeSource, end: Positions, phase: str) -> None:
+        """Do the same with as many processes as the settings say."""
+        if not self._settings.readers:
+            self.read(source, end, phase)
+            return
+        self._begin(source, end, 0)
+        if source.lag():
+            self._run(self._coordinator(source), source, phase, None)
+
+    def plain_pipeline(self, source: RangeSource) -> PlainPipeline:
+        """Return the writer's pipeline of one process, for what a source gives."""
+        settings = self._settings
+        about = (settings.group, source.kind, source.topic)
+        return PlainPipeline(self._store.bulk, *about, most_invalid=settings.most_invalid)
+
+    def run(self, source: RangeSource, pipeline: Pipeline, phase: str, seconds: float | None = None) -> bool:
+        """Run a pipeline from where the source stands."""
+        runner = Runner(source, pipeline, most=self._settings.batch, idle=0.02, until_end=True)
+        return self._run(runner, source, phase, seconds)
+
+    def _begin(self, source: RangeSource, end: Positions, complete_until: int) -> None:
+        source.read(self.positions(), end, complete_until)
+
+    def _coordinator(self, source: RangeSource) -> Coordinator:
+        settings = self._settings
+        return Coordinator(
+            source,
+            self._store.bulk,
+            self._options,
+            settings.group,
+            CoordinatorLimits(readers=settings.readers, buckets=settings.buckets),
+            most=settings.batch,
+            idle=0.02,
+            until_end=True,
+            most_invalid=settings.most_invalid,
+        )
+
+    def _run(self, runner: Runner | Coordinator, source: RangeSource, phase: str, seconds: float | None) -> bool:
+        progress = PhaseProgress(phase, "events", source.lag())
+        self._listener.show(progress)
+        is_interrupted = asyncio.run(_run_watched(runner, source, progress, self._listener, seconds))
+        self.events += runner.metrics.events
+        progress.is_finished = True
+        self._listener.show(progress)
+        if is_interrupted:
+            raise ReplayInterrupted(
+                "the replay was stopped, and the live store is as it was: the same command goes on where this one ended"
+            )
+        return source.lag() == 0
+
+
+async def _run_watched(
+    runner: Runner | Coordinator,
+    source: RangeSource,
+    progress: PhaseProgress,
+    listener: ProgressListener,
+    seconds: float | None,
+) -> bool:
+    """Return whether somebody asked the process to stop."""
+    loop, asked = asyncio.get_running_loop(), list[signal.Signals]()
+
+    def stop(number: signal.Signals) -> None:
+        asked.append(number)
+        runner.stop()
+
+    with suppress(RuntimeError, ValueError):  # only the main thread hears signals
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(each, stop, each)
+    if seconds is not None:
+        loop.call_later(seconds, runner.stop)
+    running = asyncio.ensure_future(runner.run())
+    while True:
+        done, _ = await asyncio.wait([running], timeout=_SHOW_SECONDS)
+        unstored = runner.metrics.polled - runner.metrics.events
+        progress.done = max(progress.done, progress.total - source.lag() - unstored)
+        if done:
+            await running
+            return bool(asked)
+        listener.show(progress)
+
+
+def ends_now(source: RangeSource) -> tuple[dict[BusPartition, int], int]:
+    """Return where a source ends now, and up to which time it had nothing else."""
+    asked = wall_micros()
+    ends: Mapping[BusPartition, int] = {where: each.end for where, each in source.ranges().items()}
+    return dict(ends), asked - CLOCK_SKEW_MICROS

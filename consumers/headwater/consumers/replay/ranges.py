@@ -1,0 +1,88 @@
+"""The interface of an event source for a replay: a bus that is read from offsets to offsets, in no consumer group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import NamedTuple, Protocol, TypeAlias
+
+from headwater.consumers.sources import EventSource, SourceBatch
+from headwater.lineage.bulk import BusPartition
+
+Positions: TypeAlias = Mapping[BusPartition, int]
+"""The next offset of each partition."""
+StoredPositions: TypeAlias = Callable[[], Positions]
+"""Returns the offsets that a store has."""
+
+
+class BusRange(NamedTuple):
+    """The offsets that a bus has of a partition: from `first`, before `end`."""
+
+    first: int
+    end: int
+
+
+class RangeSource(EventSource, Protocol):
+    """An event source that nobody shares. What it reads is said before: `lag` is what is left of it."""
+
+    @property
+    def address(self) -> str:
+        """The address as it was given, for people."""
+        ...
+
+    def ranges(self) -> Mapping[BusPartition, BusRange]:
+        """Return what the bus has now, by partition."""
+        ...
+
+    def offsets_at(self, time: datetime) -> Positions | None:
+        """Return, for each partition, the offset of the first record that was appended at this time or later; None if
+        the bus has no index of times."""
+        ...
+
+    def read(self, start: Positions, end: Positions, complete_until: int = 0) -> None:
+        """Read from now on from `start` to before `end`; partitions without an end aren't read. `complete_until` is the
+        time, in microseconds, up to which the bus had nothing else when the ends were determined; 0 says nothing."""
+        ...
+
+    def lag(self) -> int:
+        """Return how many offsets are left of what `read` said."""
+        ...
+
+
+class RangePositions:
+    """Where a range source stands: what each kind of source has in common."""
+
+    def __init__(self) -> None:
+        self.next: dict[BusPartition, int] = {}
+        self.end: dict[BusPartition, int] = {}
+        self.until = 0
+        self._unreported: set[BusPartition] = set()
+
+    def begin(self, start: Positions, end: Positions, complete_until: int) -> None:
+        self.end = dict(end)
+        self.next = {partition: min(start.get(partition, 0), at) for partition, at in end.items()}
+        self.until = complete_until
+        self._unreported = set(end)
+
+    def open_partitions(self) -> list[BusPartition]:
+        """Return the partitions that aren't read to their ends."""
+        return [each for each, end in self.end.items() if self.next[each] < end]
+
+    def advance(self, partition: BusPartition, at: int) -> None:
+        self.next[partition] = max(self.next[partition], min(at, self.end[partition]))
+
+    def lag(self) -> int:
+        return sum(self.end[each] - self.next[each] for each in self.end)
+
+    def finished(self) -> dict[BusPartition, int]:
+        """Return the partitions that were read to their ends since the last call, with the time that holds for them."""
+        if not self._unreported or not self.until:
+            return {}
+        done = {each for each in self._unreported if self.next[each] >= self.end[each]}
+        self._unreported -= done
+        return dict.fromkeys(done, self.until)
+
+
+def without_records(positions: RangePositions, moved: Positions) -> SourceBatch:
+    """Return a batch that has offsets only."""
+    return SourceBatch((), moved, (), positions.finished())

@@ -1,0 +1,123 @@
+"""Where the fresh and the former tables of a store are: beside the live ones, in a schema on PostgreSQL, a database on
+MySQL and MariaDB, and a file for SQLite.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, inspect
+
+from headwater.lineage.replacement.state import STATE
+from headwater.lineage.sql import METADATA
+from headwater.lineage.sql.errors import StoreSchemaError, translate_errors
+from headwater.lineage.store import Store, StoreOptions, open_store
+from headwater.lineage.store.engines import engine_for
+from headwater.lineage.store.options import StoreAddress
+from headwater.lineage.store.schema_version import VERSION
+from headwater.lineage.store.urls import DatabaseKind
+
+_OURS = frozenset({*METADATA.tables, VERSION.name, STATE.name})
+
+
+class Area(str, Enum):
+    """Tables beside the live ones, by the end of their schema's, database's or file's name."""
+
+    FRESH = "_fresh"
+    """A replay fills these."""
+    FORMER = "_former"
+    """The tables that a replay replaced."""
+
+
+def area_name(target: StoreAddress) -> str:
+    """Return the name of a store's schema, database or file."""
+    return target.schema if target.kind is DatabaseKind.POSTGRESQL else str(target.url.database)
+
+
+def create_area(options: StoreOptions, area: Area) -> Store:
+    """Open the tables of an area for writing, and make them if there are none."""
+    beside = options.beside(area.value)
+    if beside.target.kind is DatabaseKind.MYSQL:
+        with _server(options) as server:
+            server.exec_driver_sql(f"CREATE DATABASE IF NOT EXISTS {_quoted(server, area_name(beside.target))}")
+            server.commit()
+    return open_store(beside, views=False)
+
+
+def has_area(options: StoreOptions, area: Area) -> bool:
+    """Return whether an area has any of our tables."""
+    target = options.beside(area.value).target
+    if target.kind is DatabaseKind.SQLITE:
+        return Path(area_name(target)).exists()
+    with _server(options) as server:
+        names = inspect(server).get_schema_names()
+        return area_name(target) in names and bool(_tables(server, area_name(target)))
+
+
+def drop_area(options: StoreOptions, area: Area) -> bool:
+    """Remove an area, and return whether there was one. Tables that somebody else put there stay, and are an error."""
+    target = options.beside(area.value).target
+    if target.kind is DatabaseKind.SQLITE:
+        return drop_file(Path(area_name(target)))
+    name = area_name(target)
+    with translate_errors(target.words), _server(options) as server:
+        if name not in inspect(server).get_schema_names():
+            return False
+        drop_tables(server, name)
+        _drop_home(server, name)
+        server.commit()
+    return True
+
+
+def drop_file(path: Path) -> bool:
+    """Remove a SQLite file, and what SQLite keeps beside it."""
+    was_there = path.exists()
+    for suffix in ("-wal", "-shm", "-journal", ""):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return was_there
+
+
+def drop_tables(connection: Connection, name: str) -> None:
+    """Drop our tables in a schema or database, in the caller's transaction."""
+    tables = [f"{_quoted(connection, name)}.{_quoted(connection, each)}" for each in _tables(connection, name)]
+    if tables:
+        connection.exec_driver_sql(f"DROP TABLE {', '.join(tables)}")
+
+
+def _drop_home(connection: Connection, name: str) -> None:
+    home = _quoted(connection, name)
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"DROP FUNCTION IF EXISTS {home}.pip5_catalog(text)")
+        connection.exec_driver_sql(f"DROP SCHEMA {home}")
+        return
+    left = [*inspect(connection).get_table_names(name), *inspect(connection).get_view_names(name)]
+    if left:
+        raise StoreSchemaError(f"{name} also has {', '.join(sorted(left))}: move that elsewhere, and try again")
+    connection.exec_driver_sql(f"DROP DATABASE {home}")
+
+
+def _tables(connection: Connection, name: str) -> list[str]:
+    """Return our tables in a schema or database. Partitions go with their tables."""
+    return sorted(_OURS & {*inspect(connection).get_table_names(name)})
+
+
+def _quoted(connection: Connection, name: str) -> str:
+    return connection.dialect.identifier_preparer.quote_identifier(name)
+
+
+class _server:  # noqa: N801 - used like a function
+    """A connection to the live store's database, for one `with` block."""
+
+    def __init__(self, options: StoreOptions) -> None:
+        self._engine: Engine = engine_for(options.target)
+        self._where = options.target.words
+
+    def __enter__(self) -> Connection:
+        with translate_errors(self._where):
+            self._connection = self._engine.connect()
+        return self._connection
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+        self._engine.dispose()

@@ -1,0 +1,115 @@
+"""The switch-over on SQLite: one transaction replaces the content of all tables.
+
+Renaming the file wouldn't do: who has it open would go on with the old one. The transaction takes as long as copying
+the fresh file does; readers see the old content until it ends, writers wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from sqlalchemy import Connection, Engine, inspect, text
+
+from headwater.lineage.bulk.marks import read_replacements
+from headwater.lineage.replacement.areas import Area, area_name, create_area, drop_area, has_area
+from headwater.lineage.replacement.arrivals import MissingEvents, find_missing_events
+from headwater.lineage.replacement.writer_state import take_over
+from headwater.lineage.sql import METADATA
+from headwater.lineage.sql.errors import translate_errors
+from headwater.lineage.sql.locking import WRITES
+from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
+from headwater.lineage.sql.writer_tables import MARKS
+from headwater.lineage.store import StoreOptions
+from headwater.lineage.store.engines import engine_for
+
+_LIVE: Final = "main"
+_FRESH: Final = "fresh"
+_TABLES: Final = tuple(name for name in METADATA.tables if name != PIP5_DATABASES.name)
+
+
+class SQLiteSwitchOver:
+    def __init__(self, options: StoreOptions) -> None:
+        self._options = options
+        self._target = options.target
+        self._path = area_name(options.beside(Area.FRESH.value).target)
+
+    def recover(self) -> None:
+        """Remove the copy of the live tables if they weren't replaced after that; else the fresh file, which they have.
+
+        Each replacement is counted in the file that was replaced.
+        """
+        if not (has_area(self._options, Area.FORMER) and has_area(self._options, Area.FRESH)):
+            return
+        counts = [_replacements(each) for each in (self._options, self._options.beside(Area.FORMER.value))]
+        drop_area(self._options, Area.FRESH if counts[0] > counts[1] else Area.FORMER)
+
+    def followers(self) -> Sequence[str]:
+        """Everything is in the file, and stays there."""
+        return ()
+
+    @contextmanager
+    def fence(self, seconds: float) -> Generator[SQLiteFence]:  # noqa: ARG002 - a transaction has no limit of time here
+        engine = engine_for(self._target)
+        try:
+            with translate_errors(self._target.words), engine.connect() as connection:
+                writing = connection.execution_options(**{WRITES: True})
+                writing.exec_driver_sql("SELECT count(*) FROM main.writer_marks")  # which begins the transaction
+                yield SQLiteFence(writing, self._options, self._path)
+        finally:
+            engine.dispose()
+
+
+class SQLiteFence:
+    """The transaction that has the file's write lock."""
+
+    def __init__(self, connection: Connection, options: StoreOptions, path: str) -> None:
+        self._connection = connection
+        self._options = options
+        self._path = path
+
+    def missing_events(self) -> list[MissingEvents]:
+        """Attach the fresh file, too. Before that a lock would keep the rest from being read into it."""
+        self._connection.exec_driver_sql("ATTACH DATABASE ? AS fresh", (self._path,))
+        return find_missing_events(self._connection, _LIVE, _FRESH)
+
+    def switch(self) -> None:
+        self._save_former()
+        take_over(self._connection, _LIVE, _FRESH)
+        for name in _TABLES:
+            _replace_rows(self._connection, name, _FRESH, _LIVE)
+        self._connection.commit()
+        self._connection.exec_driver_sql("DETACH DATABASE fresh")
+        drop_area(self._options, Area.FRESH)
+
+    def _save_former(self) -> None:
+        """Copy the live tables into a file of their own, before anything of them changes."""
+        with create_area(self._options, Area.FORMER) as former:
+            _copy_from(former.engine, str(self._options.target.url.database))
+
+
+def _replacements(options: StoreOptions) -> int:
+    engine = engine_for(options.target)
+    try:
+        with engine.connect() as connection:
+            is_store = inspect(connection).has_table(MARKS.name)
+            return read_replacements(connection) if is_store else 0
+    finally:
+        engine.dispose()
+
+
+def _copy_from(engine: Engine, path: str) -> None:
+    with engine.connect() as connection:
+        writing = connection.execution_options(**{WRITES: True})
+        writing.exec_driver_sql("SELECT count(*) FROM main.writer_marks")  # a lock of this file only
+        writing.exec_driver_sql("ATTACH DATABASE ? AS live", (path,))
+        for name in METADATA.tables:
+            _replace_rows(writing, name, "live", "main")
+        writing.commit()
+
+
+def _replace_rows(connection: Connection, table: str, source: str, target: str) -> None:
+    names = ", ".join(f'"{column.name}"' for column in METADATA.tables[table].c)
+    connection.execute(text(f'DELETE FROM {target}."{table}"'))  # noqa: S608 - names of ours
+    connection.execute(text(f'INSERT INTO {target}."{table}" ({names}) SELECT {names} FROM {source}."{table}"'))  # noqa: S608

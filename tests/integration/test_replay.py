@@ -1,0 +1,190 @@
+"""A store that is rebuilt from its log: the rebuilt one has the rows of the law, and takes the live one's place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import URL, inspect, text
+
+from headwater.consumers.replay.filling import PipelineSettings
+from headwater.consumers.replay.log_range import LogRange
+from headwater.consumers.replay.preparation import CopiedStore, EventsWouldBeLost, ReplaySettings
+from headwater.consumers.replay.progress import NoProgress
+from headwater.consumers.replay.replay import Replay, ReplayResult
+from headwater.errors import ConfigurationError
+from headwater.events.avro import Codec
+from headwater.journal import LocalLog
+from headwater.lineage.bulk import WriteBatch
+from headwater.lineage.mapping import map_event
+from headwater.lineage.replacement.areas import Area, create_area, drop_area, has_area
+from headwater.lineage.rows import RowSet
+from headwater.lineage.store import Store, StoreOptions, open_store
+from headwater.testing.examples import EXAMPLES
+from tests.integration.stores import DATABASES, database_on
+from tests.integration.test_store_set_back import GROUP, append, law, plain, running, stored, write_all
+from tests.integration.test_writer import digest_in
+from tests.waiting import until
+
+pytestmark = [pytest.mark.slow]
+
+SETTINGS = ReplaySettings(pipeline=PipelineSettings(group=GROUP, batch=50))
+
+
+@pytest.fixture(params=[*DATABASES[:2], pytest.param("mariadb", marks=[pytest.mark.database, pytest.mark.long])])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[URL]:
+    with database_on(request.param, request, tmp_path) as url:
+        options = StoreOptions.at(url.render_as_string(hide_password=False))
+        yield url
+        for area in Area:
+            drop_area(options, area)
+
+
+@pytest.fixture
+def options(url: URL) -> StoreOptions:
+    return StoreOptions.at(url.render_as_string(hide_password=False))
+
+
+@pytest.fixture
+def store(options: StoreOptions) -> Iterator[Store]:
+    with open_store(options) as opened:
+        yield opened
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> LocalLog:
+    return LocalLog.open(tmp_path / "log")
+
+
+def source(log: LocalLog, options: StoreOptions) -> LogRange:
+    def known() -> Any:
+        with create_area(options, Area.FRESH) as fresh:
+            return fresh.bulk.offsets(GROUP)
+
+    return LogRange(f"log:{log.directory}", log.directory, known)
+
+
+def replayed(log: LocalLog, options: StoreOptions, *, agrees: bool = False, **more: Any) -> ReplayResult:
+    settings = {name: more.pop(name) for name in list(more) if hasattr(SETTINGS, name)}
+    run = Replay(options, [source(log, options)], replace(SETTINGS, **settings), NoProgress(), **more)
+    return run.run(lambda _: agrees)
+
+
+class TestSwitch:
+    def test_a_rebuilt_store_takes_the_place_of_one_that_has_the_same_rows(
+        self, log: LocalLog, options: StoreOptions, store: Store
+    ) -> None:
+        append(log, 0, 200)
+        write_all(log, store)
+        before = view_names(store)
+        result = replayed(log, options)
+        assert result.is_switched
+        assert result.comparison is not None
+        assert not result.comparison.differing
+        assert all(each.live_digest == each.fresh_digest for each in result.comparison.tables)
+        assert result.events == 200
+        with open_store(options) as after, open_store(options.beside(Area.FORMER.value), views=False) as former:
+            assert digest_in(after) == digest_in(former) == law(log)
+            assert before == view_names(after)
+            assert len(before) >= 6
+        assert not has_area(options, Area.FRESH)
+
+    def test_rows_that_are_wrong_in_the_live_store_are_named_and_gone_after_the_switch(
+        self, log: LocalLog, options: StoreOptions, store: Store
+    ) -> None:
+        append(log, 0, 100)
+        write_all(log, store)
+        with store.engine.begin() as connection:
+            connection.execute(text("DELETE FROM writes WHERE snapshot = 7"))
+            connection.execute(text("UPDATE runs SET job = 'nobody'"))
+            wrong = text("INSERT INTO datasets (id, namespace, name) VALUES (:id, 'n', 'n')")
+            connection.execute(wrong, {"id": b"x" * 16})
+        refused = replayed(log, options)
+        assert not refused.is_switched
+        assert refused.comparison is not None
+        found = {(each.kind.name, each.side.value) for each in refused.comparison.differences}
+        assert {("writes", "only fresh"), ("datasets", "only live")} <= found
+        assert replayed(log, options, agrees=True).is_switched
+        with open_store(options) as after:
+            assert digest_in(after) == law(log)
+
+    def test_a_writer_goes_on_in_the_rebuilt_store(self, log: LocalLog, options: StoreOptions, store: Store) -> None:
+        """It notices by the marks of its connections, and reads on from the offsets of the rebuilt tables."""
+        writer = plain(log, store)
+        append(log, 0, 100)
+        with running(writer):
+            until(lambda: stored(store) == 100)
+            append(log, 100, 200)
+            assert replayed(log, options).is_switched
+            append(log, 200, 300)
+            until(lambda: stored(store) == 300)
+        assert digest_in(store) == law(log)
+        assert writer.metrics.set_backs == 1
+
+    def test_what_only_the_live_store_has_is_not_lost(self, log: LocalLog, options: StoreOptions, store: Store) -> None:
+        append(log, 0, 50)
+        write_all(log, store)
+        store.bulk.merge(WriteBatch(rows=list(map_event(EXAMPLES[0]))))
+        with pytest.raises(EventsWouldBeLost, match=f"1 of producer {EXAMPLES[0].producer}"):
+            replayed(log, options, agrees=True)
+        assert stored(store) == 50
+        assert replayed(log, options, agrees=True, accept_loss=True).is_switched
+
+    def test_a_second_replay_needs_the_former_tables_gone(
+        self, log: LocalLog, options: StoreOptions, store: Store
+    ) -> None:
+        append(log, 0, 30)
+        write_all(log, store)
+        assert replayed(log, options).is_switched
+        with pytest.raises(ConfigurationError, match="--drop-former"):
+            replayed(log, options)
+        assert drop_area(options, Area.FORMER)
+        assert replayed(log, options).is_switched
+
+
+class TestVerify:
+    def test_comparing_leaves_nothing_behind(self, log: LocalLog, options: StoreOptions, store: Store) -> None:
+        append(log, 0, 100)
+        write_all(log, store)
+        result = replayed(log, options, verify=True)
+        assert not result.is_switched
+        assert result.comparison is not None
+        assert not result.comparison.differing
+        assert not any(has_area(options, area) for area in Area)
+
+
+class TestNewStore:
+    def test_an_empty_store_is_filled(self, log: LocalLog, options: StoreOptions) -> None:
+        append(log, 0, 100)
+        assert replayed(log, options).is_switched
+        with open_store(options) as after:
+            assert digest_in(after) == law(log)
+        assert not any(has_area(options, area) for area in Area)
+
+    def test_the_rows_of_another_store_come_first(self, log: LocalLog, options: StoreOptions, tmp_path: Path) -> None:
+        old = StoreOptions.at(str(tmp_path / "old.db"))
+        append(log, 0, 100)
+        with open_store(old) as before:
+            write_all(log, before)
+        append(log, 100, 150)
+        result = replayed(log, options, copied=CopiedStore("store:old.db", old))
+        assert result.is_switched
+        assert result.events == 50
+        with open_store(options) as after:
+            assert digest_in(after) == law(log)
+
+
+def view_names(store: Store) -> list[str]:
+    schema = None if store.engine.dialect.name == "sqlite" else store.target.database
+    return sorted(inspect(store.engine).get_view_names(schema))
+
+
+def test_the_law() -> None:
+    """The helpers compare with the law, and not with what was written."""
+    rows = RowSet()
+    rows.merge(map_event(EXAMPLES[0]))
+    assert rows.digest() != RowSet().digest()
+    assert Codec().decode(Codec().encode(EXAMPLES[0])) == EXAMPLES[0]

@@ -1,0 +1,189 @@
+"""A store that is rebuilt from a topic while a writer fills it: nothing is lost, whatever comes at that moment."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from sqlalchemy import URL
+
+from headwater.events.clock import moment_of, wall_micros
+from headwater.lineage.replacement.areas import Area, drop_area, has_area
+from headwater.lineage.store import Store, StoreOptions, open_store
+from headwater.local import KafkaServer
+from tests.integration.stores import DATABASES, database_on
+from tests.integration.test_store_set_back import EVENTS, stored
+from tests.integration.test_writer import PATIENCE, digest_by_law, digest_in, on_topic, produced
+from tests.waiting import until
+
+pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database]
+
+COMMAND = [sys.executable, "-m", "headwater.cli"]
+
+
+@pytest.fixture(params=DATABASES[1:2])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[URL]:
+    with database_on(request.param, request, tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def store(url: URL) -> Iterator[Store]:
+    with open_store(text_of(url)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def topic(kafka: KafkaServer) -> str:
+    name = f"replay-{uuid4()}"
+    config = {"message.timestamp.type": "LogAppendTime"}
+    client = AdminClient(kafka.client_config())
+    client.create_topics([NewTopic(name, 3, 1, config=config)])[name].result()
+    return name
+
+
+def text_of(url: URL) -> str:
+    return url.render_as_string(hide_password=False)
+
+
+def bus_of(kafka: KafkaServer, topic: str) -> str:
+    return f"kafka://{kafka.address}/{topic}"
+
+
+def replay(url: URL, *flags: str) -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, "-o", "json", "replay", "--store", text_of(url), *flags]
+    return subprocess.run(command, capture_output=True, text=True, timeout=4 * PATIENCE, check=False)
+
+
+@contextmanager
+def writing(kafka: KafkaServer, topic: str, url: URL, err: Path, *flags: str) -> Generator[subprocess.Popen[bytes]]:
+    """A writer's process, until the end of the block."""
+    command = [*COMMAND, "writer", "run", "--bus", bus_of(kafka, topic), "--store", text_of(url), *flags]
+    with err.open("wb") as words, subprocess.Popen(command, stderr=words, stdout=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    "flags", [(), pytest.param(("--readers", "2"), marks=pytest.mark.long)], ids=["plain", "coordinated"]
+)
+def test_a_writer_under_load_goes_on_in_the_rebuilt_store(
+    kafka: KafkaServer, topic: str, url: URL, store: Store, tmp_path: Path, *, flags: tuple[str, ...]
+) -> None:
+    """Events come all the while. In the end the store has the rows of all of them, each once."""
+    produced(kafka, topic, EVENTS[:100])
+    stop = threading.Event()
+
+    def produce() -> None:
+        for at in range(100, 300, 4):
+            produced(kafka, topic, EVENTS[at : at + 4])
+            if stop.wait(0.05):
+                break
+        produced(kafka, topic, EVENTS[at + 4 : 300])
+
+    loading = threading.Thread(target=produce)
+    with writing(kafka, topic, url, tmp_path / "err", *flags) as writer:
+        until(lambda: stored(store) == 100, (tmp_path / "err").read_text)
+        loading.start()
+        try:
+            done = replay(url, "--from", bus_of(kafka, topic))
+        finally:
+            stop.set()
+            loading.join()
+        assert done.returncode == 0, done.stderr
+        until(lambda: stored(store) == 300, (tmp_path / "err").read_text, 2 * PATIENCE)
+        assert writer.poll() is None
+    found = json.loads(done.stdout)
+    assert found["replay"]["switched"] is True
+    assert found["replay"]["rows_that_differ"] == 0
+    assert digest_in(store) == digest_by_law(on_topic(kafka, topic))
+    words = (tmp_path / "err").read_text()
+    assert "a replay put other tables in the place of the store's" in words
+    assert "set back" not in words
+
+
+def test_a_topic_that_has_forgotten_its_beginning_needs_an_archive(
+    kafka: KafkaServer, topic: str, url: URL, tmp_path: Path
+) -> None:
+    """The archive has the beginning, the topic the end, and both have the middle: each event is read once."""
+    bus, archive = bus_of(kafka, topic), tmp_path / "archive"
+    produced(kafka, topic, EVENTS[:150])
+    command = [*COMMAND, "archive", "run", "--bus", bus, "--archive", str(archive), "--until-end", "--group", topic]
+    subprocess.run(command, check=True, capture_output=True, timeout=2 * PATIENCE)
+    produced(kafka, topic, EVENTS[150:])
+    with open_store(text_of(url)):
+        writer = [*COMMAND, "writer", "run", "--until-end", "--bus", bus, "--store", text_of(url)]
+        subprocess.run(writer, check=True, capture_output=True, timeout=2 * PATIENCE)
+    law = digest_by_law(on_topic(kafka, topic))
+    forgotten = [TopicPartition(topic, number, 20) for number in range(3)]
+    client = AdminClient(kafka.client_config())
+    for each in client.delete_records(forgotten).values():
+        each.result()
+    refused = replay(url, "--from", bus)
+    assert refused.returncode == 1, refused.stderr
+    assert has_area(StoreOptions.at(text_of(url)), Area.FRESH)
+    assert f"offsets 0 to 19 of partition 0 of {topic}" in refused.stderr
+    lossy = replay(url, "--from", bus, "--accept-loss", "--verify")
+    assert lossy.returncode == 1, lossy.stderr
+    assert sum(each["events"] for each in json.loads(lossy.stdout)["missing_events"]) == 60
+    done = replay(url, "--from", f"archive:{archive}", "--from", bus)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["replay"]["events"] == 300
+    assert found["replay"]["rows_that_differ"] == 0
+    with open_store(text_of(url)) as store:
+        assert digest_in(store) == law
+
+
+def test_a_part_is_merged_into_the_live_store(kafka: KafkaServer, topic: str, url: URL, store: Store) -> None:
+    """Lost rows of a job come back; offsets, and what others lost, stay as they are."""
+    bus = bus_of(kafka, topic)
+    produced(kafka, topic, EVENTS[:200])
+    writer = [*COMMAND, "writer", "run", "--until-end", "--bus", bus, "--store", text_of(url)]
+    subprocess.run(writer, check=True, capture_output=True, timeout=2 * PATIENCE)
+    before = store.bulk.offsets("headwater-writer")
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM commits WHERE job IN ('job-3', 'job-4')")
+    produced(kafka, topic, EVENTS[200:])
+    done = replay(url, "--from", bus, "--job", "job-3")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["events"] == 20
+    with store.engine.connect() as connection:
+        jobs = {*connection.exec_driver_sql("SELECT job FROM commits").scalars()}
+    assert "job-3" in jobs
+    assert "job-4" not in jobs
+    assert store.bulk.offsets("headwater-writer") == before
+    again = replay(url, "--from", bus, "--dataset", "s3://lake/table-1-4", "--since", "1h")
+    assert again.returncode == 0, again.stderr
+    assert not has_area(StoreOptions.at(text_of(url)), Area.FRESH)
+
+
+def test_a_topic_up_to_a_time_fills_a_new_store(kafka: KafkaServer, topic: str, url: URL) -> None:
+    """By the broker's own times: events of before are there, later ones aren't."""
+    produced(kafka, topic, EVENTS[:60])
+    times = sorted(time for _, time in on_topic(kafka, topic) if time is not None)
+    until(lambda: wall_micros() > times[-1] + 5_000)
+    border = wall_micros()
+    until(lambda: wall_micros() > border + 5_000)
+    produced(kafka, topic, EVENTS[60:100])
+    moment = moment_of(border).isoformat()
+    done = replay(url, "--from", bus_of(kafka, topic), "--until", moment)
+    assert done.returncode == 0, done.stderr
+    with open_store(text_of(url)) as store:
+        assert stored(store) == 60
+    refused = replay(url, "--from", bus_of(kafka, topic), "--until", moment)
+    assert refused.returncode == 78
+    assert "--until is for a new store" in refused.stderr
+    drop_area(StoreOptions.at(text_of(url)), Area.FRESH)
