@@ -130,9 +130,8 @@ class AtlasService:
 
     def _read(self, type_name: str, names: list[str], *, is_whole: bool) -> Iterator[FoundEntity]:
         params = {f"attr_{number}:qualifiedName": name for number, name in enumerate(names)}
-        if is_whole:
-            params["minExtInfo"] = "true"
-        else:
+        params["minExtInfo"] = "true"
+        if not is_whole:
             params["ignoreRelationships"] = "true"
         answer = self._call("GET", f"/v2/entity/bulk/uniqueAttribute/type/{type_name}", params=params)
         for entity in answer.get("entities") or ():
