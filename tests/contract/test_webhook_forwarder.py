@@ -64,9 +64,11 @@ class TestStructured(ForwarderContract):
         self.server.refused = set()
 
 
+@pytest.mark.long
 class TestBinary(TestStructured):
     mode = "binary"
 
 
+@pytest.mark.long
 class TestBatched(TestStructured):
     mode = "batched"
