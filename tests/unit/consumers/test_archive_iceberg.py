@@ -91,6 +91,7 @@ def test_a_commit_that_comes_between_is_not_lost(address: IcebergAddress, monkey
     assert IcebergArchive(address).next_offsets("cluster") == {FIRST: 10, SECOND: 10}
 
 
+@pytest.mark.long
 def test_an_archiver_fills_it(address: IcebergAddress) -> None:
     archive = IcebergArchive(address)
     source = ScriptedSource(records(FIRST, 0, 90), archive.next_offsets)
@@ -115,6 +116,7 @@ def test_small_files_are_compacted_and_old_days_expire(address: IcebergAddress) 
     append(archive, records(FIRST, 40, 41))
 
 
+@pytest.mark.long
 def test_offsets_and_gaps_outlive_commits_of_others(address: IcebergAddress) -> None:
     archive = IcebergArchive(address)
     gap = OffsetGap(FIRST, 3, 5, GapReason.LOG_EXPIRED)
@@ -140,6 +142,7 @@ def test_a_catalog_that_is_none_is_named() -> None:
         )
 
 
+@pytest.mark.long
 def test_commands_take_a_table_for_an_archive(address: IcebergAddress, tmp_path: Path) -> None:
     flags = ["--archive", "iceberg:lake.audit.events"]
     for key, value in address.properties.items():

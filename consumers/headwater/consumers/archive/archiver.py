@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from headwater.consumers.archive.api import ArchiveTable
 from headwater.consumers.archive.arrow import pc
-from headwater.consumers.archive.buffer import RowBuffer
+from headwater.consumers.archive.buffer import RowBuffer, first_offsets
 from headwater.consumers.archive.columns import KIND, TableBuilder
 from headwater.consumers.archive.decoding import UNDECODED
 from headwater.consumers.archive.metrics import ArchiverMetrics
@@ -134,7 +134,10 @@ class Archiver:
         if not (batch.records or batch.gaps or batch.next):
             return
         known = await self._expected(batch)
-        records = tuple(each for each in batch.records if each.offset >= known.get(each.partition, 0))
+        first = first_offsets(batch.records)
+        records = batch.records
+        if any(first.get(each, at) < at for each, at in known.items()):
+            records = tuple(each for each in records if each.offset >= known.get(each.partition, 0))
         table = await asyncio.to_thread(self._builder.build, records)
         self.metrics.undecoded += pc.sum(pc.equal(table[KIND], UNDECODED)).as_py() or 0
         self._buffer.add(table, replace(batch, records=records), known)

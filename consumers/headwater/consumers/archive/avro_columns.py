@@ -24,6 +24,9 @@ _FEW: Final = 8
 """Where so few events go on with a list for long, they are quicker one by one."""
 _LONG: Final = 24
 _PADDING: Final = bytes(16)
+_ONE_BYTE: Final = 64
+_LAST_SHIFT: Final = 63
+"""Of the tenth byte of a number, which has one bit more."""
 _ENVELOPE: Final = ("schema_version", "producer", "sequence", "time", "application", "run")
 _WANTED: Final = frozenset([*_ENVELOPE, "job.namespace", "job.name", "part.number", "part.of", "barrier"])
 
@@ -69,122 +72,142 @@ class AvroColumns:
         lengths = np.fromiter(map(len, events), np.int64, len(events))
         ends = np.cumsum(lengths)
         data = np.frombuffer(b"".join([*events, _PADDING]), np.uint8)
-        walk = _Walk(data, ends - lengths + offset, ends, self._named)
-        walk.visit(self._schema, np.arange(len(events)), "")
-        walk.found.is_odd |= walk.at != ends
+        walk = _Walk(data, len(events), self._named)
+        at = walk.visit(self._schema, np.arange(len(events)), ends - lengths + offset, "")
+        walk.found.is_odd |= at != ends
         return walk.found
 
 
 class _Walk:
-    def __init__(self, data: Any, at: Rows, ends: Rows, named: dict[str, Any]) -> None:
-        self.found: Final = ReadColumns(data, np.zeros(len(at), np.bool_))
-        self.at = at
+    """Methods are given events and where each of them is, and return where each is behind the value."""
+
+    def __init__(self, data: Any, count: int, named: dict[str, Any]) -> None:
+        self.found: Final = ReadColumns(data, np.zeros(count, np.bool_))
         self._data = data
-        self._ends = ends
         self._named = named
 
-    def visit(self, schema: Any, rows: Rows, path: str | None) -> None:
+    def visit(self, schema: Any, rows: Rows, at: Rows, path: str | None) -> Rows:
         """Walk over a value in these events. `path` is given where something of it may be wanted."""
         if isinstance(schema, list):
-            self._union(schema, rows, path)
-            return
+            return self._union(schema, rows, at, path)
         name = schema["type"] if isinstance(schema, dict) else schema
         if name in self._named:
-            self.visit(self._named[name], rows, path)
-        elif name == "record":
-            self._record(schema, rows, path)
-        elif name in {"array", "map"}:
-            self._list(schema, rows)
-        elif name in {"string", "bytes"}:
-            self._bytes(rows, path)
-        elif name == "fixed":
-            self._skip(rows, schema["size"], path)
-        elif name != "null":
-            self._number(name, schema, rows, path)
+            return self.visit(self._named[name], rows, at, path)
+        if name == "record":
+            return self._record(schema, rows, at, path)
+        if name in {"array", "map"}:
+            return self._list(schema, rows, at)
+        return self._value(name, schema, rows, at, path)
 
-    def _record(self, schema: Any, rows: Rows, path: str | None) -> None:
-        begins = self.at[rows] if schema["name"] == DATASET else None
+    def _record(self, schema: Any, rows: Rows, at: Rows, path: str | None) -> Rows:
+        begins = at
         for each in schema["fields"]:
             inner = None if path is None else f"{path}.{each['name']}" if path else each["name"]
-            self.visit(each["type"], rows, inner)
-        if begins is not None:
-            self.found.datasets.append(FoundSpans(rows, begins, self.at[rows]))
+            at = self.visit(each["type"], rows, at, inner)
+        if schema["name"] == DATASET:
+            self.found.datasets.append(FoundSpans(rows, begins, at.copy()))
+        return at
 
-    def _union(self, branches: Sequence[Any], rows: Rows, path: str | None) -> None:
-        chosen = self._varint(rows)
-        self._mark(rows, (chosen < 0) | (chosen >= len(branches)))
+    def _union(self, branches: Sequence[Any], rows: Rows, at: Rows, path: str | None) -> Rows:
+        chosen, at = self._choice(rows, at, len(branches))
         for number, branch in enumerate(branches):
             if branch != "null":
-                taken = rows[chosen == number]
+                taken = np.flatnonzero(chosen == number)
+                if len(taken) == len(rows):
+                    return self.visit(branch, rows, at, path)
                 if len(taken):
-                    self.visit(branch, taken, path)
+                    at[taken] = self.visit(branch, rows[taken], at[taken], path)
+        return at
 
-    def _list(self, schema: Any, rows: Rows) -> None:
-        while len(rows):
-            counts = self._varint(rows)
-            self._mark(rows, (counts < 0) | (counts > _LONGEST_LIST))
-            is_going_on = (counts > 0) & (counts <= _LONGEST_LIST)
-            rows, counts = rows[is_going_on], counts[is_going_on]
-            self._items(schema, rows, counts)
-            rows = rows[~self.found.is_odd[rows]]
+    def _list(self, schema: Any, rows: Rows, at: Rows) -> Rows:
+        at, left = at.copy(), np.arange(len(rows))
+        while len(left):
+            counts, at[left] = self._varint(rows[left], at[left])
+            self._mark(rows[left], (counts < 0) | (counts > _LONGEST_LIST))
+            is_going_on = (counts > 0) & ~self.found.is_odd[rows[left]]
+            left, counts = left[is_going_on], counts[is_going_on]
+            at[left] = self._items(schema, rows[left], at[left], counts)
+            left = left[~self.found.is_odd[rows[left]]]
+        return at
 
-    def _items(self, schema: Any, rows: Rows, counts: Rows) -> None:
+    def _items(self, schema: Any, rows: Rows, at: Rows, counts: Rows) -> Rows:
+        fewest = int(counts.min()) if len(counts) else 0
         for number in range(int(counts.max()) if len(counts) else 0):
-            left = rows[counts > number]
+            if number < fewest:
+                at = self._item(schema, rows, at)
+                continue
+            left = np.flatnonzero(counts > number)
             if number > _LONG and len(left) < _FEW:
-                self.found.is_odd[left] = True
-                return
-            if schema["type"] == "map":
-                self._bytes(left, None)
-            self.visit(schema["items" if schema["type"] == "array" else "values"], left, None)
+                self.found.is_odd[rows[left]] = True
+                break
+            at[left] = self._item(schema, rows[left], at[left])
+        return at
 
-    def _bytes(self, rows: Rows, path: str | None) -> None:
-        lengths = self._varint(rows)
+    def _item(self, schema: Any, rows: Rows, at: Rows) -> Rows:
+        if schema["type"] == "map":
+            at = self._bytes(rows, at, None)
+        return self.visit(schema["items" if schema["type"] == "array" else "values"], rows, at, None)
+
+    def _bytes(self, rows: Rows, at: Rows, path: str | None) -> Rows:
+        lengths, at = self._varint(rows, at)
         self._mark(rows, (lengths < 0) | (lengths > len(self._data)))
-        begins = self.at[rows]
-        self.at[rows] = ends = begins + np.clip(lengths, 0, len(self._data))
-        if path in _WANTED:
-            self.found.spans[path] = FoundSpans(rows, begins, ends)
+        return self._span(rows, at, at + np.clip(lengths, 0, len(self._data)), path)
 
-    def _skip(self, rows: Rows, size: int, path: str | None) -> None:
-        begins = self.at[rows]
-        self.at[rows] = begins + size
+    def _span(self, rows: Rows, begins: Rows, ends: Rows, path: str | None) -> Rows:
         if path in _WANTED:
-            self.found.spans[path] = FoundSpans(rows, begins, begins + size)
+            self.found.spans[path] = FoundSpans(rows, begins.copy(), ends.copy())
+        return ends
 
-    def _number(self, name: str, schema: Any, rows: Rows, path: str | None) -> None:
+    def _value(self, name: str, schema: Any, rows: Rows, at: Rows, path: str | None) -> Rows:
+        if name in {"string", "bytes"}:
+            return self._bytes(rows, at, path)
+        if name == "fixed":
+            return self._span(rows, at, at + schema["size"], path)
+        return at if name == "null" else self._number(name, schema, rows, at, path)
+
+    def _number(self, name: str, schema: Any, rows: Rows, at: Rows, path: str | None) -> Rows:
         if name == "boolean":
-            value = self._data.take(self.at[rows], mode="clip")
-            self._mark(rows, value > 1)
-            self.at[rows] += 1
-        elif name in {"int", "long", "enum"}:
-            values = self._varint(rows)
-            if name == "enum":
-                self._mark(rows, (values < 0) | (values >= len(schema["symbols"])))
-            if path in _WANTED:
-                self.found.numbers[path] = FoundValues(rows, values)
-        else:
+            self._mark(rows, self._data.take(at, mode="clip") > 1)
+            return at + 1
+        if name == "enum":
+            return self._choice(rows, at, len(schema["symbols"]))[1]
+        if name not in {"int", "long"}:
             self.found.is_odd[rows] = True
+            return at
+        values, at = self._varint(rows, at)
+        if path in _WANTED:
+            self.found.numbers[path] = FoundValues(rows, values)
+        return at
 
-    def _varint(self, rows: Rows) -> Rows:
-        at = self.at[rows]
+    def _choice(self, rows: Rows, at: Rows, count: int) -> tuple[Any, Rows]:
+        """Return a number below a count, which one byte holds where that is at most 64, and where the next value is."""
+        if count > _ONE_BYTE:
+            values, at = self._varint(rows, at)
+            self._mark(rows, (values < 0) | (values >= count))
+            return values, at
         byte = self._data.take(at, mode="clip")
-        at += 1
-        value = (byte & 0x7F).astype(np.uint64)
-        left, shift = np.flatnonzero(byte > 0x7F), 7
+        self._mark(rows, (byte >= 2 * count) | (byte & 1 == 1))
+        return byte >> 1, at + 1
+
+    def _varint(self, rows: Rows, at: Rows) -> tuple[Rows, Rows]:
+        byte = self._data.take(at, mode="clip")
+        at = at + 1
+        left = np.flatnonzero(byte > 0x7F)
+        if not len(left):
+            small = byte.astype(np.int64)
+            return (small >> 1) ^ -(small & 1), at
+        value, shift = (byte & 0x7F).astype(np.uint64), 7
         while len(left):
             byte = self._data.take(at[left], mode="clip")
-            if shift == 63:
+            if shift == _LAST_SHIFT:
                 self._mark(rows[left], byte > 1)
             value[left] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
             at[left] += 1
             left, shift = left[byte > 0x7F], shift + 7
-            if shift > 63:
+            if shift > _LAST_SHIFT:
                 self.found.is_odd[rows[left]] = True
                 break
-        self.at[rows] = at
-        found: Rows = (value >> np.uint64(1)).view(np.int64) ^ -(value & np.uint64(1)).view(np.int64)
-        return found
+        return (value >> np.uint64(1)).view(np.int64) ^ -(value & np.uint64(1)).view(np.int64), at
 
     def _mark(self, rows: Rows, is_odd: Any) -> None:
         if is_odd.any():

@@ -100,7 +100,11 @@ class ColumnDecoder:
         spans = _plain(found, found.spans.get(path))
         if spans is None:
             return pa.nulls(count, pa.string())
-        codes, unique = _unique(found, spans)
+        window = np.lib.stride_tricks.sliding_window_view(found.data, _ID_BYTES)
+        encoded = pa.Array.from_buffers(
+            pa.binary(_ID_BYTES), len(spans.rows), [None, pa.py_buffer(window[spans.begins])]
+        ).dictionary_encode()
+        codes, unique = encoded.indices, encoded.dictionary.to_pylist()
         texts = pa.array([self._reader.id_text(each) for each in unique], pa.string())
         return _scattered(texts.take(codes), spans.rows, count)
 
@@ -172,7 +176,8 @@ def _gathered(found: ReadColumns, spans: FoundSpans) -> Any:
     """Return the bytes of spans as a binary array."""
     lengths = spans.ends - spans.begins
     ends = np.cumsum(lengths)
-    places = np.repeat(spans.begins - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
+    places = np.repeat((spans.begins - (ends - lengths)).astype(np.int32), lengths)
+    places += np.arange(len(places), dtype=np.int32)  # a batch has less than 2 GiB
     offsets = np.concatenate(([0], ends)).astype(np.int32)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(found.data[places])]
     return pa.Array.from_buffers(pa.binary(), len(lengths), buffers)
