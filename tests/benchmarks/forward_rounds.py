@@ -2,6 +2,8 @@
 restart: every event arrives at every target, in order per key.
 
     .venv/bin/python -m tests.benchmarks.forward_rounds [--kills 200] [--bus log|kafka] [--datahub] [--seed S]
+
+After each round of 25 kills the forwarders come to the end, and what each target has is compared with what was sent.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from headwater.local import KafkaServer
 from tests import seeds
 from tests.faults.forward_round import Append, ForwardRound
 
+_ROUND = 25
 INSTANCE = "group.instance.id=forward-rounds"
 """Who follows one that was killed is the same member, so that it has its partitions at once."""
 
@@ -65,18 +68,20 @@ def main() -> int:
     parser.add_argument("--bus", choices=("log", "kafka"), default="log")
     parser.add_argument("--datahub", action="store_true", help="DataHub too, whose SDK takes a second to start")
     given = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="headwater-forward-"))
-    print(f"seed {given.seed}, in {folder}", flush=True)
     with ExitStack() as stack:
-        flags: tuple[str, ...] = ()
-        if given.bus == "log":
-            bus, append = log_bus(folder)
-        else:
-            bus, append = kafka_bus(stack.enter_context(KafkaServer()))
-            flags = ("--kafka", INSTANCE)
-        played = ForwardRound(folder, given.seed, bus, append, *flags)
-        print(played.play(given.kills, with_datahub=given.datahub))
+        server = stack.enter_context(KafkaServer()) if given.bus == "kafka" else None
+        for number, kills in enumerate(_parts(given.kills)):
+            folder = Path(tempfile.mkdtemp(prefix="headwater-forward-"))
+            print(f"seed {given.seed + number}, in {folder}", flush=True)
+            bus, append = log_bus(folder) if server is None else kafka_bus(server)
+            flags = () if server is None else ("--kafka", INSTANCE)
+            played = ForwardRound(folder, given.seed + number, bus, append, *flags)
+            print(played.play(kills, with_datahub=given.datahub), flush=True)
     return 0
+
+
+def _parts(kills: int) -> list[int]:
+    return [min(_ROUND, kills - begun) for begun in range(0, kills, _ROUND)]
 
 
 if __name__ == "__main__":

@@ -87,6 +87,7 @@ class TestOpenLineage(ForwarderContract):
         return self.server.failing(lambda body: Fault(422) if _canonical(body) in bad else None)
 
 
+@pytest.mark.long
 class TestDataHub(ForwarderContract):
     options: ClassVar[dict[str, str]] = {"request.timeout": "2 s"}
     ordered: ClassVar[bool] = False  # what several events say of one aspect joins

@@ -130,6 +130,7 @@ class TestTopic:
         assert Arrival([here.file]).copies == 0
         assert here.status()["forwarders"][0]["lag"] == 0
 
+    @pytest.mark.long
     def test_records_that_expired_unread_are_a_gap_that_is_sent_and_seen(self, topic: Topic, here: Here) -> None:
         topic.append(commits(1, 101))
         assert here.run() == 100
@@ -145,6 +146,7 @@ class TestTopic:
         assert len(Arrival([here.file]).ids) == 100 + gaps
         assert here.run() == 0
 
+    @pytest.mark.long
     def test_one_whose_offsets_the_broker_forgot_goes_on_where_it_was(self, topic: Topic, here: Here) -> None:
         """As it does with those of a group that nobody reads in for a week."""
         topic.append(commits(1, 101))
