@@ -26,7 +26,7 @@ _APPLIED: Final = "APPLIED"
 _SOURCE: Final = "SOURCE"
 
 
-class RowValues(Protocol):
+class StoredRow(Protocol):
     """A row by the names of its columns. Names of datasets, catalogs and places are joined to it."""
 
     def __getitem__(self, name: str, /) -> Any: ...
@@ -36,9 +36,9 @@ class RowValues(Protocol):
 class CommitRows:
     """A commit with its reads and writes. `made_from` has, by the id of a write, the ids of its reads."""
 
-    commit: RowValues
-    reads: Sequence[RowValues]
-    writes: Sequence[RowValues]
+    commit: StoredRow
+    reads: Sequence[StoredRow]
+    writes: Sequence[StoredRow]
     made_from: Mapping[bytes, Sequence[bytes]]
 
 
@@ -46,9 +46,9 @@ class CommitRows:
 class LineageRows:
     """One variant of a job lineage, with its tables in order and its columns."""
 
-    lineage: RowValues
-    tables: Sequence[RowValues]
-    columns: Sequence[RowValues]
+    lineage: StoredRow
+    tables: Sequence[StoredRow]
+    columns: Sequence[StoredRow]
     time: int
     """When a commit named it last."""
 
@@ -70,7 +70,7 @@ def current_modifications(rows: Iterable[tuple[bytes, object, str, str]]) -> set
     return {id_ for ids in since.values() for id_ in ids}
 
 
-def modification_event(row: RowValues) -> Event | None:
+def modification_event(row: StoredRow) -> Event | None:
     """Return the event that made the row, without what rows don't keep; None if this version doesn't know its kind."""
     kind = KINDS.get(row["kind"])
     if kind is None or not issubclass(kind, (TableModification, DatabaseModification)):
@@ -149,7 +149,7 @@ def commit_event(rows: CommitRows) -> Committed:
     return event
 
 
-def _input(row: RowValues) -> dict[str, Any]:
+def _input(row: StoredRow) -> dict[str, Any]:
     since = _present({"snapshot": row["since_snapshot"], "version": row["since_version"]})
     numbers = {"snapshot": row["snapshot"], "version": row["version"], "rows": row["row_count"]}
     return _place(row) | _present(
@@ -157,7 +157,7 @@ def _input(row: RowValues) -> dict[str, Any]:
     )
 
 
-def _output(row: RowValues, rows: CommitRows, places: Mapping[bytes, int]) -> dict[str, Any]:
+def _output(row: StoredRow, rows: CommitRows, places: Mapping[bytes, int]) -> dict[str, Any]:
     """`made_from` is all reads, those that edges name, or unknown."""
     how = {"ALL": list(range(len(places))), "SOME": _edges(row, rows, places)}.get(row["made_from"])
     numbers = {"snapshot": row["snapshot"], "version": row["version"], "parent": row["parent_snapshot"]}
@@ -166,18 +166,18 @@ def _output(row: RowValues, rows: CommitRows, places: Mapping[bytes, int]) -> di
     return _place(row) | _present({**numbers, **counts, **kinds})
 
 
-def _edges(row: RowValues, rows: CommitRows, places: Mapping[bytes, int]) -> list[int]:
+def _edges(row: StoredRow, rows: CommitRows, places: Mapping[bytes, int]) -> list[int]:
     return sorted(places[read] for read in rows.made_from.get(row["id"], ()) if read in places)
 
 
-def _place(row: RowValues) -> dict[str, Any]:
+def _place(row: StoredRow) -> dict[str, Any]:
     candidates = json.loads(row["candidates"]) if row["candidates"] else ()
     known = {"table": _table_name(row), "generation": row["generation"], "branch": row["branch"]}
     known |= {"opaque": row["opaque"], "format": row["format"], "main": bool(row["main"])}
     return {"dataset": _dataset(row), "candidates": candidates, **_present(known)}
 
 
-def _paths(row: RowValues) -> dict[str, Any]:
+def _paths(row: StoredRow) -> dict[str, Any]:
     return {name: json.loads(row[name]) for name in ("source", "target") if row[name]}
 
 
@@ -185,19 +185,19 @@ def _envelope(producer: UUID, sequence: int, time: int) -> dict[str, Any]:
     return {"producer": producer, "sequence": sequence, "family_sequence": sequence, "time": moment_of(time)}
 
 
-def _dataset(row: RowValues) -> dict[str, str] | None:
+def _dataset(row: StoredRow) -> dict[str, str] | None:
     if row["dataset_namespace"] is None:
         return None
     return {"namespace": row["dataset_namespace"], "name": row["dataset_name"]}
 
 
-def _table_name(row: RowValues) -> dict[str, str] | None:
+def _table_name(row: StoredRow) -> dict[str, str] | None:
     if row["table_name"] is None:
         return None
     return {"catalog": row["catalog"] or "", "database": row["database_name"] or "", "table": row["table_name"]}
 
 
-def _job(row: RowValues, namespace: str = "job_namespace", name: str = "job") -> dict[str, str] | None:
+def _job(row: StoredRow, namespace: str = "job_namespace", name: str = "job") -> dict[str, str] | None:
     return None if row[name] is None else {"namespace": row[namespace], "name": row[name]}
 
 

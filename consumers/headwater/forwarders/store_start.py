@@ -21,7 +21,7 @@ from headwater.events.keys import key_of
 from headwater.forwarders.store_events import (
     CommitRows,
     LineageRows,
-    RowValues,
+    StoredRow,
     commit_event,
     current_modifications,
     lineage_event,
@@ -122,7 +122,7 @@ def _modifications(connection: Connection) -> Iterator[Event]:
             yield event
 
 
-def _newest_commits(connection: Connection) -> Iterator[RowValues]:
+def _newest_commits(connection: Connection) -> Iterator[StoredRow]:
     """Yield the newest commit of each statement of each job, as far as nothing hides it."""
     table = table_of(t.COMMIT)
     by = ("fingerprint", "job_namespace", "job")
@@ -136,7 +136,7 @@ def _newest_commits(connection: Connection) -> Iterator[RowValues]:
     yield from connection.execute(query).mappings().all()
 
 
-def _commits(connection: Connection, commits: Sequence[RowValues]) -> Iterator[Event]:
+def _commits(connection: Connection, commits: Sequence[StoredRow]) -> Iterator[Event]:
     ids = [each["id"] for each in commits]
     reads, writes = (_accesses(connection, kind, ids) for kind in (t.READ, t.WRITE))
     hidden = _hidden_writes(connection, ids)
@@ -151,7 +151,7 @@ def _commits(connection: Connection, commits: Sequence[RowValues]) -> Iterator[E
         yield commit_event(rows)
 
 
-def _accesses(connection: Connection, kind: RowKind, commits: Sequence[bytes]) -> dict[bytes, list[RowValues]]:
+def _accesses(connection: Connection, kind: RowKind, commits: Sequence[bytes]) -> dict[bytes, list[StoredRow]]:
     """Return reads or writes by commit, with their places."""
     table, place = table_of(kind), table_of(t.PLACE)
     more = {column.name: column for column in place.c if column.name not in {"id", *table.c.keys()}}
@@ -192,11 +192,11 @@ def _made_from(connection: Connection, writes: Sequence[bytes]) -> dict[bytes, l
 
 def _lineages(
     connection: Connection, fingerprints: set[bytes]
-) -> dict[bytes, tuple[RowValues, list[RowValues], list[RowValues]]]:
+) -> dict[bytes, tuple[StoredRow, list[StoredRow], list[StoredRow]]]:
     """Return of each job lineage the variant that arrived first, with its tables and columns."""
     lineage = table_of(t.JOB_LINEAGE)
     query = select(lineage).where(lineage.c.fingerprint.in_(fingerprints)).order_by(lineage.c[stamp_name("first")])
-    first: dict[bytes, RowValues] = {}
+    first: dict[bytes, StoredRow] = {}
     for row in connection.execute(query).mappings():
         first.setdefault(row["fingerprint"], row)
     places, columns = table_of(t.JOB_LINEAGE_TABLE), table_of(t.JOB_LINEAGE_COLUMN)
@@ -210,7 +210,7 @@ def _lineages(
     }
 
 
-def _of_variant(rows: list[RowValues], lineage: RowValues) -> list[RowValues]:
+def _of_variant(rows: list[StoredRow], lineage: StoredRow) -> list[StoredRow]:
     return [row for row in rows if row["variant"] == lineage["variant"]]
 
 
@@ -226,8 +226,8 @@ def _select(table: Any, joined: Any, more: Mapping[str, Any]) -> Select[Any]:
     return select(table, *(column.label(name) for name, column in named.items())).select_from(joined)
 
 
-def _by(connection: Connection, query: Select[Any], column: str) -> dict[bytes, list[RowValues]]:
-    found: dict[bytes, list[RowValues]] = defaultdict(list)
+def _by(connection: Connection, query: Select[Any], column: str) -> dict[bytes, list[StoredRow]]:
+    found: dict[bytes, list[StoredRow]] = defaultdict(list)
     for row in connection.execute(query).mappings():
         found[row[column]].append(row)
     return found
