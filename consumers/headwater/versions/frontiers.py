@@ -73,7 +73,7 @@ class FrontierMerger:
             return False
         if _is_numbered(older, newer):
             return newer.since > last
-        return False
+        return newer.since != older.since
 
 
 def _is_numbered(one: Frontier, other: Frontier) -> bool:

@@ -105,6 +105,21 @@ def test_changes_that_were_never_read_are_a_reason_not_to_say_yes(connection: Co
     assert check(connection, ["b", "c"]).is_consistent is None
 
 
+def test_where_numbers_have_no_order_changes_have_to_join_where_the_last_ended(connection: Connection) -> None:
+    story = StoryProducer()
+    story.format = Format.ICEBERG
+    for number, parent in ((501, None), (302, 501), (903, 302), (104, 903)):
+        story.commit(f"a@{number}", parent=parent)
+    story.commit("b@1", reads=["a@501..302"])
+    story.commit("b@2", reads=["a@903..104"])  # 903 was never read
+    story.commit("c@1", reads=["a@501..104"])
+    story.commit("d@1", reads=["a@501..302"])
+    story.commit("d@2", reads=["a@302..104"])
+    store(connection, story)
+    assert check(connection, ["b", "c"]).is_consistent is None
+    assert check(connection, ["c", "d"]).is_consistent is True
+
+
 def test_a_compaction_is_the_version_before(connection: Connection) -> None:
     story = StoryProducer()
     story.commit("a@1")
