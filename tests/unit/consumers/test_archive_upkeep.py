@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from headwater.consumers.archive.exchange import replace_files
 from headwater.consumers.archive.state import ArchivedRange, OffsetsTakenError
 from headwater.consumers.archive.upkeep import ArchiveUpkeep, compact, expire
 from headwater.consumers.archive.verification import OffsetHole, Verification
-from headwater.consumers.sources import OffsetGap
+from headwater.consumers.sources import BusRecord, OffsetGap
 from headwater.consumers.sources.archive import ArchiveSource
+from headwater.errors import TransientError
 from headwater.events.health import GapReason
 from tests.archives import DAY, FIRST, NOON, SECOND, TOPIC, append, in_order, read_all, records
 
@@ -131,6 +133,21 @@ def test_a_compaction_that_died_behind_its_commit_is_finished(
     assert in_order(read_all(archive.directory)) == EXPECTED
 
 
+def test_a_compaction_that_failed_behind_its_commit_is_finished_before_the_next(
+    archive: ParquetArchive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> bool:
+        raise OSError(ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(directory_module, "replace_files", fail)
+        with pytest.raises(TransientError, match="No space left"):
+            compact(archive, before=date(2026, 3, 2))
+    assert expire(archive, date(2026, 3, 2)).rows == 80
+    assert count(archive) == (20, 20)
+    assert list((archive.directory / PENDING).iterdir()) == []
+
+
 @pytest.mark.parametrize("taken", [1, 30, 75])
 def test_a_reader_goes_on_while_files_are_replaced(archive: ParquetArchive, taken: int) -> None:
     source = ArchiveSource(archive.directory, "group", None)
@@ -159,6 +176,24 @@ def test_old_days_expire_and_readers_hear_of_it(archive: ParquetArchive) -> None
     append(archive, records(FIRST, 60, 70))  # archiving goes on behind what expired
     with pytest.raises(OffsetsTakenError):
         append(archive, records(SECOND, 0, 10))
+
+
+def test_a_reader_hears_of_what_expired_before_it_came_there(archive: ParquetArchive) -> None:
+    source = ArchiveSource(archive.directory, "group", lambda _: {FIRST: 10, SECOND: 40})
+    assert list(source.poll(5, 0).records) == EXPECTED[FIRST][10:15]
+    while batch := source.poll(5, 0):  # what it has read already comes whole
+        if batch.records[-1].offset == 19:
+            break
+    expire(archive, date(2026, 3, 2))
+    found: list[BusRecord] = []
+    gaps: list[OffsetGap] = []
+    while batch := source.poll(100, 0):
+        found += batch.records
+        gaps += batch.gaps
+    assert gaps == [OffsetGap(FIRST, 20, 40, GapReason.LOG_EXPIRED)]
+    assert found == EXPECTED[FIRST][40:]
+    expire(archive, date(2026, 3, 3))
+    assert source.poll(100, 0).gaps == (), "it had read all that expired then"
 
 
 def test_damage_is_found(archive: ParquetArchive) -> None:

@@ -84,8 +84,6 @@ class ParquetArchive:
         return self.refresh().next_offsets(cluster)
 
     def append(self, table: ArrowTable, ranges: Sequence[ArchivedRange], gaps: Sequence[OffsetGap] = ()) -> None:
-        if self._is_unfinished:
-            self.recover()
         files = self.write(table)
         self.commit(ArchiveCommit(Operation.APPEND, tuple(ranges), tuple(gaps), tuple(files)))
 
@@ -105,6 +103,8 @@ class ParquetArchive:
 
     def commit(self, commit: ArchiveCommit) -> None:
         """Make the files that were written a part of the archive, and take others out of it."""
+        if self._is_unfinished:
+            self.recover()
         files = self.refresh().files
         removed = [files[path] for path in commit.remove if path in files]
         self._is_unfinished = True

@@ -107,6 +107,8 @@ class ArchiveSource:
         for partition, known in self._state.partitions.items():
             if partition not in self._at:
                 self._at[partition] = self._start_of(partition, known.first, known.expired)
+            elif (at := max(self._at[partition], before.partitions[partition].expired)) < known.expired:
+                self._gaps.append(OffsetGap(partition, at, known.expired, GapReason.LOG_EXPIRED))
         self._gaps += [each for each in self._state.gaps[len(before.gaps) :] if self._concerns(each)]
         return self._state.version != before.version
 
