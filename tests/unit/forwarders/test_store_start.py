@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
 from headwater.cli.app import main
 from headwater.errors import TerminalError
@@ -19,17 +20,25 @@ from headwater.events.keys import headers_of, key_of
 from headwater.forwarders.store_start import StoreSource, StoreStart, store_events
 from headwater.journal import LocalLog
 from headwater.lineage.mapping import map_event
+from headwater.lineage.sql import METADATA
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import EXAMPLES
 from tests.forwarder_targets import recorded
+from tests.integration.stores import database_on
 from tests.unit.forwarders.kit import commit
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(f"sqlite:///{tmp_path}/lineage.db") as opened:
+SERVERS = [pytest.param(name, marks=[pytest.mark.database, pytest.mark.long]) for name in ("postgres", "mariadb")]
+
+
+@pytest.fixture(params=["sqlite", *SERVERS])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with (
+        database_on(request.param, request, tmp_path) as url,
+        open_store(url.render_as_string(hide_password=False)) as opened,
+    ):
         yield opened
 
 
@@ -102,7 +111,8 @@ def _counts(store: Store) -> dict[str, int]:
     more = ("job_lineage_columns", "commits", "places", "reads", "writes", "commit_edges", "table_edges")
     with store.engine.connect() as connection:
         return {
-            name: connection.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one() for name in (*tables, *more)
+            name: connection.execute(select(func.count()).select_from(METADATA.tables[name])).scalar_one()
+            for name in (*tables, *more)
         }
 
 
