@@ -133,6 +133,7 @@ def stored_until(store: Store) -> dict[int, int]:
         return {each[0]: each[1] for each in found}
 
 
+@pytest.mark.long
 def test_a_new_store_with_an_old_checkpoint_gets_everything(
     spark: SparkSession, kafka: KafkaServer, store: Store, other: Store, tmp_path: Path
 ) -> None:
@@ -168,6 +169,7 @@ def test_what_the_database_refuses_is_found_event_by_event(
         assert found.one() == (len(commits) - 1, None)
 
 
+@pytest.mark.long
 def test_where_something_is_deleted_meanwhile_events_are_written_again(
     spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +212,7 @@ def _poll(source: KafkaSource, into: dict[tuple[int, int], tuple[bytes, int | No
     return bool(into)
 
 
+@pytest.mark.long
 def test_a_store_that_loses_acknowledged_rows_gets_them_again(
     spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +234,7 @@ def test_a_store_that_loses_acknowledged_rows_gets_them_again(
     assert_by_law(store, kafka, topic)
 
 
+@pytest.mark.long
 def test_a_topic_that_is_made_anew_is_read_from_its_beginning(
     spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path
 ) -> None:
@@ -282,6 +286,7 @@ def batch_options(store: Store, log: Path, **more: Any) -> Any:
     return PipelineOptions(StoreOptions.at(url_of(store)), log=log, group=GROUP, **more)
 
 
+@pytest.mark.long
 def test_a_frame_of_ones_own_moves_no_offsets(spark: SparkSession, bus: tuple[KafkaServer, str], store: Store) -> None:
     kafka, topic = bus
     servers = {"kafka.bootstrap.servers": kafka.address, "subscribe": topic}

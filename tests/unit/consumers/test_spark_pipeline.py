@@ -9,12 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headwater.consumers.spark import MissingSparkError
 from headwater.consumers.spark.pipeline import PipelineOptions
+from headwater.consumers.spark.pipeline import session as session_module
+from headwater.consumers.spark.pipeline.jobs import translate_job_error
 from headwater.consumers.spark.pipeline.log_batches import _to_arrow
 from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange, portions
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
 from headwater.consumers.spark.pipeline.shares import MergedShares, Share, murmur3, shuffle_keys
-from headwater.errors import ConfigurationError
+from headwater.errors import ConfigurationError, TerminalError, TransientError
 from headwater.events.avro import Codec
 from headwater.events.envelope import Event
 from headwater.events.health import GapReason
@@ -202,6 +205,35 @@ class TestOptions:
         assert PipelineOptions(STORE).buckets_for(session("local[4]")) == 4
         assert PipelineOptions(STORE, buckets=3).buckets_for(session("yarn")) == 3
         assert PipelineOptions(StoreOptions.at("sqlite:///x.db")).buckets_for(session("local[4]")) == 1
+
+
+def test_without_arrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "find_spec", lambda name: None if name == "pyarrow" else object())
+    with pytest.raises(MissingSparkError, match="by pyarrow, which this Python lacks: pip install"):
+        session_module.require_arrow()
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "message"),
+    [
+        (
+            "Python:\nheadwater.lineage.sql.errors.StoreUnreachableError: postgresql://db: it doesn't answer\n\n\tat",
+            TransientError,
+            "postgresql://db: it doesn't answer",
+        ),
+        (
+            "headwater.consumers.writer.record_reader.MappingFailedError: 100 events in a row",
+            TerminalError,
+            "100 events in a row",
+        ),
+        ("headwater.errors.advise_import: no error", TransientError, "Spark gave a micro-batch up"),
+        ("ExecutorLostFailure", TransientError, "Spark gave a micro-batch up"),
+    ],
+)
+def test_what_a_task_raised_is_raised_by_the_driver(words: str, kind: type[Exception], message: str) -> None:
+    found = translate_job_error(RuntimeError(words))
+    assert type(found) is kind
+    assert str(found).startswith(message)
 
 
 def session(master: str) -> Any:

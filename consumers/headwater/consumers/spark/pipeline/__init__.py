@@ -10,6 +10,7 @@ kafka_topic    what brokers say of a topic
 log_batches    micro-batches of a local log
 ranges         which offsets a micro-batch has to read
 batch_writer   has a micro-batch read and written, and moves offsets
+jobs           errors of Spark's jobs, translated
 records        records as columns, and in an executor's Python
 reading_tasks  on executors: records to rows
 shares         what goes through the shuffle

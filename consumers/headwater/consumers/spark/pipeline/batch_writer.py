@@ -14,10 +14,11 @@ import pickle
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from headwater.consumers.sources import OffsetGap, SourceBatch
+from headwater.consumers.spark.pipeline.jobs import job_errors, small_arrow_batches
 from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange, portions
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
 from headwater.consumers.spark.pipeline.records import from_kafka
@@ -44,6 +45,7 @@ from headwater.lineage.bulk import (
     WriteBatch,
     WriterInstant,
 )
+from headwater.lineage.sql.errors import StoreDataError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,9 +54,6 @@ _LOG: Final = logging.getLogger(__name__)
 _MAIN: Final = ""
 _NUMBERS: Final = 1 << 20
 """So many transactions of a bucket a micro-batch may have; a bucket's mark counts on behind them."""
-_ARROW_RECORDS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_MOST_RECORDS: Final = "2000"
-"""Of an Arrow batch: an event may have a megabyte."""
 
 
 @dataclass
@@ -70,15 +69,9 @@ class PipelineFigures:
     """Micro-batches whose events were written one by one: one was refused, or something was deleted meanwhile."""
     set_backs: int = 0
     """How often the store turned out to have lost transactions."""
-    seconds: dict[str, float] = field(default_factory=dict)
-    """By what they were spent on."""
-
-    def spent(self, what: str, since: float) -> None:
-        self.seconds[what] = self.seconds.get(what, 0.0) + time.monotonic() - since
 
     def totals(self) -> dict[str, int]:
-        names = ("batches", "events", "rows", "dead_letters", "retries", "repeats", "set_backs")
-        return {name: getattr(self, name) for name in names}
+        return asdict(self)
 
 
 class SparkBatch(Protocol):
@@ -190,10 +183,14 @@ class BatchWriter:
         self._number += 1
         epoch = with_patience(lambda: self._open(ranges), self._store.patience)
         frame = batch.frame(ranges)
-        frame.sparkSession.conf.set(_ARROW_RECORDS, _MOST_RECORDS)
-        began = time.monotonic()
+        with job_errors(), small_arrow_batches(frame):
+            replies = self._run_tasks(batch, ranges, frame, epoch)
+        self._record(replies)
+
+    def _run_tasks(
+        self, batch: SparkBatch, ranges: Mapping[BusPartition, PartitionRange], frame: DataFrame, epoch: int
+    ) -> list[TaskReply]:
         replies = self._run_by_buckets(frame, epoch)
-        self.figures.spent("tasks", began)
         for each in replies:
             if each.mark_number:
                 self._bucket_marks[each.bucket].acknowledge(each.mark_number)
@@ -201,14 +198,14 @@ class BatchWriter:
         if is_complete:
             try:
                 self._complete(batch, ranges, replies, epoch)
-            except EpochChanged:
+            except (EpochChanged, StoreDataError):
                 is_complete = False
         if not is_complete:
             self.figures.repeats += 1
             _LOG.info("events are written one by one: one was refused, or something was deleted meanwhile")
             replies = self._run_one_by_one(frame)
             self._complete(batch, ranges, replies, None)
-        self._record(replies)
+        return replies
 
     def _run_by_buckets(self, frame: DataFrame, epoch: int) -> list[TaskReply]:
         shares = frame.mapInArrow(reading_task(self._bus, self._keys), SCHEMA)

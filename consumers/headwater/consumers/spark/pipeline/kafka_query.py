@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 from headwater.consumers.sources import OffsetGap
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS, END_CHECK_SECONDS
 from headwater.consumers.spark.pipeline.batch_writer import BatchWriter
+from headwater.consumers.spark.pipeline.jobs import translate_job_error
 from headwater.consumers.spark.pipeline.kafka_topic import KafkaTopicClient, TopicDescription
 from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange
 from headwater.consumers.spark.pipeline.records import from_kafka
-from headwater.errors import HeadwaterError, TerminalError
+from headwater.errors import HeadwaterError
 from headwater.events.clock import wall_micros
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition
@@ -109,7 +110,7 @@ class KafkaQuery:
                 if query.awaitTermination(_LOOK_SECONDS):
                     return
             except Exception as e:
-                raise self._failure or TerminalError(f"the query ended: {str(e)[:2000]}") from e
+                raise self._failure or translate_job_error(e) from e
             if time.monotonic() >= look_at and not self._is_available_now:
                 self._record_ends()
                 look_at = time.monotonic() + END_CHECK_SECONDS

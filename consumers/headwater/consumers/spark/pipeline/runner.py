@@ -13,6 +13,7 @@ from headwater.consumers.spark.pipeline.kafka_topic import KafkaTopicClient, Top
 from headwater.consumers.spark.pipeline.log_batches import LogBatches, place_of
 from headwater.consumers.spark.pipeline.options import PipelineOptions
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading
+from headwater.consumers.spark.pipeline.session import require_arrow
 from headwater.consumers.spark.pipeline.writing_tasks import StoreWriting
 from headwater.errors import ConfigurationError
 from headwater.lineage.store import Store, StoreOptions, open_store
@@ -27,6 +28,7 @@ class PipelineRun:
     """One run of a pipeline. `stop` may be called from any thread or signal handler."""
 
     def __init__(self, spark: SparkSession, options: PipelineOptions) -> None:
+        require_arrow()
         self._spark = spark
         self._options = options.checked()
         self._buckets = options.buckets_for(spark)
@@ -133,6 +135,7 @@ def store_events(
     """
     if frame.isStreaming:
         raise ConfigurationError("a streaming frame is stored by run_pipeline, or by store_events within foreachBatch")
+    require_arrow()
     options = PipelineOptions(store if isinstance(store, StoreOptions) else StoreOptions.at(store), buckets=buckets)
     spark = frame.sparkSession
     with open_store(options.store) as opened:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
@@ -51,6 +52,16 @@ def pipeline_session(
         yield spark
     finally:
         spark.stop()
+
+
+def require_arrow() -> None:
+    """Raise a MissingSparkError that names the packages by which Spark hands records to Python, if one is missing."""
+    missing = [name for name in ("pandas", "pyarrow") if find_spec(name) is None]
+    if missing:
+        raise MissingSparkError(
+            f"Spark hands records to Python by {' and '.join(missing)}, which this Python lacks: "
+            "pip install 'pyspark[sql]' here and where executors run"
+        )
 
 
 def _submitted(pyspark: Any) -> bool:
