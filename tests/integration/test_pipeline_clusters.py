@@ -20,7 +20,7 @@ from headwater.journal import LocalLog
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
 from tests.benchmarks.mixture import events
-from tests.integration.drivers import BIN, SECONDS
+from tests.integration.drivers import BIN
 from tests.integration.pipeline_kit import new_store, new_topic, produce, url_of
 from tests.integration.spark_clusters import SPARK_HOME, make_python, make_zip, standalone_cluster
 from tests.integration.spark_packages import package_settings
@@ -37,6 +37,7 @@ pytestmark = [
 ]
 CODEC = Codec()
 DATA = [CODEC.encode(each) for each in events(300, shapes=10)]
+SECONDS = 420
 APPLICATION = Path(__file__).parents[2] / "deploy" / "spark" / "pipeline.py"
 
 

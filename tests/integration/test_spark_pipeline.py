@@ -170,6 +170,22 @@ def test_what_the_database_refuses_is_found_event_by_event(
 
 
 @pytest.mark.long
+def test_a_store_from_a_backup_gets_what_it_lacks_without_new_events(
+    spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path
+) -> None:
+    """No micro-batch comes of a topic to which nothing comes."""
+    topic = new_topic(kafka)
+    produce(kafka, topic, SOUND[:200])
+    options = options_for(store, kafka, topic, tmp_path / "checkpoint")
+    run_pipeline(spark, options)
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM commits")
+        connection.exec_driver_sql("UPDATE consumer_offsets SET next_offset = 0")
+    assert run_pipeline(spark, options).events == 200
+    assert_by_law(store, kafka, topic)
+
+
+@pytest.mark.long
 def test_where_something_is_deleted_meanwhile_events_are_written_again(
     spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

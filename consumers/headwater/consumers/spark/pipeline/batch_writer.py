@@ -12,11 +12,13 @@ import logging
 import os
 import pickle
 import socket
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources import OffsetGap, SourceBatch
 from headwater.consumers.spark.pipeline.jobs import job_errors, small_arrow_batches
 from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange, portions
@@ -91,7 +93,7 @@ class SparkBatch(Protocol):
 
 
 class BatchWriter:
-    """Writes micro-batches of one topic, for one thread."""
+    """Writes micro-batches of one topic. Several threads may call it; each waits for the others."""
 
     def __init__(
         self,
@@ -121,6 +123,15 @@ class BatchWriter:
         self._bucket_marks = [marks.new() for _ in range(buckets)]
         self._timeline = Timeline(meta, RecordReader(bus.kind, bus.topic_name), bus.kind, group, marks)
         self._number = 0
+        self._turn = threading.RLock()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a thread writes a micro-batch now."""
+        is_free = self._turn.acquire(blocking=False)
+        if is_free:
+            self._turn.release()
+        return not is_free
 
     def begin(self, partitions: Sequence[BusPartition]) -> None:
         """Give up the instants of dead drivers, and record which partitions there are."""
@@ -132,14 +143,16 @@ class BatchWriter:
         return with_patience(lambda: self._offsets(self._bus.cluster), self._store.patience)
 
     def write(self, batch: SparkBatch) -> None:
-        """Store a micro-batch. After an error it can be written again."""
-        while not self._unless_set_back(lambda: self._write(batch)):
-            pass
+        """Store a micro-batch. After an error it can be written again. Raises StopRequested if it isn't completed."""
+        with self._turn:
+            while not self._unless_set_back(lambda: self._write(batch)):
+                pass
 
     def write_all(self, batch: SparkBatch) -> None:
         """Store all of a batch that has no offsets."""
-        while not self._unless_set_back(lambda: self._write_ranges(batch, {})):
-            pass
+        with self._turn:
+            while not self._unless_set_back(lambda: self._write_ranges(batch, {})):
+                pass
 
     def _unless_set_back(self, work: Callable[[], None]) -> bool:
         """Return whether the work was done. It has to be done again where the store lost what it had."""
@@ -154,10 +167,11 @@ class BatchWriter:
 
     def record_ends(self, ends: Mapping[BusPartition, PartitionRange], until: int) -> None:
         """Record that partitions which are stored up to these ends are complete until this time."""
-        stored = self.stored_offsets()
-        reached = {each: until for each, available in ends.items() if stored.get(each, 0) >= available.end}
-        if reached:
-            self._merge(self._bus_work(ends=reached))
+        with self._turn:
+            stored = self.stored_offsets()
+            reached = {each: until for each, available in ends.items() if stored.get(each, 0) >= available.end}
+            if reached:
+                self._unless_set_back(lambda: self._merge(self._bus_work(ends=reached)))
 
     def record_gaps(self, gaps: Sequence[OffsetGap]) -> None:
         self._merge(self._bus_work(gaps=tuple(gaps)))
@@ -171,7 +185,7 @@ class BatchWriter:
         cuts = {partition: each.first for partition, each in offsets.batch.items()}
         for ranges in portions(planned.ranges, cuts, self._most_records):
             if self._stopping():
-                return
+                raise StopRequested
             self._write_ranges(batch, ranges)
 
     def _warn_if_behind(self, offsets: BatchOffsets, planned: Mapping[BusPartition, PartitionRange]) -> None:

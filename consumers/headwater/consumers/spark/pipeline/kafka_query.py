@@ -78,6 +78,7 @@ class KafkaQuery:
         self._writer.begin(self._topic.partitions)
         asked = wall_micros() - CLOCK_SKEW_MICROS
         ends = self._client.available(self._topic)
+        self._catch_up()
         query = self._start()
         try:
             self._wait(query, is_stopping)
@@ -85,6 +86,7 @@ class KafkaQuery:
             query.stop()
         if self._is_available_now and not is_stopping():
             self.check_topic()
+            self._catch_up()
             self._writer.record_ends(ends, asked)
 
     def _start(self) -> StreamingQuery:
@@ -111,15 +113,22 @@ class KafkaQuery:
                     return
             except Exception as e:
                 raise self._failure or translate_job_error(e) from e
-            if time.monotonic() >= look_at and not self._is_available_now:
+            if time.monotonic() >= look_at and not (self._is_available_now or self._writer.is_busy):
                 self._record_ends()
                 look_at = time.monotonic() + END_CHECK_SECONDS
 
     def _record_ends(self) -> None:
         """Record up to when partitions are complete to which nothing comes: they have no micro-batches."""
         self.check_topic()
+        self._catch_up()
         until = wall_micros() - CLOCK_SKEW_MICROS
         self._writer.record_ends(self._client.available(self._topic), until)
+
+    def _catch_up(self) -> None:
+        """Read again what a store lacks that lost its newest rows: without new events there is no micro-batch."""
+        last = self._last_batch()
+        if last is not None:
+            self._writer.write(CatchUpBatch(self, last))
 
     def _write(self, frame: DataFrame, number: int) -> None:
         try:
@@ -142,13 +151,24 @@ class KafkaQuery:
         self._seen = self._client.available(self._topic)
         return BatchOffsets(batch, self._seen)
 
+    def _last_batch(self) -> int | None:
+        """Return the number of the last micro-batch in the checkpoint."""
+        files, place = self._in_checkpoint("offsets")
+        names = [str(each.getPath().getName()) for each in files.listStatus(place)] if files.exists(place) else []
+        return max((int(name) for name in names if name.isdigit()), default=None)
+
+    def _in_checkpoint(self, name: str) -> tuple[Any, Any]:
+        """Return the checkpoint's file system, and a path in it."""
+        context: Any = self._spark.sparkContext  # pyspark's way into the JVM isn't public
+        place = context._jvm.org.apache.hadoop.fs.Path(f"{self._checkpoint}/{name}")  # noqa: SLF001
+        return place.getFileSystem(context._jsc.hadoopConfiguration()), place  # noqa: SLF001
+
     def _read_offsets(self, name: str) -> dict[int, int]:
-        context: Any = self._spark.sparkContext
-        jvm, path = context._jvm, f"{self._checkpoint}/{name}"  # noqa: SLF001 - pyspark's way into the JVM isn't public
-        place = jvm.org.apache.hadoop.fs.Path(path)
-        files = place.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+        files, place = self._in_checkpoint(name)
         stream = files.open(place)
         try:
+            context: Any = self._spark.sparkContext
+            jvm = context._jvm  # noqa: SLF001
             text = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
         finally:
             stream.close()
@@ -181,6 +201,25 @@ class KafkaQuery:
             end = self._seen[partition].end if partition in self._seen else at
             gaps.append(OffsetGap(partition, at, end if end > at else None, GapReason.LOG_RECREATED))
         self._writer.record_gaps(gaps)
+
+
+class CatchUpBatch:
+    """What the checkpoint has passed, up to the end of a micro-batch: normally the store has all of it."""
+
+    def __init__(self, query: KafkaQuery, number: int) -> None:
+        self._query = query
+        self._number = number
+
+    def offsets(self) -> BatchOffsets:
+        found = self._query.offsets_of(self._number)
+        passed = {each: PartitionRange(there.end, there.end) for each, there in found.batch.items()}
+        return BatchOffsets(passed, found.available)
+
+    def frame(self, ranges: Mapping[BusPartition, PartitionRange]) -> DataFrame:
+        return self._query.read(ranges)
+
+    def check(self) -> None:
+        self._query.check_topic()
 
 
 class KafkaBatch:

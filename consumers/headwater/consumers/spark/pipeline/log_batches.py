@@ -9,9 +9,11 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
 from headwater.consumers.sources.local_log import KIND, REASONS
 from headwater.consumers.spark.pipeline.batch_writer import BatchWriter
@@ -44,6 +46,16 @@ class LogBatches:
         asked = wall_micros() - CLOCK_SKEW_MICROS
         last = available(self._directory)
         self._writer.begin(list(last))
+        with suppress(StopRequested):
+            self._run(is_stopping, last, asked, interval)
+
+    def _run(
+        self,
+        is_stopping: Callable[[], bool],
+        last: Mapping[BusPartition, PartitionRange],
+        asked: int,
+        interval: float | None,
+    ) -> None:
         while not is_stopping():
             began = time.monotonic()
             is_done = self._write_next(last if interval is None else available(self._directory))

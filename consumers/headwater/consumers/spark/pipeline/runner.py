@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
+from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources import local_log
 from headwater.consumers.spark.pipeline.batch_writer import BatchWriter, FrameBatch, PipelineFigures
 from headwater.consumers.spark.pipeline.kafka_query import KafkaQuery, TopicRecreated
@@ -49,7 +50,8 @@ class PipelineRun:
             if self._options.log is not None:
                 self._run_log(store)
             else:
-                self._run_kafka(store)
+                with suppress(StopRequested):
+                    self._run_kafka(store)
         return self.figures
 
     def _run_log(self, store: Store) -> None:
