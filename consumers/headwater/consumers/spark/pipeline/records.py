@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.consumers.sources import BusRecord, OffsetGap
+from headwater.consumers.spark.session import functions
 from headwater.errors import ConfigurationError
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition, DeadLetter
@@ -44,6 +45,10 @@ def from_kafka(frame: DataFrame) -> DataFrame:
     """Return the records of a frame with the columns of Spark's Kafka source; `key` and `headers` may be missing.
 
     Only Kafka's own time counts as a record's append time, not one that a producer wrote.
+
+    Records go through a shuffle, so that tasks read them on Spark's own threads: those that feed Python must not be
+    interrupted while they use Kafka's client (KAFKA-1894), and Spark warns of that for each record. By it the events of
+    a job meet in one task, which learns their shapes once, and all cores have something to do.
     """
     missing = [name for name in _NEEDED if name not in frame.columns]
     if missing:
@@ -52,7 +57,9 @@ def from_kafka(frame: DataFrame) -> DataFrame:
             f"Kafka source, {', '.join(_NEEDED)}, and has key and headers if it can"
         )
     absent = {name: words for name, words in _ABSENT.items() if name not in frame.columns}
-    return frame.selectExpr(*({**_OF_KAFKA, **absent}.values()))
+    records = frame.selectExpr(*({**_OF_KAFKA, **absent}.values()))
+    by_key = functions().expr("if(key IS NULL, offset, hash(key))")
+    return records.repartition(max(1, frame.sparkSession.sparkContext.defaultParallelism), by_key)
 
 
 class ArrowRecords:
