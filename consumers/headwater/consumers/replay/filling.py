@@ -50,6 +50,8 @@ class Filler:
         self._options = options
         self._settings = settings
         self._listener = listener
+        self._pipelines: dict[str, PlainPipeline] = {}
+        """By the addresses of sources."""
         self.events = 0
         """Events that were stored, dead letters among them."""
 
@@ -77,10 +79,15 @@ class Filler:
             self._run(self._coordinator(source), source, phase, None)
 
     def plain_pipeline(self, source: RangeSource) -> PlainPipeline:
-        """Return the writer's pipeline of one process, for what a source gives."""
-        settings = self._settings
-        about = (settings.group, source.kind, source.topic)
-        return PlainPipeline(self._store.bulk, *about, most_invalid=settings.most_invalid)
+        """Return the writer's pipeline of one process, for what a source gives. It is the same one each time, because
+        it has learned the events by then: while writers wait, the last ones have to be quick."""
+        known = self._pipelines.get(source.address)
+        if known is None:
+            settings = self._settings
+            about = (settings.group, source.kind, source.topic)
+            known = PlainPipeline(self._store.bulk, *about, most_invalid=settings.most_invalid)
+            self._pipelines[source.address] = known
+        return known
 
     def run(self, source: RangeSource, pipeline: Pipeline, phase: str, seconds: float | None = None) -> bool:
         """Run a pipeline from where the source stands."""

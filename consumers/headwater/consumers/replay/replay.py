@@ -42,6 +42,8 @@ _TRY_AGAIN_SECONDS: Final = 1.0
 _LONGEST_WAIT: Final = 5.0
 _LAG_SECONDS: Final = 10.0
 """How long a live store that is behind the fresh tables may take to come up to them, before both are compared."""
+_ROUNDS: Final = 5
+_FEW_EVENTS: Final = 100
 _COPIED: Final = "copied"
 
 
@@ -224,7 +226,7 @@ class Replay:
                 "replay again, which goes on from here, and make them again afterwards"
             )
         for number in range(_TRIES):
-            self._catch_up(filler)
+            self._come_near(filler)
             with suppress(StoreBusyError, _PauseTooLongError):
                 with switch_over.fence(self._settings.pause_seconds) as fence:
                     began = time.monotonic()
@@ -236,6 +238,14 @@ class Replay:
             f"the live tables were in use for too long, {_TRIES} times: they are as they were. Run the same command at "
             "a quieter time, which goes on from here. A larger --pause lets writers wait longer"
         )
+
+    def _come_near(self, filler: Filler) -> None:
+        """Catch up until little comes meanwhile: the rest is read while writers wait."""
+        for _ in range(_ROUNDS):
+            before = filler.events
+            self._catch_up(filler)
+            if filler.events - before <= _FEW_EVENTS:
+                return
 
     def _switch_behind(self, fence: Fence, fresh: Store, filler: Filler) -> None:
         """Read the last events while no writer commits, and switch over."""
