@@ -114,6 +114,7 @@ def test_a_writer_under_load_goes_on_in_the_rebuilt_store(
     assert "set back" not in words
 
 
+@pytest.mark.long
 def test_a_topic_that_has_forgotten_its_beginning_needs_an_archive(
     kafka: KafkaServer, topic: str, url: URL, tmp_path: Path
 ) -> None:
@@ -147,6 +148,7 @@ def test_a_topic_that_has_forgotten_its_beginning_needs_an_archive(
         assert digest_in(store) == law
 
 
+@pytest.mark.long
 def test_a_part_is_merged_into_the_live_store(kafka: KafkaServer, topic: str, url: URL, store: Store) -> None:
     """Lost rows of a job come back; offsets, and what others lost, stay as they are."""
     bus = bus_of(kafka, topic)

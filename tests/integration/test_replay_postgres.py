@@ -99,6 +99,7 @@ def test_prepared_statements_of_open_connections_see_the_rebuilt_tables(
     assert after == [(100,), (100,)]
 
 
+@pytest.mark.long
 def test_a_transaction_that_reads_on_keeps_what_it_saw(
     url: URL, log: LocalLog, options: StoreOptions, store: Store
 ) -> None:
@@ -151,6 +152,7 @@ def test_a_view_of_somebody_else_is_named_and_not_left_behind(
     assert replayed(log, options, agrees=True).is_switched
 
 
+@pytest.mark.long
 def test_old_tables_that_somebody_uses_are_not_dropped(
     url: URL, log: LocalLog, options: StoreOptions, store: Store
 ) -> None:
@@ -165,6 +167,7 @@ def test_old_tables_that_somebody_uses_are_not_dropped(
     assert drop_area(options, Area.FORMER)
 
 
+@pytest.mark.long
 def test_a_table_that_is_in_use_for_long_delays_the_switch(
     url: URL, log: LocalLog, options: StoreOptions, store: Store
 ) -> None:
