@@ -28,7 +28,7 @@ from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, 
 from headwater.lineage.questions.traversal.upstream import UpstreamWalk
 from headwater.versions.frontiers import FrontierMerger
 from headwater.versions.model import NOTHING_CONTAINED, Contents, Doubt, Frontier, Pair, TableContents, Version
-from headwater.versions.read_versions import ObservedVersion, load_versions_read
+from headwater.versions.read_versions import ObservedVersion, has_writing_job, load_versions_read
 
 _KEEPS_ROWS: Final = frozenset({"COMPACT", "ANALYZE", "VACUUM", "ALTER", "AlterTable"})
 """Commits, and catalog changes, after which a table has the rows that it had before."""
@@ -201,7 +201,22 @@ class ContentsReader:
                 behind = (self._computed.get(each) for each in self._read_nodes(write, read))
                 parts += [each for each in behind if each is not None]
                 parts.append(self._read_contents(write, read))
+                parts.append(Contents(doubts=self._unwritten(write, read)))
         return self.merger.union(parts)
+
+    def _unwritten(self, write: SnapshotWrite, read: SnapshotRead) -> set[Doubt]:
+        """Return the doubt about a read state, or the first commit within changes, whose writer is unknown."""
+        at = snapshot_ref_of(read, write.at)
+        while at is not None:
+            found = self._writer(at)
+            if not found:
+                return self._unknown(at)
+            if not is_range(read) or not _is_after(found[0], read):
+                return set()
+            at = None if read.since is None else _parent_of(found)
+            if at is not None and at.snapshot == read.since:
+                return set()
+        return set()
 
     def _read_contents(self, write: SnapshotWrite, read: SnapshotRead) -> Contents:
         reader = self._identity(write)
@@ -276,7 +291,10 @@ class ContentsReader:
 
     def _is_written_by_anybody(self, dataset: bytes) -> bool:
         if dataset not in self._is_written:
-            self._is_written[dataset] = has_writes(self._walk.connection, dataset)
+            group = self._walk.identities.group(dataset)
+            self._is_written[dataset] = has_writing_job(self._walk.connection, group) or any(
+                has_writes(self._walk.connection, each) for each in group
+            )
         return self._is_written[dataset]
 
     def _doubts_of(self, write: SnapshotWrite) -> set[Doubt]:

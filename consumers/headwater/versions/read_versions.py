@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
+from headwater.lineage.mapping.commits import SINK
 from headwater.lineage.questions.traversal.snapshot_rows import is_unordered
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.accesses import access_of
+from headwater.lineage.sql.tables import table_of
 
 
 class ObservedVersion(NamedTuple):
@@ -19,6 +21,13 @@ class ObservedVersion(NamedTuple):
     ref: SnapshotRef
     format: str | None
     first_read: int
+
+
+def has_writing_job(connection: Connection, datasets: Collection[bytes]) -> bool:
+    """Return whether any job is known that writes a table. That outlives its writes, when those are purged."""
+    row = table_of(t.TABLE_LINEAGE).c
+    found = select(row.id).where(row.dataset.in_(datasets), row.side == SINK).limit(1)
+    return connection.scalar(found) is not None
 
 
 def load_versions_read(

@@ -8,12 +8,15 @@ import pytest
 from sqlalchemy import Connection, create_engine
 
 from headwater.errors import ConfigurationError
+from headwater.events.administration import LineageDeleted
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.events.scalars import Format
+from headwater.lineage.maintenance.deletion import expire_before
+from headwater.lineage.maintenance.purge import purge
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.sql import METADATA
 from headwater.versions import NoAlignmentError, align, check, contained
-from tests.unit.lineage.scripted_producer import store
+from tests.unit.lineage.scripted_producer import at, store
 from tests.unit.lineage.stories import StoryProducer
 
 ALL = OverwriteScope.ALL
@@ -118,6 +121,42 @@ def test_where_numbers_have_no_order_changes_have_to_join_where_the_last_ended(c
     store(connection, story)
     assert check(connection, ["b", "c"]).is_consistent is None
     assert check(connection, ["c", "d"]).is_consistent is True
+
+
+@pytest.mark.parametrize(("read", "unknown"), [("b@5", "lake.db.b@5"), ("b@3..6", "lake.db.b@5")])
+def test_who_read_what_an_unknown_writer_wrote_may_contain_anything(
+    connection: Connection, read: str, unknown: str
+) -> None:
+    story = StoryProducer()
+    story.commit("a@10", replaced=ALL)
+    story.commit("b@4", reads=["a@10"], replaced=ALL)
+    story.commit("b@6", reads=["a@10"])
+    story.commit("c@1", reads=[read], replaced=ALL)
+    story.commit("d@1", reads=["a@10"], replaced=ALL)
+    store(connection, story)
+    answer = check(connection, ["c", "d"])
+    assert answer.is_consistent is None
+    assert [(each.why, each.about) for each in answer.limits] == [(LimitReason.UNKNOWN_WRITER, unknown)]
+
+
+def test_a_table_whose_writes_were_purged_is_not_where_lineage_begins(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("a@10", replaced=ALL)
+    story.commit("b@5", reads=["a@10"], replaced=ALL)
+    story.commit("a@12", replaced=ALL, minute=500)
+    story.commit("c@1", reads=["b@5"], replaced=ALL)
+    story.commit("d@1", reads=["a@12"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["c", "d"]).is_consistent is False  # a@10 is in c, by b
+    draft = expire_before(at(250))
+    story.emit(600, LineageDeleted, scope=draft.scope, before=draft.before)
+    store(connection, story)
+    assert check(connection, ["c", "d"]).is_consistent is None
+    connection.commit()
+    assert purge(connection.engine).writes == 2
+    answer = check(connection, ["c", "d"])
+    assert answer.is_consistent is None
+    assert [(each.why, each.about) for each in answer.limits] == [(LimitReason.UNKNOWN_WRITER, "lake.db.b@5")]
 
 
 def test_a_compaction_is_the_version_before(connection: Connection) -> None:
