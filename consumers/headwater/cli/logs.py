@@ -7,7 +7,7 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from typing import Final
+from typing import Any, Final
 
 FORMATS: Final = ("text", "json")
 LEVELS: Final = ("debug", "info", "warning", "error")
@@ -31,7 +31,16 @@ def logging_as(form: str, level: str) -> Generator[None, None, None]:
         logger.setLevel(level_before)
 
 
-class _Text(logging.Formatter):
+class _SafeFormatter(logging.Formatter):
+    """Hides secrets in what plug-ins and libraries put into their errors, such as the URL of a request."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
+        from headwater.events.redaction import redact  # noqa: PLC0415 - it imports pydantic
+
+        return str(redact(super().formatException(ei)))
+
+
+class _Text(_SafeFormatter):
     def format(self, record: logging.LogRecord) -> str:
         fields = getattr(record, FIELDS, {})
         words = "".join(f" {name}={value}" for name, value in fields.items())
@@ -39,7 +48,7 @@ class _Text(logging.Formatter):
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
-class _Json(logging.Formatter):
+class _Json(_SafeFormatter):
     def format(self, record: logging.LogRecord) -> str:
         words = {
             "time": _moment(record),
