@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from headwater.versions.model import Doubt, Frontier, TableContents, Version, VersionKey
 
@@ -66,10 +67,10 @@ class VersionComparison:
 def compare(states: Sequence[TableContents]) -> VersionComparison:
     """Compare what several tables contain."""
     shared = _shared_by(states)
-    private = {each.dataset: _private_readers(each, shared) for each in states}
+    private, near = _compare_pairs(states)
     rows = []
     for dataset in sorted(shared):
-        row = _compare_one(dataset, states, shared, private)
+        row = _compare_one(dataset, states, shared, near)
         if row is not None:
             rows.append(row)
     doubts = {doubt for each in states for doubt in each.contents.doubts if doubt.dataset in private[each.dataset]}
@@ -85,6 +86,20 @@ def _shared_by(states: Sequence[TableContents]) -> set[bytes]:
         shared |= seen & contained
         seen |= contained
     return shared
+
+
+def _compare_pairs(states: Sequence[TableContents]) -> tuple[dict[bytes, set[bytes]], set[bytes]]:
+    """Return the private readers of each table beside any other one, and the shared tables that one of them reads. A
+    third table that shares more with one of two must not hide how these differ."""
+    private: dict[bytes, set[bytes]] = {each.dataset: set() for each in states}
+    near: set[bytes] = set()
+    for pair in combinations(states, 2):
+        shared = _shared_by(pair)
+        for each in pair:
+            readers = _private_readers(each, shared)
+            private[each.dataset] |= readers
+            near |= {source for reader, source in each.contents.frontiers if reader in readers and source in shared}
+    return private, near
 
 
 def _private_readers(state: TableContents, shared: Collection[bytes]) -> set[bytes]:
@@ -107,7 +122,7 @@ def _compare_one(
     dataset: bytes,
     states: Sequence[TableContents],
     shared: Collection[bytes],
-    private: Mapping[bytes, Collection[bytes]],
+    near: Collection[bytes],
 ) -> SharedVersions | None:
     """Compare one shared table; None if it is contained through other shared ones only, which decide it."""
     own = next((each.version for each in states if each.dataset == dataset), None)
@@ -116,8 +131,7 @@ def _compare_one(
         for each in states
         if each.dataset != dataset and (found := each.contents.readers_of(dataset))
     }
-    is_near = own is not None or any(reader in private[table] for table, found in readers.items() for reader in found)
-    if not is_near:
+    if own is None and dataset not in near:
         return None
     paths = [_paths(found, shared) for found in readers.values()]
     if own is not None:

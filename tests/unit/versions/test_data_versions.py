@@ -159,6 +159,19 @@ def test_a_table_whose_writes_were_purged_is_not_where_lineage_begins(connection
     assert [(each.why, each.about) for each in answer.limits] == [(LimitReason.UNKNOWN_WRITER, "lake.db.b@5")]
 
 
+def test_a_third_table_does_not_hide_how_two_differ(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("a@1", replaced=ALL)
+    story.commit("b@1", reads=["a@1"], replaced=ALL)
+    story.commit("a@2", replaced=ALL)
+    story.commit("c@1", reads=["a@2", "b@1"], replaced=ALL)
+    story.commit("d@1", reads=["c@1"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["c", "d"]).is_consistent is True
+    assert check(connection, ["b", "c"]).is_consistent is False
+    assert check(connection, ["b", "c", "d"]).is_consistent is False
+
+
 def test_a_compaction_is_the_version_before(connection: Connection) -> None:
     story = StoryProducer()
     story.commit("a@1")
