@@ -111,6 +111,7 @@ class EventIsolation:
         failed.clear()
 
     async def _try_some_times(self, event: BusEvent) -> TransientError | None:
+        error: TransientError | None = None
         for attempt in range(1, _ALONE + 1):
             error = await self._try(event)
             if error is None:

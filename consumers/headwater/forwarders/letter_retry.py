@@ -19,7 +19,7 @@ _SECONDS: Final = 1.0
 """How often somebody's wish to retry dead letters is looked for."""
 _AGAIN_SECONDS: Final = 30.0
 """How long dead letters are left alone after the target took none."""
-_AT_ONCE: Final = 20
+_AT_ONCE: Final = 100
 
 
 class LetterRetry:
@@ -34,16 +34,19 @@ class LetterRetry:
         self._metrics = metrics
         self._codec = Codec()
         self._due_at = 0.0
+        self.has_more = False
+        """Whether there may be more letters to send at once."""
 
     async def run_if_due(self) -> None:
-        """Send the letters that are marked, in the order in which they became such."""
+        """Send some of the letters that are marked, in the order in which they became such. The bus is polled, and a
+        wish to stop is seen, before the next ones."""
         if time.monotonic() < self._due_at:
             return
-        self._due_at = time.monotonic() + _SECONDS
-        while letters := self._letters.letters(LetterState.RETRY, most=_AT_ONCE):
-            if not await self.retry(letters):
-                self._due_at = time.monotonic() + _AGAIN_SECONDS
-                return
+        letters = self._letters.letters(LetterState.RETRY, most=_AT_ONCE)
+        is_taken = not letters or await self.retry(letters)
+        self.has_more = is_taken and len(letters) == _AT_ONCE
+        wait = _SECONDS if is_taken else _AGAIN_SECONDS
+        self._due_at = time.monotonic() + (0.0 if self.has_more else wait)
 
     async def retry(self, letters: Sequence[ForwarderLetter]) -> bool:
         """Send these letters. Those that can't be sent wait again. Return False if the target took none: then they are

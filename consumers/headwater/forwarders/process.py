@@ -187,6 +187,7 @@ class ForwarderProcess:
             for each in hosted
         ]
         self._began = time.time()
+        self._status_failed = False
 
     def start(self) -> None:
         for each in self._threads:
@@ -215,5 +216,13 @@ class ForwarderProcess:
             raise failed
 
     def write_status(self) -> None:
-        for each in self._hosted:
-            write_status(self._directory, each.settings, each.metrics, self._began)
+        """Write what people see. A disk that is full for that keeps no event from its target."""
+        try:
+            for each in self._hosted:
+                write_status(self._directory, each.settings, each.metrics, self._began)
+        except OSError as e:
+            if not self._status_failed:
+                _LOG.warning("the status of forwarders can't be written: %s", e)
+            self._status_failed = True
+        else:
+            self._status_failed = False

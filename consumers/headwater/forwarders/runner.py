@@ -122,7 +122,8 @@ class ForwarderRunner:
             is_quiet = not batch.next
             await self._look(is_quiet=is_quiet)
             await self._tick()
-            if is_quiet and self._until_end and self.metrics.lag == 0 and not self._postponed:
+            is_waiting = self._postponed or self._retry.has_more
+            if is_quiet and self._until_end and self.metrics.lag == 0 and not is_waiting:
                 return
 
     def _poll(self) -> SourceBatch:

@@ -219,7 +219,7 @@ def _with_dataset(table: Any) -> Any:
     return table.outerjoin(dataset, dataset.c.id == table.c.dataset)
 
 
-def _select(table: Any, joined: Any, more: Mapping[str, Any]) -> Select[Any]:
+def _select(table: Any, joined: Any, more: Mapping[str, Any]) -> Any:
     """Select a table's columns, the name of its dataset, and more columns by their names."""
     dataset = table_of(t.DATASET).c
     named = {"dataset_namespace": dataset.namespace, "dataset_name": dataset.name, **more}

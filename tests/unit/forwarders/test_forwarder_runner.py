@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from headwater.consumers.sources import SourceBatch
 from headwater.errors import TerminalError, TransientError
 from headwater.events import JobName
 from headwater.forwarders.api import BusEvent, RefusedEventsError
 from headwater.forwarders.dead_letters import LetterBox, LetterReason, LetterState
 from headwater.forwarders.runner import RateLimiter
-from tests.unit.forwarders.kit import ScriptedForwarder, Stage, commit, until
+from tests.unit.forwarders.kit import MemorySource, ScriptedForwarder, Stage, commit, until
 
 
 @pytest.fixture
@@ -223,6 +224,29 @@ class TestRetries:
         assert target.received == [commit(1)]
         assert letters.letters() == []
         assert runner.metrics.retried == 1
+
+    def test_the_bus_is_polled_between_many(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Else Kafka takes the partitions away, and a wish to stop isn't seen."""
+
+        async def refuse(batch: Sequence[BusEvent]) -> None:
+            raise RefusedEventsError(dict.fromkeys(range(len(batch)), "no"))
+
+        for number in range(1, 251):
+            stage.bus.append(commit(number))
+        stage.forward(ScriptedForwarder(*([refuse] * 3)))
+        LetterBox(stage.state).mark_for_retry()
+        target = ScriptedForwarder()
+        seen: list[int] = []
+        poll = MemorySource.poll
+
+        def counted(source: MemorySource, most: int, timeout: float) -> SourceBatch:
+            seen.append(len(target.received))
+            return poll(source, most, timeout)
+
+        monkeypatch.setattr(MemorySource, "poll", counted)
+        stage.forward(target)
+        assert [each.sequence for each in target.received] == list(range(1, 251))
+        assert {100, 200, 250} <= set(seen)
 
     def test_one_that_is_refused_again_waits_with_the_new_reason(self, stage: Stage) -> None:
         stage.bus.append(commit(1))

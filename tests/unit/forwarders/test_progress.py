@@ -13,7 +13,7 @@ from headwater.consumers.sources.group_start import GroupStart
 from headwater.events.health import Gap, GapReason
 from headwater.forwarders.configuration import read_settings
 from headwater.forwarders.metrics import ForwardersHealth
-from headwater.forwarders.process import HostedForwarder
+from headwater.forwarders.process import ForwarderProcess, HostedForwarder
 from headwater.forwarders.progress import ForwarderProgress
 from headwater.forwarders.starting import FROM_BEGINNING, FROM_END, ForwarderStart
 from headwater.lineage.bulk import BusPartition
@@ -153,3 +153,15 @@ def test_what_the_bus_lost_is_a_gap_that_the_target_gets_and_people_see(tmp_path
     assert (lost.gap.first, lost.gap.end, lost.gap.reason) == (0, 2, GapReason.LOG_EXPIRED)
     assert 'lost_total{forwarder="target"} 2' in "\n".join(ForwardersHealth([runner.metrics]).render())
     stage.state.close()
+
+
+def test_a_status_that_can_not_be_written_keeps_no_event_from_its_target(
+    bus: GroupedBus, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = read_settings("one", {"type": TYPE, "file": str(tmp_path / "file")})
+    process = ForwarderProcess([HostedForwarder(settings, tmp_path, bus, until_end=True)], tmp_path / "absent")
+    process.start()
+    process.wait()
+    process.write_status()
+    assert len(recorded(tmp_path / "file")) == 3
+    assert caplog.text.count("can't be written") == 1

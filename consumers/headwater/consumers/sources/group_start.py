@@ -7,7 +7,7 @@ read anything, and a group that begins at the beginning is told of records that 
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from enum import Enum
 from pathlib import Path
@@ -91,7 +91,7 @@ class KafkaGroup:
         return {key: value for key, value in self._settings.items() if key not in {"group.id", "enable.auto.commit"}}
 
     @contextmanager
-    def _client(self) -> Iterator[Consumer]:
+    def _client(self) -> Generator[Consumer, None, None]:
         try:
             client = Consumer(self._settings)
         except KafkaException as e:

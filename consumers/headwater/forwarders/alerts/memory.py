@@ -152,14 +152,13 @@ def _read(row: Sequence[Any]) -> TableRead:
 
 
 def _alteration(fields: dict[str, Any]) -> TableAlteration:
-    return TableAlteration(
-        **{
-            **fields,
-            "names": tuple(fields["names"]),
-            "alterations": tuple(Alteration(each["change"], tuple(each["path"])) for each in fields["alterations"]),
-            "columns": None if fields["columns"] is None else _pairs(fields["columns"]),
-        }
-    )
+    read: dict[str, Any] = {
+        **fields,
+        "names": tuple(fields["names"]),
+        "alterations": tuple(Alteration(each["change"], tuple(each["path"])) for each in fields["alterations"]),
+        "columns": None if fields["columns"] is None else _pairs(fields["columns"]),
+    }
+    return TableAlteration(**read)
 
 
 def _pairs(values: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
