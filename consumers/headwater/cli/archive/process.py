@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import signal
-import threading
 from argparse import Namespace
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
@@ -18,6 +15,7 @@ from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, one_of, pair, whole_number
 from headwater.cli.output import CommandOutput
+from headwater.cli.stopping import stop_on_signals
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -135,34 +133,10 @@ def _archive(archive: ArchiveTable, given: Any) -> dict[str, int]:
 
 
 async def _run(archiver: Archiver, given: Any) -> dict[str, int]:
-    loop = asyncio.get_running_loop()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, _stop, archiver, each, given.drain_seconds)
+    stop_on_signals(archiver.stop, given.drain_seconds, "archived")
     with _health_server(archiver, given.health):
         await archiver.run()
     return archiver.metrics.figures()
-
-
-def _stop(archiver: Archiver, number: signal.Signals, seconds: int) -> None:
-    """Stop the archiver; a second time at once, which does no harm: what isn't archived is read again."""
-    if archiver.is_stopping:
-        _LOG.warning("stopped a second time: it ends at once, and what isn't archived is read again")
-        _end(128 + number)
-    _LOG.info("stopping: the records it holds are archived first", extra={logs.FIELDS: {"signal": number.name}})
-    archiver.stop()
-    late = threading.Timer(seconds, _too_late, (seconds,))
-    late.daemon = True
-    late.start()
-
-
-def _too_late(seconds: int) -> None:
-    _LOG.error("it isn't done %d seconds after it was stopped: it ends, and what isn't archived is read again", seconds)
-    _end(Exit.NOT_DRAINED)
-
-
-def _end(status: int) -> None:
-    logging.shutdown()
-    os._exit(status)
 
 
 def _health_server(archiver: Archiver, health: tuple[str, int] | None) -> AbstractContextManager[object]:

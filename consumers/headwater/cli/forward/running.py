@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
 import signal
-import threading
 from argparse import Namespace
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -25,6 +23,7 @@ from headwater.cli.forward.arguments import (
     state_directory,
 )
 from headwater.cli.output import CommandOutput
+from headwater.cli.stopping import SIGNALS, GracefulStop
 from headwater.cli.store import add_store, open_given_store, options_of
 from headwater.errors import ConfigurationError
 from headwater.events.redaction import redact
@@ -146,34 +145,14 @@ def chosen_start(given: Any) -> ForwarderStart:
 @contextmanager
 def _ending_on_signals(process: ForwarderProcess, seconds: int) -> Generator[None, None, None]:
     """Drain on the first signal, end at once on the second; what isn't sent or committed then is sent again."""
-    late = threading.Timer(seconds, _too_late, (seconds,))
-    late.daemon = True
-
-    def stop(number: int, _: object) -> None:
-        if late.is_alive():
-            _LOG.warning("stopped a second time: it ends at once, and what isn't sent is sent next time")
-            _end(128 + number)
-        _LOG.info("stopping: what is being sent is finished first", extra={logs.FIELDS: {"signal": number}})
-        late.start()
-        process.stop()
-
-    before = {each: signal.signal(each, stop) for each in (signal.SIGTERM, signal.SIGINT)}
+    handler = GracefulStop(process.stop, seconds, "sent")
+    before = {each: signal.signal(each, lambda number, _: handler.receive(signal.Signals(number))) for each in SIGNALS}
     try:
         yield
     finally:
-        late.cancel()
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-
-def _too_late(seconds: int) -> None:
-    _LOG.error("it isn't done %d seconds after it was stopped: it ends, and what isn't sent is sent next time", seconds)
-    _end(Exit.NOT_DRAINED)
-
-
-def _end(status: int) -> None:
-    logging.shutdown()
-    os._exit(status)
+        handler.cancel()
+        for each, previous in before.items():
+            signal.signal(each, previous)
 
 
 def _health_server(process: ForwarderProcess, health: tuple[str, int] | None) -> AbstractContextManager[object]:

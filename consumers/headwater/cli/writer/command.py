@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
-import signal
 import sys
-import threading
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
@@ -21,6 +18,7 @@ from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, count, one_of, pair, whole_number
 from headwater.cli.output import CommandOutput
+from headwater.cli.stopping import stop_on_signals
 from headwater.cli.store import MAIN, add_stores, opened_stores
 from headwater.cli.writer.config_file import FileFlags
 from headwater.cli.writer.pipelines import (
@@ -150,40 +148,13 @@ def _runner(
 
 
 async def _run(runner: Runner | Coordinator, given: Any) -> dict[str, Any]:
-    loop = asyncio.get_running_loop()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, _stop, runner, each, given.drain_seconds)
+    stop_on_signals(runner.stop, given.drain_seconds, "stored")
     gc.freeze()
     gc.set_threshold(*_GENERATION)
     sys.setswitchinterval(_TURN_SECONDS)
     with _health_server(runner, given.health):
         await runner.run()
     return runner.metrics.figures()
-
-
-def _stop(runner: Runner | Coordinator, number: signal.Signals, seconds: int) -> None:
-    """Stop the writer; a second time at once, which does no harm: what isn't stored is read again.
-
-    A thread may be in the midst of a transaction, which nobody can take it out of.
-    """
-    if runner.is_stopping:
-        _LOG.warning("stopped a second time: it ends at once, and what isn't stored is read again")
-        _end(128 + number)
-    _LOG.info("stopping: the events it holds are stored first", extra={logs.FIELDS: {"signal": number.name}})
-    runner.stop()
-    late = threading.Timer(seconds, _too_late, (seconds,))
-    late.daemon = True
-    late.start()
-
-
-def _too_late(seconds: int) -> None:
-    _LOG.error("it isn't done %d seconds after it was stopped: it ends, and what isn't stored is read again", seconds)
-    _end(Exit.NOT_DRAINED)
-
-
-def _end(status: int) -> None:
-    logging.shutdown()
-    os._exit(status)
 
 
 def _health_server(runner: Runner | Coordinator, health: tuple[str, int] | None) -> AbstractContextManager[object]:

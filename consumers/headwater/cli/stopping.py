@@ -1,0 +1,65 @@
+"""How a command that runs for months ends: a first signal lets it finish what it holds, a second one doesn't.
+
+Ending at once does no harm: what isn't finished is read again. It can be the only way, as a thread may be in the midst
+of a transaction, which nobody can take it out of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+from headwater.cli import logs
+from headwater.cli.exits import Exit
+
+_LOG: Final = logging.getLogger(__name__)
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+class GracefulStop:
+    """Handles the signals of one consumer. `finished` says what becomes of what it holds: stored, sent."""
+
+    def __init__(self, stop: Callable[[], None], seconds: int, finished: str) -> None:
+        self._stop = stop
+        self._rest = f"what isn't {finished} is read again"
+        self._finished = finished
+        self._seconds = seconds
+        self._late = threading.Timer(seconds, self._end_late)
+        self._late.daemon = True
+
+    def receive(self, number: signal.Signals) -> None:
+        """Stop the consumer, or end the process if it was asked to stop before."""
+        if self._late.is_alive():
+            _LOG.warning("stopped a second time: it ends at once, and %s", self._rest)
+            _end(128 + number)
+        _LOG.info(
+            "stopping: the events it holds are %s first", self._finished, extra={logs.FIELDS: {"signal": number.name}}
+        )
+        self._late.start()
+        self._stop()
+
+    def cancel(self) -> None:
+        """End in one's own time: everything is finished."""
+        self._late.cancel()
+
+    def _end_late(self) -> None:
+        words = "it isn't done %d seconds after it was stopped: it ends, and %s"
+        _LOG.error(words, self._seconds, self._rest)
+        _end(Exit.NOT_DRAINED)
+
+
+def stop_on_signals(stop: Callable[[], None], seconds: int, finished: str) -> None:
+    """Let SIGTERM and SIGINT stop what runs in this event loop; end the process if that takes too long."""
+    handler, loop = GracefulStop(stop, seconds, finished), asyncio.get_running_loop()
+    for each in SIGNALS:
+        loop.add_signal_handler(each, handler.receive, each)
+
+
+def _end(status: int) -> NoReturn:
+    logging.shutdown()
+    os._exit(status)
