@@ -258,17 +258,23 @@ class KafkaSource:
 
     def _looked_at(self, assigned: Sequence[TopicPartition]) -> int | None:
         """Return the lag, unless the topic was recreated."""
-        numbers = [each.partition for each in assigned]
-        ends = self._identity.end_offsets(numbers)
-        firsts = self._identity.first_offsets([each for each in numbers if each not in self._at])
-        starts = {number: self._at.get(number, firsts.get(number, 0)) for number in numbers}
-        reached = {number: (at, max(at, ends[number])) for number, at in starts.items()}
+        reached = self._reached_in_all([each.partition for each in assigned])
         if self._identity.is_another():
             _LOG.warning("%s", self._identity.words)
             self._give_back()
             return None
         self._identity.record_reached(reached)
         return sum(end - at for at, end in reached.values())
+
+    def _reached_in_all(self, numbers: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """Return the next offset of partitions and their ends."""
+        try:
+            ends = self._identity.end_offsets(numbers)
+            firsts = self._identity.first_offsets([each for each in numbers if each not in self._at])
+        except KafkaException:  # after a change of leaders this one request fails until it knows them
+            return {number: self._reached_in(TopicPartition(self._name, number)) for number in numbers}
+        starts = {number: self._at.get(number, firsts.get(number, 0)) for number in numbers}
+        return {number: (at, max(at, ends[number])) for number, at in starts.items()}
 
     def _lag_in(self, partition: TopicPartition) -> int:
         at, end = self._reached_in(partition)
@@ -285,7 +291,6 @@ class KafkaSource:
 
     def _begin(self) -> None:
         """Subscribe, after asking for the topic's id."""
-        self._leave()
         try:
             self._cluster = str(self._client.list_topics(self._name, timeout=_ASK_SECONDS).cluster_id)
             found = self._identity.fetch_id()
@@ -294,7 +299,8 @@ class KafkaSource:
             if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise TransientError(f"there is no topic {self._name} yet: the first driver makes it") from e
             raise TransientError(self._explain(error)) from e
-        self._become(found)
+        self._become(found)  # before it leaves: what is lost of an older topic is lost of the partitions it had
+        self._leave()
         self._client.subscribe(
             [self._name], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
-from confluent_kafka import TopicCollection, TopicPartition
+from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from headwater.consumers.sources.api import OffsetGap
@@ -66,7 +66,11 @@ class TopicIdentity:
             return {}
         asked = {TopicPartition(self._name, number): which for number in numbers}
         futures = self._admin.list_offsets(asked, request_timeout=_LOOK_SECONDS)
-        return {place.partition: int(future.result().offset) for place, future in futures.items()}
+        try:
+            return {place.partition: int(future.result().offset) for place, future in futures.items()}
+        except KafkaException:
+            self._admin.list_topics(self._name, timeout=_LOOK_SECONDS)  # else it goes on asking the former leaders
+            raise
 
     def record_reached(self, reached: Mapping[int, tuple[int, int]]) -> None:
         """Record, for partitions of this topic, the next offset and the end."""

@@ -64,8 +64,9 @@ class AtlasDataset:
         return _COLUMN_TYPES.get(self.type_name)
 
     def column(self, path: FieldPath) -> AtlasRef | None:
-        """Return the column that a path leads into: Atlas has no entities for what is nested in one."""
-        if self.column_type is None or not path:
+        """Return the column that a path leads into: Atlas has no entities for what is nested in one, nor without a
+        name."""
+        if self.column_type is None or not path or not path[0]:
             return None
         name = path[0].lower() if self.type_name == HIVE_TABLE else path[0]
         return AtlasRef(self.column_type, f"{self.base}.{name}@{self.namespace}")
