@@ -219,7 +219,7 @@ def test_a_server_that_fails_at_random_gets_every_event_in_order(
         return original(request)
 
     server.answer = restarting  # type: ignore[method-assign]
-    runner = stage.runner(target, batch="20")
+    runner = stage.runner(target, batch="4")
 
     async def go() -> None:
         await asyncio.wait_for(runner.run(), LONG)
