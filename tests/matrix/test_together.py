@@ -38,10 +38,11 @@ def db(driver: Driver) -> str:
     [
         ("INSERT INTO ice.{db}.t SELECT id, s FROM {db}.d", 2, {"id <- d.id", "s <- d.s"}),
         ("INSERT INTO ice.{db}.t SELECT id, s FROM {db}.d VERSION AS OF 1", 1, {"id <- d.id", "s <- d.s"}),
-        (
+        pytest.param(
             "MERGE INTO ice.{db}.t t USING {db}.d d ON t.id = d.id WHEN MATCHED THEN UPDATE SET s = d.s",
             2,
             {"s <- d.s", "~JOIN t.id", "~JOIN d.id"},
+            marks=pytest.mark.spark3,  # Spark 4.1 with Delta 4.4 says "Table does not support reads", without us too
         ),
         ("DELETE FROM ice.{db}.t WHERE id IN (SELECT id FROM {db}.d)", 2, {"~FILTER t.id", "~FILTER d.id"}),
         (
