@@ -1,6 +1,7 @@
 """Events to other systems: a package or module for each, behind the interface in `api`.
 
 api             the interface of a forwarder
+blocking        a forwarder whose target blocks: Atlas, DataHub
 runner          polls, makes whole events, sends them, commits
 assembling      decodes, and merges the parts of an event
 delivery        retries by class of error; isolation finds the events that a target fails on
