@@ -50,7 +50,7 @@ def kafka_bus(server: KafkaServer) -> tuple[str, Append]:
     topic = f"forward-rounds-{uuid.uuid4()}"
     admin = AdminClient(server.client_config())
     admin.create_topics([NewTopic(topic, 3, 1)])[topic].result()
-    producer = Producer(server.client_config())
+    producer = Producer({**server.client_config(), "enable.idempotence": True})
 
     def append(events: Sequence[Event]) -> None:
         for event in events:

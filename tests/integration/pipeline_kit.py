@@ -49,7 +49,7 @@ def new_topic(kafka: KafkaServer, partitions: int = 3, name: str | None = None) 
 
 def produce(kafka: KafkaServer, topic: str, data: Sequence[bytes], partitions: int = 3, seed: int = 7) -> None:
     """Each into a partition by chance."""
-    client = Producer({**kafka.client_config(), "linger.ms": 20})
+    client = Producer({**kafka.client_config(), "enable.idempotence": True, "linger.ms": 20})
     chance = random.Random(seed)
     for each in data:
         client.produce(topic, each, b"key", partition=chance.randrange(partitions), headers=[("kind", b"?")])

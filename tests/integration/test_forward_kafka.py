@@ -45,7 +45,7 @@ class Topic:
     def __init__(self, kafka: KafkaServer) -> None:
         self.name = f"forwarded-{uuid4()}"
         self.admin = AdminClient(kafka.client_config())
-        self._producer = Producer(kafka.client_config())
+        self._producer = Producer({**kafka.client_config(), "enable.idempotence": True})
         new = NewTopic(self.name, PARTITIONS, 1, config={"message.timestamp.type": "LogAppendTime"})
         self.admin.create_topics([new])[self.name].result()
         self.bus = f"kafka://{kafka.address}/{self.name}"

@@ -42,7 +42,7 @@ def topic(kafka: KafkaServer) -> str:
     name = f"letters-{uuid4()}"
     new = NewTopic(name, 1, 1, config={"message.timestamp.type": "LogAppendTime"})
     made(kafka, new)
-    client = Producer(kafka.client_config())
+    client = Producer({**kafka.client_config(), "enable.idempotence": True})
     for key, value, headers in BAD:
         client.produce(name, value, key, headers=headers)
     assert client.flush(PATIENCE) == 0
@@ -158,7 +158,7 @@ def test_what_the_store_of_a_catalog_refused_is_there_too(kafka: KafkaServer, tm
     commit = Committed(job=JobName(name="etl"), barrier=1, outputs=(output,)).model_copy(update=stamp)
     data = Codec().encode(commit)
     made(kafka, NewTopic(topic, 1, 1, config={"message.timestamp.type": "LogAppendTime"}))
-    client = Producer(kafka.client_config())
+    client = Producer({**kafka.client_config(), "enable.idempotence": True})
     client.produce(topic, data)
     assert client.flush(PATIENCE) == 0
     stores = ["--store", f"{tmp_path}/store.db", "--catalog-store", f"lake={tmp_path}/lake.db"]

@@ -86,7 +86,7 @@ def topic(admin: AdminClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def produced(kafka: KafkaServer, topic: str, number: int, count: int) -> None:
-    client = Producer(kafka.client_config())
+    client = Producer({**kafka.client_config(), "enable.idempotence": True})
     for _ in range(count):
         client.produce(topic, b"x", partition=number)
     assert client.flush(60) == 0
