@@ -41,7 +41,14 @@ def fill(server: KafkaServer, count: int) -> str:
     topic = f"forward-{uuid.uuid4()}"
     admin = AdminClient(server.client_config())
     admin.create_topics([NewTopic(topic, 4, 1)])[topic].result()
-    producer = Producer({**server.client_config(), "enable.idempotence": True, "linger.ms": 50, "queue.buffering.max.messages": 1_000_000})
+    producer = Producer(
+        {
+            **server.client_config(),
+            "enable.idempotence": True,
+            "linger.ms": 50,
+            "queue.buffering.max.messages": 1_000_000,
+        }
+    )
     for number in range(count):
         event = commit(number + 1, f"job-{number % 100}", producer=number % 100 + 1)
         headers: Any = list(headers_of(event, bytes(8)))
