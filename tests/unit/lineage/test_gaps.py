@@ -156,6 +156,8 @@ class TestGaps:
         assert missing(connection, 11) == []
         (gap,) = missing(connection, 13)
         assert (gap.cause, gap.count, gap.until) == (GapCause.MISSING_SEQUENCE, 1, at(2))
+        assert missing(connection, 13, since=at(1), until=at(2)) == [gap]
+        assert missing(connection, 13, since=at(2.5)) == []
 
     def test_a_hole_is_found_in_its_time_only(self, connection: Connection) -> None:
         producer = ScriptedProducer(1)
@@ -201,6 +203,8 @@ class TestGaps:
         (gap,) = missing(connection, 20)
         assert (gap.cause, gap.snapshot, gap.until) == (GapCause.UNKNOWN_PARENT, 3, at(2))
         assert gap.dataset == "s3://lake/w/daily"
+        assert missing(connection, 20, since=at(2), until=at(3)) == [gap]
+        assert missing(connection, 20, since=at(2.5)) == missing(connection, 20, until=at(1)) == []
         assert missing(connection, 20, datasets=[dataset_hash(dataset("daily"))]) == [gap]
         assert missing(connection, 20, datasets=[dataset_hash(dataset("orders"))]) == []
 

@@ -120,7 +120,12 @@ def _blocks(filters: GapFilter) -> Any:
     if filters.applications is not None:
         beat = table_of(t.PRODUCER).c
         chosen = chosen.where(row.producer.in_(select(beat.producer).where(beat.application.in_(filters.applications))))
-    return chosen.order_by(row.producer, row.family, row.block)
+    order = (row.producer, row.family, row.block)
+    if filters.since is None and filters.until is None:
+        return chosen.order_by(*order)
+    # PostgreSQL expects that little of what is streamed is fetched, and would read all rows in order to find a few.
+    blocks = chosen.cte("blocks").prefix_with("MATERIALIZED", dialect="postgresql")
+    return select(blocks).order_by(*(blocks.c[each.name] for each in order))
 
 
 def _before(connection: Connection, producer: bytes, family: str, block: _Block) -> _Block | None:
@@ -183,27 +188,37 @@ def _producers(connection: Connection, which: set[bytes]) -> dict[bytes, Any]:
 
 def _tails(connection: Connection, filters: GapFilter) -> Iterator[PossibleGap]:
     """Yield events missing at the end: a producer that closed reports how many events it emitted."""
-    with connection.execute(_closed(filters), execution_options=_STREAMED) as found:
-        for _, rows in groupby(found, key=lambda row: bytes(row.producer)):
-            blocks = list(rows)
-            tops: dict[str, int] = {}
-            for each in blocks:
-                top = _top(_Block(each.block, each.bits, 0, 0))
-                tops[each.family] = max(tops.get(each.family, 0), top)
-            count = blocks[0].sequence - sum(tops.values())
+    found = connection.execute(_closed(filters)).all()
+    for several in (found[at : at + _AT_ONCE] for at in range(0, len(found), _AT_ONCE)):
+        arrived = _arrived(connection, [bytes(each.producer) for each in several])
+        for each in several:
+            count = each.sequence - arrived.get(bytes(each.producer), each.sequence)
             if count > 0:
-                yield _tail(blocks[0], count)
+                yield _tail(each, count)
 
 
 def _closed(filters: GapFilter) -> Any:
-    beat, row = table_of(t.PRODUCER).c, table_of(t.ARRIVAL).c
+    beat = table_of(t.PRODUCER).c
     origin = (beat.producer, beat.application, beat.job_namespace, beat.job, beat.run)
-    chosen = select(*origin, beat.sequence, beat.first, beat.closed_at, row.family, row.block, row.bits)
-    chosen = chosen.join_from(table_of(t.PRODUCER), table_of(t.ARRIVAL), row.producer == beat.producer)
-    chosen = chosen.where(beat.closed_at <= filters.now - SETTLE_MICROS, *filters.in_time(beat.first, beat.last))
+    chosen = select(*origin, beat.sequence, beat.first, beat.closed_at)
+    chosen = chosen.where(beat.closed_at <= filters.now - SETTLE_MICROS, *filters.in_time(beat.first, beat.closed_at))
     if filters.applications is not None:
         chosen = chosen.where(beat.application.in_(filters.applications))
     return chosen.order_by(beat.producer)
+
+
+def _arrived(connection: Connection, producers: list[bytes]) -> dict[bytes, int]:
+    """Return the sum of the greatest numbers of each family that arrived, for the producers of which some did."""
+    row = table_of(t.ARRIVAL).c
+    chosen = select(row.producer, row.family, row.block, row.bits).where(row.producer.in_(producers))
+    tops: dict[tuple[bytes, str], int] = {}
+    for each in connection.execute(chosen):
+        family, top = (bytes(each.producer), each.family), _top(_Block(each.block, each.bits, 0, 0))
+        tops[family] = max(tops.get(family, 0), top)
+    sums: dict[bytes, int] = {}
+    for (producer, _), top in tops.items():
+        sums[producer] = sums.get(producer, 0) + top
+    return sums
 
 
 def _tail(closed: Any, count: int) -> PossibleGap:
