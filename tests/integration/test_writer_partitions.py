@@ -158,6 +158,32 @@ def members_of(admin: AdminClient, group: str) -> int:
     return len(described.members) if described.state is ConsumerGroupState.STABLE else 0
 
 
+@pytest.mark.long
+def test_a_partition_that_another_member_had_for_a_while_is_not_owned(kafka: KafkaServer, topic: str) -> None:
+    """What was polled of it comes again, and the other one may have done more of it meanwhile."""
+    group = str(uuid4())
+    for partition in range(2):
+        produced(kafka, topic, partition, 3)
+    reading = Reading(kafka, topic, group=group)
+    source = reading.source
+    guest = Consumer({**kafka.client_config(), **COOPERATIVE["classic"], "group.id": group})
+    with closing(source):
+        reading.until(lambda: len(reading.records) == 6)
+        assert all(source.owns(each) for each in reading.places)
+        with closing(guest):
+            guest.subscribe([topic])
+            until(lambda: guest.poll(0.05) is None and partitions_at_rest(source) == 1, "a partition to go")
+        until(lambda: partitions_at_rest(source) == 2, "the partition to come back")
+        assert {source.owns(each) for each in set(reading.places)} == {True, False}
+        reading.until(lambda: len(reading.records) == 9)
+        assert all(source.owns(each) for each in reading.places)
+
+
+def partitions_at_rest(source: KafkaSource) -> int:
+    source.rest()
+    return source.partitions
+
+
 def truncated(admin: AdminClient, topic: str, number: int, before: int) -> None:
     for future in admin.delete_records([TopicPartition(topic, number, before)]).values():
         future.result()

@@ -258,7 +258,8 @@ class ForwarderRunner:
         self._look_at = time.monotonic() + _LOOK_SECONDS
         asked_at = datetime.now(timezone.utc)
         self.metrics.lag = await asyncio.to_thread(self._source.lag)
-        is_behind = bool(self.metrics.lag != 0 or self.metrics.outage or self._postponed)
+        waits = self._postponed or self._assembler.partial
+        is_behind = bool(self.metrics.lag != 0 or self.metrics.outage or waits)
         self._caught_up_at = asked_at if is_quiet and not is_behind else None
         self.metrics.dead_letters_waiting = self._letters.count()
 

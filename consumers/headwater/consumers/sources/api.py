@@ -103,5 +103,6 @@ class SharedSource(Protocol):
     """A source whose partitions can go to another member of its group while it is read."""
 
     def owns(self, partition: BusPartition) -> bool:
-        """Return whether this member reads the partition now. What it polled of others comes to another member."""
+        """Return whether this member has read the partition without a break since the last poll. What it polled of
+        others comes again, to another member or to this one."""
         ...

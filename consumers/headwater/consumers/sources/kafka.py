@@ -96,6 +96,8 @@ class KafkaSource:
         """What comes next of a partition."""
         self._partitions: dict[int, BusPartition] = {}
         self._mine: set[int] = set()
+        self._left: set[int] = set()
+        """Partitions that another member could have read since the last poll, even if they are ours again."""
         self._begun: set[int] = set()
         """Partitions of this topic that were read from somewhere."""
         self._subscribed = False
@@ -127,6 +129,7 @@ class KafkaSource:
         self._at.update((partition.number, at) for partition, at in following.items())
         ends = {self._partition(number): 0 for number in self._new} | ({} if records else self._ends())
         self._new.clear()
+        self._left.clear()
         return SourceBatch(records, following, gaps, ends)
 
     def _refuse_another(self, records: Sequence[BusRecord]) -> None:
@@ -241,7 +244,7 @@ class KafkaSource:
             _LOG.debug("offsets in Kafka: %s", e)
 
     def owns(self, partition: BusPartition) -> bool:
-        if not self._subscribed or partition.topic != self.topic_id:
+        if not self._subscribed or partition.topic != self.topic_id or partition.number in self._left:
             return False
         return partition.number in {each.partition for each in self._client.assignment()}
 
@@ -356,13 +359,18 @@ class KafkaSource:
 
     def _on_revoke(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
         """Record that partitions go to another member; the client unassigns them itself."""
-        self._mine.difference_update(each.partition for each in partitions)
+        self._record_left(partitions)
         self._log_rebalance("go to another writer", partitions)
 
     def _on_lost(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
         """Record that the group gave partitions to others, because this member wasn't heard of."""
-        self._mine.difference_update(each.partition for each in partitions)
+        self._record_left(partitions)
         self._log_rebalance("went to another writer, because this one wasn't heard", partitions)
+
+    def _record_left(self, partitions: Sequence[TopicPartition]) -> None:
+        numbers = {each.partition for each in partitions}
+        self._mine -= numbers
+        self._left |= numbers
 
     def _log_rebalance(self, words: str, partitions: Sequence[TopicPartition]) -> None:
         self.rebalances += 1
