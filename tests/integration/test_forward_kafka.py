@@ -147,6 +147,29 @@ class TestTopic:
         assert here.run() == 0
 
     @pytest.mark.long
+    def test_one_that_begins_with_an_archive_gets_what_the_topic_forgot(
+        self, topic: Topic, here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        folder = tmp_path / "archive"
+        start = ("--start", "archive", "--archive", str(folder))
+        events = commits(1, 301)
+        topic.append(events[:200])
+        assert main(["archive", "run", "--bus", topic.bus, "--archive", str(folder), "--until-end"]) == 0
+        topic.append(events[200:250])
+        topic.expire()
+        topic.append(events[250:])
+        before = here.run(*start)
+        lost = here.status()["lost_records"]
+        assert sum(row["next_offset"] - row["first_offset"] for row in lost) == 50
+        assert before == 250 + len(lost)
+        missing = {str(each.event_id) for each in events[200:250]}
+        of_keys = {key: [each for each in ids if each not in missing] for key, ids in expected_by_key(events).items()}
+        arrived = Arrival([here.file])
+        assert {key: ids for key, ids in arrived.by_key().items() if key in of_keys} == of_keys
+        assert arrived.copies == 0
+        assert here.run(*start) == 0
+
+    @pytest.mark.long
     def test_one_whose_offsets_the_broker_forgot_goes_on_where_it_was(self, topic: Topic, here: Here) -> None:
         """As it does with those of a group that nobody reads in for a week."""
         topic.append(commits(1, 101))

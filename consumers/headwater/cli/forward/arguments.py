@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _TABLES: Final = "forwarders"
 _KEYS: Final = (
-    *("bus", "kafka", "option", "state", "start", "store", "writer-group"),
+    *("bus", "kafka", "option", "state", "start", "archive", "store", "writer-group"),
     *("health", "drain-seconds", "log-format", "log-level"),
     "until-end",
 )

@@ -8,6 +8,8 @@ import signal
 from argparse import Namespace
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.cli import logs
@@ -30,12 +32,11 @@ from headwater.events.redaction import redact
 
 if TYPE_CHECKING:
     from headwater.forwarders.process import ForwarderProcess
-    from headwater.forwarders.starting import ForwarderStart
-    from headwater.forwarders.store_start import StoreStart
+    from headwater.forwarders.starting import ForwarderStart, InitialEvents
 
 _LOG: Final = logging.getLogger(__name__)
 _GENERATION: Final = (50_000, 50, 50)
-_STARTS: Final = ("beginning", "end", "store")
+_STARTS: Final = ("beginning", "end", "store", "archive")
 
 
 def add_bus(parser: Flags) -> None:
@@ -47,8 +48,9 @@ def add_bus(parser: Flags) -> None:
 def _flags(parser: Flags) -> None:
     add_bus(parser)
     add_forwarders(parser)
-    text = "where a forwarder begins that never read this bus; store: what the store has, and the bus from there on"
-    parser.flag("start", one_of(_STARTS, "start"), "beginning", text, "{beginning,end,store}")
+    text = "where a forwarder begins that never read this bus; store, archive: what that has, and the bus from there on"
+    parser.flag("start", one_of(_STARTS, "start"), "beginning", text, f"{{{','.join(_STARTS)}}}")
+    parser.flag("archive", Path, None, "with --start archive: the directory of `headwater archive run`", "DIR")
     add_store(parser)
     text = "with --start store: the consumer group of the store's writer, from whose offsets the bus goes on"
     parser.flag("writer-group", str, "headwater-writer", text, "NAME")
@@ -125,21 +127,33 @@ def _create(given: Any) -> ForwarderProcess:
 
 
 def chosen_start(given: Any) -> ForwarderStart:
-    """Return where forwarders begin. The store is opened only by one that begins there."""
+    """Return where forwarders begin. The store or archive is opened only by one that begins there."""
     from headwater.consumers.sources.group_start import GroupStart  # noqa: PLC0415
     from headwater.forwarders.starting import FROM_BEGINNING, FROM_END, ForwarderStart  # noqa: PLC0415
 
-    if given.start != "store":
+    initial = {"store": _store_start, "archive": _archive_start}.get(given.start)
+    if initial is None:
         return FROM_END if given.start == "end" else FROM_BEGINNING
-    options_of(given)  # says which flag is missing
+    if given.start == "store":
+        options_of(given)  # says which flag is missing
+    elif given.archive is None:
+        raise ConfigurationError("where is the archive? Name its directory by --archive DIR")
+    elif str(given.archive).startswith("iceberg:"):
+        raise ConfigurationError("only an archive in a directory can be read before the bus, not a table of Iceberg")
+    return ForwarderStart(given.start, GroupStart.BEGINNING, partial(initial, given))
 
-    def initial() -> StoreStart:
-        from headwater.forwarders.store_start import StoreStart  # noqa: PLC0415
 
-        store = open_given_store(given)
-        return StoreStart(store.bulk, store.engine, given.writer_group)
+def _store_start(given: Any) -> InitialEvents:
+    from headwater.forwarders.store_start import StoreStart  # noqa: PLC0415
 
-    return ForwarderStart(given.start, GroupStart.BEGINNING, initial)
+    store = open_given_store(given)
+    return StoreStart(store.bulk, store.engine, given.writer_group)
+
+
+def _archive_start(given: Any) -> InitialEvents:
+    from headwater.forwarders.archive_start import ArchiveStart  # noqa: PLC0415
+
+    return ArchiveStart(given.archive.expanduser())
 
 
 @contextmanager
