@@ -14,6 +14,7 @@ from tests.integration.spark_packages import package_settings
 
 CONF = {
     "spark.ui.enabled": "false",
+    "spark.executor.memory": "512m",
     "spark.speculation": "true",
     "spark.task.maxFailures": "8",
     "spark.excludeOnFailure.enabled": "false",

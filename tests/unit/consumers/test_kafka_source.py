@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException, Uuid
 
 from headwater.consumers.sources.kafka import KafkaSource
+from headwater.consumers.sources.kafka_topic import TopicIdentity
 from headwater.errors import TransientError
 from headwater.lineage.bulk import BusPartition
 
@@ -111,3 +114,20 @@ def test_what_was_taken_when_a_fault_came_comes_again(faulty: list[Any]) -> None
     batch = read.poll(10, 0)
     assert client.subscriptions == 2, "it would go on behind what nobody was given"
     assert [record.offset for record in batch.records] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("most", "least", "shown"),
+    [(-1, -1, "_____________________w"), (-0x0410410410410411, 0, "----------8AAAAAAAAAAA")],
+)
+def test_a_topic_id_is_written_as_by_kafkas_own_tools(
+    most: int, least: int, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java's Uuid says these. Where the writer and a Spark job write one id in two ways, neither goes on where the
+    other one ended."""
+    found: Future[Any] = Future()
+    found.set_result(SimpleNamespace(topic_id=Uuid(most, least)))
+    topic = TopicIdentity({"bootstrap.servers": NOWHERE}, "t")
+    asked = SimpleNamespace(describe_topics=lambda *_, **__: {"t": found})
+    monkeypatch.setattr(topic, "_admin", asked)
+    assert topic.fetch_id() == shown

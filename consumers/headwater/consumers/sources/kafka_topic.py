@@ -17,6 +17,8 @@ from headwater.lineage.bulk import BusPartition
 
 _ASK_SECONDS: Final = 20.0
 _LOOK_SECONDS: Final = 2.0
+_LIKE_KAFKA: Final = str.maketrans("+/", "-_")
+"""librdkafka prints an id in plain base64, Kafka and its Java clients in the one for URLs."""
 
 
 class TopicIdentity:
@@ -44,9 +46,9 @@ class TopicIdentity:
         self._admin.poll(0)
 
     def fetch_id(self) -> str:
-        """Return the id of the topic that has the name now."""
+        """Return the id of the topic that has the name now, as Kafka's own tools print it."""
         asked = self._admin.describe_topics(TopicCollection([self._name]), request_timeout=_ASK_SECONDS)
-        return str(asked[self._name].result().topic_id)
+        return str(asked[self._name].result().topic_id).translate(_LIKE_KAFKA)
 
     def is_another(self) -> bool:
         """Return whether the topic was recreated. A broker that hasn't noticed yet still reports the old id."""
