@@ -83,6 +83,7 @@ TREE: Final = Group(
         "doctor": Leaf("doctor:doctor", "examine a Spark configuration and say what is wrong"),
         "demo": Leaf("demo:demo", "run a small warehouse and show what is known of it"),
         "replay": Leaf("replay:replay", "rebuild a store from its events, and switch over to it"),
+        "reconcile": Leaf("reconcile:reconcile", "find commits in tables' own logs that nobody reported"),
         "lineage": Group(
             "what tables, snapshots and columns were made from",
             {

@@ -17,6 +17,7 @@ from headwater.lineage.questions.snapshots import format_job_key
 from headwater.lineage.questions.traversal.ancestry import AncestryRequest
 from headwater.lineage.questions.traversal.context import Basis, TraversalContext, is_range, snapshot_ref_of
 from headwater.lineage.questions.traversal.history_lines import has_writes
+from headwater.lineage.questions.traversal.reconciled import is_pointer
 from headwater.lineage.questions.traversal.snapshot_rows import (
     ICEBERG,
     SnapshotRead,
@@ -24,7 +25,7 @@ from headwater.lineage.questions.traversal.snapshot_rows import (
     is_unordered,
     load_writes_before,
 )
-from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, is_pointer
+from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 from headwater.lineage.questions.traversal.upstream import UpstreamWalk
 from headwater.versions.frontiers import FrontierMerger
 from headwater.versions.model import NOTHING_CONTAINED, Contents, Doubt, Frontier, Pair, TableContents, Version

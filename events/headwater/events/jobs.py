@@ -153,6 +153,16 @@ class Output(Sink):
     candidates: tuple[Long, ...] = ()
 
 
+class CommitEvidence(EventEnum):
+    """How it is known that a commit was made."""
+
+    UNKNOWN = "UNKNOWN"
+    OBSERVED = "OBSERVED"
+    """The driver that made it reported it."""
+    RECONCILED = "RECONCILED"
+    """It was found later in the table's own log: its outputs are exact, and what it read isn't known."""
+
+
 class Committed(JobEvent):
     """One barrier: a statement or a micro-batch committed. A no-op makes none.
 
@@ -164,7 +174,7 @@ class Committed(JobEvent):
     """
 
     kind: Literal["Committed"] = "Committed"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     barrier: Long
     incarnation: UUID | None = None
     """A stream's incarnation; for batch it is the producer, and absent here."""
@@ -174,6 +184,7 @@ class Committed(JobEvent):
     parent_job: JobName | None = None
     inputs: Annotated[tuple[Input, ...], Splittable()] = ()
     outputs: tuple[Output, ...] = ()
+    evidence: CommitEvidence = CommitEvidence.OBSERVED
 
     @property
     def barrier_incarnation(self) -> UUID:

@@ -252,6 +252,7 @@ ARGUMENTS: dict[tuple[str, ...], str] = {
     ("forward", "dead-letter", "list"): "p --state {tmp}/state",
     ("forward", "dead-letter", "retry"): "p --all --state {tmp}/state",
     ("forward", "dead-letter", "drop"): "p --all --yes --state {tmp}/state",
+    ("reconcile",): "--all",
     ("store", "purge"): "--yes",
     ("dead-letter", "retry"): "--all",
     ("dead-letter", "drop"): "--all --yes",

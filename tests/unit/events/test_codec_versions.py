@@ -386,8 +386,9 @@ class FromTheFuture:
 
     def __init__(self, event: Event) -> None:
         self.event = event
-        self.schema: dict[str, Any] = {**json.loads(current_schema(type(event)).text), "version": 2}
-        self.content = {**record_of(event), "schema_version": 2}
+        self.version = event.schema_version + 1
+        self.schema: dict[str, Any] = {**json.loads(current_schema(type(event)).text), "version": self.version}
+        self.content = {**record_of(event), "schema_version": self.version}
 
     def read(self) -> Event | None:
         """What is known of it; its bytes are kept in any case."""
@@ -395,7 +396,7 @@ class FromTheFuture:
         data = written_as(schema, self.content)
         found = taught(schema).decode(data)
         assert isinstance(found, UnknownEvent)
-        assert (found.raw, found.kind, found.version) == (data, self.event.kind, 2)
+        assert (found.raw, found.kind, found.version) == (data, self.event.kind, self.version)
         return found.known
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _KAFKA: Final = re.compile(r"kafka://(?P<servers>[^/]+)(?:/(?P<topic>[^/]+))?")
 _SECONDS: Final = 60.0
+_AT_ONCE: Final = 500
+"""How many events are given to the publisher, or to the store, together."""
 BusSettings = tuple[str, dict[str, str]]
 """The name of a publisher, and its configuration."""
 
@@ -61,8 +63,28 @@ def publish_or_store(given: Namespace, draft: Event) -> str:
     return "it holds from now on"
 
 
+def publish_or_store_stamped(given: Namespace, events: Sequence[Event]) -> str:
+    """Do the same with events that have their producers, sequences and times."""
+    if given.bus is not None:
+        name, configuration = given.bus
+        for at in range(0, len(events), _AT_ONCE):
+            records = _records_of(events[at : at + _AT_ONCE])
+            _publish_records(name, {**configuration, **dict(given.conf)}, records)
+        return "they are on the bus, and hold in each store when that has read them"
+    from headwater.lineage.mapping import map_event  # noqa: PLC0415
+
+    with open_given_store(given, readonly=False) as store:
+        for at in range(0, len(events), _AT_ONCE):
+            store.merge(row for event in events[at : at + _AT_ONCE] for row in map_event(event))
+    return "they hold from now on"
+
+
 def publish(name: str, configuration: dict[str, str], draft: Event) -> None:
     """Publish an event through the publisher that drivers have: the same records, by the same rules for keys."""
+    _publish_records(name, configuration, _records(draft))
+
+
+def _publish_records(name: str, configuration: dict[str, str], records: Sequence[EventRecord]) -> None:
     from headwater.events.clock import ProducerClock  # noqa: PLC0415
     from headwater.listeners.bus.executor import DaemonExecutor  # noqa: PLC0415
     from headwater.listeners.bus.listener_creation import DriverListenerContext  # noqa: PLC0415
@@ -76,7 +98,7 @@ def publish(name: str, configuration: dict[str, str], draft: Event) -> None:
     with DaemonExecutor("publishing") as executor:
         context = DriverListenerContext(name, configuration, executor, application, ProducerClock(), on_problem)
         listener = _factory(name).create(context)
-        _deliver(cast("DurableListener", listener), _records(draft), problems)
+        _deliver(cast("DurableListener", listener), records, problems)
 
 
 def _factory(name: str) -> ListenerFactory:
@@ -91,13 +113,17 @@ def _factory(name: str) -> ListenerFactory:
 
 def _records(draft: Event) -> list[EventRecord]:
     records: list[EventRecord] = []
-
-    def append(event: Event, data: bytes) -> None:
-        headers = headers_of(event, current_schema(type(event)).fingerprint)
-        records.append(EventRecord(SpoolPosition(len(records)), data, key_of(event), headers, Codec().decode))
-
-    Producer().emit(draft, append)
+    Producer().emit(draft, lambda event, data: records.append(_record(event, data, len(records))))
     return records
+
+
+def _records_of(events: Sequence[Event]) -> list[EventRecord]:
+    return [_record(event, Codec().encode(event), place) for place, event in enumerate(events)]
+
+
+def _record(event: Event, data: bytes, place: int) -> EventRecord:
+    headers = headers_of(event, current_schema(type(event)).fingerprint)
+    return EventRecord(SpoolPosition(place), data, key_of(event), headers, Codec().decode)
 
 
 def _deliver(listener: DurableListener, records: Sequence[EventRecord], problems: Sequence[str]) -> None:

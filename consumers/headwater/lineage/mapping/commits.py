@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from headwater.events.jobs import CommitKind, Committed, DatasetRef, Input, JobLineage, Output, RangeStart
+from headwater.events.jobs import (
+    CommitEvidence,
+    CommitKind,
+    Committed,
+    DatasetRef,
+    Input,
+    JobLineage,
+    Output,
+    RangeStart,
+)
 from headwater.lineage.mapping.row_builder import (
     RowBuilder,
     clean_text,
@@ -48,6 +57,7 @@ def map_commit(event: Committed, build: RowBuilder) -> Iterator[Row]:
         clean_text(event.application),
         clean_text(event.user),
         clean_text(event.operation),
+        None if event.evidence is CommitEvidence.OBSERVED else event.evidence.value,
     )
     yield build.observed(t.COMMIT, *key, facts=facts)
     if event.job is not None:
@@ -64,6 +74,8 @@ def map_commit(event: Committed, build: RowBuilder) -> Iterator[Row]:
         yield from build.place(output)
         yield from _write_rows(event, output, (event.barrier, commit), reads, build)
         yield from map_table_edges(event, output, build)
+    if event.evidence is CommitEvidence.RECONCILED:  # which job it was isn't known
+        return
     for side, places in ((SOURCE, event.inputs), (SINK, event.outputs)):
         for place in places:
             yield from map_table_access(side, place, event, build)

@@ -178,7 +178,7 @@ COMMIT = RowKind(
                 *_PARENT,
                 *binaries("run fingerprint"),
                 *longs("batch_id statement committed_at"),
-                *texts("application user_name operation"),
+                *texts("application user_name operation evidence"),
             ),
         ),
     ),

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from headwater.lineage.questions.traversal.context import is_range
 from headwater.lineage.questions.traversal.descent import Descendants
+from headwater.lineage.questions.traversal.reconciled import is_pointer
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite, is_unordered
-from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, is_pointer
+from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 
 Wanted = tuple[SnapshotRef, Sequence[SnapshotWrite]]
 """A snapshot with its known writes."""

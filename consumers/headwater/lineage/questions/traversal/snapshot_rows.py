@@ -52,6 +52,8 @@ class SnapshotWrite(NamedTuple):
     parent_job: tuple[str | None, str | None]
     run: bytes | None
     fingerprint: bytes | None
+    evidence: str | None = None
+    """How the commit is known, where its driver didn't report it: RECONCILED."""
     hidden: bool = False
 
     @property
@@ -226,7 +228,9 @@ _OF_WRITE: Final = (
     *("id", "barrier", "commit_id", "dataset", *_NAME, "snapshot", "version", "opaque", "parent_snapshot"),
     *("commit_kind", "replaced", "made_from", "format", "candidates", "last", "first"),
 )
-_OF_COMMIT: Final = ("committed_at", "job_namespace", "job", "parent_namespace", "parent_job", "run", "fingerprint")
+_OF_COMMIT: Final = (
+    *("committed_at", "job_namespace", "job", "parent_namespace", "parent_job", "run", "fingerprint", "evidence"),
+)
 _OF_READ: Final = (
     *("id", "barrier", "commit_id", "dataset", *_NAME, "mode", "snapshot", "version", "since_snapshot"),
     *("since_version", "opaque", "format", "candidates", "last"),
@@ -237,7 +241,7 @@ def _to_write(each: Any) -> SnapshotWrite:
     """Convert a row of `_writes`, by the order of its columns: there can be very many."""
     write, barrier, commit, dataset, catalog, database, table, generation, branch, *others = each
     snapshot, version, opaque, parent, kind, replaced, made_from, form, candidates, last, first, *by = others
-    at, namespace, job, parent_namespace, parent_job, run, fingerprint = by
+    at, namespace, job, parent_namespace, parent_job, run, fingerprint, evidence = by
     return SnapshotWrite(
         bytes(write),
         barrier,
@@ -261,6 +265,7 @@ def _to_write(each: Any) -> SnapshotWrite:
         (parent_namespace, parent_job),
         None if run is None else bytes(run),
         None if fingerprint is None else bytes(fingerprint),
+        evidence,
     )
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
 from headwater.lineage.questions.traversal.identities import FOREVER, Identities
 from headwater.lineage.questions.traversal.read_ahead import DatasetSnapshot, ReadAhead
+from headwater.lineage.questions.traversal.reconciled import is_pointer, prefer_observed
 from headwater.lineage.questions.traversal.snapshot_rows import (
     ICEBERG,
     SnapshotRead,
@@ -26,9 +27,6 @@ from headwater.lineage.questions.traversal.tombstone_lookup import TombstoneLook
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA, DeletionSubject
 from headwater.lineage.sql.tables import table_of
-
-_POINTERS: Final = frozenset({"ROLLBACK", "FAST_FORWARD"})
-_POINTERS_IF_UNKNOWN: Final = frozenset({"RESTORE", "CHERRY_PICK"})
 
 
 class SnapshotRef(NamedTuple):
@@ -41,11 +39,6 @@ class SnapshotRef(NamedTuple):
     at: int = FOREVER
     """When it was read: later writes aren't meant."""
     any_branch: bool = False
-
-
-def is_pointer(write: SnapshotWrite) -> bool:
-    """Return whether the commit only points to an earlier snapshot."""
-    return write.kind in _POINTERS or (write.kind in _POINTERS_IF_UNKNOWN and write.replaced == "UNKNOWN")
 
 
 def deletion_subject_of(row: SnapshotWrite | SnapshotRead, by: SnapshotWrite) -> DeletionSubject:
@@ -93,7 +86,7 @@ class SnapshotWriters:
 
     def keep(self, found: Iterable[SnapshotWrite]) -> list[SnapshotWrite]:
         """Cache writes that were loaded otherwise. Deleted ones are marked as hidden."""
-        kept = list(found)
+        kept = prefer_observed(self.connection, found)
         if not self.hiding.hides_nothing:
             hidden = self.hiding.are_hidden([deletion_subject_of(each, each) for each in kept])
             kept = [each._replace(hidden=True) if is_one else each for each, is_one in zip(kept, hidden, strict=True)]

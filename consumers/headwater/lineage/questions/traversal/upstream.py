@@ -13,6 +13,7 @@ from headwater.lineage.questions.traversal.context import (
     is_range,
     snapshot_ref_of,
 )
+from headwater.lineage.questions.traversal.reconciled import RECONCILED, UNREPORTED
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite, load_sources
 from headwater.lineage.questions.traversal.snapshot_writers import deletion_subject_of
 
@@ -67,6 +68,8 @@ class UpstreamWalk:
             detail = (
                 f"its commit read {names}, and which of it is in it isn't known" if names else "nothing is known of it"
             )
+            if write.evidence == RECONCILED:
+                detail = UNREPORTED
             if dataset is not None:
                 self._walk.limits.add_snapshot(LimitReason.UNKNOWN_SOURCES, dataset, write.snapshot, detail)
             return False

@@ -129,6 +129,7 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("application", TEXT, nullable=True),
         sa.Column("user_name", TEXT, nullable=True),
         sa.Column("operation", TEXT, nullable=True),
+        sa.Column("evidence", TEXT, nullable=True),
         sa.PrimaryKeyConstraint("barrier", "id"),
         mysql_charset="utf8mb4",
         mysql_engine="InnoDB",

@@ -1,0 +1,134 @@
+"""Compares a table's log with what the store knows of the table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from sqlalchemy import Connection, select
+
+from headwater.consumers.reconcile.model import LogCommit, TableLog
+from headwater.events.names import TableName
+from headwater.events.scalars import Format
+from headwater.lineage.bulk.positions import bus_stored_until
+from headwater.lineage.mapping.row_builder import generation_text
+from headwater.lineage.questions.gaps.sequences import find_pending_gaps
+from headwater.lineage.questions.traversal.identities import Identities
+from headwater.lineage.questions.traversal.reconciled import RECONCILED, REUSE_MICROS, is_pointer
+from headwater.lineage.questions.traversal.snapshot_rows import SnapshotWrite, load_catalog_changes, load_writes
+from headwater.lineage.questions.traversal.tombstone_lookup import TombstoneLookup
+from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.tombstones import DATA, DeletionSubject
+from headwater.lineage.sql.key_lookup import select_by_keys
+from headwater.lineage.sql.tables import table_of
+
+_NOBODY: Final = (None, None)
+
+
+class CommitStatus(str, Enum):
+    """What the store knows of a commit in a table's log."""
+
+    KNOWN = "KNOWN"
+    RECONCILED = "RECONCILED"
+    """An earlier repair reported it, and still no driver did."""
+    UNKNOWN = "UNKNOWN"
+    """Nobody reported it."""
+    UNSETTLED = "UNSETTLED"
+    """It is so young that its event may be on its way."""
+    UNCONFIRMED = "UNCONFIRMED"
+    """The log has it in a place where attempts that failed stand too."""
+    DELETED = "DELETED"
+    """Its lineage was deleted or has expired: it isn't reported again."""
+
+
+@dataclass(frozen=True)
+class ComparedCommit:
+    commit: LogCommit
+    status: CommitStatus
+
+
+def settled_until(connection: Connection, now: int, settle_micros: int) -> int:
+    """Return the time up to which a commit that the store doesn't know is one that nobody reported.
+
+    Later ones may still come: they are younger than what is granted to drivers and buses, or later than what the writer
+    has stored of each partition, or a number of a producer is missing that may arrive.
+    """
+    stored = bus_stored_until(connection)
+    pending = [each.since for each in find_pending_gaps(connection, now)]
+    return min([now - settle_micros, *([] if stored is None else [stored]), *pending])
+
+
+def compare(connection: Connection, dataset: bytes, log: TableLog, until: int) -> list[ComparedCommit]:
+    """Return each commit of the log with what the store knows of it. `until` comes from `settled_until`."""
+    group = list(Identities(connection).group(dataset))
+    keys = {(each, commit.snapshot) for each in group for commit in log.commits}
+    reported: dict[int, list[SnapshotWrite]] = {}
+    for write in (*load_writes(connection, keys), *load_catalog_changes(connection, keys)):
+        if write.snapshot is not None and not is_pointer(write):
+            reported.setdefault(write.snapshot, []).append(write)
+    possible = _candidates(connection, group)
+    hiding = TombstoneLookup(connection)
+    compared = []
+    for commit in log.commits:
+        fitting = [each for each in reported.get(commit.snapshot, ()) if _is_of(each, commit, log)]
+        if any(each.evidence != RECONCILED for each in fitting) or commit.snapshot in possible:
+            status = CommitStatus.KNOWN
+        elif fitting:
+            status = CommitStatus.RECONCILED
+        elif hiding.are_hidden([_subject(dataset, commit, log)])[0]:
+            status = CommitStatus.DELETED
+        elif commit.time > until:
+            status = CommitStatus.UNSETTLED
+        else:
+            status = CommitStatus.UNKNOWN if commit.is_confirmed else CommitStatus.UNCONFIRMED
+        compared.append(ComparedCommit(commit, status))
+    return compared
+
+
+def _is_of(write: SnapshotWrite, commit: LogCommit, log: TableLog) -> bool:
+    """Return whether what was reported is this commit of the log."""
+    generation = generation_text(log.generation)
+    if None not in {write.generation, generation} and write.generation != generation:
+        return False
+    if log.format is not Format.PAIMON:  # the numbers of the others are unique over branches
+        return True
+    is_reused = log.reuses_numbers and write.at < commit.time - REUSE_MICROS
+    return write.branch in commit.branches and not is_reused
+
+
+def _candidates(connection: Connection, group: Sequence[bytes]) -> set[int]:
+    """Return the snapshots of which a driver said that its commit is one of them."""
+    place, write = table_of(t.PLACE), table_of(t.WRITE)
+    query = select(write.c.candidates, place.c.dataset).join_from(place, write, write.c.place_id == place.c.id)
+    query = query.where(write.c.snapshot.is_(None), write.c.candidates.is_not(None))
+    found = select_by_keys(connection, query, place.c.dataset, group)
+    return {int(number) for each in found for number in json.loads(each.candidates)}
+
+
+def _subject(dataset: bytes, commit: LogCommit, log: TableLog) -> DeletionSubject:
+    generation = generation_text(log.generation)
+    return DeletionSubject(DATA, commit.time, _NOBODY, _NOBODY, None, dataset, None, generation, commit.snapshot)
+
+
+def datasets_with_logs(connection: Connection, formats: Iterable[str]) -> list[bytes]:
+    """Return the datasets of the store that were written as tables of these formats."""
+    wanted = tuple(formats)
+    place, generation = table_of(t.PLACE).c, table_of(t.GENERATION).c
+    by_place = select(place.dataset).where(place.format.in_(wanted), place.dataset.is_not(None)).distinct()
+    by_generation = select(generation.dataset).where(generation.format.in_(wanted)).distinct()
+    found = {bytes(each) for query in (by_place, by_generation) for each in connection.scalars(query)}
+    identities = Identities(connection)
+    return sorted({identities.one(each) for each in found})
+
+
+def names_of(connection: Connection, dataset: bytes) -> tuple[tuple[TableName, ...], bool]:
+    """Return the names that catalogs have for a dataset now, and whether it had any that were taken away."""
+    row = table_of(t.ALIAS).c
+    query = select(row.catalog, row.database_name, row.table_name, row.last, row.deleted).where(row.dataset == dataset)
+    found = connection.execute(query.order_by(row.last.desc())).all()
+    current = [each for each in found if each.last > each.deleted]
+    names = tuple(TableName(catalog=each[0] or "", database=each[1] or "", table=each[2]) for each in current)
+    return names, len(current) < len(found)

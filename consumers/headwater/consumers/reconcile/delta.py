@@ -1,0 +1,142 @@
+"""Delta's log: a file of JSON lines for each version, and checkpoints, of which only the table's id is needed."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from headwater.consumers.reconcile.files import LogFile, LogFiles
+from headwater.consumers.reconcile.model import KEEPS_ROWS, LogCommit, TableLog, TableLogError
+from headwater.errors import ConfigurationError
+from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.events.names import Generation
+from headwater.events.scalars import Format
+
+_LOG: Final = "_delta_log"
+_VERSION: Final = re.compile(r"(\d{20})\.json")
+_CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint(?:\.[^.]+)*\.(parquet|json)")
+KINDS: Final = {
+    "DELETE": CommitKind.DELETE,
+    "TRUNCATE": CommitKind.TRUNCATE,
+    "MERGE": CommitKind.MERGE,
+    "UPDATE": CommitKind.UPDATE,
+    "OPTIMIZE": CommitKind.COMPACT,
+    "REORG": CommitKind.COMPACT,
+    "RESTORE": CommitKind.RESTORE,
+    "CLONE": CommitKind.CLONE,
+    "VACUUM START": CommitKind.VACUUM,
+    "VACUUM END": CommitKind.VACUUM,
+    "COMPUTE STATS": CommitKind.ANALYZE,
+    "CREATE TABLE": CommitKind.CREATE,
+    "CREATE TABLE AS SELECT": CommitKind.CREATE,
+}
+_ALTERING: Final = ("SET ", "UNSET ", "ADD ", "DROP ", "RENAME ", "CHANGE ", "REPLACE COLUMN", "CLUSTER ", "UPGRADE ")
+_ALL_NEW: Final = frozenset({CommitKind.CREATE, CommitKind.REPLACE, CommitKind.RESTORE, CommitKind.CLONE})
+
+
+def read_log(files: LogFiles) -> TableLog | None:
+    """Read the log; None where there is no table of this format."""
+    listed = files.files_in(_LOG)
+    versions = [(int(found[1]), each) for each in listed if (found := _VERSION.fullmatch(each.name))]
+    if not versions:
+        return None
+    read: list[tuple[int, LogFile, list[dict[str, Any]]]] = []
+    for number, each in versions:
+        content = files.read(f"{_LOG}/{each.name}")
+        if content is not None:  # else the log was cleaned meanwhile
+            read.append((number, each, list(_actions(content, each.name))))
+    commits = tuple(_commit(number, each, actions) for number, each, actions in read)
+    return TableLog(Format.DELTA, _generation([actions for *_, actions in read], files, listed), commits)
+
+
+def _actions(content: bytes, name: str) -> Iterator[dict[str, Any]]:
+    for line in content.splitlines():
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except ValueError:
+                raise TableLogError(f"{_LOG}/{name} isn't JSON: the file may be damaged") from None
+
+
+def _generation(
+    versions: Sequence[Sequence[dict[str, Any]]], files: LogFiles, listed: Sequence[LogFile]
+) -> Generation | None:
+    """Return the table's id: from the newest version that sets it, else from the newest checkpoint."""
+    for actions in reversed(versions):
+        for action in actions:
+            if "metaData" in action:
+                return _id(action["metaData"].get("id"))
+    for each in sorted(listed, key=lambda file: file.name, reverse=True):
+        kind = _CHECKPOINT.fullmatch(each.name)
+        content = files.read(f"{_LOG}/{each.name}") if kind else None
+        if kind is None or content is None:
+            continue
+        found = _id_in_checkpoint(content, kind[2], each.name)
+        if found is not None:
+            return _id(found)
+    return None
+
+
+def _id_in_checkpoint(content: bytes, kind: str, name: str) -> str | None:
+    if kind == "json":
+        return next((each["metaData"]["id"] for each in _actions(content, name) if each.get("metaData")), None)
+    try:
+        from pyarrow import parquet  # noqa: PLC0415 - an extra
+    except ImportError:
+        message = "only a checkpoint has this table's id: `pip install headwater[reconcile]` brings what reads it"
+        raise ConfigurationError(message) from None
+    column = parquet.read_table(io.BytesIO(content), columns=["metaData"])["metaData"].to_pylist()
+    return next((each["id"] for each in column if each and each.get("id")), None)
+
+
+def _id(text: str | None) -> Generation | None:
+    """Return the id as listeners have it: a UUID by custom, any text by the protocol."""
+    if not text:
+        return None
+    try:
+        return UUID(text)
+    except ValueError:
+        return text
+
+
+def _commit(number: int, file: LogFile, actions: Sequence[dict[str, Any]]) -> LogCommit:
+    info: dict[str, Any] = next((each["commitInfo"] for each in actions if each.get("commitInfo")), {})
+    millis = info.get("inCommitTimestamp") or info.get("timestamp")
+    kind = kind_of(info.get("operation") or "", info.get("operationParameters") or {}, number)
+    return LogCommit(
+        snapshot=number,
+        time=file.modified if millis is None else int(millis) * 1_000,
+        kind=kind,
+        replaced=_scope(kind),
+        parent=number - 1 if number else None,
+        rows=_rows(info, kind),
+    )
+
+
+def kind_of(operation: str, parameters: dict[str, Any], version: int) -> CommitKind:
+    """Return what a commit did, by the words of Delta that drivers' events are made by too."""
+    if operation == "WRITE":
+        return CommitKind.OVERWRITE if parameters.get("mode") == "Overwrite" else CommitKind.APPEND
+    if operation == "STREAMING UPDATE":
+        return CommitKind.OVERWRITE if parameters.get("outputMode") == "Complete" else CommitKind.APPEND
+    if operation.startswith(("REPLACE TABLE", "CREATE OR REPLACE TABLE")):
+        return CommitKind.REPLACE if version else CommitKind.CREATE
+    if operation.startswith(_ALTERING):
+        return CommitKind.ALTER
+    return KINDS.get(operation, CommitKind.OTHER)
+
+
+def _scope(kind: CommitKind) -> OverwriteScope:
+    """How much an overwrite or a delete replaced isn't guessed: of a dynamic one the log doesn't tell."""
+    if kind in KEEPS_ROWS or kind is CommitKind.APPEND:
+        return OverwriteScope.NOTHING
+    return OverwriteScope.ALL if kind in _ALL_NEW else OverwriteScope.UNKNOWN
+
+
+def _rows(info: dict[str, Any], kind: CommitKind) -> int | None:
+    text = (info.get("operationMetrics") or {}).get("numOutputRows")
+    return int(text) if kind is CommitKind.APPEND and isinstance(text, str) and text.isdecimal() else None

@@ -1,0 +1,235 @@
+"""What is read from each format's own log. The logs are written by hand, as the formats' specifications have them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import fastavro
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from headwater.consumers.reconcile import delta, hudi, iceberg, paimon
+from headwater.consumers.reconcile.files import LocalLogFiles, open_files
+from headwater.consumers.reconcile.model import LogCommit, TableLog, TableLogError
+from headwater.consumers.reconcile.table_logs import location_in, read_table_log
+from headwater.events import DatasetId
+from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.listeners.capture.formats.delta import commit_kinds as delta_kinds
+from headwater.listeners.capture.formats.delta.commits import DeltaCommit
+from headwater.listeners.capture.formats.hudi import commit_kinds as hudi_kinds
+from headwater.listeners.capture.formats.iceberg import write_results
+
+TABLE = "9c12d441-03fe-4693-9a96-a0705ddf6901"
+NOON = 1_772_366_400_000
+
+
+def write(path: Path, content: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+
+
+def by_number(log: TableLog | None) -> dict[int, LogCommit]:
+    assert log is not None
+    return {each.snapshot: each for each in log.commits}
+
+
+def snapshot(number: int, parent: int | None, operation: str = "append") -> dict[str, Any]:
+    summary = {"operation": operation, "added-records": "3"}
+    parents = {} if parent is None else {"parent-snapshot-id": parent}
+    return {"snapshot-id": number, "timestamp-ms": NOON + number, "summary": summary, "schema-id": 0, **parents}
+
+
+def metadata(*snapshots: dict[str, Any], main: int, **more: Any) -> dict[str, Any]:
+    refs = {"main": {"snapshot-id": main, "type": "branch"}, **more.pop("refs", {})}
+    return {"table-uuid": TABLE, "snapshots": snapshots, "current-snapshot-id": main, "refs": refs, **more}
+
+
+class TestIceberg:
+    def test_the_newest_metadata_of_a_table_kept_by_path(self, tmp_path: Path) -> None:
+        """v10 is newer than v9, and a tag is no branch."""
+        write(tmp_path / "metadata/v9.metadata.json", metadata(snapshot(1, None), main=1))
+        tag = {"t": {"snapshot-id": 1, "type": "tag"}}
+        newest = metadata(snapshot(1, None), snapshot(2, 1, "overwrite"), main=2, refs=tag)
+        write(tmp_path / "metadata/v10.metadata.json", newest)
+        log = iceberg.read_log(LocalLogFiles(tmp_path))
+        assert log is not None
+        assert log.generation == UUID(TABLE)
+        assert by_number(log) == {
+            1: LogCommit(1, (NOON + 1) * 1000, CommitKind.APPEND, OverwriteScope.NOTHING, None, 0, (None,), 3),
+            2: LogCommit(2, (NOON + 2) * 1000, CommitKind.OVERWRITE, OverwriteScope.UNKNOWN, 1, 0, (None,), 3),
+        }
+
+    def test_branches_what_is_held_back_and_what_was_rolled_back(self, tmp_path: Path) -> None:
+        snapshots = [snapshot(1, None), snapshot(2, 1), snapshot(3, 1), snapshot(4, 1), snapshot(5, 1)]
+        refs = {"br": {"snapshot-id": 3, "type": "branch"}}
+        history = [{"snapshot-id": number, "timestamp-ms": NOON} for number in (1, 5, 2)]
+        write(
+            tmp_path / "metadata/v1.metadata.json",
+            metadata(*snapshots, main=2, refs=refs, **{"snapshot-log": history}),
+        )
+        found = {number: each.branches for number, each in by_number(iceberg.read_log(LocalLogFiles(tmp_path))).items()}
+        assert found == {1: (None, "br"), 2: (None,), 3: ("br",), 4: (), 5: (None,)}
+
+    def test_what_only_the_newest_file_has_may_be_of_a_commit_that_failed(self, tmp_path: Path) -> None:
+        """A catalog alone knows. What its predecessor has was current, and with the catalog's word all of it is."""
+        names = [f"0000{number}-{UUID(int=number)}.metadata.json" for number in range(3)]
+        write(tmp_path / "metadata" / names[0], metadata(main=-1))
+        write(tmp_path / "metadata" / names[1], metadata(snapshot(1, None), main=1))
+        log = {"metadata-log": [{"metadata-file": f"file:/t/metadata/{name}"} for name in names[:2]]}
+        write(tmp_path / "metadata" / names[2], metadata(snapshot(1, None), snapshot(2, 1), main=2, **log))
+        files = LocalLogFiles(tmp_path)
+        assert {n: each.is_confirmed for n, each in by_number(iceberg.read_log(files)).items()} == {1: True, 2: False}
+        asked = by_number(iceberg.read_log(files, f"metadata/{names[2]}"))
+        assert all(each.is_confirmed for each in asked.values())
+
+
+def delta_version(number: int, operation: str, *more: dict[str, Any], **info: Any) -> str:
+    commit = {"commitInfo": {"timestamp": NOON + number, "operation": operation, **info}}
+    return "\n".join(json.dumps(each) for each in (commit, *more)) + "\n"
+
+
+class TestDelta:
+    def test_versions_and_the_id_of_the_table(self, tmp_path: Path) -> None:
+        log = tmp_path / "_delta_log"
+        write(log / f"{0:020}.json", delta_version(0, "CREATE TABLE", {"metaData": {"id": TABLE}}))
+        write(
+            log / f"{1:020}.json",
+            delta_version(1, "WRITE", operationParameters={"mode": "Append"}, operationMetrics={"numOutputRows": "7"}),
+        )
+        write(log / f"{2:020}.json", delta_version(2, "OPTIMIZE"))
+        write(log / f"{2:020}.crc", "{}")
+        write(log / f".{3:020}.json.tmp", "{")
+        found = delta.read_log(LocalLogFiles(tmp_path))
+        assert found is not None
+        assert found.generation == UUID(TABLE)
+        kinds = {number: (each.kind, each.parent, each.rows) for number, each in by_number(found).items()}
+        K = CommitKind  # noqa: N806
+        assert kinds == {0: (K.CREATE, None, None), 1: (K.APPEND, 0, 7), 2: (K.COMPACT, 1, None)}
+
+    def test_the_id_is_in_a_checkpoint_where_old_versions_were_cleaned_up(self, tmp_path: Path) -> None:
+        log = tmp_path / "_delta_log"
+        write(log / f"{11:020}.json", delta_version(11, "WRITE"))
+        rows = pa.table({"metaData": [None, {"id": TABLE, "name": None}], "txn": [None, None]})
+        parquet.write_table(rows, log / f"{10:020}.checkpoint.parquet")
+        found = delta.read_log(LocalLogFiles(tmp_path))
+        assert found is not None
+        assert (found.generation, [*by_number(found)]) == (UUID(TABLE), [11])
+
+    def test_a_version_without_commit_information_has_the_time_of_its_file(self, tmp_path: Path) -> None:
+        file = tmp_path / "_delta_log" / f"{0:020}.json"
+        write(file, json.dumps({"metaData": {"id": "my table"}}) + "\n")
+        os.utime(file, (1_000, 1_000))
+        found = delta.read_log(LocalLogFiles(tmp_path))
+        assert found is not None
+        assert (found.generation, by_number(found)[0].time) == ("my table", 1_000_000_000)
+
+    def test_commits_have_the_kinds_that_drivers_report(self) -> None:
+        """Two lists of Delta's words that differ would tell two kinds of one commit."""
+        words = [*delta.KINDS, "WRITE", "STREAMING UPDATE", "SET TBLPROPERTIES", "REPLACE TABLE AS SELECT", "HUH"]
+        for word in words:
+            commit = DeltaCommit(path="", version=3, read_version=2, generation=None, operation=word)
+            assert delta.kind_of(word, {}, 3) is delta_kinds.kind_of(commit), word
+        assert hudi.KINDS == hudi_kinds._KINDS
+        assert {word: kind for word, (kind, _) in iceberg.KINDS.items()} == write_results.KINDS
+
+
+def paimon_snapshot(number: int, kind: str = "APPEND", user: str = "u", millis: int = 0) -> dict[str, Any]:
+    return {
+        "id": number,
+        "schemaId": 0,
+        "commitUser": user,
+        "commitIdentifier": 9,
+        "commitKind": kind,
+        "timeMillis": NOON + number + millis,
+        "deltaRecordCount": 2,
+    }
+
+
+class TestPaimon:
+    def test_a_commit_that_stands_on_two_branches_is_one(self, tmp_path: Path) -> None:
+        """A branch begins with a copy of the snapshot that it was made from; its own snapshots have the same numbers as
+        main's."""
+        write(tmp_path / "schema/schema-0", {"timeMillis": NOON})
+        for number in (1, 2):
+            write(tmp_path / f"snapshot/snapshot-{number}", paimon_snapshot(number))
+        write(tmp_path / "snapshot/EARLIEST", "1")
+        write(tmp_path / "branch/branch-b/snapshot/snapshot-1", paimon_snapshot(1))
+        write(tmp_path / "branch/branch-b/snapshot/snapshot-2", paimon_snapshot(2, "OVERWRITE", user="v"))
+        log = paimon.read_log(LocalLogFiles(tmp_path))
+        assert log is not None
+        assert log.generation == str(NOON)
+        found = sorted((each.snapshot, each.branches[0] or "", each.branches, each.kind.value) for each in log.commits)
+        assert [(number, branches, kind) for number, _, branches, kind in found] == [
+            (1, (None, "b"), "APPEND"),
+            (2, (None,), "APPEND"),
+            (2, ("b",), "OVERWRITE"),
+        ]
+
+
+class TestHudi:
+    def test_completed_commits_of_both_layouts(self, tmp_path: Path) -> None:
+        write(tmp_path / ".hoodie/hoodie.properties", "hoodie.table.version=8\n")
+        timeline = tmp_path / ".hoodie/timeline"
+        schema = {"type": "record", "name": "C", "fields": [{"name": "operationType", "type": "string"}]}
+        content = io.BytesIO()
+        fastavro.writer(content, schema, [{"operationType": "UPSERT_PREPPED"}])
+        timeline.mkdir()
+        (timeline / "20260301120000002_20260301120000009.deltacommit").write_bytes(content.getvalue())
+        write(timeline / "20260301120000001_20260301120000010.replacecommit", {"operationType": "CLUSTER"})
+        write(tmp_path / ".hoodie/20200301120000001.commit", {"operationType": "INSERT"})
+        for name in (
+            "20260301120000003.commit.requested",
+            "20260301120000003.inflight",
+            "20260301120000004_20260301120000011.clean",
+            "20260301120000005_20260301120000012.rollback",
+        ):
+            write(timeline / name, "{}")
+        log = hudi.read_log(LocalLogFiles(tmp_path))
+        assert log is not None
+        found = [(each.snapshot, each.kind.value, each.parent) for each in log.commits]
+        assert found == [
+            (20200301120000001, "APPEND", None),
+            (20260301120000002, "MERGE", 20200301120000001),
+            (20260301120000001, "COMPACT", 20260301120000002),
+        ]
+
+
+class TestWhereATableIs:
+    def test_a_place_of_a_namespace_and_the_own_host(self, tmp_path: Path) -> None:
+        lake = DatasetId(namespace="s3://lake", name="w/t")
+        assert location_in(lake, {}) == "s3://lake/w/t"
+        assert location_in(lake, {"s3://lake": "/mnt/lake/"}) == "/mnt/lake/w/t"
+        assert location_in(DatasetId(namespace="file://localhost", name="/w/t"), {}) == "/w/t"
+        with pytest.raises(TableLogError, match="is on elsewhere: run this there"):
+            location_in(DatasetId(namespace="file://elsewhere", name="/w/t"), {})
+
+    def test_no_log_and_a_damaged_one_are_errors_that_say_where(self, tmp_path: Path) -> None:
+        dataset = DatasetId(namespace="file://localhost", name=str(tmp_path))
+        with pytest.raises(TableLogError, match="there is no log in"):
+            read_table_log(dataset, (), {}, {})
+        write(tmp_path / "metadata/v1.metadata.json", "{")
+        with pytest.raises(TableLogError, match=r"v1\.metadata\.json isn't JSON"):
+            read_table_log(dataset, (), {}, {})
+        write(tmp_path / "metadata/v1.metadata.json", {"snapshots": [{}]})
+        with pytest.raises(TableLogError, match="isn't as its format has it"):
+            read_table_log(dataset, (), {}, {})
+
+    def test_files_of_an_object_store_are_read_as_those_of_a_disk(self, tmp_path: Path) -> None:
+        """Arrow's own file system stands for one."""
+        from pyarrow.fs import LocalFileSystem
+
+        from headwater.consumers.reconcile.files import ArrowLogFiles
+
+        write(tmp_path / "a/b", "x")
+        write(tmp_path / "a/c/d", "x")
+        for files in (ArrowLogFiles(LocalFileSystem(), str(tmp_path)), open_files(f"file:{tmp_path}")):
+            assert [each.name for each in files.files_in("a")] == ["b"]
+            assert files.files_in("a")[0].modified > 0
+            assert (files.directories_in("a"), files.files_in("no"), files.read("no")) == (["c"], [], None)
+            assert files.read("a/b") == b"x"
