@@ -123,7 +123,7 @@ def test_a_format_that_nobody_lists_is_told_by_its_name() -> None:
     assert Codec().decode(encoded) == event
     assert Committed.from_json(event.to_json()) == event
     assert '"format":"ACME"' in event.to_json()
-    old, new = (each for each in released() if each.kind == "Committed")
+    old, *_, new = (each for each in released() if each.kind == "Committed")
     read = schemaless_reader(io.BytesIO(encoded[10:]), new.parsed, old.parsed)
     assert isinstance(read, dict)
     assert read["outputs"][0]["format"] == "OTHER"
