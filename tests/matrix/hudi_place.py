@@ -20,7 +20,7 @@ import fastavro
 from headwater.events import DatasetId, Event
 from tests.matrix.harness import HOST, HUDI, Driver, driver_with
 
-_QUICK: Final = """
+HUDI_DEFAULTS: Final = """
 hoodie.metadata.enable false
 hoodie.embed.timeline.server false
 hoodie.archive.automatic false
@@ -150,7 +150,7 @@ def _move(properties: Path, old: str, new: str) -> None:
 @contextmanager
 def hudi_driver(java_home: Path, directory: Path, **conf: str) -> Generator[Driver, None, None]:
     """A driver with Hudi, and its own defaults for Hudi."""
-    (directory / "hudi-defaults.conf").write_text(_QUICK)
+    (directory / "hudi-defaults.conf").write_text(HUDI_DEFAULTS)
     before = os.environ.get("HUDI_CONF_DIR")
     os.environ["HUDI_CONF_DIR"] = str(directory)
     options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"
