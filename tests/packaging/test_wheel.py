@@ -28,6 +28,7 @@ EXTRAS = {
         "openlineage",
         "archive",
         "archive-iceberg",
+        "lake",
         "webhook",
         "alerts",
         "web",

@@ -162,6 +162,13 @@ TREE: Final = Group(
                 "purge": Leaf("lineage.deletion:purge", "remove from the disk what was deleted or has expired"),
             },
         ),
+        "lake": Group(
+            "lineage stores of Iceberg tables",
+            {
+                "compact": Leaf("lake:compact", "make large files of small ones"),
+                "expire": Leaf("lake:expire", "remove old snapshots of the tables"),
+            },
+        ),
         "dead-letter": Group(
             "events that could not be stored",
             {

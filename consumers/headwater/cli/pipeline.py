@@ -37,10 +37,15 @@ def _flags(parser: Flags) -> None:
     parser.flag("most-invalid", whole_number, "100", text, "N")
     parser.flag("patience", _seconds, "300s", "how long to wait for a store that doesn't answer", "DURATION")
     parser.flags("kafka-client", pair, "a setting of Kafka's Java client, such as security.protocol=SSL", "KEY=VALUE")
-    parser.flag("master", str, None, "Spark's master; local[*] unless spark-submit or --conf says otherwise", "URL")
-    parser.flags("conf", pair, "a setting of Spark", "KEY=VALUE")
+    add_spark(parser)
     parser.flag("log-format", one_of(logs.FORMATS), "text", "how the log on standard error looks", "{text,json}")
     parser.flag("log-level", one_of(logs.LEVELS), "info", "what is in it", "LEVEL")
+
+
+def add_spark(parser: Flags) -> None:
+    """Add the flags of a Spark session."""
+    parser.flag("master", str, None, "Spark's master; local[*] unless spark-submit or --conf says otherwise", "URL")
+    parser.flags("conf", pair, "a setting of Spark", "KEY=VALUE")
 
 
 @command(
@@ -49,11 +54,16 @@ def _flags(parser: Flags) -> None:
 It ends at a SIGTERM or Ctrl-C; what isn't stored then is read again next time. Restarted with the same checkpoint and
 group it goes on where it ended. With --available-now it ends when all is stored that is on the bus.
 
+A store of Iceberg tables, iceberg:CATALOG.NAMESPACE, is for lineage that outgrows a database.
+
 Under spark-submit the master and the configuration are those of its command line.""",
     "headwater pipeline run --bus kafka://broker-1:9092 --store postgresql://writer@db/lineage "
     "--checkpoint /var/lib/headwater/checkpoint --available-now",
     "headwater pipeline run --bus kafka://broker-1:9092 --store postgresql://writer@db/lineage "
     "--checkpoint s3a://lake/checkpoints/lineage --trigger 30s --master spark://master:7077",
+    "headwater pipeline run --bus kafka://broker-1:9092 --store iceberg:lake.lineage --checkpoint s3a://lake/c "
+    "--conf spark.sql.catalog.lake=org.apache.iceberg.spark.SparkCatalog --conf spark.sql.catalog.lake.type=rest "
+    "--conf spark.sql.catalog.lake.uri=https://catalog.example.com",
     "headwater pipeline run --bus log:/var/lib/headwater/log --store postgresql://writer@db/lineage --available-now",
     flags=[add_store, _flags],
 )
@@ -71,9 +81,10 @@ def _options(given: Any) -> PipelineOptions:
     from headwater.consumers.spark.pipeline import PipelineOptions  # noqa: PLC0415 - it imports SQLAlchemy
 
     store = options_of(given)
+    lake = store.lake
     from_log = is_log(given.bus)
     return PipelineOptions(
-        store,
+        store if lake is None else lake,
         topic=topic_of(given.bus),
         kafka={} if from_log else kafka_settings(given.bus, given.kafka_client),
         log=log_directory(given.bus) if from_log else None,
@@ -90,10 +101,13 @@ def _options(given: Any) -> PipelineOptions:
 def _run(options: PipelineOptions, given: Any) -> dict[str, int]:
     from headwater.consumers.spark.pipeline import PipelineRun  # noqa: PLC0415
     from headwater.consumers.spark.pipeline.session import pipeline_session  # noqa: PLC0415
-    from headwater.lineage.store import open_store  # noqa: PLC0415
+    from headwater.lineage.store import StoreOptions, open_store  # noqa: PLC0415
 
-    open_store(options.store).close()  # what is wrong there shows before a cluster's cores are taken
-    with pipeline_session(dict(given.conf), master=given.master, reads_kafka=options.log is None) as spark:
+    is_lake = not isinstance(options.store, StoreOptions)
+    if isinstance(options.store, StoreOptions):
+        open_store(options.store).close()  # what is wrong there shows before a cluster's cores are taken
+    needs = {"reads_kafka": options.log is None, "writes_lake": is_lake}
+    with pipeline_session(dict(given.conf), master=given.master, **needs) as spark:
         running = PipelineRun(spark, options)
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, lambda *_: _stop(running))

@@ -31,7 +31,10 @@ _TO_DO: Final = {
 
 def add_store(parser: Flags) -> None:
     """Add `--store`."""
-    text = "the lineage store: postgresql://host/db, mariadb://host/db, or the file of a SQLite database"
+    text = (
+        "the lineage store: postgresql://host/db, mariadb://host/db, the file of a SQLite database, or "
+        "iceberg:CATALOG.NAMESPACE"
+    )
     parser.flag("store", _url, None, text, "URL")
 
 

@@ -36,6 +36,7 @@ ERASE = {
     ("forward", "dead-letter", "drop"),
     ("lineage", "delete"),
     ("lineage", "expire"),
+    ("lake", "expire"),
     ("archive", "expire"),
     ("spool", "drop"),
     ("store", "purge"),
@@ -225,6 +226,8 @@ NO_DOCUMENT = {
     ("version", "check"): "it needs snapshots: test_cli_data_versions.py",
     ("version", "align"): "it needs snapshots: test_cli_data_versions.py",
     ("pipeline", "run"): "it needs Spark: tests/integration/test_spark_pipeline.py",
+    ("lake", "compact"): "it needs Spark: tests/integration/test_lake_store.py",
+    ("lake", "expire"): "it needs Spark: tests/integration/test_lake_store.py",
     ("dead-letter", "show"): "it needs a dead letter: test_cli_dead_letter.py",
     ("forward", "dead-letter", "show"): "it needs a dead letter: test_cli_forward.py",
 }

@@ -27,7 +27,7 @@ SOURCES_WITH_TOPIC: Final = frozenset({"kafka"})
 
 def insert_dead_letters(connection: Connection, letters: Iterable[DeadLetter]) -> None:
     """Insert dead letters. A letter that exists stays as it is."""
-    rows = {row["id"]: row for row in map(_row, letters)}
+    rows = {row["id"]: row for row in map(letter_row, letters)}
     insert_or_update(connection, DEAD_LETTERS, list(rows.values()), keep_existing)
 
 
@@ -90,7 +90,7 @@ def _id(letter: DeadLetter) -> bytes:
     return hash_key(DEAD_LETTERS.name, place if letter.source != DIRECT_SOURCE else (*place, producer))
 
 
-def _row(letter: DeadLetter) -> dict[str, Any]:
+def letter_row(letter: DeadLetter) -> dict[str, Any]:
     event, moment = letter.event, now_micros()
     return {
         "id": _id(letter),

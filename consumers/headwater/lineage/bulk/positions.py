@@ -17,7 +17,7 @@ from headwater.lineage.sql.writer_tables import INGESTS, OFFSETS
 
 def advance_offsets(connection: Connection, offsets: Iterable[ConsumerOffset]) -> None:
     """Store offsets. An offset that is less than the stored one changes nothing."""
-    rows = [_offset_row(each) for each in offsets]
+    rows = [offset_row(each) for each in offsets]
     insert_or_update(connection, OFFSETS, rows, keep_greatest("next_offset", "moved_at"))
 
 
@@ -38,7 +38,7 @@ def select_groups(connection: Connection) -> set[str]:
 
 
 def advance_ingests(connection: Connection, ingests: Iterable[IngestProgress]) -> None:
-    rows = [_ingest_row(each) for each in ingests]
+    rows = [ingest_row(each) for each in ingests]
     insert_or_update(connection, INGESTS, rows, keep_greatest("stored_until", "stored_at"))
 
 
@@ -60,7 +60,7 @@ def now_micros() -> int:
     return time.time_ns() // 1_000
 
 
-def _offset_row(offset: ConsumerOffset) -> dict[str, Any]:
+def offset_row(offset: ConsumerOffset) -> dict[str, Any]:
     where = _where(offset.partition)
     key = (offset.group, *where.values())
     return {
@@ -72,7 +72,7 @@ def _offset_row(offset: ConsumerOffset) -> dict[str, Any]:
     }
 
 
-def _ingest_row(ingest: IngestProgress) -> dict[str, Any]:
+def ingest_row(ingest: IngestProgress) -> dict[str, Any]:
     where = _where(ingest.partition)
     producer = None if ingest.producer is None else ingest.producer.bytes
     return {

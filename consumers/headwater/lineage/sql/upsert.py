@@ -53,7 +53,7 @@ def merging_postgres(kind: RowKind, insert: postgresql.Insert) -> Insert:
 def _merging_mysql(kind: RowKind, insert: mysql.Insert) -> Insert:
     """MySQL itself skips rows whose values don't change."""
     table = table_of(kind)
-    changes = _merged(kind, table.c, insert.inserted, func.least, func.greatest)
+    changes = merged_columns(kind, table.c, insert.inserted, func.least, func.greatest)
     return insert.on_duplicate_key_update(changes or [("id", table.c.id)])
 
 
@@ -62,15 +62,15 @@ def _merging(
 ) -> Insert:
     """Update a row only if something changes; repeated rows cost half then."""
     held, new = table_of(kind).c, insert.excluded
-    changes = _merged(kind, held, new, least, greatest)
+    changes = merged_columns(kind, held, new, least, greatest)
     if not changes:
         return insert.on_conflict_do_nothing(index_elements=kind.primary_key)
     return insert.on_conflict_do_update(
-        index_elements=kind.primary_key, set_=dict(changes), where=or_(*_changes(kind, held, new))
+        index_elements=kind.primary_key, set_=dict(changes), where=or_(*change_conditions(kind, held, new))
     )
 
 
-def _merged(
+def merged_columns(
     kind: RowKind, held: Any, new: Any, least: Callable[..., Any], greatest: Callable[..., Any]
 ) -> list[tuple[str, ColumnElement[Any]]]:
     """Return the update of each column. The columns of a group come before its stamp, because MySQL assigns one after
@@ -94,7 +94,7 @@ def _changing_maxima(kind: RowKind) -> list[str]:
     return [] if kind.is_immutable else [field.name for field in kind.maxima]
 
 
-def _changes(kind: RowKind, held: Any, new: Any) -> list[ColumnElement[bool]]:
+def change_conditions(kind: RowKind, held: Any, new: Any) -> list[ColumnElement[bool]]:
     """Return the conditions under which a row changes."""
     changes: list[ColumnElement[bool]] = [
         new[name] < held[name] if name == "first" else new[name] > held[name] for name in kind.time_columns

@@ -8,7 +8,9 @@ from types import TracebackType
 from sqlalchemy import Engine
 from typing_extensions import Self
 
+from headwater.errors import ConfigurationError
 from headwater.lineage.bulk import DatabaseBulkMeta, WriteBatch
+from headwater.lineage.lake.address import LakeAddress
 from headwater.lineage.maintenance.partitions import make_ahead
 from headwater.lineage.rows import Row
 from headwater.lineage.sql.errors import StoreRightsError, StoreSchemaError, translate_errors
@@ -59,9 +61,13 @@ def open_store(
 
     Creates the tables of a new store and migrates an older one, if this user may. With `create=False` or
     `readonly=True` it does neither. With `views=False` it leaves the PIP-5 views as they are. Raises the errors of
-    `headwater.lineage.sql.errors`; each says what to do.
+    `headwater.lineage.sql.errors`; each says what to do. A lake store (`iceberg:CATALOG.NAMESPACE`) is opened only to
+    read it.
     """
     options = url if isinstance(url, StoreOptions) else StoreOptions.at(url)
+    lake = options.lake
+    if lake is not None:
+        return _open_lake(lake, readonly=readonly)
     target = options.target
     check_file(target, readonly=readonly, create=create)
     engine = engine_for(target, readonly=readonly)
@@ -76,6 +82,17 @@ def open_store(
         engine.dispose()
         raise
     return Store(engine, target)
+
+
+def _open_lake(address: LakeAddress, *, readonly: bool) -> Store:
+    if not readonly:
+        raise ConfigurationError(
+            f"{address.words} is a lake store, which Spark alone writes: fill it by `headwater pipeline run`, keep it "
+            "by `headwater lake`, and name a database for anything else that writes"
+        )
+    from headwater.lineage.lake.reading import open_lake  # noqa: PLC0415 - it needs this module
+
+    return open_lake(address)
 
 
 def _make_ready(engine: Engine, target: StoreAddress, history: MigrationHistory, *, may_change: bool) -> None:

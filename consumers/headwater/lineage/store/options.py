@@ -26,6 +26,7 @@ from headwater import plugins
 from headwater.config import Config, from_environment, layered, read_config
 from headwater.config.model import Keys
 from headwater.errors import ConfigurationError
+from headwater.lineage.lake.address import LakeAddress
 from headwater.lineage.store.urls import MEMORY, SCHEMA, DatabaseKind, parse_url, printable_url
 
 CATALOGS: Final = "spark.sql.catalog."
@@ -110,8 +111,20 @@ class StoreOptions(Config):
         return other
 
     @property
+    def lake(self) -> LakeAddress | None:
+        """The address of a lake store, if the options describe one."""
+        text = "" if self.jdbc_url is None else self.jdbc_url.get_secret_value()
+        return LakeAddress.parse(text) if LakeAddress.is_lake(text) else None
+
+    @property
     def target(self) -> StoreAddress:
-        """The address that the options describe."""
+        """The address that the options describe. Raises a ConfigurationError for a lake store, which is no database."""
+        lake = self.lake
+        if lake is not None:
+            raise ConfigurationError(
+                f"{lake.words} is a lake store, and this needs a database: name one by postgresql://host/database or "
+                "the like"
+            )
         address = self._address()
         return address.beside(self._suffix) if self._suffix else address
 

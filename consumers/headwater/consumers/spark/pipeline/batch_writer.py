@@ -39,6 +39,7 @@ from headwater.consumers.writer.record_reader import RecordReader
 from headwater.consumers.writer.reporting import log_dead_letters
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import (
+    BulkLineageMeta,
     BusPartition,
     DatabaseBulkMeta,
     EpochChanged,
@@ -92,13 +93,13 @@ class SparkBatch(Protocol):
         ...
 
 
-class BatchWriter:
-    """Writes micro-batches of one topic. Several threads may call it; each waits for the others."""
+class OrderedBatches:
+    """Keeps the order of one topic's micro-batches: rows, then offsets. Several threads may call it; each waits."""
 
     def __init__(
         self,
-        meta: DatabaseBulkMeta,
-        store: StoreWriting,
+        meta: BulkLineageMeta,
+        patience: float,
         bus: BusReading,
         *,
         group: str,
@@ -107,10 +108,13 @@ class BatchWriter:
         figures: PipelineFigures,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`meta` is the driver's own connection to the store. `figures` are added to."""
+        """`meta` is the driver's own connection to the store, for which it waits `patience` seconds.
+
+        `figures` are added to.
+        """
         self.figures: Final = figures
         self._meta = meta
-        self._store = store
+        self._patience = patience
         self._bus = bus
         self._group = group
         self._keys = shuffle_keys(buckets)
@@ -120,7 +124,6 @@ class BatchWriter:
         marks = self._offsets.marks[_MAIN]
         self._marks = marks
         self._mark = marks.new()
-        self._bucket_marks = [marks.new() for _ in range(buckets)]
         self._timeline = Timeline(meta, RecordReader(bus.kind, bus.topic_name), bus.kind, group, marks)
         self._number = 0
         self._turn = threading.RLock()
@@ -135,12 +138,12 @@ class BatchWriter:
 
     def begin(self, partitions: Sequence[BusPartition]) -> None:
         """Give up the instants of dead drivers, and record which partitions there are."""
-        with_patience(self._timeline.give_up_orphans, self._store.patience)
+        with_patience(self._timeline.give_up_orphans, self._patience)
         self._merge(self._bus_work(ends=dict.fromkeys(partitions, 0)))
 
     def stored_offsets(self) -> dict[BusPartition, int]:
         """Return the store's next offset of each partition."""
-        return with_patience(lambda: self._offsets(self._bus.cluster), self._store.patience)
+        return with_patience(lambda: self._offsets(self._bus.cluster), self._patience)
 
     def write(self, batch: SparkBatch) -> None:
         """Store a micro-batch. After an error it can be written again. Raises StopRequested if it isn't completed."""
@@ -195,7 +198,7 @@ class BatchWriter:
 
     def _write_ranges(self, batch: SparkBatch, ranges: Mapping[BusPartition, PartitionRange]) -> None:
         self._number += 1
-        epoch = with_patience(lambda: self._open(ranges), self._store.patience)
+        epoch = with_patience(lambda: self._open(ranges), self._patience)
         frame = batch.frame(ranges)
         with job_errors(), small_arrow_batches(frame):
             replies = self._run_tasks(batch, ranges, frame, epoch)
@@ -204,33 +207,8 @@ class BatchWriter:
     def _run_tasks(
         self, batch: SparkBatch, ranges: Mapping[BusPartition, PartitionRange], frame: DataFrame, epoch: int
     ) -> list[TaskReply]:
-        replies = self._run_by_buckets(frame, epoch)
-        for each in replies:
-            if each.mark_number:
-                self._bucket_marks[each.bucket].acknowledge(each.mark_number)
-        is_complete = not any(each.is_refused or each.is_stale for each in replies)
-        if is_complete:
-            try:
-                self._complete(batch, ranges, replies, epoch)
-            except (EpochChanged, StoreDataError):
-                is_complete = False
-        if not is_complete:
-            self.figures.repeats += 1
-            _LOG.info("events are written one by one: one was refused, or something was deleted meanwhile")
-            replies = self._run_one_by_one(frame)
-            self._complete(batch, ranges, replies, None)
-        return replies
-
-    def _run_by_buckets(self, frame: DataFrame, epoch: int) -> list[TaskReply]:
-        shares = frame.mapInArrow(reading_task(self._bus, self._keys), SCHEMA)
-        marks = [each.id for each in self._bucket_marks]
-        write = writing_task(self._store, self._keys, marks, epoch, self._number * _NUMBERS)
-        by_bucket = shares.repartition(len(self._keys), "key")
-        return by_bucket.rdd.mapPartitions(write).collect()
-
-    def _run_one_by_one(self, frame: DataFrame) -> list[TaskReply]:
-        written = frame.mapInArrow(single_events_task(self._bus, self._store), SCHEMA)
-        return [pickle.loads(row.data) for row in written.collect()]  # noqa: S301 - a task of ours packed it
+        """Have the records read and written, then call `_complete`. Return what the tasks have done."""
+        raise NotImplementedError
 
     def _open(self, ranges: Mapping[BusPartition, PartitionRange]) -> int:
         """Open the micro-batch's instant. Return the store's epoch before any row of it is written."""
@@ -286,7 +264,7 @@ class BatchWriter:
         return bus_work(batch, self._group, self._bus.kind, self._bus.topic_name)
 
     def _merge(self, work: WriteBatch) -> None:
-        with_patience(lambda: self._meta.merge(replace(work, mark=self._mark)), self._store.patience)
+        with_patience(lambda: self._meta.merge(replace(work, mark=self._mark)), self._patience)
 
     def _record(self, replies: Sequence[TaskReply]) -> None:
         figures = self.figures
@@ -297,6 +275,66 @@ class BatchWriter:
         figures.dead_letters += sum(each.letters for each in replies)
         for each in replies:
             log_dead_letters(each.shown_letters)
+
+
+class BatchWriter(OrderedBatches):
+    """Writes micro-batches into a database: each bucket's task merges its rows by a connection of its own."""
+
+    def __init__(
+        self,
+        meta: DatabaseBulkMeta,
+        store: StoreWriting,
+        bus: BusReading,
+        *,
+        group: str,
+        buckets: int,
+        most_records: int,
+        figures: PipelineFigures,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(
+            meta,
+            store.patience,
+            bus,
+            group=group,
+            buckets=buckets,
+            most_records=most_records,
+            figures=figures,
+            stopping=stopping,
+        )
+        self._store = store
+        self._bucket_marks = [self._marks.new() for _ in range(buckets)]
+
+    def _run_tasks(
+        self, batch: SparkBatch, ranges: Mapping[BusPartition, PartitionRange], frame: DataFrame, epoch: int
+    ) -> list[TaskReply]:
+        replies = self._run_by_buckets(frame, epoch)
+        for each in replies:
+            if each.mark_number:
+                self._bucket_marks[each.bucket].acknowledge(each.mark_number)
+        is_complete = not any(each.is_refused or each.is_stale for each in replies)
+        if is_complete:
+            try:
+                self._complete(batch, ranges, replies, epoch)
+            except (EpochChanged, StoreDataError):
+                is_complete = False
+        if not is_complete:
+            self.figures.repeats += 1
+            _LOG.info("events are written one by one: one was refused, or something was deleted meanwhile")
+            replies = self._run_one_by_one(frame)
+            self._complete(batch, ranges, replies, None)
+        return replies
+
+    def _run_by_buckets(self, frame: DataFrame, epoch: int) -> list[TaskReply]:
+        shares = frame.mapInArrow(reading_task(self._bus, self._keys), SCHEMA)
+        marks = [each.id for each in self._bucket_marks]
+        write = writing_task(self._store, self._keys, marks, epoch, self._number * _NUMBERS)
+        by_bucket = shares.repartition(len(self._keys), "key")
+        return by_bucket.rdd.mapPartitions(write).collect()
+
+    def _run_one_by_one(self, frame: DataFrame) -> list[TaskReply]:
+        written = frame.mapInArrow(single_events_task(self._bus, self._store), SCHEMA)
+        return [pickle.loads(row.data) for row in written.collect()]  # noqa: S301 - a task of ours packed it
 
 
 def _expired_gaps(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headwater.consumers.sources import OffsetGap
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS, END_CHECK_SECONDS
-from headwater.consumers.spark.pipeline.batch_writer import BatchWriter
+from headwater.consumers.spark.pipeline.batch_writer import OrderedBatches
 from headwater.consumers.spark.pipeline.jobs import translate_job_error
 from headwater.consumers.spark.pipeline.kafka_topic import KafkaTopicClient, TopicDescription
 from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange
@@ -46,7 +46,7 @@ class KafkaQuery:
         spark: SparkSession,
         client: KafkaTopicClient,
         topic: TopicDescription,
-        writer: BatchWriter,
+        writer: OrderedBatches,
         *,
         settings: Mapping[str, str],
         checkpoint: str,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
 from headwater.consumers.sources.local_log import KIND, REASONS
-from headwater.consumers.spark.pipeline.batch_writer import BatchWriter
+from headwater.consumers.spark.pipeline.batch_writer import OrderedBatches
 from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange
 from headwater.consumers.spark.pipeline.records import COLUMNS, SCHEMA
 from headwater.errors import ConfigurationError
@@ -35,7 +35,7 @@ _PAUSE_SECONDS: Final = 0.2
 class LogBatches:
     """Forms batches of a log, and has them written."""
 
-    def __init__(self, spark: SparkSession, directory: Path, writer: BatchWriter, *, most_records: int) -> None:
+    def __init__(self, spark: SparkSession, directory: Path, writer: OrderedBatches, *, most_records: int) -> None:
         self._spark = spark
         self._directory = directory
         self._writer = writer

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.errors import ConfigurationError
+from headwater.lineage.lake import LakeAddress
 from headwater.lineage.store.options import StoreOptions
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 GROUP: Final = "headwater-pipeline"
 MOST_BUCKETS: Final = 64
+LAKE_BUCKETS: Final = 8
 MOST_RECORDS: Final = 500_000
 _OWN: Final = ("group.id", "isolation.level", "enable.auto.commit", "auto.offset.reset", "key.deserializer")
 """Settings of the Kafka client that the pipeline's promises depend on."""
@@ -24,7 +26,8 @@ _OWN: Final = ("group.id", "isolation.level", "enable.auto.commit", "auto.offset
 class PipelineOptions:
     """Where events come from, where their rows go, and how."""
 
-    store: StoreOptions
+    store: StoreOptions | LakeAddress
+    """A database, or a lake: Iceberg tables in a catalog of the Spark session."""
     topic: str = "headwater.events"
     """Kafka's topic. Ignored with `log`."""
     kafka: Mapping[str, str] = field(default_factory=dict)
@@ -49,7 +52,7 @@ class PipelineOptions:
 
     @property
     def is_sqlite(self) -> bool:
-        return self.store.target.kind.scheme == "sqlite"
+        return isinstance(self.store, StoreOptions) and self.store.target.kind.scheme == "sqlite"
 
     def checked(self) -> PipelineOptions:
         """Return these options, or raise a ConfigurationError that says what to do."""
@@ -72,6 +75,8 @@ class PipelineOptions:
     def buckets_for(self, spark: SparkSession) -> int:
         """Return how many tasks write. SQLite lets one process write at a time, on the machine of its file."""
         context: Any = spark.sparkContext
+        if isinstance(self.store, LakeAddress):  # a task merges all of a bucket in memory, so there are many
+            return self.buckets or max(LAKE_BUCKETS, min(MOST_BUCKETS, context.defaultParallelism))
         if not self.is_sqlite:
             return self.buckets or min(MOST_BUCKETS, max(1, context.defaultParallelism))
         if not str(context.master).startswith("local"):

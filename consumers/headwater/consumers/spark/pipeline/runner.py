@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources import local_log
-from headwater.consumers.spark.pipeline.batch_writer import BatchWriter, FrameBatch, PipelineFigures
+from headwater.consumers.spark.pipeline.batch_writer import BatchWriter, FrameBatch, OrderedBatches, PipelineFigures
 from headwater.consumers.spark.pipeline.kafka_query import KafkaQuery, TopicRecreated
 from headwater.consumers.spark.pipeline.kafka_topic import KafkaTopicClient, TopicDescription
+from headwater.consumers.spark.pipeline.lake.meta import LakeBulkMeta
+from headwater.consumers.spark.pipeline.lake.tables import LakeTables
+from headwater.consumers.spark.pipeline.lake.writer import LakeBatchWriter
 from headwater.consumers.spark.pipeline.log_batches import LogBatches, place_of
 from headwater.consumers.spark.pipeline.options import PipelineOptions
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading
 from headwater.consumers.spark.pipeline.session import require_arrow
 from headwater.consumers.spark.pipeline.writing_tasks import StoreWriting
 from headwater.errors import ConfigurationError
-from headwater.lineage.store import Store, StoreOptions, open_store
+from headwater.lineage.bulk import BulkLineageMeta
+from headwater.lineage.lake import LakeAddress
+from headwater.lineage.store import StoreOptions, open_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,29 +53,40 @@ class PipelineRun:
 
     def run(self) -> PipelineFigures:
         """Run until the end of the bus, or until stopped. TransientErrors mean that a later run may succeed."""
-        with open_store(self._options.store) as store:
-            if self._options.log is not None:
-                self._run_log(store)
-            else:
-                with suppress(StopRequested):
-                    self._run_kafka(store)
+        store = self._options.store
+        if isinstance(store, LakeAddress):
+            lake = LakeBulkMeta(LakeTables.open(self._spark, store, self._options.patience))
+            self._run(lake, partial(LakeBatchWriter, lake, self._options.patience))
+            return self.figures
+        with open_store(store) as opened:
+            writing = StoreWriting(store, self._options.patience)
+            self._run(opened.bulk, partial(BatchWriter, opened.bulk, writing))
         return self.figures
 
-    def _run_log(self, store: Store) -> None:
+    def _run(self, meta: BulkLineageMeta, make_writer: Callable[..., OrderedBatches]) -> None:
+        if self._options.log is not None:
+            self._run_log(meta, make_writer)
+        else:
+            with suppress(StopRequested):
+                self._run_kafka(meta, make_writer)
+
+    def _run_log(self, meta: BulkLineageMeta, make_writer: Callable[..., OrderedBatches]) -> None:
         options = self._options
         assert options.log is not None  # noqa: S101 - the caller asked
         directory = options.log.expanduser()
-        bus = self._bus(store, local_log.KIND, local_log.KIND, place_of(directory), str(directory))
-        batches = LogBatches(self._spark, directory, self._writer(store, bus), most_records=options.most_records)
+        bus = self._bus(meta, local_log.KIND, local_log.KIND, place_of(directory), str(directory))
+        writer = self._writer(make_writer, bus)
+        batches = LogBatches(self._spark, directory, writer, most_records=options.most_records)
         batches.run(self._stop.is_set, interval=options.interval)
 
-    def _run_kafka(self, store: Store) -> None:
+    def _run_kafka(self, meta: BulkLineageMeta, make_writer: Callable[..., OrderedBatches]) -> None:
         options = self._options
         with closing(KafkaTopicClient(self._spark, options.kafka, options.topic)) as client:
             lost: KafkaQuery | None = None
             while not self._stop.is_set():
                 topic = client.describe()
-                query = self._query(store, client, topic)
+                bus = self._bus(meta, KAFKA, topic.cluster, topic.id, options.topic)
+                query = self._query(client, topic, self._writer(make_writer, bus))
                 try:
                     query.run(self._stop.is_set)
                 except TopicRecreated:
@@ -77,9 +95,8 @@ class PipelineRun:
                     return
                 lost.record_recreation()
 
-    def _query(self, store: Store, client: KafkaTopicClient, topic: TopicDescription) -> KafkaQuery:
+    def _query(self, client: KafkaTopicClient, topic: TopicDescription, writer: OrderedBatches) -> KafkaQuery:
         options = self._options
-        bus = self._bus(store, KAFKA, topic.cluster, topic.id, options.topic)
         trigger = (
             {"availableNow": True} if options.interval is None else {"processingTime": _duration(options.interval)}
         )
@@ -88,21 +105,19 @@ class PipelineRun:
             self._spark,
             client,
             topic,
-            self._writer(store, bus),
+            writer,
             settings=options.kafka,
             checkpoint=options.checkpoint,
             most_records=options.most_records,
             trigger=trigger,
         )
 
-    def _bus(self, store: Store, kind: str, cluster: str, topic: str, name: str) -> BusReading:
-        return BusReading(kind, cluster, topic, name, self._options.most_invalid, store.bulk.takes_copies())
+    def _bus(self, meta: BulkLineageMeta, kind: str, cluster: str, topic: str, name: str) -> BusReading:
+        return BusReading(kind, cluster, topic, name, self._options.most_invalid, meta.takes_copies())
 
-    def _writer(self, store: Store, bus: BusReading) -> BatchWriter:
+    def _writer(self, make_writer: Callable[..., OrderedBatches], bus: BusReading) -> OrderedBatches:
         options = self._options
-        return BatchWriter(
-            store.bulk,
-            StoreWriting(options.store, options.patience),
+        return make_writer(
             bus,
             group=options.group,
             buckets=self._buckets,
@@ -138,13 +153,14 @@ def store_events(
     if frame.isStreaming:
         raise ConfigurationError("a streaming frame is stored by run_pipeline, or by store_events within foreachBatch")
     require_arrow()
-    options = PipelineOptions(store if isinstance(store, StoreOptions) else StoreOptions.at(store), buckets=buckets)
+    where = store if isinstance(store, StoreOptions) else StoreOptions.at(store)
+    options = PipelineOptions(where, buckets=buckets)
     spark = frame.sparkSession
-    with open_store(options.store) as opened:
+    with open_store(where) as opened:
         bus = BusReading(kind, "", topic, topic, options.most_invalid, opened.bulk.takes_copies())
         writer = BatchWriter(
             opened.bulk,
-            StoreWriting(options.store, options.patience),
+            StoreWriting(where, options.patience),
             bus,
             group=options.group,
             buckets=options.buckets_for(spark),

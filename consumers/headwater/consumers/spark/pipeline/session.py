@@ -18,16 +18,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 APP_NAME: Final = "headwater-pipeline"
+_ICEBERG: Final = {"3.5": "1.12.0", "4.0": "1.11.0", "4.1": "1.12.0"}
+"""The release of Iceberg that is taken for each line of Spark."""
 
 
 @contextmanager
 def pipeline_session(
-    conf: Mapping[str, str], *, master: str | None = None, reads_kafka: bool = True
+    conf: Mapping[str, str], *, master: str | None = None, reads_kafka: bool = True, writes_lake: bool = False
 ) -> Generator[SparkSession]:
     """Yield the session that spark-submit prepared, or a new one with this configuration, and stop it in the end.
 
-    Under spark-submit the configuration is that of its command line. Without it, Spark's Kafka source is fetched unless
-    `conf` names jars. headwater doesn't watch this session unless `conf` names listeners.
+    Under spark-submit the configuration is that of its command line. Without it, Spark's Kafka source, and Iceberg for
+    a lake, are fetched unless `conf` names jars. headwater doesn't watch this session unless `conf` names listeners.
     """
     try:
         pyspark = importlib.import_module("pyspark")
@@ -38,7 +40,9 @@ def pipeline_session(
             "pip install 'headwater[spark]'"
         ) from e
     submitted = _submitted(pyspark)
-    settings = {**({} if submitted else _defaults(str(pyspark.__version__), reads_kafka=reads_kafka)), **conf}
+    version = str(pyspark.__version__)
+    defaults = {} if submitted else _defaults(version, reads_kafka=reads_kafka, writes_lake=writes_lake)
+    settings = {**defaults, **conf}
     if master is not None:
         settings["spark.master"] = master
     builder: Any = sql.SparkSession.builder
@@ -69,9 +73,25 @@ def _submitted(pyspark: Any) -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ or getattr(pyspark.SparkContext, "_gateway", None) is not None
 
 
-def _defaults(version: str, *, reads_kafka: bool) -> dict[str, str]:
+def iceberg_package(version: str) -> str:
+    """Return the package of Iceberg for a version of Spark."""
+    line = ".".join(version.split(".")[:2])
+    release = _ICEBERG.get(line)
+    if release is None:
+        raise ConfigurationError(
+            f"there is no Iceberg that this headwater knows for Spark {version}: use Spark {', '.join(_ICEBERG)}, or "
+            "name the package by --conf spark.jars.packages=…"
+        )
+    return f"org.apache.iceberg:iceberg-spark-runtime-{line}_{'2.12' if line.startswith('3') else '2.13'}:{release}"
+
+
+def _defaults(version: str, *, reads_kafka: bool, writes_lake: bool) -> dict[str, str]:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    packages = {"spark.jars.packages": kafka_package(version)} if reads_kafka else {}
+    names = [kafka_package(version)] if reads_kafka else []
+    names += [iceberg_package(version)] if writes_lake else []
+    packages = {"spark.jars.packages": ",".join(names)} if names else {}
+    if writes_lake:
+        packages["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
     return {
         "spark.app.name": APP_NAME,
         "spark.master": "local[*]",

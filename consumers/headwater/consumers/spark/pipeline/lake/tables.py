@@ -1,0 +1,130 @@
+"""A lake's tables in a Spark session: makes them, merges rows into them, reads offsets from them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from headwater.consumers.spark.pipeline.lake.arrow import SCHEMA, pack, unpacking_task
+from headwater.consumers.spark.pipeline.writing_tasks import with_patience
+from headwater.errors import ConfigurationError, TransientError
+from headwater.lineage.lake import LakeAddress
+from headwater.lineage.lake.merging import VERSION, VERSION_PROPERTY, LakeTable, lake_tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_LOG: Final = logging.getLogger(__name__)
+_EXTENSIONS: Final = "IcebergSparkSessionExtensions"
+_CONFLICTS: Final = ("ValidationException", "CommitFailedException", "CommitStateUnknownException")
+"""What Iceberg raises where somebody else has changed a table meanwhile, or nobody knows whether a commit was made."""
+
+
+class LakeTables:
+    """The tables of a lake. Threads may merge into different tables at the same time."""
+
+    def __init__(self, spark: SparkSession, address: LakeAddress, patience: float = 300.0) -> None:
+        """`patience` is for how many seconds a merge is tried again while others change its table."""
+        self.spark: Final = spark
+        self.address: Final = address
+        self._patience = patience
+
+    @classmethod
+    def open(cls, spark: SparkSession, address: LakeAddress, patience: float = 300.0) -> LakeTables:
+        """Make the tables that aren't there. Raises a ConfigurationError if the session can't write such tables."""
+        _check_session(spark, address)
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {address.quoted_namespace}")
+        there = {row.tableName for row in spark.sql(f"SHOW TABLES IN {address.quoted_namespace}").collect()}
+        for name, table in lake_tables().items():
+            if name not in there:
+                spark.sql(table.create_text(address.table(name)))
+        opened = cls(spark, address, patience)
+        opened.check_version()
+        return opened
+
+    def check_version(self) -> None:
+        """Raise a ConfigurationError if the tables are of another version."""
+        name = self.address.table(next(iter(lake_tables())))
+        found = {row.key: row.value for row in self.spark.sql(f"SHOW TBLPROPERTIES {name}").collect()}
+        if found.get(VERSION_PROPERTY) != VERSION:
+            raise ConfigurationError(
+                f"{name} has the property {VERSION_PROPERTY} = {found.get(VERSION_PROPERTY)}, and this headwater knows "
+                f"{VERSION}: name another namespace, or install the headwater that made these tables"
+            )
+
+    def merge(self, name: str, frame: DataFrame, bounds: tuple[int, int] | None = None) -> int:
+        """Merge rows, each key of which is there once. Return how many changed the table.
+
+        `bounds` are the least and the greatest value of the table's partition column. It is tried again while others
+        change the table: a MERGE never writes over what it hasn't read.
+        """
+        return with_patience(lambda: self._merge(lake_tables()[name], frame, bounds), self._patience)
+
+    def frame_of(self, name: str, values: Sequence[Sequence[Any]]) -> DataFrame:
+        """Return rows of the driver as a frame."""
+        packed = self.spark.createDataFrame(list(pack(name, values)), SCHEMA)
+        return self.unpacked(name, packed)
+
+    def unpacked(self, name: str, packed: DataFrame, tasks: int = 1) -> DataFrame:
+        """Return the rows of a table out of Arrow data, unpacked by at most so many tasks."""
+        columns = ", ".join(f"`{column}` {kind}" for column, kind in lake_tables()[name].columns.items())
+        data = packed.where(packed["name"] == name).select("data").coalesce(tasks)
+        return data.mapInArrow(unpacking_task(), columns)
+
+    def rows(self, name: str) -> Iterable[Any]:
+        """Return rows of a table as they are now."""
+        self.spark.sql(f"REFRESH TABLE {self.address.table(name)}")
+        return self.spark.table(self.address.table(name)).collect()
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many rows each table has."""
+        return {name: self.spark.table(self.address.table(name)).count() for name in lake_tables()}
+
+    def _merge(self, table: LakeTable, frame: DataFrame, bounds: tuple[int, int] | None) -> int:
+        target = self.address.table(table.name)
+        names = [f"headwater_{table.name}_{uuid4().hex}" for _ in range(2)]
+        self.spark.sql(f"REFRESH TABLE {target}")  # what others have committed
+        frame.createOrReplaceTempView(names[0])
+        changed = self.spark.sql(table.changed_text(target, names[0], bounds)).persist()
+        try:
+            count = changed.count()
+            if count:
+                changed.createOrReplaceTempView(names[1])
+                self.spark.sql(table.merge_text(target, names[1], bounds))
+        except Exception as e:
+            if _is_conflict(e):
+                _LOG.info("somebody else has changed %s meanwhile: its rows are merged again", target)
+                raise TransientError(f"others change {target} all the time: {str(e)[:300]}") from e
+            raise
+        finally:
+            changed.unpersist()
+            for each in names:
+                with suppress(Exception):  # the session may be gone
+                    self.spark.catalog.dropTempView(each)
+        return count
+
+
+def _is_conflict(error: Exception) -> bool:
+    java: Any = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    words = str(error)
+    while java is not None:
+        words += str(java.toString())
+        java = java.getCause()
+    return any(each in words for each in _CONFLICTS)
+
+
+def _check_session(spark: SparkSession, address: LakeAddress) -> None:
+    catalog = f"spark.sql.catalog.{address.catalog}"
+    if spark.conf.get(catalog, None) is None:
+        raise ConfigurationError(
+            f"{catalog} isn't set, so Spark doesn't know the catalog {address.catalog}: give it --conf "
+            f"{catalog}=org.apache.iceberg.spark.SparkCatalog, and its type, uri and warehouse likewise"
+        )
+    if _EXTENSIONS not in (spark.conf.get("spark.sql.extensions", "") or ""):
+        raise ConfigurationError(
+            "spark.sql.extensions lacks Iceberg's, by which Spark knows MERGE and CALL: give it --conf "
+            "spark.sql.extensions=org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+        )

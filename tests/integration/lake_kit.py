@@ -1,0 +1,94 @@
+"""A Spark session with an Iceberg catalog in a SQLite file, which pyiceberg reads too, for tests of the lake store."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
+from headwater.consumers.spark.pipeline.lake import LakeTables
+from headwater.lineage.lake import LakeAddress
+from headwater.lineage.rows import KINDS, Row, RowDigest
+from headwater.lineage.rows.columns import row_of
+from headwater.lineage.sql.tables import column_names
+from tests.integration.spark_session import spark_session
+from tests.matrix.harness import ICEBERG
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CATALOG = "lake"
+
+
+@dataclass(frozen=True)
+class Lakes:
+    """A session, and where its catalog is."""
+
+    spark: SparkSession
+    place: Path
+
+    def address(self) -> LakeAddress:
+        """A lake of a test's own."""
+        return LakeAddress(CATALOG, (f"lineage_{uuid4().hex[:12]}",))
+
+    def properties(self) -> dict[str, str]:
+        """The same catalog for pyiceberg."""
+        return {"type": "sql", "uri": f"sqlite:///{self.place}/catalog.db", "warehouse": f"file://{self.place}/files"}
+
+
+def spark_conf(place: Path) -> dict[str, str]:
+    """The settings by which Spark knows the catalog."""
+    prefix = f"spark.sql.catalog.{CATALOG}"
+    return {
+        "spark.sql.extensions": ICEBERG.conf["spark.sql.extensions"],
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.type": "jdbc",
+        f"{prefix}.uri": f"jdbc:sqlite:{place}/catalog.db",
+        f"{prefix}.warehouse": f"file://{place}/files",
+    }
+
+
+def packages() -> str:
+    import pyspark
+
+    return ",".join([*ICEBERG.packages, "org.xerial:sqlite-jdbc:3.50.3.0", kafka_package(str(pyspark.__version__))])
+
+
+@contextmanager
+def lakes(java_home: Path, place: Path) -> Generator[Lakes]:
+    with spark_session(
+        java_home,
+        **spark_conf(place),
+        **{
+            "spark.jars.packages": packages(),
+            "spark.ui.showConsoleProgress": "false",
+            # MERGE makes more code than the default of a JVM with one compiler holds
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m",
+        },
+    ) as spark:
+        yield Lakes(spark, place)
+
+
+def merge(lake: LakeTables, rows: Iterable[Row]) -> None:
+    """Merge rows of any keys, as the driver does."""
+    from headwater.consumers.spark.pipeline.lake.meta import LakeBulkMeta
+    from headwater.lineage.bulk import WriteBatch
+
+    LakeBulkMeta(lake).merge(WriteBatch(tuple(rows)))
+
+
+def digest_by_spark(lake: LakeTables) -> str:
+    """The digest of all rows as Spark reads them."""
+    digest = RowDigest()
+    for kind in KINDS:
+        for row in lake.rows(kind.name):
+            digest.add(row_of(kind, _values(row, column_names(kind))))
+    return digest.text
+
+
+def _values(row: Any, names: Sequence[str]) -> list[Any]:
+    return [bytes(value) if isinstance(value, bytearray) else value for value in (row[name] for name in names)]

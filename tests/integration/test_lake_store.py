@@ -1,0 +1,254 @@
+"""A lake store has the rows of the writer, whatever the order and whatever is repeated, and answers the same."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.consumers.spark.pipeline import PipelineOptions, run_pipeline
+from headwater.consumers.spark.pipeline.batch_writer import OrderedBatches
+from headwater.consumers.spark.pipeline.lake import LakeTables, compact, expire
+from headwater.consumers.spark.pipeline.lake.arrow import tuples_by_table
+from headwater.consumers.spark.pipeline.lake.meta import LakeBulkMeta
+from headwater.errors import ConfigurationError, HeadwaterError
+from headwater.events.avro import Codec
+from headwater.journal import LocalLog
+from headwater.lineage.client import Lineage
+from headwater.lineage.lake import LakeAddress
+from headwater.lineage.lake.reading import open_lake
+from headwater.lineage.mapping import map_event
+from headwater.lineage.rows import Row, RowSet
+from headwater.lineage.rows.tables import COMMIT, DATASET
+from headwater.lineage.sql import store_digest
+from headwater.lineage.sql.errors import StoreSchemaError
+from headwater.lineage.store import open_store
+from headwater.testing.examples import EXAMPLES
+from tests.benchmarks.mixture import events
+from tests.integration.lake_kit import Lakes, digest_by_spark, lakes, merge
+from tests.integration.test_writer import digest_by_law
+from tests.unit.lineage.all_stories import STORIES
+from tests.unit.lineage.stories import ask, producer_of
+from tests.waiting import until
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.needs("iceberg"),
+    pytest.mark.xdist_group("lake"),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+    # Spark 3.5 compares the versions of pandas so
+    pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
+]
+CODEC = Codec()
+SOUND = [CODEC.encode(each) for each in [*events(60, shapes=6), *EXAMPLES]]
+BAD = [b"no event", b"", SOUND[0][:-1]]
+EVERYTHING = [*SOUND, *BAD, *SOUND[:30]]
+"""Events, what is none, and events that come again."""
+
+
+@pytest.fixture(scope="module")
+def lake_session(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lakes]:
+    with lakes(java_home, tmp_path_factory.mktemp("lake")) as session:
+        yield session
+
+
+def write_log(place: Path, data: list[bytes]) -> LocalLog:
+    log = LocalLog.open(place)
+    with log.writer() as one, log.writer() as other:
+        for number, each in enumerate(data):
+            (one if number % 3 else other).append(each)
+    return log
+
+
+def appended(log: LocalLog) -> list[tuple[bytes, int | None]]:
+    """The sound records with their append times, read without the pipeline."""
+    found = list[tuple[bytes, int | None]]()
+    for name in log.partitions():
+        with log.reader(name).tail(0) as tail:
+            while read := tail.read(10_000):
+                found += [(each.value, each.time) for each in read.records if each.value not in BAD]
+    return found
+
+
+def options(address: LakeAddress, log: Path, **more: Any) -> PipelineOptions:
+    return PipelineOptions(address, log=log, group="g", **more)
+
+
+def test_a_pipeline_ends_in_the_rows_of_the_law_and_a_crash_before_offsets_changes_nothing(
+    lake_session: Lakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver dies when all tables are merged and offsets aren't; the next one reads the same records again."""
+    address = lake_session.address()
+    log = write_log(tmp_path / "log", EVERYTHING)
+    complete, crashed = OrderedBatches._complete, list[bool]()
+
+    def crash(writer: OrderedBatches, *arguments: Any) -> None:
+        if not crashed:
+            crashed.append(True)
+            raise ConfigurationError("the driver dies here")
+        complete(writer, *arguments)
+
+    monkeypatch.setattr(OrderedBatches, "_complete", crash)
+    with pytest.raises(HeadwaterError, match="the driver dies here"):
+        run_pipeline(lake_session.spark, options(address, tmp_path / "log", most_records=80))
+    lake = LakeTables(lake_session.spark, address)
+    assert lake.counts()[COMMIT.name] > 0
+    assert not LakeBulkMeta(lake).offsets("g")
+    figures = run_pipeline(lake_session.spark, options(address, tmp_path / "log", most_records=80))
+    assert (figures.events, figures.dead_letters) == (len(EVERYTHING), len(BAD))
+    assert figures.batches >= 2
+    law = digest_by_law(appended(log))
+    assert digest_by_spark(lake) == law
+    assert lake.counts()["dead_letters"] == len(BAD)
+    assert sum(LakeBulkMeta(lake).offsets("g").values()) == len(EVERYTHING)
+    assert run_pipeline(lake_session.spark, options(address, tmp_path / "log")).events == 0
+    with open_lake(address, lake_session.properties()) as read, read.engine.connect() as connection:
+        assert store_digest(connection) == law
+        assert {letter.data for _, letter in read.bulk.dead_letters()} == {*BAD}
+
+
+@pytest.mark.long
+def test_rows_of_all_kinds_in_any_order_and_portions_and_again(lake_session: Lakes) -> None:
+    lake = LakeTables.open(lake_session.spark, lake_session.address(), 30)
+    state = RowSet()
+    shuffled = [*EXAMPLES, *EXAMPLES[::2]]
+    random.Random(5).shuffle(shuffled)
+    for each in EXAMPLES:
+        state.merge(map_event(each))
+    for some in (shuffled[:20], shuffled[20:]):
+        merge(lake, [row for each in some for row in map_event(each)])
+    assert digest_by_spark(lake) == state.digest()
+    before = snapshots(lake)
+    merge(lake, state.rows())
+    assert digest_by_spark(lake) == state.digest()
+    assert snapshots(lake) == before, "rows that say nothing new aren't written"
+
+
+def snapshots(lake: LakeTables) -> dict[str, int]:
+    """How many snapshots each table has, by Iceberg's own metadata."""
+    return {
+        name: lake.spark.sql(f"SELECT count(*) AS n FROM {lake.address.table(name)}.snapshots").collect()[0].n
+        for name in lake.counts()
+    }
+
+
+@pytest.mark.parametrize("kind", [DATASET, pytest.param(COMMIT, marks=pytest.mark.long)], ids=lambda kind: kind.name)
+def test_two_drivers_that_add_the_same_rows_at_once_add_them_once(
+    lake_session: Lakes, tmp_path: Path, kind: Any
+) -> None:
+    """One has found that they are new, and waits; the other one commits them. A plain append adds them twice."""
+    lake = LakeTables.open(lake_session.spark, lake_session.address(), 60)
+    rows = [row for each in EXAMPLES for row in map_event(each) if row.kind == kind]
+    values = tuples_by_table(RowSetOf(rows).rows())[kind.name]
+    waiting, go_on = tmp_path / "waiting", tmp_path / "go-on"
+    slow = lake.frame_of(kind.name, values).mapInArrow(
+        pause(str(waiting), str(go_on)), lake.frame_of(kind.name, values).schema
+    )
+    thread = threading.Thread(target=merge_without_looking, args=(lake, kind.name, slow))
+    thread.start()
+    try:
+        until(waiting.exists, "the slow one has begun")
+        lake.merge(kind.name, lake.frame_of(kind.name, values))
+    finally:
+        go_on.touch()
+        thread.join(120)
+    assert lake.counts()[kind.name] == len(values)
+
+
+class RowSetOf:
+    """Rows, one of each key."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._state = RowSet()
+        self._state.merge(rows)
+
+    def rows(self) -> list[Row]:
+        return list(self._state.rows())
+
+
+def pause(waiting: str, go_on: str) -> Any:
+    """A task that begins, and goes on when it may."""
+
+    def run(batches: Any) -> Any:
+        import time
+        from pathlib import Path
+
+        Path(waiting).touch()
+        while not Path(go_on).exists():
+            time.sleep(0.05)
+        yield from batches
+
+    return run
+
+
+def merge_without_looking(lake: LakeTables, name: str, frame: Any) -> None:
+    lake.merge(name, frame)
+
+
+@pytest.mark.long
+def test_compaction_and_expiry_leave_the_rows_and_take_the_files(lake_session: Lakes) -> None:
+    lake = LakeTables.open(lake_session.spark, lake_session.address(), 30)
+    state = RowSet()
+    emitted = list(events(60, shapes=5))
+    for some in (emitted[:20], emitted[20:40], emitted[40:]):
+        rows = [row for each in some for row in map_event(each)]
+        state.merge(rows)
+        merge(lake, rows)
+    before = files(lake, COMMIT.name)
+    assert before >= 3
+    assert compact(lake, smallest=2)[COMMIT.name] == before
+    assert files(lake, COMMIT.name) == 1
+    assert expire(lake, datetime.now(timezone.utc))[COMMIT.name] == before
+    assert snapshots(lake)[COMMIT.name] == 1
+    assert digest_by_spark(lake) == state.digest()
+
+
+def files(lake: LakeTables, name: str) -> int:
+    """How many data files a table has now, by Iceberg's own metadata."""
+    return int(lake.spark.sql(f"SELECT count(*) AS n FROM {lake.address.table(name)}.files").collect()[0].n)
+
+
+@pytest.mark.long
+def test_questions_have_the_answers_found_by_hand(lake_session: Lakes) -> None:
+    """Stories use the same table names, so each has a lake; tests/unit/lineage/test_lake_questions.py has them all."""
+    for story in [each for each in STORIES if each.name == "diamond"]:
+        producer = producer_of(story)
+        lake = LakeTables.open(lake_session.spark, lake_session.address(), 30)
+        merge(lake, [row for each in producer.events for row in map_event(each)])
+        with open_lake(lake.address, lake_session.properties()) as store, store.engine.connect() as connection:
+            answers = {check.question: ask(connection, check.question) for check in producer.checks}
+            assert Lineage(store).find("lake.db.d").dataset.label == "lake.db.d"
+        assert answers == {check.question: (check.rows, check.whys) for check in producer.checks}
+
+
+@pytest.mark.long
+def test_deleted_rows_of_merge_on_read_are_not_read(lake_session: Lakes) -> None:
+    """Somebody has set merge-on-read: then files have rows that aren't there any more."""
+    lake = LakeTables.open(lake_session.spark, lake_session.address(), 30)
+    for name in lake.counts():
+        lake.spark.sql(f"ALTER TABLE {lake.address.table(name)} SET TBLPROPERTIES ('write.merge.mode'='merge-on-read')")
+    state = RowSet()
+    for some in (EXAMPLES[::2], EXAMPLES):
+        rows = [row for each in some for row in map_event(each)]
+        state.merge(rows)
+        merge(lake, rows)
+    with open_lake(lake.address, lake_session.properties()) as store, store.engine.connect() as connection:
+        assert store_digest(connection) == state.digest()
+
+
+def test_what_a_lake_cannot_do_is_said_with_what_to_do(lake_session: Lakes, tmp_path: Path) -> None:
+    address = LakeAddress.parse("iceberg:lake.nothing_here")
+    with pytest.raises(StoreSchemaError, match=r"no lake store in iceberg:lake\.nothing_here yet"):
+        open_lake(address, lake_session.properties())
+    with pytest.raises(ConfigurationError, match=r"spark\.sql\.catalog\.elsewhere isn't set"):
+        LakeTables.open(lake_session.spark, LakeAddress.parse("iceberg:elsewhere.lineage"))
+    with pytest.raises(ConfigurationError, match="Spark alone writes"):
+        open_store("iceberg:lake.lineage")
+    with pytest.raises(ConfigurationError, match="delta isn't supported"):
+        open_store("delta:lake.lineage", readonly=True)
