@@ -66,6 +66,10 @@ def lakes(java_home: Path, place: Path) -> Generator[Lakes]:
         **{
             "spark.jars.packages": packages(),
             "spark.ui.showConsoleProgress": "false",
+            # few rows: compiling a plan takes longer than running it
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.shuffle.partitions": "1",
             # MERGE makes more code than the default of a JVM with one compiler holds
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m",
         },

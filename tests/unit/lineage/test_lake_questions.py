@@ -57,6 +57,7 @@ def connection(tables: Tables) -> Iterator[Connection]:
         yield connection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("story", STORIES, ids=lambda each: each.name)
 def test_what_is_reported_is_answered(tables: Tables, connection: Connection, story: Story) -> None:
     producer = producer_of(story)
