@@ -24,7 +24,7 @@ from headwater.lineage.lake import LakeAddress
 from headwater.lineage.lake.reading import open_lake
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import Row, RowSet
-from headwater.lineage.rows.tables import COMMIT, DATASET
+from headwater.lineage.rows.tables import COMMIT, DATASET, JOB
 from headwater.lineage.sql import store_digest
 from headwater.lineage.sql.errors import StoreSchemaError
 from headwater.lineage.store import open_store
@@ -196,7 +196,7 @@ def test_compaction_and_expiry_leave_the_rows_and_take_the_files(lake_session: L
     state = RowSet()
     emitted = list(events(60, shapes=5))
     for some in (emitted[:20], emitted[20:40], emitted[40:]):
-        rows = [row for each in some for row in map_event(each)]
+        rows = [row for each in some for row in map_event(each) if row.kind == COMMIT]
         state.merge(rows)
         merge(lake, rows)
     before = files(lake, COMMIT.name)
@@ -230,11 +230,11 @@ def test_questions_have_the_answers_found_by_hand(lake_session: Lakes) -> None:
 def test_deleted_rows_of_merge_on_read_are_not_read(lake_session: Lakes) -> None:
     """Somebody has set merge-on-read: then files have rows that aren't there any more."""
     lake = LakeTables.open(lake_session.spark, lake_session.address(), 30)
-    for name in lake.counts():
+    for name in (JOB.name, DATASET.name):
         lake.spark.sql(f"ALTER TABLE {lake.address.table(name)} SET TBLPROPERTIES ('write.merge.mode'='merge-on-read')")
     state = RowSet()
     for some in (EXAMPLES[::2], EXAMPLES):
-        rows = [row for each in some for row in map_event(each)]
+        rows = [row for each in some for row in map_event(each) if row.kind in {JOB, DATASET}]
         state.merge(rows)
         merge(lake, rows)
     with open_lake(lake.address, lake_session.properties()) as store, store.engine.connect() as connection:

@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from headwater.consumers.sources.kafka import KafkaSource
 from headwater.consumers.spark.pipeline import PipelineRun, run_pipeline, store_events
-from headwater.consumers.spark.pipeline.batch_writer import BatchWriter
+from headwater.consumers.spark.pipeline.batch_writer import BatchWriter, OrderedBatches
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.runner import Runner
 from headwater.events.avro import Codec
@@ -200,7 +200,7 @@ def test_where_something_is_deleted_meanwhile_events_are_written_again(
     """Of some events half of the rows may have been there when the deletion looked."""
     topic = new_topic(kafka)
     produce(kafka, topic, SOUND)
-    complete = BatchWriter._complete
+    complete = vars(OrderedBatches)["_complete"]
 
     def delete_before(writer: BatchWriter, *arguments: Any) -> None:
         if writer.figures.repeats == 0:
@@ -243,7 +243,7 @@ def test_a_store_that_loses_acknowledged_rows_gets_them_again(
     """A failover between the tasks' transactions and the driver's: offsets must not pass what is lost."""
     topic = new_topic(kafka)
     produce(kafka, topic, SOUND)
-    complete, lost = BatchWriter._complete, list[int]()
+    complete, lost = vars(OrderedBatches)["_complete"], list[int]()
 
     def lose_before(writer: BatchWriter, *arguments: Any) -> None:
         if not lost:
