@@ -80,6 +80,7 @@ def options(address: LakeAddress, log: Path, **more: Any) -> PipelineOptions:
     return PipelineOptions(address, log=log, group="g", **more)
 
 
+@pytest.mark.long
 def test_a_pipeline_ends_in_the_rows_of_the_law_and_a_crash_before_offsets_changes_nothing(
     lake_session: Lakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
