@@ -28,6 +28,7 @@ FORBIDDEN = [
         "headwater.cli",
         "listeners, publishers and lineage know only what is under events/",
     ),
+    ("listeners/headwater/lens", "headwater.lineage", "the lens knows only what is under events/"),
     (
         "publishers/headwater/publishers",
         "headwater.testing",
@@ -62,6 +63,8 @@ FORBIDDEN = [
     ("listeners/headwater/listeners/capture/plan", "headwater.listeners.capture.translation", "layers within capture"),
 ]
 ALLOWED = [
+    ("listeners/headwater/lens", "pyspark.sql"),
+    ("consumers/headwater/versions", "headwater.lens"),
     ("listeners/headwater/listeners", "pyspark"),
     ("consumers/headwater/consumers/spark", "pyspark.sql"),
     ("consumers/headwater/consumers", "headwater.lineage"),

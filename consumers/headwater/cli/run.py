@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from headwater.cli.commands import command
 from headwater.cli.flags import Flags, pair
 from headwater.cli.output import CommandOutput
+
+if TYPE_CHECKING:
+    from headwater.lens import Lens
 
 _DESCRIPTION: Final = """Run something with headwater in its Spark driver: a PySpark script, a Spark Connect server, the
 Thrift server, or a main class of Java or Scala.
@@ -22,7 +25,18 @@ before the script; all that stands behind it is the script's. Runs that were mad
 _USAGE: Final = """headwater run [--conf KEY=VALUE]… (job.py | -m MODULE) [ARGUMENT…]
        headwater run [--conf KEY=VALUE]… (--connect | --thrift)… [--port PORT] [-- FLAG-OF-SPARK-SUBMIT…]
        headwater run [--conf KEY=VALUE]… --class NAME app.jar [ARGUMENT…]"""
-_FLAGS_WITH_VALUE: Final = {"--conf", "--class", "--port", "--output", "-o"}
+_FLAGS_WITH_VALUE: Final = {
+    "--conf",
+    "--class",
+    "--port",
+    "--output",
+    "-o",
+    "--pin",
+    "--redirect",
+    "--allow",
+    "--lens",
+}
+_TAG: Final = "spark.headwater.tags.lens"
 _PORTS: Final = {"connect": "spark.connect.grpc.binding.port", "thrift": "spark.hadoop.hive.server2.thrift.port"}
 """The servers, and the property that says where each listens."""
 _MOST_PORTS: Final = 65_535
@@ -35,6 +49,12 @@ def _flags(parser: Flags) -> None:
     parser.switch("connect", "host a Spark Connect server")
     parser.switch("thrift", "host the Thrift server, for JDBC and ODBC clients")
     parser.flag("port", _port, None, "where the server listens, else Spark's own default", "PORT")
+    parser.flags("pin", _pin, "read this table at this version (docs/lens.md)", "TABLE@VERSION")
+    parser.flags("redirect", pair, "read and write the second table or namespace in place of the first", "TABLE=TABLE")
+    parser.flags(
+        "allow", str, "let this table or path be read and written as it is now; * stands for anything", "TABLE"
+    )
+    parser.flag("lens", str, "lens", "what the lens is called in errors and in the run's tags", "NAME")
     parser.flag("class", _checked_name, None, "the main class, in the jar that follows", "NAME")
 
 
@@ -51,6 +71,7 @@ def split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     _DESCRIPTION,
     "headwater run job.py 2026-01-31",
     "headwater run --conf spark.headwater.listeners=log -m mycompany.jobs.nightly",
+    "headwater run --pin lake.ods.orders@8 --redirect lake.dws=scratch.dws job.py",
     "headwater run --connect --port 15002",
     "headwater run --class com.acme.Orders app.jar 2026-01-31",
     flags=[_flags],
@@ -67,11 +88,31 @@ def run(given: Namespace, output: CommandOutput) -> int:
     if given.port is not None and len(servers) != 1:
         both = "for both servers say " + " and ".join(_PORTS.values()) + " by --conf"
         parser.error(f"--port is that of one server; {both}" if servers else "--port is for --connect or --thrift")
+    lens = _lens(given)
+    if lens is not None and (servers or main_class is not None):
+        parser.error(
+            "--pin, --redirect and --allow are for scripts: a server's or a main class's sessions have no lens"
+        )
     if servers:
         _serve(parser, servers, given, target, output)
     if main_class is not None:
         _run_class(parser, main_class, given, target)
-    _run_script(parser, given, target)
+    _run_script(parser, given, target, lens)
+
+
+def _lens(given: Namespace) -> Lens | None:
+    if not (given.pin or given.redirect or given.allow):
+        return None
+    from headwater.lens import Lens  # noqa: PLC0415 - not for --help
+
+    return Lens(name=given.lens, pins=dict(given.pin), redirects=dict(given.redirect), allowed=tuple(given.allow))
+
+
+def _pin(text: str) -> tuple[str, str]:
+    table, _, version = text.rpartition("@")
+    if not table or not version:
+        raise ValueError(f"{text!r} isn't TABLE@VERSION, such as lake.ods.orders@8")
+    return table, version
 
 
 def _serve(
@@ -106,8 +147,9 @@ def _run_class(parser: Flags, name: str, given: Namespace, target: Sequence[str]
     hosting.run_class(hosting.MainClass(name, target[0], target[1:]), hosting.Launch(dict(given.conf)))
 
 
-def _run_script(parser: Flags, given: Namespace, target: Sequence[str]) -> NoReturn:
+def _run_script(parser: Flags, given: Namespace, target: Sequence[str], lens: Lens | None) -> NoReturn:
     from headwater.listeners.installation import script  # noqa: PLC0415 - not for --help
+    from headwater.listeners.installation.contexts import contexts  # noqa: PLC0415
 
     if not target:
         parser.error(
@@ -118,7 +160,14 @@ def _run_script(parser: Flags, given: Namespace, target: Sequence[str]) -> NoRet
     except script.ScriptError as e:
         hint = "; runs are listed by `headwater job runs`" if target[0] == "list" else ""
         parser.error(f"{e}{hint}")
-    script.run(program, rest, dict(given.conf))
+    configuration = dict(given.conf)
+    if lens is not None:
+        from headwater.lens import put_into_sessions  # noqa: PLC0415
+
+        asked = lens
+        contexts.on_begin.append(lambda _: put_into_sessions(asked))
+        configuration = {_TAG: lens.name, **configuration}
+    script.run(program, rest, configuration)
 
 
 def _port(text: str) -> int:

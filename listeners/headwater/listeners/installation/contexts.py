@@ -35,6 +35,8 @@ class InstalledContexts:
         self._unfinished: dict[Installation, RunEnd] = {}
         """Stopped, their end still open: what to tell if nothing shows it."""
         self._stop: tuple[Any, Callable[..., None], Callable[..., None]] | None = None
+        self.on_begin: list[Callable[[Any], None]] = []
+        """Called with each context that headwater was installed in."""
 
     def begin(self, context: Any) -> Installation:
         """Install headwater in this context, unless it is there already."""
@@ -49,6 +51,8 @@ class InstalledContexts:
         for each, ending in unfinished.items():
             each.end(ending)
         installation.start()
+        for call in self.on_begin:
+            call(context)
         return installation
 
     def context_stops(self, context: Any) -> None:

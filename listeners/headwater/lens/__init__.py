@@ -1,0 +1,15 @@
+"""The lens: what unchanged code sees instead of a table's name. A table at a version, another table, or a branch.
+
+model      what a lens says
+java       the Java side, compiled in the driver, which puts it into Spark's analysis
+session    puts a lens into a SparkSession, and takes it out
+application  the same for all sessions of an application
+
+It stands beside `headwater.listeners` and needs neither them nor a store.
+"""
+
+from headwater.lens.application import put_into_sessions
+from headwater.lens.model import Lens, LensError
+from headwater.lens.session import ActiveLens, lens
+
+__all__ = ["ActiveLens", "Lens", "LensError", "lens", "put_into_sessions"]

@@ -1,0 +1,195 @@
+package headwater.lens;
+
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
+import org.apache.spark.sql.execution.columnar.InMemoryRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+
+/** Refuses a plan that reads or writes something which the lens doesn't answer for. It trusts nothing that came before. */
+public final class LensCheck {
+    private static final Set LOCAL = setOf("LocalRelation,OneRowRelation,Range,CommandResult,CTERelationRef,LogicalRDD,EmptyRelation,ExternalRDD,UnresolvedSubqueryColumnAliases,NoopCommand,UnionLoopRef,InlineTable,ResolvedInlineTable");
+    private static final String[] HARMLESS = {
+        "Describe", "Show", "Explain", "Set", "Reset", "Cache", "Uncache", "Refresh", "List", "Use", "AddJar", "AddFile",
+        "ClearCache", "CreateFunction", "DropFunction", "StreamingExplain", "DropTempView", "GetPath", "Unset",
+        "CreateUserDefinedFunction", "DeclareVariable", "CreateVariable", "DropVariable", "NoopCommand",
+    };
+    private static final String[] TARGETS = {"target", "targetTable", "relation", "table", "tableDesc", "catalogTable", "name", "identifier", "tableIdent", "tableName", "logicalRelation", "originalTable", "hoodieCatalogTable"};
+
+    private final LensSpec lens;
+    private final IdentityHashMap seen = new IdentityHashMap();
+    private final Set written = new HashSet();
+
+    private LensCheck(LensSpec lens) {
+        this.lens = lens;
+    }
+
+    public static void check(LensSpec lens, LogicalPlan plan) {
+        LensCheck check = new LensCheck(lens);
+        check.visit(plan);
+    }
+
+    private void visit(Object element) {
+        if (element == null || seen.put(element, Boolean.TRUE) != null) return;
+        if (element instanceof scala.Option) {
+            if (((scala.Option) element).isDefined()) visit(((scala.Option) element).get());
+        } else if (element instanceof scala.collection.Seq) {
+            for (scala.collection.Iterator all = ((scala.collection.Seq) element).iterator(); all.hasNext();) visit(all.next());
+        } else if (element instanceof Expression) {
+            if (element instanceof PlanExpression) visit(((PlanExpression) element).plan());
+            visit(((Expression) element).children());
+        } else if (element instanceof LogicalPlan) {
+            visitPlan((LogicalPlan) element);
+        }
+    }
+
+    private void visitPlan(LogicalPlan plan) {
+        if (plan instanceof InMemoryRelation) {
+            visit(Leaves.call(((InMemoryRelation) plan).cacheBuilder(), "logicalPlan"));
+            return;
+        }
+        if (plan instanceof Command) visitCommand((Command) plan, plan);
+        else if (plan.children().isEmpty()) visitLeaf(plan);
+        visit(plan.children());
+        if (plan instanceof V2WriteCommand) return;  // its table is no child, and was looked at
+        for (int i = 0; i < plan.productArity(); i++) visit(plan.productElement(i));
+    }
+
+    private void visitLeaf(LogicalPlan leaf) {
+        String type = leaf.getClass().getSimpleName();
+        if (leaf instanceof DataSourceV2Relation) {
+            DataSourceV2Relation relation = (DataSourceV2Relation) leaf;
+            if (isRowLevel(relation) || Leaves.hasFixedVersion(relation)) return;
+            read(Leaves.name(relation), true);
+        } else if (leaf instanceof LogicalRelation) {
+            LogicalRelation relation = (LogicalRelation) leaf;
+            if (Leaves.hasFixedVersion(relation) || Leaves.isInternal(relation)) return;
+            String location = Leaves.location(relation);
+            read(Leaves.name(relation), location.startsWith("Tahoe") || location.startsWith("Hoodie"));
+        } else if (type.equals("HiveTableRelation")) {
+            read(TableNames.ofSessionTable(((org.apache.spark.sql.catalyst.catalog.HiveTableRelation) leaf).tableMeta().identifier()), false);
+        } else if (type.startsWith("Streaming")) {
+            Object table = Leaves.call(leaf, "identifier");
+            stream(leaf, table);
+        } else if (!LOCAL.contains(type) && !type.startsWith("Resolved") && !type.startsWith("Unresolved") && !(leaf instanceof org.apache.spark.sql.catalyst.plans.logical.IgnoreCachedData)) {
+            read(type + " " + leaf.simpleString(100), false);
+        }
+    }
+
+    private void stream(LogicalPlan leaf, Object identifier) {
+        String name;
+        Object catalog = Leaves.call(leaf, "catalog");
+        if (identifier instanceof scala.Option && ((scala.Option) identifier).isDefined() && catalog instanceof scala.Option && ((scala.Option) catalog).isDefined()) {
+            name = TableNames.of((org.apache.spark.sql.connector.catalog.CatalogPlugin) ((scala.Option) catalog).get(), (org.apache.spark.sql.connector.catalog.Identifier) ((scala.Option) identifier).get());
+        } else {
+            Object source = Leaves.call(leaf, "sourceName");
+            name = "stream:" + (source == null ? leaf.getClass().getSimpleName() : source);
+        }
+        if (lens.pinOf(name) != null || !lens.mayRead(name)) throw streamError(lens, name);
+    }
+
+    private void read(String name, boolean hasVersions) {
+        if (!written.contains(name) && !lens.mayRead(name)) throw readError(lens, name, hasVersions);
+    }
+
+    private void visitCommand(Command command, LogicalPlan plan) {
+        String type = plan.getClass().getSimpleName();
+        if (isHarmless(type)) return;
+        if (type.equals("CreateViewCommand") && isTemporary(plan)) return;
+        Set names = new HashSet();
+        if (plan instanceof V2WriteCommand) {
+            addName(names, ((V2WriteCommand) plan).table());
+        } else {
+            for (int i = 0; i < TARGETS.length; i++) addName(names, Leaves.call(plan, TARGETS[i]));
+            for (scala.collection.Iterator all = plan.children().iterator(); all.hasNext();) {
+                Object child = all.next();
+                if (child instanceof ResolvedIdentifier || child instanceof ResolvedTable) addName(names, child);
+            }
+            Object nested = firstPlan(plan, "mergeInto", "ut", "dft");
+            if (nested != null) for (int i = 0; i < TARGETS.length; i++) addName(names, Leaves.call(nested, TARGETS[i]));
+            if (names.isEmpty()) addPath(names, plan);
+        }
+        if (names.isEmpty()) {
+            if (!lens.writesElsewhere) throw unknownError(lens, type);
+            return;
+        }
+        for (java.util.Iterator all = names.iterator(); all.hasNext();) {
+            String name = (String) all.next();
+            if (!lens.mayWrite(name)) throw writeError(lens, name);
+        }
+        written.addAll(names);
+    }
+
+    private static Object firstPlan(LogicalPlan plan, String one, String two, String three) {
+        Object found = Leaves.call(plan, one);
+        if (found == null) found = Leaves.call(plan, two);
+        if (found == null) found = Leaves.call(plan, three);
+        return found instanceof LogicalPlan ? found : null;
+    }
+
+    private static void addName(Set names, Object target) {
+        Object found = target;
+        if (found instanceof scala.Option) found = ((scala.Option) found).isDefined() ? ((scala.Option) found).get() : null;
+        while (found instanceof LogicalPlan && ((LogicalPlan) found).children().size() == 1) found = ((LogicalPlan) found).children().apply(0);
+        if (found instanceof DataSourceV2Relation) names.add(Leaves.name((DataSourceV2Relation) found));
+        else if (found instanceof LogicalRelation) names.add(Leaves.name((LogicalRelation) found));
+        else if (found instanceof ResolvedIdentifier) names.add(TableNames.of(((ResolvedIdentifier) found).catalog(), ((ResolvedIdentifier) found).identifier()));
+        else if (found instanceof ResolvedTable) names.add(TableNames.of(((ResolvedTable) found).catalog(), ((ResolvedTable) found).identifier()));
+        else if (found instanceof org.apache.spark.sql.catalyst.catalog.CatalogTable) names.add(TableNames.ofSessionTable(((org.apache.spark.sql.catalyst.catalog.CatalogTable) found).identifier()));
+        else if (found instanceof org.apache.spark.sql.catalyst.TableIdentifier) names.add(TableNames.ofSessionTable((org.apache.spark.sql.catalyst.TableIdentifier) found));
+        else if (found instanceof org.apache.spark.sql.catalyst.catalog.HiveTableRelation) names.add(TableNames.ofSessionTable(((org.apache.spark.sql.catalyst.catalog.HiveTableRelation) found).tableMeta().identifier()));
+    }
+
+    private static void addPath(Set names, LogicalPlan plan) {
+        Object path = Leaves.call(plan, "outputPath");
+        if (path == null) path = Leaves.call(plan, "options");
+        if (path instanceof scala.collection.Map) {
+            scala.Option found = ((scala.collection.Map) path).get("path");
+            path = found.isDefined() ? found.get() : null;
+        }
+        if (path != null) names.add(TableNames.path(path.toString()));
+    }
+
+    private static boolean isRowLevel(DataSourceV2Relation relation) {
+        return relation.table().getClass().getSimpleName().equals("RowLevelOperationTable");
+    }
+
+    private static boolean isHarmless(String type) {
+        for (int i = 0; i < HARMLESS.length; i++) if (type.startsWith(HARMLESS[i])) return true;
+        return false;
+    }
+
+    private static boolean isTemporary(LogicalPlan plan) {
+        Object type = Leaves.call(plan, "viewType");
+        return type != null && !type.toString().startsWith("PersistedView");
+    }
+
+    private static Set setOf(String names) {
+        return new HashSet(java.util.Arrays.asList(names.split(",")));
+    }
+
+    static LensError readError(LensSpec lens, String name, boolean hasVersions) {
+        String pin = hasVersions ? "pin it to a version, or redirect it" : "it has no versions that could be pinned, so redirect it";
+        return new LensError("the lens '" + lens.name + "' says nothing of " + name + ", which would be read as it is now: " + pin + ", or allow it by this name. If it is pinned, the DataFrame, view or cached table was made before the lens: make it anew");
+    }
+
+    static LensError writeError(LensSpec lens, String name) {
+        return new LensError("the lens '" + lens.name + "' doesn't redirect " + name + ", which would be written: redirect it, or allow it by this name");
+    }
+
+    static LensError streamError(LensSpec lens, String name) {
+        return new LensError("the lens '" + lens.name + "' can't pin a streaming read of " + name + ", which goes on with what is written later: read it in batch, or don't pin it and allow it by this name");
+    }
+
+    static LensError unknownError(LensSpec lens, String type) {
+        return new LensError("the lens '" + lens.name + "' redirects writes, and what " + type + " would write can't be seen: do it outside of the lens");
+    }
+}

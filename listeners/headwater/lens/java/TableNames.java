@@ -1,0 +1,73 @@
+package headwater.lens;
+
+import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.connector.catalog.CatalogPlugin;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.internal.SessionState;
+
+/** Full names of tables as texts: `catalog.namespace.table`, or a path. */
+public final class TableNames {
+    private static final String SESSION_CATALOG = "spark_catalog";
+
+    private TableNames() { }
+
+    /** What a name means where it is analysed: within a view, the view's catalog and namespace count. */
+    public static String qualify(scala.collection.Seq parts, SessionState session) {
+        if (parts.length() == 2 && isPath((String) parts.apply(1))) return path((String) parts.apply(1));
+        if (parts.length() == 1 && isPath((String) parts.apply(0))) return path((String) parts.apply(0));
+        CatalogManager catalogs = session.catalogManager();
+        scala.collection.Seq view = AnalysisContext.get().catalogAndNamespace();
+        String first = (String) parts.apply(0);
+        if (parts.length() > 1 && catalogs.isCatalogRegistered(first)) return sessionNames(text(parts));
+        StringBuilder full = new StringBuilder();
+        if (parts.length() == 1) {
+            if (view.isEmpty()) {
+                full.append(catalogs.currentCatalog().name());
+                String[] namespace = catalogs.currentNamespace();
+                for (int i = 0; i < namespace.length; i++) full.append('.').append(namespace[i]);
+            } else {
+                full.append(text(view));
+            }
+        } else {
+            full.append(view.isEmpty() ? catalogs.currentCatalog().name() : (String) view.apply(0));
+        }
+        return sessionNames(full.append('.').append(text(parts)).toString());
+    }
+
+    /** The full name of what a catalog resolved. */
+    public static String of(CatalogPlugin catalog, Identifier identifier) {
+        String[] namespace = identifier.namespace();
+        if (isPath(identifier.name())) return path(identifier.name());
+        if (namespace.length > 0 && isPath(namespace[0])) return path(String.join("/", namespace) + "/" + identifier.name());
+        StringBuilder full = new StringBuilder(catalog.name());
+        for (int i = 0; i < namespace.length; i++) full.append('.').append(namespace[i]);
+        return sessionNames(full.append('.').append(identifier.name()).toString());
+    }
+
+    /** The full name of a table of Spark's own catalog. */
+    public static String ofSessionTable(org.apache.spark.sql.catalyst.TableIdentifier table) {
+        String database = table.database().isDefined() ? (String) table.database().get() : "default";
+        return sessionNames(SESSION_CATALOG + "." + database + "." + table.table());
+    }
+
+    public static boolean isPath(String text) {
+        return text.indexOf('/') >= 0;
+    }
+
+    /** A path without `file:` and without a slash at its end. */
+    public static String path(String text) {
+        String clean = text.replaceFirst("^file:/+", "/");
+        while (clean.length() > 1 && clean.endsWith("/")) clean = clean.substring(0, clean.length() - 1);
+        return clean;
+    }
+
+    private static String text(scala.collection.Seq parts) {
+        return parts.mkString(".");
+    }
+
+    /** Spark's own catalog doesn't tell upper from lower case. */
+    private static String sessionNames(String name) {
+        return name.startsWith(SESSION_CATALOG + ".") ? name.toLowerCase(java.util.Locale.ROOT) : name;
+    }
+}

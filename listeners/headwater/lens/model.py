@@ -1,0 +1,51 @@
+"""What a lens says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from headwater.errors import ConfigurationError
+
+
+class LensError(ConfigurationError):
+    """A lens that can't be: it contradicts itself, or this session can't have one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lens:
+    """What statements see instead of the names that they use.
+
+    Names are of tables, in full or as SQL resolves them in the session, or paths. A redirect may also name a namespace,
+    with all tables that are in it or will be.
+    """
+
+    name: str = "lens"
+    """Appears in errors, and with the run that is under it."""
+    pins: Mapping[str, int | str] = field(default_factory=dict)
+    """By table, the version at which it is read: what VERSION AS OF takes, or an instant of Hudi."""
+    redirects: Mapping[str, str] = field(default_factory=dict)
+    """By table or namespace, what is read and written in its place. A pinned table is read as pinned."""
+    allowed: Collection[str] = ()
+    """Tables and paths that are read, and written, as they are now; `*` stands for anything."""
+    writes_elsewhere: bool | None = None
+    """Whether tables that aren't redirected may be written; unless you say, only by a lens that redirects nothing."""
+    reads_elsewhere: bool = False
+    """Whether tables that the lens doesn't name may be read as they are now."""
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise LensError("give the lens a name, as in name='check of last night'")
+        if isinstance(self.allowed, str):
+            raise LensError(f"allowed is a list of names, as in allowed=[{self.allowed!r}]")
+        for table, version in self.pins.items():
+            if isinstance(version, bool) or not str(version).strip():
+                raise LensError(f"{table} can't be pinned to {version!r}: give a snapshot or a version")
+        circles = [source for source, target in self.redirects.items() if source == target]
+        if circles:
+            raise LensError(f"{circles[0]} is redirected to itself: leave it out, or name another table")
+
+    @property
+    def allows_writes_elsewhere(self) -> bool:
+        """Whether a table that the lens doesn't redirect may be written."""
+        return not self.redirects if self.writes_elsewhere is None else self.writes_elsewhere

@@ -1,0 +1,126 @@
+"""Puts a lens into a SparkSession, and takes it out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from headwater.lens.java_classes import LensClasses
+from headwater.lens.model import Lens, LensError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PATH: Final = "/"
+_OTHER_ANALYZER: Final = "spark.sql.analyzer.singlePassResolver.enabled"
+_lock: Final = threading.Lock()
+
+
+def lens(
+    spark: SparkSession,
+    *,
+    pins: Mapping[str, int | str] | None = None,
+    redirects: Mapping[str, str] | None = None,
+    allowed: Collection[str] = (),
+    name: str = "lens",
+    writes_elsewhere: bool | None = None,
+    reads_elsewhere: bool = False,
+) -> ActiveLens:
+    """Return a block in which all statements of the session see tables as the lens says.
+
+        with headwater.lens.lens(spark, pins={"lake.ods.orders": 8}, redirects={"lake.dws": "scratch.dws"}):
+            spark.table("lake.ods.orders")                      # snapshot 8
+            spark.sql("INSERT INTO lake.dws.daily SELECT …")    # writes scratch.dws.daily
+
+    It counts for the session, in whichever thread. What it doesn't say anything of is refused, by an error that names
+    the table. A LensError if the session can't have a lens.
+    """
+    asked = Lens(
+        name=name,
+        pins=dict(pins or {}),
+        redirects=dict(redirects or {}),
+        allowed=allowed,
+        writes_elsewhere=writes_elsewhere,
+        reads_elsewhere=reads_elsewhere,
+    )
+    return ActiveLens(spark, asked)
+
+
+class ActiveLens:
+    """Made by `lens`; a block that can be entered once at a time."""
+
+    def __init__(self, spark: SparkSession, asked: Lens) -> None:
+        self.lens = asked
+        self._session_state = _session_state(spark)
+        inside: Any = spark
+        self._context = inside.sparkContext._jsc.sc()
+        self._classes = LensClasses(inside.sparkContext._gateway)
+        if inside.conf.get(_OTHER_ANALYZER, "false") == "true":
+            raise LensError(f"{_OTHER_ANALYZER} is on, and the lens isn't in that way of analysing: set it to false")
+        self._hooks: Any = None
+        self._state: Any = None
+
+    def __enter__(self) -> ActiveLens:  # noqa: PYI034 - Self isn't in Python 3.10
+        self.begin()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> Literal[False]:
+        self.end()
+        return False
+
+    def begin(self) -> None:
+        """Have the session see through the lens from now on."""
+        with _lock:
+            if self._hooks is not None:
+                raise LensError(f"the lens {self.lens.name!r} is open already: open another one")
+            if "headwater.lens" in str(self._session_state.analyzer().ResolveRelations().getClass().getName()):
+                raise LensError(f"this session has a lens already: end it before {self.lens.name!r} begins")
+            state = self._classes.new("LensState", self._context)
+            hooks = self._classes.install(self._session_state, state)
+            state.getClass().getField("current").set(state, self._specification())
+            self._hooks, self._state = hooks, state
+
+    def end(self) -> None:
+        """Leave the session as it was. Streams that were started under the lens see tables as they are, too."""
+        with _lock:
+            hooks, state, self._hooks, self._state = self._hooks, self._state, None, None
+        if hooks is not None:
+            state.getClass().getField("current").set(state, None)
+            hooks.uninstall()
+
+    def _specification(self) -> Any:
+        asked = self.lens
+        made = self._classes.new("LensSpec", asked.name, asked.allows_writes_elsewhere, asked.reads_elsewhere)
+        for table, version in asked.pins.items():
+            made.pin(self._full_name(table), str(version))
+        for source, target in asked.redirects.items():
+            made.redirect(self._full_name(source), self._full_name(target))
+        for pattern in asked.allowed:
+            made.allow(pattern if "*" in pattern else self._full_name(pattern))
+        return made
+
+    def _full_name(self, name: str) -> str:
+        if ":" in name and _PATH not in name:
+            return name  # of something that has no name in SQL, such as stream:kafka
+        names = self._classes.load("TableNames")
+        parts = self._session_state.sqlParser().parseMultipartIdentifier(
+            f"`{name}`" if _PATH in name and "`" not in name else name
+        )
+        qualify = next(each for each in names.getMethods() if each.getName() == "qualify")
+        given = self._classes._array("java.lang.Object", (parts, self._session_state))
+        return str(qualify.invoke(None, given))
+
+
+def _session_state(spark: SparkSession) -> Any:
+    try:
+        inside: Any = spark
+        return inside._jsparkSession.sessionState()
+    except Exception as e:  # what a Spark Connect session raises is pyspark's own
+        raise LensError(
+            f"a {type(spark).__module__}.{type(spark).__qualname__} has no driver in this process: a lens is opened "
+            "where the driver is"
+        ) from e
