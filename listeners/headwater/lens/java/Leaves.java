@@ -139,6 +139,18 @@ final class Leaves {
 
     /** What a method without arguments answers; null if there is none. */
     static Object call(Object of, String name) {
+        try {
+            Method method = of.getClass().getMethod(name, new Class[0]);  // also what an interface brings
+            method.setAccessible(true);
+            return method.invoke(of, new Object[0]);
+        } catch (NoSuchMethodException notPublic) {
+            return declared(of, name);
+        } catch (Exception e) {
+            return null;
+        }
+    }
+
+    private static Object declared(Object of, String name) {
         for (Class type = of.getClass(); type != null; type = type.getSuperclass()) {
             try {
                 Method method = type.getDeclaredMethod(name, new Class[0]);
