@@ -25,13 +25,13 @@ class LensClasses:
     def new(self, name: str, *arguments: Any) -> Any:
         """Return an object of a class that has one constructor."""
         constructor = self.load(name).getConstructors()[0]
-        return constructor.newInstance(self._array("java.lang.Object", arguments))
+        return constructor.newInstance(self.array("java.lang.Object", arguments))
 
     def install(self, session_state: Any, lens_state: Any) -> Any:
         """Put a lens's state into a session; what comes back takes it out."""
         hooks = self.load("LensHooks")
-        kinds = self._array("java.lang.Class", (self._class("java.lang.Object"), self.load("LensState")))
-        given = self._array("java.lang.Object", (session_state, lens_state))
+        kinds = self.array("java.lang.Class", (self._class("java.lang.Object"), self.load("LensState")))
+        given = self.array("java.lang.Object", (session_state, lens_state))
         try:
             return hooks.getMethod("install", kinds).invoke(None, given)
         except Exception as e:  # py4j's errors have no common root that can be imported without a JVM
@@ -47,7 +47,8 @@ class LensClasses:
     def _class(self, name: str) -> Any:
         return self._jvm.java.lang.Class.forName(name)
 
-    def _array(self, kind: str, items: tuple[Any, ...]) -> Any:
+    def array(self, kind: str, items: tuple[Any, ...]) -> Any:
+        """Return a Java array of this class."""
         made = self._jvm.java.lang.reflect.Array.newInstance(self._class(kind), len(items))
         for place, item in enumerate(items):
             made[place] = item

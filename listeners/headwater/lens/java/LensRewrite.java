@@ -111,7 +111,9 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
             Object table = catalog.loadTable((Identifier) relation.identifier().get(), version);
             CaseInsensitiveStringMap options = marked(relation.options(), version);
             Object[] four = {table, relation.catalog(), relation.identifier(), options};
-            Object[] five = {table, relation.catalog(), relation.identifier(), options, scala.Option.empty()};
+            // Without it Spark 4.1 loads the newest version when the plan is run.
+            Object travel = scala.Option.apply(new org.apache.spark.sql.catalyst.analysis.AsOfVersion(version));
+            Object[] five = {table, relation.catalog(), relation.identifier(), options, travel};
             java.lang.reflect.Method[] all = DataSourceV2Relation.class.getMethods();
             for (int i = 0; i < all.length; i++) {
                 int count = all[i].getName().equals("create") ? all[i].getParameterTypes().length : 0;
