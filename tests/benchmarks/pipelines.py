@@ -99,6 +99,13 @@ def cpu_of_database(connection: Connection) -> float:
     return total / _TICK
 
 
+def cpu_of_tree(process: int) -> float:
+    """Of a process and all below it, those that have ended and were waited for too."""
+    total = sum(_cpu(process, at) for at in (11, 12, 13, 14)) / _TICK
+    below = [int(each.parent.name) for each in Path("/proc").glob("[0-9]*/stat") if _parent(each) == process]
+    return total + sum(cpu_of_tree(each) for each in below)
+
+
 def data_directory(connection: Connection) -> str:
     return str(connection.exec_driver_sql("SHOW data_directory").scalar_one())
 

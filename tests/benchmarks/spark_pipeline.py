@@ -1,6 +1,6 @@
 """The pipeline on Spark, from one topic into PostgreSQL:
 
-    python -m tests.benchmarks.spark_pipeline [events [more events …]]
+    python -m tests.benchmarks.spark_pipeline [--only whole|decoding|writing] [events [more events …]]
 
 Each turn is `headwater pipeline run --available-now` with a database of its own, from its start to its end; what it
 takes with one event on a topic (a JVM, a session, workers of Python) is taken away. PostgreSQL doesn't wait for its
@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 import uuid
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, Final, NamedTuple
@@ -43,7 +44,7 @@ from headwater.lineage.store import StoreOptions, open_store
 from headwater.lineage.store.engines import engine_for
 from tests.benchmarks.harness import Aims, fsync_words
 from tests.benchmarks.mixture import events
-from tests.benchmarks.pipelines import cpu_of_children, cpu_of_database, has_processes
+from tests.benchmarks.pipelines import cpu_of_children, cpu_of_database, cpu_of_tree, has_processes
 from tests.benchmarks.writing import produce
 from tests.integration.spark_packages import package_settings
 from tests.integration.spark_session import avro_package, spark_session
@@ -51,6 +52,7 @@ from tests.waiting import until
 
 EVENTS: Final = (30_000, 100_000)
 ROUNDS: Final = 3
+PARTS: Final = ("whole", "decoding", "writing")
 DECODING_AIM, WRITING_AIM, CORES_AIM, LINEAR_AIM = 0.8, 0.7, 1.6, 0.8
 
 
@@ -87,19 +89,19 @@ class Stage:
         produce(self.kafka, name, data, keys)
         return name
 
-    def turn(self, work: Callable[[str, str], object]) -> Took:
-        """Call with the URL of a new store and a directory."""
+    def turn(self, work: Callable[[str, str], object], cpu: Callable[[], float] = cpu_of_children) -> Took:
+        """Call with the URL of a new store and a directory. `cpu` says what the clients have used."""
         name = f"turn_{uuid.uuid4().hex}"
         engine = create_engine(self._server, isolation_level="AUTOCOMMIT")
         url = make_url(self._server).set(database=name).render_as_string(hide_password=False)
         with engine.connect() as connection, tempfile.TemporaryDirectory() as place:
             connection.exec_driver_sql(f"CREATE DATABASE {name}")
             open_store(url).close()
-            before, children, began = cpu_of_database(connection), cpu_of_children(), time.perf_counter()
+            before, children, began = cpu_of_database(connection), cpu(), time.perf_counter()
             work(url, place)
             wall = time.perf_counter() - began
             until(lambda: not has_processes(name))
-            took = Took(wall, cpu_of_children() - children, cpu_of_database(connection) - before, digest(url))
+            took = Took(wall, cpu() - children, cpu_of_database(connection) - before, digest(url))
             connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
         engine.dispose()
         return took
@@ -174,18 +176,26 @@ def decoding(spark: Any, count: int, aims: Aims) -> None:
     schema = current_schema(Committed).text
     bare = frame.select(from_avro(expr(f"substring(value, {HEADER_BYTES + 1})"), schema).alias("event"))
     ours = events_of(frame, "Committed").select("event")
-    ratios = []
+    ratios, costs = [], []
     for number in range(ROUNDS + 1):
-        taken = []
+        taken, used = [], []
         for each in (bare, ours):
-            began = time.perf_counter()
+            began, before = time.perf_counter(), cpu_of_spark(spark)
             each.write.format("noop").mode("overwrite").save()
             taken.append(time.perf_counter() - began)
+            used.append(cpu_of_spark(spark) - before)
         if number:
             ratios.append(taken[0] / taken[1])
+            costs.append(used[0] / used[1])
             print(f"from_avro {len(data) / taken[0]:>10,.0f}/s   events() {len(data) / taken[1]:>10,.0f}/s", flush=True)
     frame.unpersist()
     aims.at_least("decoding, of bare from_avro", statistics.median(ratios), DECODING_AIM)
+    aims.at_least("the same by processor time", statistics.median(costs), DECODING_AIM)
+
+
+def cpu_of_spark(spark: Any) -> float:
+    """Of the session's JVM and the workers that it started."""
+    return cpu_of_tree(spark.sparkContext._gateway.proc.pid)
 
 
 def writing(stage: Stage, spark: Any, count: int, aims: Aims) -> None:
@@ -202,9 +212,9 @@ def writing(stage: Stage, spark: Any, count: int, aims: Aims) -> None:
     shares = records.mapInArrow(reading_task(bus, keys), SCHEMA).repartition(2, "key")
     packed = shares.rdd.mapPartitions(pack_bucket).cache()
     rows = sum(packed.map(lambda each: each[1]).collect())
-    ratios = []
+    ratios, costs = [], []
     for number in range(ROUNDS + 1):
-        bare = stage.turn(lambda url, _: packed.foreachPartition(bare_writer(url)))
+        bare = stage.turn(lambda url, _: packed.foreachPartition(bare_writer(url)), lambda: cpu_of_spark(spark))
 
         def pipeline(url: str, place: str) -> None:
             run_pipeline(
@@ -218,12 +228,16 @@ def writing(stage: Stage, spark: Any, count: int, aims: Aims) -> None:
                 ),
             )
 
-        ours = stage.turn(pipeline)
+        ours = stage.turn(pipeline, lambda: cpu_of_spark(spark))
         if number:
             ratios.append(bare.wall / ours.wall)
+            costs.append(bare.busy / ours.busy)
+            say("bare COPY and merge", count, bare)
+            say("pipeline", count, ours)
             print(f"rows: bare {rows / bare.wall:>10,.0f}/s   pipeline {rows / ours.wall:>10,.0f}/s", flush=True)
     packed.unpersist()
     aims.at_least("rows a second, of bare COPY and merge", statistics.median(ratios), WRITING_AIM)
+    aims.at_least("the same by processor time", statistics.median(costs), WRITING_AIM)
 
 
 def pack_bucket(rows: Iterable[Any]) -> Iterator[tuple[bytes, int]]:
@@ -245,7 +259,7 @@ def bare_writer(url: str) -> Callable[[Iterable[Any]], None]:
     return write
 
 
-def main(sizes: Sequence[int]) -> int:
+def main(sizes: Sequence[int], parts: Sequence[str] = PARTS) -> int:
     import pyspark
 
     aims = Aims()
@@ -258,13 +272,20 @@ def main(sizes: Sequence[int]) -> int:
         os.environ.update(JAVA_HOME=str(home), SPARK_LOCAL_IP="127.0.0.1")
         jars = {**package_settings(home, packages), "spark.ui.enabled": "false"}
         stage = Stage(kafka.address, postgres.address, jars)
-        whole(stage, sizes, aims)
+        if "whole" in parts:
+            whole(stage, sizes, aims)
         conf = {"spark.jars.packages": packages, "spark.ui.showConsoleProgress": "false"}
         with spark_session(home, **conf) as spark:
-            decoding(spark, sizes[0], aims)
-            writing(stage, spark, sizes[0], aims)
+            if "decoding" in parts:
+                decoding(spark, sizes[0], aims)
+            if "writing" in parts:
+                writing(stage, spark, sizes[0], aims)
     return aims.report()
 
 
 if __name__ == "__main__":
-    sys.exit(main([int(each) for each in sys.argv[1:]] or EVENTS))
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=PARTS, action="append", default=[])
+    parser.add_argument("events", type=int, nargs="*", default=EVENTS)
+    given = parser.parse_args()
+    sys.exit(main(given.events, given.only or PARTS))

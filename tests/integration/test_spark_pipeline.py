@@ -18,6 +18,7 @@ from sqlalchemy import text
 from headwater.consumers.sources.kafka import KafkaSource
 from headwater.consumers.spark.pipeline import PipelineRun, run_pipeline, store_events
 from headwater.consumers.spark.pipeline.batch_writer import BatchWriter, OrderedBatches
+from headwater.consumers.spark.pipeline.kafka_query import KafkaQuery
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.runner import Runner
 from headwater.events.avro import Codec
@@ -190,6 +191,31 @@ def test_a_store_from_a_backup_gets_what_it_lacks_without_new_events(
         connection.exec_driver_sql("DELETE FROM commits")
         connection.exec_driver_sql("UPDATE consumer_offsets SET next_offset = 0")
     assert run_pipeline(spark, options).events == 200
+    assert_by_law(store, kafka, topic)
+
+
+@pytest.mark.long
+def test_a_micro_batch_that_has_not_begun_to_write_is_not_caught_up_with(  # noqa: PLR0917 - fixtures
+    spark: SparkSession,
+    kafka: KafkaServer,
+    store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its offsets are in the checkpoint already when the driver looks whether the store lacks something."""
+    topic = new_topic(kafka)
+    produce(kafka, topic, SOUND)
+    of_class: Any = KafkaQuery
+    write = of_class._write
+
+    def look_before(query: Any, *arguments: Any) -> None:
+        query._catch_up()
+        write(query, *arguments)
+
+    monkeypatch.setattr(KafkaQuery, "_write", look_before)
+    run_pipeline(spark, options_for(store, kafka, topic, tmp_path / "checkpoint", most_records=200))
+    assert "behind the checkpoint" not in caplog.text
     assert_by_law(store, kafka, topic)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pytest
@@ -29,6 +30,9 @@ from headwater.lineage.rows.tables import TOMBSTONE
 from headwater.lineage.store.options import StoreOptions
 from headwater.testing.examples import EXAMPLES
 from tests.seeds import seed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 P, Q = BusPartition("c", "t", 0), BusPartition("c", "t", 1)
 CODEC = Codec()
@@ -242,3 +246,19 @@ def session(master: str) -> Any:
 
     Context.master = master  # type: ignore[attr-defined]
     return type("Session", (), {"sparkContext": Context})
+
+
+@pytest.mark.parametrize(
+    ("conf", "is_warned"),
+    [
+        ({"spark.headwater.listeners": "log"}, True),
+        ({"spark.headwater.listeners": "log", "spark.headwater.enabled": "true"}, False),
+        ({"spark.headwater.listeners": "log", "spark.headwater.enabled": "false"}, False),
+        ({}, False),
+    ],
+)
+def test_listeners_of_a_session_that_nobody_watches_are_reported(
+    conf: dict[str, str], is_warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    session_module._warn_if_unwatched(cast("SparkSession", SimpleNamespace(conf=conf)))
+    assert ("set spark.headwater.enabled to true" in caplog.text) is is_warned

@@ -48,6 +48,7 @@ class KafkaQuery:
         topic: TopicDescription,
         writer: OrderedBatches,
         *,
+        group: str,
         settings: Mapping[str, str],
         checkpoint: str,
         most_records: int,
@@ -58,6 +59,7 @@ class KafkaQuery:
         self._client = client
         self._topic = topic
         self._name = client.name
+        self._query_name = f"{group}.{client.name}"
         self._writer = writer
         self._checkpoint = f"{checkpoint.rstrip('/')}/{topic.cluster}-{topic.id}"
         self._most_records = most_records
@@ -96,7 +98,7 @@ class KafkaQuery:
             startingOffsets=self._starting_offsets(),
             maxOffsetsPerTrigger=str(self._most_records),
         )
-        sink = stream.load().writeStream.foreachBatch(self._write)
+        sink = stream.load().writeStream.queryName(self._query_name).foreachBatch(self._write)
         return sink.option("checkpointLocation", self._checkpoint).trigger(**self._trigger).start()
 
     def _starting_offsets(self) -> str:
@@ -152,8 +154,9 @@ class KafkaQuery:
         return BatchOffsets(batch, self._seen)
 
     def _last_batch(self) -> int | None:
-        """Return the number of the last micro-batch in the checkpoint."""
-        files, place = self._in_checkpoint("offsets")
+        """Return the number of the last micro-batch that the checkpoint has passed. One that isn't complete is read by
+        the query itself."""
+        files, place = self._in_checkpoint("commits")
         names = [str(each.getPath().getName()) for each in files.listStatus(place)] if files.exists(place) else []
         return max((int(name) for name in names if name.isdigit()), default=None)
 

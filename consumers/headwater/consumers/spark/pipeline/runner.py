@@ -106,6 +106,7 @@ class PipelineRun:
             client,
             topic,
             writer,
+            group=options.group,
             settings=options.kafka,
             checkpoint=options.checkpoint,
             most_records=options.most_records,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Generator, Mapping
@@ -17,9 +18,12 @@ from headwater.errors import ConfigurationError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOG: Final = logging.getLogger(__name__)
 APP_NAME: Final = "headwater-pipeline"
 _ICEBERG: Final = {"3.5": "1.12.0", "4.0": "1.11.0", "4.1": "1.12.0"}
 """The release of Iceberg that is taken for each line of Spark."""
+_ENABLED: Final = "spark.headwater.enabled"
+_LISTENERS: Final = "spark.headwater.listeners"
 
 
 @contextmanager
@@ -29,7 +33,8 @@ def pipeline_session(
     """Yield the session that spark-submit prepared, or a new one with this configuration, and stop it in the end.
 
     Under spark-submit the configuration is that of its command line. Without it, Spark's Kafka source, and Iceberg for
-    a lake, are fetched unless `conf` names jars. headwater doesn't watch this session unless `conf` names listeners.
+    a lake, are fetched unless `conf` names jars. headwater watches this session if its configuration has
+    `spark.headwater.enabled = true`.
     """
     try:
         pyspark = importlib.import_module("pyspark")
@@ -52,10 +57,19 @@ def pipeline_session(
         spark: SparkSession = builder.getOrCreate()
     except Exception as e:
         raise ConfigurationError(f"Spark doesn't start: {str(e).strip()[:1000]}") from e
+    _warn_if_unwatched(spark)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+def _warn_if_unwatched(spark: SparkSession) -> None:
+    """Warn of listeners that get nothing. A pipeline never calls `install`, as a job of a user may."""
+    if spark.conf.get(_LISTENERS, None) and spark.conf.get(_ENABLED, None) is None:
+        _LOG.warning(
+            "%s is set, but headwater doesn't watch this job: set %s to true, or leave both out", _LISTENERS, _ENABLED
+        )
 
 
 def require_arrow() -> None:
