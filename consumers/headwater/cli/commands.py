@@ -224,6 +224,7 @@ TREE: Final = Group(
                 "show": Leaf("data_versions:show", "show which versions of other tables a table contains"),
                 "check": Leaf("data_versions:check", "say whether tables belong together at these versions"),
                 "align": Leaf("data_versions:align", "find the newest versions of tables that belong together"),
+                "list": Leaf("data_versions:list_versions", "list the data versions of a group of aligned jobs"),
             },
             alone=Leaf("help:show_version", "show the version of headwater"),
         ),

@@ -1,4 +1,4 @@
-"""`headwater version show`, `check` and `align`: which versions of tables belong together."""
+"""`headwater version show`, `check`, `align` and `list`: which versions of tables belong together."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 from headwater.cli.answers import A_TABLE, limit_texts, open_connection, snapshot_text
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
-from headwater.cli.flags import Flags, count
+from headwater.cli.flags import Flags, count, limit
 from headwater.cli.output import CommandOutput
-from headwater.cli.store import add_store
+from headwater.cli.store import add_store, open_given_store
+from headwater.errors import ConfigurationError
+from headwater.events.clock import moment_of
 
 if TYPE_CHECKING:  # SQLAlchemy is imported where a store is opened
     from headwater.lineage.questions import Answer
@@ -34,6 +36,10 @@ def _search(parser: Flags) -> None:
     parser.word("tables", str, f"two or more tables: {A_TABLE}", "TABLE", "+")
     parser.flags("at", str, "a version of another table that they have to go with", "TABLE@SNAPSHOT")
     parser.flag("look-back", count, "1000", "how many versions of each table are tried", "N")
+
+
+def _group(parser: Flags) -> None:
+    parser.word("group", str, "the name of an alignment group", "GROUP")
 
 
 @command(
@@ -91,6 +97,42 @@ def align(given: Namespace, output: CommandOutput) -> int:
     output.table("aligned", ("table", "snapshot", "behind", "newest", "made at"), rows, "They belong together")
     _give_shared(answer.shared, output)
     _give_limits(answer, output)
+    return Exit.DONE
+
+
+@command(
+    "List the data versions of a group of aligned jobs, newest first: the snapshots that each stands for, which jobs "
+    "have it, and which are late.",
+    "headwater version list shop",
+    flags=[add_store, _group, limit(20)],
+)
+def list_versions(given: Namespace, output: CommandOutput) -> int:
+    from headwater.versions.aligned import GroupClaims  # noqa: PLC0415
+
+    with open_given_store(given) as store:
+        claims = GroupClaims(store, given.group)
+        state = claims.state()
+        if state is None:
+            raise ConfigurationError(f"there is no group {given.group!r}: its first aligned job makes it")
+        versions, jobs = claims.versions(int(given.limit)), claims.jobs()
+    rows = [
+        (
+            each.number,
+            str(each.cut),
+            each.claimed_by,
+            moment_of(each.claimed_at),
+            ", ".join(job.job for job in jobs if (job.done or 0) >= each.number),
+            ", ".join(job.job for job in jobs if (job.done or 0) < each.number),
+        )
+        for each in versions
+    ]
+    columns = ("number", "cut", "claimed by", "claimed at", "done by", "late")
+    output.table("versions", columns, rows, f"Data versions of {given.group}")
+    progress = [
+        (job.job, job.done, job.running, state.newest - (job.done or 0), moment_of(job.moved_at), job.checkpoint)
+        for job in jobs
+    ]
+    output.table("jobs", ("job", "done", "running", "behind", "moved at", "checkpoint"), progress, "Jobs")
     return Exit.DONE
 
 

@@ -5,10 +5,12 @@ contents      reads from the store what a snapshot contains
 consistency   compares what several snapshots contain
 alignment     finds the newest snapshots that belong together
 questions     `contained`, `check` and `align`: each opens the store's rows and answers
+aligned       jobs that read the same snapshots, one data version after another
 
-It stands above `headwater.lineage` and knows no Spark.
+It stands above `headwater.lineage` and `headwater.listeners`. Only `aligned` uses Spark, and imports it when it runs.
 """
 
+from headwater.versions.aligned import AlignedBatch, AlignedQuery, aligned_query, start_options
 from headwater.versions.alignment import NoAlignmentError
 from headwater.versions.answers import (
     AlignedTable,
@@ -22,6 +24,8 @@ from headwater.versions.answers import (
 from headwater.versions.questions import align, check, contained
 
 __all__ = [
+    "AlignedBatch",
+    "AlignedQuery",
     "AlignedTable",
     "AlignmentAnswer",
     "ConsistencyAnswer",
@@ -31,6 +35,8 @@ __all__ = [
     "SharedAncestor",
     "TableAt",
     "align",
+    "aligned_query",
     "check",
     "contained",
+    "start_options",
 ]

@@ -10,6 +10,7 @@ import pytest
 from headwater.cli import main
 from headwater.cli.exits import Exit
 from headwater.lineage.store import open_store
+from headwater.versions.aligned import Cut, GroupClaims, TableSnapshot
 from tests.unit.lineage.scripted_producer import store
 from tests.unit.versions.test_data_versions import two_jobs
 
@@ -52,3 +53,22 @@ def test_a_from_clause_is_ready_to_paste(capsys: pytest.CaptureFixture[str]) -> 
 def test_none_that_belong_together_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version", "align", "b", "c", "--at", "a@21"]) == Exit.FAILED
     assert "lake.db.c@15 contains lake.db.a@20" in capsys.readouterr().err
+
+
+def test_data_versions_of_a_group_with_the_jobs_that_are_late(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["version", "list", "shop"]) == Exit.CONFIGURATION
+    assert "no group 'shop'" in capsys.readouterr().err
+    with open_store(str(tmp_path / "lineage.db")) as opened:
+        claims = GroupClaims(opened, "shop")
+        claims.enter(["lake.db.a"])
+        for number in (1, 2):
+            claims.claim(number, Cut({"lake.db.a": TableSnapshot(number + 20)}), "fast")
+        for job, done in (("fast", 2), ("slow", 1)):
+            claims.move(job, claims.take_over(job, f"/checkpoints/{job}"), done=done, running=None)
+    assert main(["version", "list", "shop", "-o", "json"]) == Exit.DONE
+    answer = json.loads(capsys.readouterr().out)
+    shown = [(row["number"], row["cut"], row["done_by"], row["late"]) for row in answer["versions"]]
+    assert shown == [(2, "lake.db.a@22", "fast", "slow"), (1, "lake.db.a@21", "fast, slow", "")]
+    assert [(row["job"], row["behind"]) for row in answer["jobs"]] == [("fast", 0), ("slow", 1)]

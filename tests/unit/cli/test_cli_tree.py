@@ -48,7 +48,7 @@ LISTS = {
     *(("job", each) for each in ("list", "tables", "runs")),
     *(("lineage", each) for each in ("upstream", "downstream")),
     *(("events", each) for each in ("cat", "tail")),
-    *{("gap", "list"), ("dead-letter", "list"), ("spool", "status")},
+    *{("gap", "list"), ("dead-letter", "list"), ("spool", "status"), ("version", "list")},
     *{("forward", "plan"), ("forward", "dead-letter", "list")},
 }
 ERASING = {"yes", "dry-run", "purge", "all", "direct", "until-end", "no-maintenance", "detach"}
@@ -225,6 +225,7 @@ NO_DOCUMENT = {
     ("version", "show"): "it needs snapshots: test_cli_data_versions.py",
     ("version", "check"): "it needs snapshots: test_cli_data_versions.py",
     ("version", "align"): "it needs snapshots: test_cli_data_versions.py",
+    ("version", "list"): "it needs a group: test_cli_data_versions.py",
     ("pipeline", "run"): "it needs Spark: tests/integration/test_spark_pipeline.py",
     ("lake", "compact"): "it needs Spark: tests/integration/test_lake_store.py",
     ("lake", "expire"): "it needs Spark: tests/integration/test_lake_store.py",

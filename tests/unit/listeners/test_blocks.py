@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from headwater.errors import ConfigurationError
-from headwater.events.jobs import JobStatus, LineageRetention, SparkDetails
+from headwater.events.jobs import JobStatus, LineageRetention, SparkDetails, StartPosition
 from headwater.listeners import job
 from headwater.listeners.jobs import ApplicationFacts, ApplicationRuns, BlockRun, RunEnd, blocks
 from headwater.listeners.jobs.job_run_tracker import JobRunTracker
@@ -26,10 +26,15 @@ class Notes:
         self.endings: list[RunEnd] = []
 
     def enter(
-        self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: LineageRetention | None = None
+        self,
+        name: str,
+        namespace: str | None,
+        tags: Mapping[str, str],
+        on_end: LineageRetention | None = None,
+        starts_at: tuple[StartPosition, ...] = (),
     ) -> BlockRun:
         self.notes.append(f"+{name}")
-        return self._jobs.open_block(name, namespace, tags, on_end=on_end)
+        return self._jobs.open_block(name, namespace, tags, on_end=on_end, starts_at=starts_at)
 
     def leave(self, block: BlockRun, ending: RunEnd) -> None:
         self.notes.append(f"-{block.job.name} {ending.status}")
@@ -37,7 +42,12 @@ class Notes:
 
 class Broken(Notes):
     def enter(
-        self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: LineageRetention | None = None
+        self,
+        name: str,
+        namespace: str | None,
+        tags: Mapping[str, str],
+        on_end: LineageRetention | None = None,
+        starts_at: tuple[StartPosition, ...] = (),
     ) -> BlockRun:
         super().enter(name, namespace, tags)
         raise ConnectionError("the JVM is gone")

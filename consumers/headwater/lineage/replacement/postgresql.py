@@ -20,6 +20,7 @@ from headwater.lineage.replacement.state import drop_state
 from headwater.lineage.replacement.switching import LOCK_SECONDS
 from headwater.lineage.replacement.writer_state import take_over
 from headwater.lineage.rows import KINDS
+from headwater.lineage.sql.alignment_tables import ALIGNMENT_TABLES
 from headwater.lineage.sql.errors import translate_errors
 from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
 from headwater.lineage.sql.pip5_function import NAMES
@@ -32,7 +33,7 @@ _ORDER: Final = (
     MARKS.name,
     EPOCHS.name,
     *(kind.name for kind in KINDS),
-    *(table.name for table in (DEAD_LETTERS, INGESTS, OFFSETS, INSTANTS)),
+    *(table.name for table in (DEAD_LETTERS, INGESTS, OFFSETS, INSTANTS, *ALIGNMENT_TABLES)),
 )
 """The order in which a writer's transaction comes to its tables, so that none waits for another in a circle."""
 _GRACE_SECONDS: Final = 60

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, MetaData, Table, delete, func,
 from headwater.lineage.bulk.dead_letters import DIRECT_SOURCE
 from headwater.lineage.bulk.marks import REPLACEMENTS
 from headwater.lineage.bulk.positions import now_micros
+from headwater.lineage.sql.alignment_tables import ALIGNMENT_TABLES
 from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
 from headwater.lineage.sql.writer_tables import DEAD_LETTERS, EPOCHS, INGESTS, MARKS
 
@@ -25,6 +26,8 @@ def take_over(connection: Connection, live: str, fresh: str) -> None:
     ingests, places = _in(live, INGESTS), _in(live, PIP5_DATABASES)
     _copy(connection, ingests, _in(fresh, INGESTS), ingests.c.source == DIRECT_SOURCE)
     _copy(connection, places, _in(fresh, PIP5_DATABASES), true())
+    for table in ALIGNMENT_TABLES:
+        _take_whole(connection, _in(live, table), _in(fresh, table))
     _count_epoch(connection, live, fresh)
     _count_replacement(connection, live, fresh)
 
@@ -42,6 +45,12 @@ def _copy(connection: Connection, mine: Table, other: Table, where: ColumnElemen
     key = next(iter(mine.primary_key)).name
     selected = select(mine).where(where, mine.c[key].not_in(select(other.c[key])))
     connection.execute(insert(other).from_select([each.name for each in mine.c], selected))
+
+
+def _take_whole(connection: Connection, mine: Table, other: Table) -> None:
+    """Copy all rows. A switch-over that broke off may have copied older ones."""
+    connection.execute(delete(other))
+    connection.execute(insert(other).from_select([each.name for each in mine.c], select(mine)))
 
 
 def _count_epoch(connection: Connection, live: str, fresh: str) -> None:

@@ -3,6 +3,7 @@
 tables           the tables, generated from the kinds of rows
 indexes          their indexes
 writer_tables    the tables that a writer keeps for itself
+alignment_tables the tables of aligned jobs
 upsert           statements that merge rows as `rows.model.combine_rows` does in memory
 row_codec        reads rows from their tables
 key_lookup       selects rows by many keys at once
@@ -16,6 +17,7 @@ locking          lets one process at a time change a schema
 Importing this package completes METADATA: all tables of a store are in it.
 """
 
+from headwater.lineage.sql.alignment_tables import ALIGNMENT_TABLES
 from headwater.lineage.sql.indexes import INDEXES
 from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
 from headwater.lineage.sql.pip5_views import create_views
@@ -24,6 +26,7 @@ from headwater.lineage.sql.tables import METADATA, table_of
 from headwater.lineage.sql.writer_tables import WRITER_TABLES
 
 __all__ = [
+    "ALIGNMENT_TABLES",
     "INDEXES",
     "METADATA",
     "PIP5_DATABASES",

@@ -6,13 +6,13 @@ import functools
 import inspect
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Literal, ParamSpec, TypeVar
 from uuid import UUID
 
 from headwater.errors import ConfigurationError
-from headwater.events.jobs import LineageRetention
+from headwater.events.jobs import LineageRetention, StartPosition
 from headwater.listeners.jobs.job_run_tracker import JobRunTracker
 from headwater.listeners.jobs.run_end import ENDED, RunEnd, run_end_of
 from headwater.listeners.jobs.runs import BlockRun
@@ -29,6 +29,7 @@ def job(
     namespace: str | None = None,
     tags: Mapping[str, str] | None = None,
     on_end: Literal["keep", "delete-table", "delete-all"] | None = None,
+    starts_at: Sequence[StartPosition] = (),
 ) -> JobBlock:
     """What is done inside the block, by the thread that entered it, is reported as this job's; also a decorator.
 
@@ -41,11 +42,15 @@ def job(
     Each entry is a run of its own. Blocks nest, and the innermost one counts. A thread started inside belongs to the
     block if it is a `pyspark.InheritableThread`; any thread can enter one itself. In a driver without headwater
     nothing happens. `on_end` is what becomes of the job's lineage when the run ends, in place of
-    `spark.headwater.lineage.on-job-end`.
+    `spark.headwater.lineage.on-job-end`. `starts_at` is where the run begins to read its sources, if it knows.
     """
     _check_names(name, namespace)
     return JobBlock(
-        name, namespace, {str(key): str(value) for key, value in dict(tags or {}).items()}, _parse_on_end(on_end)
+        name,
+        namespace,
+        {str(key): str(value) for key, value in dict(tags or {}).items()},
+        _parse_on_end(on_end),
+        tuple(starts_at),
     )
 
 
@@ -67,12 +72,18 @@ class JobBlock:
     """Made by `job`."""
 
     def __init__(
-        self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: LineageRetention | None = None
+        self,
+        name: str,
+        namespace: str | None,
+        tags: Mapping[str, str],
+        on_end: LineageRetention | None = None,
+        starts_at: tuple[StartPosition, ...] = (),
     ) -> None:
         self.name = name
         self.namespace = namespace
         self.tags = tags
         self.on_end = on_end
+        self.starts_at = starts_at
         self._entries: list[BlockEntry] = []
 
     def __enter__(self) -> BlockEntry:
@@ -102,7 +113,7 @@ class JobBlock:
 
         @functools.wraps(function)
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
-            with JobBlock(self.name, self.namespace, self.tags, self.on_end):
+            with JobBlock(self.name, self.namespace, self.tags, self.on_end, self.starts_at):
                 return function(*args, **kwargs)
 
         return inside
@@ -127,7 +138,9 @@ class BlockEntry:
         try:
             if tracker is not None:
                 job_block = self._job_block
-                self._block = tracker.enter(job_block.name, job_block.namespace, job_block.tags, job_block.on_end)
+                self._block = tracker.enter(
+                    job_block.name, job_block.namespace, job_block.tags, job_block.on_end, job_block.starts_at
+                )
         except Exception as e:  # noqa: BLE001
             _LOG.warning("the block %r can't be recorded: %s: %s", self._job_block.name, type(e).__name__, e)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from headwater.events.base import CountMap
-from headwater.events.jobs import LineageRetention
+from headwater.events.jobs import LineageRetention, StartPosition
 from headwater.listeners.jobs.run_end import RunEnd
 from headwater.listeners.jobs.runs import ApplicationRuns, BlockRun
 from headwater.listeners.jobs.worker import DaemonWorker
@@ -43,13 +43,18 @@ class JobRunTracker:
         self._worker = DaemonWorker("headwater-jobs", tick=self._emit_heartbeat, every=heartbeat)
 
     def enter(
-        self, name: str, namespace: str | None, tags: Mapping[str, str], on_end: LineageRetention | None = None
+        self,
+        name: str,
+        namespace: str | None,
+        tags: Mapping[str, str],
+        on_end: LineageRetention | None = None,
+        starts_at: tuple[StartPosition, ...] = (),
     ) -> BlockRun | None:
         """Begin a block in this thread: what it starts from now on carries its tag. None where that can't be."""
         if self._is_closing or not self._has_pinned_threads():
             return None
         running = (self._context.getLocalProperty(_TAGS_PROPERTY) or "").split(",")
-        block = self._jobs.open_block(name, namespace, tags, running, on_end)
+        block = self._jobs.open_block(name, namespace, tags, running, on_end, starts_at=starts_at)
         self._context.addJobTag(block.tag)
         self._worker.submit(lambda: self._jobs.emit_start(block))
         return block

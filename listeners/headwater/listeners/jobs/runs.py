@@ -16,7 +16,15 @@ from headwater.events.base import CountMap, StringMap
 from headwater.events.envelope import Event
 from headwater.events.health import Closed, Heartbeat
 from headwater.events.ids import uuid7
-from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged, JobType, LineageRetention, RunScope
+from headwater.events.jobs import (
+    JobStarted,
+    JobStatus,
+    JobStatusChanged,
+    JobType,
+    LineageRetention,
+    RunScope,
+    StartPosition,
+)
 from headwater.events.names import JobName
 from headwater.listeners.attribution import Attribution, Client
 from headwater.listeners.jobs import names
@@ -44,6 +52,7 @@ class BlockRun:
     client: Client | None = None
     """Whose session it is."""
     on_end: LineageRetention | None = None
+    starts_at: tuple[StartPosition, ...] = ()
     end: RunEnd | None = None
     has_started: bool = False
     has_ended: bool = False
@@ -131,11 +140,14 @@ class ApplicationRuns:
         tags: Mapping[str, str],
         running: Iterable[str] = (),
         on_end: LineageRetention | None = None,
+        *,
+        starts_at: tuple[StartPosition, ...] = (),
     ) -> BlockRun:
         """A new run of this job. `running` are the job tags of its thread: it is inside the block they name."""
         job = names.job_name(namespace or self._settings.job_namespace, name)
         on_end = on_end or self._settings.lineage_on_end
-        block = BlockRun(job, uuid7(), {**self._settings.tags, **tags}, self._innermost(running), on_end=on_end)
+        outer = self._innermost(running)
+        block = BlockRun(job, uuid7(), {**self._settings.tags, **tags}, outer, on_end=on_end, starts_at=starts_at)
         with self._lock:
             self._blocks[block.run] = block
         return block
@@ -187,6 +199,7 @@ class ApplicationRuns:
                 user=self._facts.user if client is None else client.user,
                 code_version=self._facts.code_version,
                 headwater_version=self._facts.headwater_version,
+                starts_at=block.starts_at,
             )
         )
         self._emit_status(block.job, block.run, RunEnd(status=JobStatus.RUNNING))

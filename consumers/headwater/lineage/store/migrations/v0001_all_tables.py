@@ -45,6 +45,31 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mariadb_length={"table_name": 128},
     )
     op.create_table(
+        "aligned_jobs",
+        sa.Column("group_id", _binary(16), autoincrement=False, nullable=False),
+        sa.Column("job_id", _binary(16), autoincrement=False, nullable=False),
+        sa.Column("job", TEXT, nullable=False),
+        sa.Column("checkpoint", TEXT, nullable=False),
+        sa.Column("epoch", sa.BigInteger(), nullable=False),
+        sa.Column("done", sa.BigInteger(), nullable=True),
+        sa.Column("running", sa.BigInteger(), nullable=True),
+        sa.Column("moved_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("group_id", "job_id"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_table(
+        "alignment_groups",
+        sa.Column("id", _binary(16), autoincrement=False, nullable=False),
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("tables", TEXT, nullable=False),
+        sa.Column("newest", sa.BigInteger(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_table(
         "arrivals",
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("producer", _binary(16), nullable=True),
@@ -146,6 +171,17 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("next_offset", sa.BigInteger(), nullable=False),
         sa.Column("moved_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_table(
+        "data_versions",
+        sa.Column("group_id", _binary(16), autoincrement=False, nullable=False),
+        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("cut", TEXT, nullable=False),
+        sa.Column("claimed_by", TEXT, nullable=False),
+        sa.Column("claimed_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("group_id", "number"),
         mysql_charset="utf8mb4",
         mysql_engine="InnoDB",
     )

@@ -1,0 +1,44 @@
+"""Aligned jobs: every job of a group reads the same snapshots of several tables, one data version after another.
+
+cuts          data versions, and how far jobs are
+claims        decides in the store which snapshots a data version has
+proposals     the next cut, from the tables themselves
+starts        where a job begins
+checkpoints   one file for each barrier
+sinks         writes that happen once
+formats       what Iceberg, Delta and Paimon tables say of their snapshots
+batch         what the user's function gets
+runs          reports the runs of jobs
+query         the loop
+
+Only `query`, `batch`, `sinks`, `starts` and `formats` use Spark.
+"""
+
+from headwater.versions.aligned.batch import AlignedBatch, OverwrittenSourceError
+from headwater.versions.aligned.checkpoints import CheckpointError
+from headwater.versions.aligned.claims import DataVersionConflictError, GroupClaims, JobTakenOverError
+from headwater.versions.aligned.cuts import Cut, DataVersion, GroupState, JobProgress, TableSnapshot
+from headwater.versions.aligned.formats.protocol import UnalignableTableError
+from headwater.versions.aligned.query import AlignedQuery, aligned_query
+from headwater.versions.aligned.sinks import UncertainWriteError, UnmarkedWriteError
+from headwater.versions.aligned.starts import start_options
+
+__all__ = [
+    "AlignedBatch",
+    "AlignedQuery",
+    "CheckpointError",
+    "Cut",
+    "DataVersion",
+    "DataVersionConflictError",
+    "GroupClaims",
+    "GroupState",
+    "JobProgress",
+    "JobTakenOverError",
+    "OverwrittenSourceError",
+    "TableSnapshot",
+    "UnalignableTableError",
+    "UncertainWriteError",
+    "UnmarkedWriteError",
+    "aligned_query",
+    "start_options",
+]

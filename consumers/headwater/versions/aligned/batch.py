@@ -1,0 +1,127 @@
+"""What the user's function gets for one barrier: the sources at one data version, and sinks that are written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from headwater.errors import ConfigurationError, TerminalError
+from headwater.versions.aligned.cuts import Cut
+from headwater.versions.aligned.formats import format_of_source
+from headwater.versions.aligned.formats.protocol import CommitEffect, SourceCommit, UnalignableTableError
+from headwater.versions.aligned.sinks import BarrierSinks
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+OverwritePolicy: TypeAlias = Literal["fail", "full", "ignore"]
+"""What happens if a source's rows were changed or removed, so that additions alone don't tell what is new."""
+
+
+class OverwrittenSourceError(TerminalError):
+    """Rows of a source were changed or removed, and the job doesn't say what is to be done then."""
+
+
+class AlignedBatch:
+    """One barrier of an aligned job.
+
+    Its sources are at the snapshots of one data version, which all jobs of the group read.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        *,
+        number: int,
+        cut: Cut,
+        before: Cut | None,
+        tables: Mapping[str, str],
+        overwrites: Mapping[str, OverwritePolicy],
+        sinks: BarrierSinks,
+    ) -> None:
+        self.spark: Final = spark
+        self.number: Final = number
+        """The number of the data version."""
+        self.cut: Final = cut
+        self._before: Final = before
+        self._tables: Final = tables
+        self._overwrites: Final = overwrites
+        self._sinks: Final = sinks
+        self._commits: dict[str, list[SourceCommit] | None] = {}
+
+    def state(self, source: str) -> DataFrame:
+        """Return all rows of a source at this data version."""
+        table = self._table(source)
+        return format_of_source(self.spark, table).state(self.spark, table, self.cut[table].snapshot)
+
+    def changes(self, source: str) -> DataFrame:
+        """Return what this data version added to a source since the barrier before.
+
+        At the job's first barrier, and wherever `is_full` says so, these are all rows of the source.
+        """
+        table = self._table(source)
+        commits = self._commits_of(source)
+        if self.is_full(source) or commits is None or self._before is None:
+            return self.state(source)
+        form, until = format_of_source(self.spark, table), self.cut[table].snapshot
+        if not any(each.effect is CommitEffect.ADDS for each in commits):
+            return self.state(source).limit(0)
+        return form.additions(self.spark, table, self._before[table].snapshot, until, commits)
+
+    def is_full(self, source: str) -> bool:
+        """Return whether `changes` gives all rows of a source: at the job's first barrier, and after an overwrite that
+        the job takes as `full`. Then results of before have to be replaced."""
+        commits = self._commits_of(source)
+        if commits is None:
+            return True
+        overwritten = next((each for each in commits if each.effect is CommitEffect.CHANGES), None)
+        policy = self._overwrites[source]
+        if overwritten is not None and policy == "fail":
+            table = self._table(source)
+            raise OverwrittenSourceError(
+                f"{table}@{overwritten.snapshot} ({overwritten.operation}) changed or removed rows, which `changes` "
+                f"can't give: read batch.state({source!r}), or start the job with overwrites='full' (all rows again, "
+                "`is_full` says so) or 'ignore' (only what other commits added)"
+            )
+        return overwritten is not None and policy == "full"
+
+    def write(self, sink: str, write: Callable[[], object], *, at_least_once: bool = False) -> bool:
+        """Write a table, unless this barrier has written it before the job was killed; return whether it did now.
+
+            batch.write("lake.db.revenue", revenue.writeTo("lake.db.revenue").append)
+            batch.write("lake.db.top10", lambda: spark.sql("MERGE INTO lake.db.top10 …"))
+
+        `write` makes one commit, from this thread and in this session. A function that writes a table twice calls this
+        twice, always in the same order.
+        """
+        return self._sinks.write(sink, write, at_least_once=at_least_once)
+
+    def _commits_of(self, source: str) -> list[SourceCommit] | None:
+        """Return the commits since the barrier before; None at the first one."""
+        if source not in self._commits:
+            self._commits[source] = self._load_commits(self._table(source))
+        return self._commits[source]
+
+    def _load_commits(self, table: str) -> list[SourceCommit] | None:
+        if self._before is None:
+            return None
+        after, until = self._before[table].snapshot, self.cut[table].snapshot
+        if after == until:
+            return []
+        found = format_of_source(self.spark, table).commits_after(self.spark, table, after) or ()
+        numbers = [each.snapshot for each in found]
+        if until not in numbers:
+            raise UnalignableTableError(
+                f"{table} isn't made from its snapshots {after} and {until} any more, one after the other: they have "
+                "expired, or the table was rolled back. Start the job with a new checkpoint; if the table was rolled "
+                "back, in a group of another name"
+            )
+        return list(found[: numbers.index(until) + 1])
+
+    def _table(self, source: str) -> str:
+        try:
+            return self._tables[source]
+        except KeyError:
+            raise ConfigurationError(
+                f"there is no source {source!r}: this job's are {', '.join(sorted(self._tables))}"
+            ) from None

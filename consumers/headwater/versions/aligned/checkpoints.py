@@ -1,0 +1,156 @@
+"""An aligned job's checkpoint: a directory with one file for each barrier, which a person can read.
+
+A file is written beside its place, synced, and renamed, so that a crash leaves the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Final
+
+from headwater.errors import ConfigurationError, TerminalError
+from headwater.versions.aligned.cuts import Cut
+
+_JOB: Final = "job.json"
+_BARRIERS: Final = "barriers"
+_STARTED: Final = "started: what it wrote is looked for in each sink"
+_COMMITTED: Final = "committed: all its writes are done"
+
+
+class CheckpointError(TerminalError):
+    """A checkpoint is another job's, or isn't whole."""
+
+
+@dataclass(frozen=True)
+class JobStart:
+    """Where a job began: at the whole tables of its first data version, or after certain snapshots."""
+
+    job: str
+    group: str
+    tables: Mapping[str, str]
+    """The table of each source."""
+    first: int
+    after: Cut | None
+    requested: str
+    incarnation: str
+    """Told apart by this, a job with a new checkpoint writes its barriers again."""
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """A data version that the job works on or has committed."""
+
+    number: int
+    cut: Cut
+    before: Cut | None
+    """The cut of the barrier before."""
+    is_committed: bool
+    sinks: Mapping[str, int | None] = field(default_factory=dict)
+    """The snapshot that each sink had before this barrier wrote it first."""
+
+    def commit(self) -> Barrier:
+        return replace(self, is_committed=True)
+
+
+class Checkpoint:
+    """The files of a job's checkpoint."""
+
+    def __init__(self, directory: str) -> None:
+        self.location: Final = directory
+        self._directory: Final = Path(_local_path(directory)).absolute()
+
+    def start(self) -> JobStart | None:
+        """Return where the job began; None for a new checkpoint."""
+        found = _read(self._directory / _JOB)
+        if found is None:
+            return None
+        after = found["after"]
+        return JobStart(
+            found["job"],
+            found["group"],
+            found["tables"],
+            found["first data version"],
+            None if after is None else Cut.from_json(json.dumps(after)),
+            found["start that was asked for"],
+            found["incarnation"],
+        )
+
+    def write_start(self, start: JobStart) -> None:
+        fields = {
+            "job": start.job,
+            "group": start.group,
+            "tables": dict(start.tables),
+            "first data version": start.first,
+            "after": None if start.after is None else json.loads(start.after.to_json()),
+            "start that was asked for": start.requested,
+            "incarnation": start.incarnation,
+        }
+        _write(self._directory / _JOB, fields)
+
+    def newest(self) -> Barrier | None:
+        """Return the newest barrier."""
+        files = sorted((self._directory / _BARRIERS).glob("*.json"))
+        found = _read(files[-1]) if files else None
+        if found is None:
+            return None
+        before = found["cut before"]
+        return Barrier(
+            found["data version"],
+            Cut.from_json(json.dumps(found["cut"])),
+            None if before is None else Cut.from_json(json.dumps(before)),
+            found["state"] == _COMMITTED,
+            found["sinks before"],
+        )
+
+    def write(self, barrier: Barrier) -> None:
+        fields = {
+            "data version": barrier.number,
+            "state": _COMMITTED if barrier.is_committed else _STARTED,
+            "cut": json.loads(barrier.cut.to_json()),
+            "cut before": None if barrier.before is None else json.loads(barrier.before.to_json()),
+            "sinks before": dict(barrier.sinks),
+            "written at": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+        }
+        _write(self._directory / _BARRIERS / f"{barrier.number:012d}.json", fields)
+
+
+def _local_path(directory: str) -> str:
+    if directory.startswith("file:"):
+        return "/" + directory.removeprefix("file:").lstrip("/")
+    if "://" in directory:
+        raise ConfigurationError(
+            f"the checkpoint of an aligned job is a directory that this machine has mounted, and not {directory}"
+        )
+    return directory
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except ValueError as e:
+        raise CheckpointError(f"{path} isn't whole: {e}. Restore it, or start the job with a new checkpoint") from e
+    return found
+
+
+def _write(path: Path, fields: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    with part.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(fields, indent=2, ensure_ascii=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,202 @@
+"""Decides in the store which snapshots belong together: the first job that gets to a number claims its cut, by
+compare-and-set on the group's newest number. Every other job takes that cut.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from typing import Final
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from headwater.errors import ConfigurationError, TerminalError
+from headwater.events.clock import wall_micros
+from headwater.lineage.bulk.insert_or_update import insert_or_update, keep_existing
+from headwater.lineage.rows.values import hash_key
+from headwater.lineage.sql.alignment_tables import ALIGNED_JOBS, ALIGNMENT_GROUPS, DATA_VERSIONS
+from headwater.lineage.sql.locking import WRITES
+from headwater.lineage.store import Store, translate_errors
+from headwater.versions.aligned.cuts import Cut, DataVersion, GroupState, JobProgress
+
+_GROUP: Final = ALIGNMENT_GROUPS.c
+_VERSION: Final = DATA_VERSIONS.c
+_JOB: Final = ALIGNED_JOBS.c
+
+
+class JobTakenOverError(TerminalError):
+    """Another process has started the same job: this one must stop."""
+
+
+class DataVersionConflictError(TerminalError):
+    """The store says otherwise than a checkpoint which snapshots a data version has."""
+
+
+class GroupClaims:
+    """One group's data versions in a store, for one job or for whoever looks."""
+
+    def __init__(self, store: Store, group: str) -> None:
+        self._store = store
+        self.group: Final = group
+        self._id: Final = hash_key(ALIGNMENT_GROUPS.name, [group])
+
+    def enter(self, tables: Collection[str]) -> GroupState:
+        """Return the group. The first job makes it; a job that reads other tables is refused."""
+        row = {
+            "id": self._id,
+            "name": self.group,
+            "tables": json.dumps(sorted(tables), ensure_ascii=False),
+            "newest": 0,
+            "created_at": wall_micros(),
+        }
+        with self._transaction() as connection:
+            insert_or_update(connection, ALIGNMENT_GROUPS, [row], keep_existing)
+        state = self.state()
+        if state is None:
+            raise TerminalError(f"the group {self.group} has vanished from the store while it was made: start again")
+        if strange := sorted(set(tables) - set(state.tables)):
+            raise ConfigurationError(
+                f"the group {self.group} is of {', '.join(state.tables)}, and not of {', '.join(strange)}: the first "
+                "job of a group decides which tables it aligns; read these in a group of another name"
+            )
+        return state
+
+    def state(self) -> GroupState | None:
+        """Return the group as it is now; None if there is none."""
+        with self._reading() as connection:
+            row = connection.execute(select(ALIGNMENT_GROUPS).where(_GROUP.id == self._id)).first()
+        return None if row is None else GroupState(row.name, tuple(json.loads(row.tables)), row.newest)
+
+    def version(self, number: int) -> DataVersion | None:
+        """Return a data version; None if nobody has claimed that number."""
+        with self._reading() as connection:
+            row = connection.execute(
+                select(DATA_VERSIONS).where(_VERSION.group_id == self._id, _VERSION.number == number)
+            ).first()
+        return None if row is None else _data_version(row)
+
+    def newest(self) -> DataVersion | None:
+        """Return the newest data version."""
+        found = self.versions(1)
+        return found[0] if found else None
+
+    def versions(self, most: int) -> list[DataVersion]:
+        """Return so many data versions, newest first."""
+        query = select(DATA_VERSIONS).where(_VERSION.group_id == self._id).order_by(_VERSION.number.desc()).limit(most)
+        with self._reading() as connection:
+            return [_data_version(row) for row in connection.execute(query)]
+
+    def jobs(self) -> list[JobProgress]:
+        """Return the jobs of the group, by name."""
+        with self._reading() as connection:
+            rows = connection.execute(select(ALIGNED_JOBS).where(_JOB.group_id == self._id)).all()
+        found = [JobProgress(row.job, row.checkpoint, row.epoch, row.done, row.running, row.moved_at) for row in rows]
+        return sorted(found, key=lambda each: each.job)
+
+    def claim(self, number: int, cut: Cut, job: str) -> DataVersion:
+        """Claim a number for a cut that was made from the data version before. Return the data version that has the
+        number now: another job's, if that was quicker."""
+        with self._transaction() as connection:
+            # The update takes the row's lock, so that of several jobs one finds the number that it expects.
+            taken = connection.execute(
+                update(ALIGNMENT_GROUPS).where(_GROUP.id == self._id, _GROUP.newest == number - 1).values(newest=number)
+            )
+            if taken.rowcount == 1:
+                values = {
+                    "group_id": self._id,
+                    "number": number,
+                    "cut": cut.to_json(),
+                    "claimed_by": job,
+                    "claimed_at": wall_micros(),
+                }
+                connection.execute(insert(DATA_VERSIONS).values(values))
+        found = self.version(number)
+        if found is None:
+            raise DataVersionConflictError(
+                f"data version {number} of the group {self.group} can't be claimed, and nobody has claimed it: the "
+                "store was set back. Start the job that is farthest first: it tells the store what its checkpoint has"
+            )
+        return found
+
+    def confirm(self, number: int, cut: Cut, job: str) -> None:
+        """Tell the store of a data version that a checkpoint has. A store that was set back takes it; one that has
+        another cut by that number is an error, as two jobs would go apart."""
+        with self._transaction() as connection:
+            values = {
+                "group_id": self._id,
+                "number": number,
+                "cut": cut.to_json(),
+                "claimed_by": job,
+                "claimed_at": wall_micros(),
+            }
+            insert_or_update(connection, DATA_VERSIONS, [values], keep_existing)
+            connection.execute(
+                update(ALIGNMENT_GROUPS).where(_GROUP.id == self._id, _GROUP.newest < number).values(newest=number)
+            )
+        found = self.version(number)
+        if found is None or found.cut != cut:
+            raise DataVersionConflictError(
+                f"data version {number} of the group {self.group} is {found and found.cut} in the store, and {cut} in "
+                f"the checkpoint of {job}: the store was set back, and another job has claimed the number anew. Start "
+                "this job with a new checkpoint, or the group under another name"
+            )
+
+    def take_over(self, job: str, checkpoint: str) -> int:
+        """Register a start of a job, and return its epoch. Older processes of the job are refused from now on."""
+        row = {
+            "group_id": self._id,
+            "job_id": _job_id(job),
+            "job": job,
+            "checkpoint": checkpoint,
+            "epoch": 0,
+            "done": None,
+            "running": None,
+            "moved_at": wall_micros(),
+        }
+        own = (_JOB.group_id == self._id, _JOB.job_id == _job_id(job))
+        with self._transaction() as connection:
+            insert_or_update(connection, ALIGNED_JOBS, [row], keep_existing)
+            values = {"epoch": _JOB.epoch + 1, "checkpoint": checkpoint, "moved_at": wall_micros()}
+            connection.execute(update(ALIGNED_JOBS).where(*own).values(values))
+            return int(connection.execute(select(_JOB.epoch).where(*own)).scalar_one())
+
+    def move(self, job: str, epoch: int, *, done: int | None, running: int | None) -> None:
+        """Note how far a job is. Raises a JobTakenOverError if another process has started it since."""
+        own = (_JOB.group_id == self._id, _JOB.job_id == _job_id(job), _JOB.epoch == epoch)
+        with self._transaction() as connection:
+            values = {"done": done, "running": running, "moved_at": wall_micros()}
+            is_ours = connection.execute(update(ALIGNED_JOBS).where(*own).values(values)).rowcount == 1
+        if not is_ours:
+            raise JobTakenOverError(
+                f"another process has started the job {job} of the group {self.group}: this one stops, and leaves the "
+                "rest to that one"
+            )
+
+    def is_current(self, job: str, epoch: int) -> bool:
+        """Return whether no other process has started the job since."""
+        own = (_JOB.group_id == self._id, _JOB.job_id == _job_id(job))
+        with self._reading() as connection:
+            return connection.execute(select(_JOB.epoch).where(*own)).scalar() == epoch
+
+    @contextmanager
+    def _transaction(self) -> Generator[Connection]:
+        with (
+            translate_errors(self._store.target.words),
+            self._store.engine.connect().execution_options(**{WRITES: True}) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Generator[Connection]:
+        with translate_errors(self._store.target.words), self._store.engine.connect() as connection:
+            yield connection
+
+
+def _job_id(job: str) -> bytes:
+    return hash_key(ALIGNED_JOBS.name, [job])
+
+
+def _data_version(row: Row[tuple[object, ...]]) -> DataVersion:
+    return DataVersion(row.number, Cut.from_json(row.cut), row.claimed_by, row.claimed_at)

@@ -1,0 +1,128 @@
+"""The next cut of a group: from the tables themselves, each a step farther, as far as the steps belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from headwater.lineage.questions.names import UnknownNameError, find
+from headwater.lineage.store import Store, translate_errors
+from headwater.versions.aligned.cuts import Cut, TableSnapshot
+from headwater.versions.aligned.formats import format_of_source
+from headwater.versions.aligned.formats.protocol import CommitEffect, SourceCommit, UnalignableTableError
+from headwater.versions.alignment import NoAlignmentError
+from headwater.versions.questions import align, check
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from sqlalchemy import Connection
+
+_Agreement = Callable[[Mapping[str, int]], "dict[str, int] | None"]
+
+
+class CutProposer:
+    """Finds the next cut of a group of tables."""
+
+    def __init__(self, spark: SparkSession, store: Store, tables: Sequence[str], most: int) -> None:
+        self._spark: Final = spark
+        self._agreement: Final = StoreAgreement(store)
+        self._tables: Final = tables
+        self._most: Final = most
+
+    def first(self) -> Cut | None:
+        """Return the newest cut of the tables as they are; None if they don't have one that belongs together."""
+        newest: dict[str, int] = {}
+        for table in self._tables:
+            found = format_of_source(self._spark, table).current(self._spark, table)
+            if found is None:
+                return None
+            newest[table] = found
+        agreed = self._agreement.agreed(newest)
+        return None if agreed is None else self._cut(agreed)
+
+    def after(self, before: Cut) -> Cut | None:
+        """Return the cut after another one; None while there is nothing new that belongs together."""
+        lines = {table: self._line(table, before[table]) for table in self._tables}
+        steps = {table: _step(before[table].snapshot, line, self._most) for table, line in lines.items()}
+        if all(steps[table] == before[table].snapshot for table in self._tables):
+            return None
+        agreed = self._agreement.agreed(steps)
+        if agreed is None or agreed == {table: before[table].snapshot for table in self._tables}:
+            return None
+        for table in self._tables:  # a cut never goes back
+            reachable = {before[table].snapshot, *(each.snapshot for each in lines[table])}
+            if agreed[table] not in reachable:
+                return None
+        return Cut({table: TableSnapshot(agreed[table], before[table].generation) for table in self._tables})
+
+    def _line(self, table: str, before: TableSnapshot) -> Sequence[SourceCommit]:
+        form = format_of_source(self._spark, table)
+        generation = form.generation(self._spark, table)
+        if generation != before.generation:
+            raise UnalignableTableError(
+                f"{table} was dropped and made again since the newest data version: align it in a group of another name"
+            )
+        found = form.commits_after(self._spark, table, before.snapshot)
+        if found is None:
+            raise UnalignableTableError(
+                f"{table} isn't made from snapshot {before.snapshot} any more, which the newest data version has: it "
+                "was rolled back, or its snapshots have expired. Data versions never go back: align it in a group of "
+                "another name"
+            )
+        return found
+
+    def _cut(self, snapshots: Mapping[str, int]) -> Cut:
+        forms = {table: format_of_source(self._spark, table) for table in snapshots}
+        return Cut(
+            {
+                table: TableSnapshot(number, forms[table].generation(self._spark, table))
+                for table, number in snapshots.items()
+            }
+        )
+
+
+def _step(before: int, line: Sequence[SourceCommit], most: int) -> int:
+    """Return the snapshot after so many commits that change rows. Those behind it that don't change any go with it."""
+    at, count = before, 0
+    for each in line:
+        if each.effect is not CommitEffect.KEEPS:
+            count += 1
+        if count > most:
+            break
+        at = each.snapshot
+    return at if count else before
+
+
+class StoreAgreement:
+    """Asks the lineage store whether snapshots belong together."""
+
+    def __init__(self, store: Store) -> None:
+        self._store: Final = store
+
+    def agreed(self, snapshots: Mapping[str, int]) -> dict[str, int] | None:
+        """Return these snapshots if they belong together, else the newest ones that do; None if there are none yet.
+
+        A table that the store doesn't know is where lineage begins: it goes with any other.
+        """
+        with translate_errors(self._store.target.words), self._store.engine.connect() as connection:
+            known = {table: number for table, number in snapshots.items() if _is_known(connection, table)}
+            if len(known) < 2 or check(connection, known).is_consistent:
+                return dict(snapshots)
+            try:
+                found = align(connection, list(known))
+            except NoAlignmentError:
+                return None
+        aligned = {
+            table: each.table.snapshot
+            for table, each in zip(known, found.rows, strict=True)
+            if each.table.snapshot is not None
+        }
+        return {**snapshots, **aligned} if len(aligned) == len(known) else None
+
+
+def _is_known(connection: Connection, table: str) -> bool:
+    try:
+        find(connection, table)
+    except UnknownNameError:
+        return False
+    return True

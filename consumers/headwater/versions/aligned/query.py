@@ -1,0 +1,302 @@
+"""The loop of an aligned job: claim or take the next data version, run the user's function on it, commit, go on."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final, Literal
+from uuid import uuid4
+
+from headwater.errors import ConfigurationError
+from headwater.lineage.store import Store, StoreOptions, open_store
+from headwater.versions.aligned.batch import AlignedBatch, OverwritePolicy
+from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, CheckpointError, JobStart
+from headwater.versions.aligned.claims import DataVersionConflictError, GroupClaims, JobTakenOverError
+from headwater.versions.aligned.cuts import Cut, DataVersion, check_name
+from headwater.versions.aligned.proposals import CutProposer
+from headwater.versions.aligned.runs import report_run
+from headwater.versions.aligned.sinks import BarrierSinks
+from headwater.versions.aligned.starts import contained_cut, start_positions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BarrierFunction = Callable[[AlignedBatch], object]
+_POLICIES: Final = ("fail", "full", "ignore")
+
+
+def aligned_query(
+    group: str,
+    sources: Mapping[str, str],
+    *,
+    name: str,
+    checkpoint: str,
+    store: str | StoreOptions | Store | None = None,
+    start: str | int = "newest",
+    snapshots_per_barrier: int = 1,
+    overwrites: OverwritePolicy | Mapping[str, OverwritePolicy] = "fail",
+    spark: SparkSession | None = None,
+) -> AlignedQuery:
+    """Return a job that reads its sources at the snapshots that all jobs of its group read.
+
+        query = aligned_query("shop", {"orders": "lake.db.orders"}, name="revenue", checkpoint="/data/revenue")
+        query.run(step)
+
+    `sources` gives each table a name for the function. `start` counts for a new checkpoint only: `"newest"`, the number
+    of a data version, or `"lake.db.b@11"` to begin after what that contains. `store` is the lineage store, the one that
+    HEADWATER_STORE names unless you give another.
+    """
+    policies = {
+        source: overwrites if isinstance(overwrites, str) else overwrites.get(source, "fail") for source in sources
+    }
+    if not sources:
+        raise ConfigurationError("an aligned query needs sources: name them, as in {'orders': 'lake.db.orders'}")
+    if strange := sorted(set(policies.values()) - set(_POLICIES)):
+        raise ConfigurationError(f"overwrites can be {', '.join(_POLICIES)}, and not {strange[0]!r}")
+    if snapshots_per_barrier < 1:
+        raise ConfigurationError(f"snapshots_per_barrier has to be 1 or more, and not {snapshots_per_barrier}")
+    return AlignedQuery(
+        group=check_name("group", group),
+        sources=dict(sources),
+        name=check_name("job", name),
+        checkpoint=Checkpoint(checkpoint),
+        store=store,
+        start=start,
+        snapshots_per_barrier=snapshots_per_barrier,
+        overwrites=policies,
+        spark=spark,
+    )
+
+
+class AlignedQuery:
+    """An aligned job. `aligned_query` makes one."""
+
+    def __init__(
+        self,
+        *,
+        group: str,
+        sources: Mapping[str, str],
+        name: str,
+        checkpoint: Checkpoint,
+        store: str | StoreOptions | Store | None,
+        start: str | int,
+        snapshots_per_barrier: int,
+        overwrites: Mapping[str, OverwritePolicy],
+        spark: SparkSession | None,
+    ) -> None:
+        self.group: Final = group
+        self.name: Final = name
+        self._sources: Final = sources
+        self._checkpoint: Final = checkpoint
+        self._store: Final = store
+        self._start: Final = start
+        self._most: Final = snapshots_per_barrier
+        self._overwrites: Final = overwrites
+        self._spark: Final = spark
+        self._stopped: Final = threading.Event()
+
+    def stop(self) -> None:
+        """Let `run` return after the barrier that it works on. Any thread may call it."""
+        self._stopped.set()
+
+    def run(
+        self,
+        step: BarrierFunction,
+        *,
+        trigger: Literal["available-now", "continuous"] = "available-now",
+        poll_seconds: float = 1.0,
+    ) -> int:
+        """Run the function on each data version, and return on how many. `available-now` returns when nothing is new;
+        `continuous` looks again every `poll_seconds`, until `stop` is called."""
+        if trigger not in ("available-now", "continuous"):
+            raise ConfigurationError(f"a trigger is available-now or continuous, and not {trigger!r}")
+        with ExitStack() as held:
+            run = _Run(self, self._session(), self._opened(held))
+            run.begin(held)
+            count = 0
+            while not self._stopped.is_set():
+                if run.next(step):
+                    count += 1
+                elif trigger == "available-now" or self._stopped.wait(poll_seconds):
+                    break
+            return count
+
+    def _session(self) -> SparkSession:
+        from pyspark.sql import SparkSession as Sessions  # noqa: PLC0415 - an extra
+
+        found = self._spark or Sessions.getActiveSession()
+        if found is None:
+            raise ConfigurationError("there is no Spark session here: make one first, or give it as spark=")
+        if not hasattr(found, "_jvm"):
+            raise ConfigurationError(
+                "an aligned query needs a classic Spark session: one of Spark Connect has no JVM here"
+            )
+        return found
+
+    def _opened(self, held: ExitStack) -> Store:
+        if isinstance(self._store, Store):
+            return self._store
+        where = self._store or os.environ.get("HEADWATER_STORE")
+        if where is None:
+            raise ConfigurationError("which store? Give it as store=, or in the variable HEADWATER_STORE")
+        options = where if isinstance(where, StoreOptions) else StoreOptions.from_environment(os.environ, where)
+        return held.enter_context(open_store(options))
+
+
+class _Run:
+    """One run of an aligned query."""
+
+    def __init__(self, query: AlignedQuery, spark: SparkSession, store: Store) -> None:
+        self._query: Final = query
+        self._spark: Final = spark
+        self._store: Final = store
+        self._claims: Final = GroupClaims(store, query.group)
+        self._checkpoint: Final = query._checkpoint  # noqa: SLF001 - its own
+        self._tables: Final = query._sources  # noqa: SLF001
+        self._epoch = 0
+        self._begin: JobStart | None = None
+        self._last: Barrier | None = None
+        self._proposer: CutProposer | None = None
+
+    def begin(self, held: ExitStack) -> None:
+        """Enter the group, find where to go on, and let older processes of this job be refused."""
+        group = self._claims.enter(set(self._tables.values()))
+        self._proposer = CutProposer(self._spark, self._store, group.tables, self._query._most)  # noqa: SLF001
+        self._epoch = self._claims.take_over(self._query.name, self._checkpoint.location)
+        self._begin = self._known_start()
+        self._last = self._checkpoint.newest()
+        if self._last is not None:
+            self._claims.confirm(self._last.number, self._last.cut, self._query.name)
+        position = self._last.cut if self._last is not None else self._first_position()
+        starts_at = () if position is None else start_positions(self._store, self._only_read(position))
+        held.enter_context(report_run(self._store, self._query.name, starts_at))
+
+    def next(self, step: BarrierFunction) -> bool:
+        """Run the function on the next data version; return False while there is none."""
+        barrier = self._next_barrier()
+        if barrier is None:
+            return False
+        name = self._query.name
+        done = self._last.number if self._last is not None and self._last.is_committed else None
+        self._claims.move(name, self._epoch, done=done, running=barrier.number)
+        if barrier is not self._last:
+            self._keep(barrier)
+        self._run_step(step, barrier)
+        assert self._last is not None  # noqa: S101 - it was kept
+        self._claims.move(name, self._epoch, done=barrier.number, running=None)
+        self._keep(self._last.commit())
+        return True
+
+    def _first_position(self) -> Cut | None:
+        """Return the snapshots at which a new job begins: what it goes on from, or the first ones that it reads."""
+        assert self._begin is not None  # noqa: S101 - found by `begin`
+        if self._begin.after is not None:
+            return self._begin.after
+        found = self._claims.version(self._begin.first) or self._claim(self._begin.first)
+        return None if found is None else found.cut
+
+    def _only_read(self, cut: Cut) -> Cut:
+        return Cut({table: each for table, each in cut.snapshots.items() if table in self._tables.values()})
+
+    def _run_step(self, step: BarrierFunction, barrier: Barrier) -> None:
+        assert self._begin is not None  # noqa: S101 - found by `begin`
+        prefix = f"headwater/{self._query.group}/{self._query.name}/{self._begin.incarnation}"
+        sinks = BarrierSinks(self._spark, prefix, barrier.number, barrier.sinks, self._remember)
+        step(
+            AlignedBatch(
+                self._spark,
+                number=barrier.number,
+                cut=barrier.cut,
+                before=barrier.before,
+                tables=self._tables,
+                overwrites=self._query._overwrites,  # noqa: SLF001
+                sinks=sinks,
+            )
+        )
+
+    def _remember(self, sinks: Mapping[str, int | None]) -> None:
+        """Write down where the sinks were, and refuse to write them if another process has taken over."""
+        if not self._claims.is_current(self._query.name, self._epoch):
+            raise JobTakenOverError(f"another process has started the job {self._query.name}: this one stops")
+        assert self._last is not None  # noqa: S101 - it was kept
+        last = self._last
+        self._keep(Barrier(last.number, last.cut, last.before, is_committed=False, sinks=sinks))
+
+    def _keep(self, barrier: Barrier) -> None:
+        self._checkpoint.write(barrier)
+        self._last = barrier
+
+    def _next_barrier(self) -> Barrier | None:
+        """Return the barrier that was begun and not committed, or the next one."""
+        assert self._begin is not None  # noqa: S101 - found by `begin`
+        last = self._last
+        if last is not None and not last.is_committed:
+            return last
+        number = self._begin.first if last is None else last.number + 1
+        found = self._claims.version(number) or self._claim(number)
+        if found is None:
+            return None
+        before = self._begin.after if last is None else last.cut
+        return Barrier(number, found.cut, before, is_committed=False)
+
+    def _claim(self, number: int) -> DataVersion | None:
+        """Claim a number, for the cut after the one before it."""
+        assert self._proposer is not None  # noqa: S101 - made by `begin`
+        newest = self._claims.newest()
+        last = newest.number if newest else 0
+        if last >= number and self._claims.version(number) is None:
+            raise DataVersionConflictError(
+                f"the store has no data version {number} of the group {self._query.group}, but later ones: it was set "
+                "back. Start this job with a new checkpoint, at a data version that `headwater version list` shows"
+            )
+        if last != number - 1:
+            return None
+        cut = self._proposer.first() if newest is None else self._proposer.after(newest.cut)
+        return None if cut is None else self._claims.claim(number, cut, self._query.name)
+
+    def _known_start(self) -> JobStart:
+        """Return where the job begins, which is decided once for each checkpoint."""
+        query, known = self._query, self._checkpoint.start()
+        if known is not None:
+            if (known.job, known.group, dict(known.tables)) != (query.name, query.group, dict(self._tables)):
+                raise CheckpointError(
+                    f"{self._checkpoint.location} is the checkpoint of the job {known.job} of the group {known.group} "
+                    f"on {', '.join(sorted(known.tables.values()))}: give this one another checkpoint"
+                )
+            return known
+        first, after = self._find_start(query._start)  # noqa: SLF001
+        begin = JobStart(query.name, query.group, dict(self._tables), first, after, str(query._start), str(uuid4()))  # noqa: SLF001
+        self._checkpoint.write_start(begin)
+        return begin
+
+    def _find_start(self, start: str | int) -> tuple[int, Cut | None]:
+        newest = self._claims.newest()
+        last = newest.number if newest else 0
+        if isinstance(start, int):
+            if not 1 <= start <= last + 1:
+                raise ConfigurationError(
+                    f"the group {self._query.group} has no data version {start}: its newest is {last}"
+                )
+            return start, None
+        if start == "newest":
+            return max(last, 1), None
+        after = contained_cut(self._spark, self._store, start, self._tables)
+        return self._first_after(after, last), after
+
+    def _first_after(self, cut: Cut, last: int) -> int:
+        """Return the first data version that has everything which a cut has."""
+        for number in range(1, last + 1):
+            version = self._claims.version(number)
+            if version is not None and all(self._has(version.cut, table, cut) for table in cut.snapshots):
+                return number
+        return last + 1
+
+    def _has(self, later: Cut, table: str, earlier: Cut) -> bool:
+        from headwater.versions.aligned.formats import format_of_source  # noqa: PLC0415 - only here
+
+        if later[table] == earlier[table]:
+            return True
+        line = format_of_source(self._spark, table).commits_after(self._spark, table, earlier[table].snapshot)
+        return line is not None and later[table].snapshot in [each.snapshot for each in line]

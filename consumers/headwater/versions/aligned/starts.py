@@ -1,0 +1,91 @@
+"""Where an aligned job begins: at the newest data version, at a certain one, or after what a table contains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from headwater.errors import ConfigurationError
+from headwater.events.jobs import StartPosition, StartReason
+from headwater.events.names import DatasetId, TableName
+from headwater.lineage.questions.names import UnknownNameError, find
+from headwater.lineage.store import Store, translate_errors
+from headwater.versions.aligned.cuts import Cut, TableSnapshot
+from headwater.versions.aligned.formats import format_of_source
+from headwater.versions.questions import contained
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from sqlalchemy import Connection
+
+
+def start_options(source: str, cut: Cut, spark: SparkSession | None = None) -> dict[str, str]:
+    """Return the options with which Spark's `readStream` on a table begins after the snapshot that a cut has of it."""
+    if spark is None:
+        from pyspark.sql import SparkSession as Sessions  # noqa: PLC0415 - an extra
+
+        spark = Sessions.getActiveSession()
+        if spark is None:
+            raise ConfigurationError("there is no Spark session here: give one as spark=")
+    if source not in cut.snapshots:
+        raise ConfigurationError(f"the cut has no {source}: it is of {', '.join(sorted(cut.snapshots))}")
+    return format_of_source(spark, source).stream_options(spark, source, cut[source].snapshot)
+
+
+def contained_cut(spark: SparkSession, store: Store, start: str, tables: Mapping[str, str]) -> Cut:
+    """Return which snapshots of these tables are in another table at a snapshot: `lake.db.b@11`."""
+    with translate_errors(store.target.words), store.engine.connect() as connection:
+        answer = contained(connection, start)
+        keys = {table: find(connection, table).dataset.key for table in tables.values()}
+    if answer.limits:
+        raise ConfigurationError(
+            f"what {answer.of.label} contains isn't known for sure: {answer.limits[0].about}: "
+            f"{answer.limits[0].detail}. Begin at a data version, by its number"
+        )
+    found: dict[str, TableSnapshot] = {}
+    for table, key in keys.items():
+        rows = [each for each in answer.rows if each.table.dataset.key == key]
+        versions = {(each.table.snapshot, each.table.position) for each in rows}
+        if len(versions) != 1 or not all(each.is_whole for each in rows) or rows[0].table.position is not None:
+            labels = ", ".join(sorted({each.table.label for each in rows})) or "nothing of it"
+            raise ConfigurationError(
+                f"{answer.of.label} contains {labels}: a job can begin after it only if it contains one snapshot of "
+                f"{table} as a whole. Begin at a data version, by its number"
+            )
+        snapshot = rows[0].table.snapshot
+        if snapshot is None:
+            raise ConfigurationError(f"which snapshot of {table} is in {answer.of.label} isn't known")
+        generation = format_of_source(spark, table).generation(spark, table)
+        if rows[0].table.generation not in (None, generation):
+            raise ConfigurationError(f"{table} was dropped and made again since {answer.of.label} was made from it")
+        found[table] = TableSnapshot(snapshot, generation)
+    return Cut(found)
+
+
+def start_positions(store: Store, cut: Cut) -> tuple[StartPosition, ...]:
+    """Return what a job's start tells of its sources."""
+    with translate_errors(store.target.words), store.engine.connect() as connection:
+        return tuple(_position(connection, table, each) for table, each in sorted(cut.snapshots.items()))
+
+
+def _position(connection: Connection, table: str, each: TableSnapshot) -> StartPosition:
+    catalog, database, name = _parts(table)
+    try:
+        known = find(connection, table).dataset
+    except UnknownNameError:
+        known = None
+    dataset = None if known is None else DatasetId(namespace=known.namespace, name=known.name)
+    return StartPosition(
+        dataset=dataset,
+        table=TableName(catalog=catalog, database=database, table=name),
+        generation=each.generation,
+        snapshot=each.snapshot,
+        reason=StartReason.ALIGNED,
+    )
+
+
+def _parts(table: str) -> tuple[str, str, str]:
+    """Return a table's catalog, database and name; the catalog is Spark's own where none is named."""
+    rest, _, name = table.rpartition(".")
+    catalog, dot, database = rest.partition(".")
+    return (catalog, database, name) if dot else ("spark_catalog", rest, name)

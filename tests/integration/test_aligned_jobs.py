@@ -1,0 +1,321 @@
+"""Aligned jobs on real tables of Iceberg and Delta, in one Spark session."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from headwater.errors import ConfigurationError
+from headwater.lineage.store import open_store
+from headwater.versions.aligned import (
+    AlignedBatch,
+    Cut,
+    GroupClaims,
+    OverwrittenSourceError,
+    TableSnapshot,
+    UnalignableTableError,
+    UncertainWriteError,
+    UnmarkedWriteError,
+    aligned_query,
+    start_options,
+)
+from headwater.versions.aligned.checkpoints import Checkpoint
+from tests.integration.aligned_kit import (
+    GROUP,
+    ORDERS,
+    PRODUCTS,
+    add_snapshots,
+    create_sinks,
+    create_sources,
+    query_of,
+    results_of,
+    step_of,
+    warehouse_session,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.needs("iceberg", "delta"),
+    pytest.mark.xdist_group("aligned jobs"),
+]
+TABLES = {"iceberg": "ice.db.{}", "delta": "default.{}"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("aligned")
+
+
+@pytest.fixture(scope="module")
+def spark(java_home: Path, place: Path) -> Iterator[SparkSession]:
+    with warehouse_session(java_home, place) as session:
+        create_sources(session)
+        yield session
+
+
+@pytest.fixture(params=["iceberg", "delta"])
+def table(request: pytest.FixtureRequest, spark: SparkSession) -> str:
+    """A source with one snapshot of one row."""
+    name = TABLES[request.param].format(f"t{abs(hash(request.node.name)) % 10**9}")
+    spark.sql(f"CREATE TABLE {name} (id INT) USING {request.param}")
+    spark.sql(f"INSERT INTO {name} VALUES (1)")
+    return name
+
+
+class Seen:
+    """A step that notes what it gets."""
+
+    def __init__(self) -> None:
+        self.changes: list[list[int]] = []
+        self.states: list[list[int]] = []
+        self.full: list[bool] = []
+
+    def __call__(self, batch: AlignedBatch) -> None:
+        self.changes.append(sorted(row.id for row in batch.changes("t").collect()))
+        self.states.append(sorted(row.id for row in batch.state("t").collect()))
+        self.full.append(batch.is_full("t"))
+
+
+def query(spark: SparkSession, place: Path, table: str, job: str = "job", **more: Any) -> Any:
+    checkpoint = str(place / "checkpoints" / f"{table} {job}")
+    store = str(place / "store.db")
+    return aligned_query(table, {"t": table}, name=job, checkpoint=checkpoint, store=store, spark=spark, **more)
+
+
+def append(spark: SparkSession, table: str, *ids: int) -> None:
+    for each in ids:
+        spark.sql(f"INSERT INTO {table} VALUES ({each})")
+
+
+def begin_again(place: Path, table: str, job: str = "job") -> None:
+    """Make the newest barrier one that was not committed, as a kill before the checkpoint leaves it."""
+    checkpoint = Checkpoint(str(place / "checkpoints" / f"{table} {job}"))
+    found = checkpoint.newest()
+    assert found is not None
+    checkpoint.write(type(found)(found.number, found.cut, found.before, is_committed=False, sinks=found.sinks))
+
+
+def test_a_barrier_that_runs_again_writes_nothing_twice(spark: SparkSession, place: Path) -> None:
+    """The short one of `make test`: two formats, a job that is begun again, and one that comes later."""
+    for job in ("early", "late"):
+        create_sinks(spark, job)
+    assert query_of(spark, "early", place).run(step_of("early")) == 1
+    add_snapshots(spark, 1)
+    add_snapshots(spark, 2)
+    assert query_of(spark, "early", place).run(step_of("early")) == 2
+    written = results_of(spark, "early")
+    checkpoint = Checkpoint(str(place / "checkpoints" / "early"))
+    newest = checkpoint.newest()
+    assert newest is not None
+    checkpoint.write(type(newest)(newest.number, newest.cut, newest.before, is_committed=False, sinks=newest.sinks))
+    assert query_of(spark, "early", place).run(step_of("early")) == 1
+    assert results_of(spark, "early") == written
+    assert query_of(spark, "late", place, 1).run(step_of("late")) == 3
+    assert results_of(spark, "late") == written
+    assert written["ice.db.job_total"] == [(0, 2 + 4 + 6)]
+    assert written["default.job_total"] == [(0, 1 + 2 + 3)]
+    for sink, source in (("ice.db.job_rows", ORDERS), ("default.job_rows", PRODUCTS)):
+        assert sorted(row[:2] for row in written[sink]) == sorted(tuple(row) for row in spark.table(source).collect())
+    with open_store(str(place / "store.db"), readonly=True) as store, store.engine.connect() as connection:
+        starts = set(connection.exec_driver_sql("SELECT reason, table_name FROM run_starts").all())
+        jobs = {each.job: each.done for each in GroupClaims(store, GROUP).jobs()}
+    assert starts == {("ALIGNED", "orders"), ("ALIGNED", "products")}
+    assert jobs == {"early": 3, "late": 3}
+
+
+@pytest.mark.long
+def test_changes_and_states_are_those_of_the_data_version(spark: SparkSession, place: Path, table: str) -> None:
+    """It finds reads at the newest snapshot, and changes that a compaction repeats or swallows."""
+    seen = Seen()
+    assert query(spark, place, table).run(seen) == 1
+    append(spark, table, 2, 3)
+    if table.startswith("ice"):
+        spark.sql(f"CALL ice.system.rewrite_data_files(table => '{table}', options => map('min-input-files', '2'))")
+    else:
+        spark.sql(f"OPTIMIZE {table}")
+    append(spark, table, 4)
+    assert query(spark, place, table).run(seen) == 3
+    assert seen.changes == [[1], [2], [3], [4]]
+    assert seen.states == [[1], [1, 2], [1, 2, 3], [1, 2, 3, 4]]
+    assert seen.full == [True, False, False, False]
+    wide = Seen()
+    query(spark, place, table, "first", start=1).run(wide)
+    assert wide.states == seen.states
+
+
+@pytest.mark.long
+def test_several_snapshots_in_one_barrier(spark: SparkSession, place: Path, table: str) -> None:
+    """It finds changes of which only the last snapshot's are given."""
+    seen = Seen()
+    query(spark, place, table).run(seen)
+    append(spark, table, 2, 3, 4)
+    query(spark, place, table, snapshots_per_barrier=2).run(seen)
+    assert seen.changes == [[1], [2, 3], [4]]
+
+
+@pytest.mark.long
+def test_a_change_feed_is_used_where_there_is_one(spark: SparkSession, place: Path) -> None:
+    """It finds a feed whose commits aren't those of the data version."""
+    table = "default.with_feed"
+    spark.sql(f"CREATE TABLE {table} (id INT) USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)")
+    append(spark, table, 1)
+    seen = Seen()
+    query(spark, place, table).run(seen)
+    append(spark, table, 2, 3)
+    query(spark, place, table).run(seen)
+    assert seen.changes == [[1], [2], [3]]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("policy", "changes"), [("full", [2, 3]), ("ignore", [3])])
+def test_overwritten_rows_follow_the_policy(
+    spark: SparkSession, place: Path, table: str, policy: str, changes: list[int]
+) -> None:
+    """It finds a deletion that passes as if nothing had happened."""
+    append(spark, table, 2)
+    query(spark, place, table).run(Seen())
+    spark.sql(f"DELETE FROM {table} WHERE id = 1")
+    append(spark, table, 3)
+    with pytest.raises(OverwrittenSourceError, match="changed or removed rows"):
+        query(spark, place, table, snapshots_per_barrier=2).run(Seen())
+    seen = Seen()
+    query(spark, place, table, overwrites=policy).run(seen)
+    assert seen.changes == [changes]
+    assert seen.full == [policy == "full"]
+
+
+@pytest.mark.long
+def test_a_table_that_went_back_stops_the_group(spark: SparkSession, place: Path, table: str) -> None:
+    """It finds a cut that goes back."""
+    if table.startswith("ice"):
+        first = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots").collect()[0][0]
+        back = f"CALL ice.system.rollback_to_snapshot('{table}', {first})"
+    else:
+        back = f"DROP TABLE {table}"
+    append(spark, table, 2)
+    query(spark, place, table).run(Seen())
+    spark.sql(back)
+    if table.startswith("default"):
+        spark.sql(f"CREATE TABLE {table} (id INT) USING delta")
+        append(spark, table, 7, 8, 9)
+    with pytest.raises(UnalignableTableError, match="group of another name"):
+        query(spark, place, table).run(Seen())
+
+
+@pytest.mark.long
+def test_a_write_that_cant_be_looked_for_stops_the_job(spark: SparkSession, place: Path) -> None:
+    """It finds a barrier that is written again because its snapshot has expired."""
+    source, sink = "ice.db.expiring_source", "ice.db.expiring_sink"
+    for each in (source, sink):
+        spark.sql(f"CREATE TABLE {each} (id INT) USING iceberg")
+        append(spark, each, 1)
+
+    def step(batch: AlignedBatch) -> None:
+        batch.write(sink, batch.changes("t").writeTo(sink).append)
+
+    query(spark, place, source).run(step)
+    append(spark, sink, 5)
+    spark.sql(
+        f"CALL ice.system.expire_snapshots(table => '{sink}', older_than => TIMESTAMP '2999-01-01', retain_last => 1)"
+    )
+    begin_again(place, source)
+    with pytest.raises(UncertainWriteError, match="have expired"):
+        query(spark, place, source).run(step)
+
+
+@pytest.mark.long
+def test_a_sink_that_cant_carry_a_barrier_is_refused(spark: SparkSession, place: Path, table: str) -> None:
+    """It finds sinks that would be written twice without anybody having said so."""
+    calls: list[str] = []
+
+    def refused(batch: AlignedBatch) -> None:
+        batch.write("nowhere", lambda: calls.append("refused"))
+
+    def declared(batch: AlignedBatch) -> None:
+        batch.write("nowhere", lambda: calls.append("declared"), at_least_once=True)
+
+    with pytest.raises(ConfigurationError, match="at_least_once=True"):
+        query(spark, place, table).run(refused)
+    query(spark, place, table).run(declared)
+    assert calls == ["declared"]
+
+
+@pytest.mark.long
+def test_a_write_from_another_thread_is_noticed(spark: SparkSession, place: Path) -> None:
+    """It finds a commit without the barrier, which a second run wouldn't find."""
+    source, sink = "ice.db.thread_source", "ice.db.thread_sink"
+    for each in (source, sink):
+        spark.sql(f"CREATE TABLE {each} (id INT) USING iceberg")
+    append(spark, source, 1)
+
+    def elsewhere() -> None:
+        thread = threading.Thread(target=append, args=(spark, sink, 7))
+        thread.start()
+        thread.join()
+
+    with pytest.raises(UnmarkedWriteError, match="doesn't carry the barrier"):
+        query(spark, place, source).run(lambda batch: batch.write(sink, elsewhere))
+
+
+@pytest.mark.long
+def test_an_error_of_the_function_is_the_users_own(spark: SparkSession, place: Path) -> None:
+    """It finds an error that comes back through Java as a text."""
+    source, sink = "ice.db.error_source", "ice.db.error_sink"
+    for each in (source, sink):
+        spark.sql(f"CREATE TABLE {each} (id INT) USING iceberg")
+    append(spark, source, 1)
+
+    class OwnError(Exception):
+        pass
+
+    def fail() -> None:
+        raise OwnError("mine")
+
+    with pytest.raises(OwnError, match="mine"):
+        query(spark, place, source).run(lambda batch: batch.write(sink, fail))
+
+
+@pytest.mark.long
+def test_a_plain_stream_begins_after_a_cut(spark: SparkSession, place: Path, table: str) -> None:
+    """It finds options with which a stream repeats or leaves out a snapshot."""
+    append(spark, table, 2)
+    query(spark, place, table).run(Seen())
+    append(spark, table, 3)
+    with open_store(str(place / "store.db"), readonly=True) as store:
+        version = GroupClaims(store, table).version(1)
+    assert version is not None
+    stream = spark.readStream.options(**start_options(table, version.cut, spark)).table(table)
+    name = f"memory_{abs(hash(table)) % 10**6}"
+    started = stream.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
+    started.awaitTermination(60)
+    assert [row.id for row in spark.table(name).collect()] == [3]
+
+
+@pytest.mark.long
+def test_a_continuous_job_goes_on_with_what_comes(spark: SparkSession, place: Path, table: str) -> None:
+    """It finds a loop that ends with what was there, or can't be stopped."""
+    job, seen = query(spark, place, table), Seen()
+
+    def step(batch: AlignedBatch) -> None:
+        seen(batch)
+        if batch.number < 3:
+            append(spark, table, batch.number + 1)
+        else:
+            job.stop()
+
+    assert job.run(step, trigger="continuous", poll_seconds=0.05) == 3
+    assert seen.changes == [[1], [2], [3]]
+
+
+def test_a_cut_is_written_in_full() -> None:
+    cut = Cut({"a": TableSnapshot(1, "x"), "b": TableSnapshot(2)})
+    assert Cut.from_json(cut.to_json()) == cut
+    assert str(cut) == "a@1, b@2"
