@@ -2,6 +2,7 @@
 
 model         versions, and what is contained of each table
 contents      reads from the store what a snapshot contains
+commit_lines  walks from commits to those that they were made on
 consistency   compares what several snapshots contain
 alignment     finds the newest snapshots that belong together
 questions     `contained`, `check` and `align`: each opens the store's rows and answers

@@ -19,7 +19,6 @@ from headwater.lineage.questions.traversal.context import Basis, TraversalContex
 from headwater.lineage.questions.traversal.history_lines import has_writes
 from headwater.lineage.questions.traversal.reconciled import is_pointer
 from headwater.lineage.questions.traversal.snapshot_rows import (
-    ICEBERG,
     SnapshotRead,
     SnapshotWrite,
     is_unordered,
@@ -27,12 +26,11 @@ from headwater.lineage.questions.traversal.snapshot_rows import (
 )
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 from headwater.lineage.questions.traversal.upstream import UpstreamWalk
+from headwater.versions.commit_lines import commits_read, keeps_rows, lacks_parent, parent_of, unknown_commit
 from headwater.versions.frontiers import FrontierMerger
 from headwater.versions.model import NOTHING_CONTAINED, Contents, Doubt, Frontier, Pair, TableContents, Version
 from headwater.versions.read_versions import ObservedVersion, has_writing_job, load_versions_read
 
-_KEEPS_ROWS: Final = frozenset({"COMPACT", "ANALYZE", "VACUUM", "ALTER", "AlterTable"})
-"""Commits, and catalog changes, after which a table has the rows that it had before."""
 _CREATES_EMPTY: Final = frozenset({"CREATE", "CreateTable"})
 _UNSURE_KINDS: Final = frozenset({"OVERWRITE", "REPLACE", "OTHER", "UNKNOWN"})
 _PORTION: Final = 512
@@ -93,9 +91,9 @@ class ContentsReader:
             if not write:
                 yield from self._line_of_reads(at, most)
                 return
-            if not _keeps_rows(write):
+            if not keeps_rows(write):
                 yield at
-            at = _parent_of(write)
+            at = parent_of(write)
 
     def _line_of_reads(self, ref: SnapshotRef, most: int) -> Iterator[SnapshotRef]:
         """Yield a version without a known writer, and, if none of the table is known, those before that were read."""
@@ -149,7 +147,7 @@ class ContentsReader:
         write = self._writes[node.write]
         if node.is_state:
             yield _Node(node.write, is_state=False)
-            before = None if write[0].restarts else _parent_of(write)
+            before = None if write[0].restarts else parent_of(write)
             if before is not None and (parent := self._writer(before)):
                 yield _Node(parent[0].id, is_state=True)
             return
@@ -159,20 +157,8 @@ class ContentsReader:
 
     def _read_nodes(self, write: SnapshotWrite, read: SnapshotRead) -> Iterator[_Node]:
         """Yield whose contents a read brings: a state's, or those of each commit within changes."""
-        ref = snapshot_ref_of(read, write.at)
-        if ref is None:
-            return
-        if not is_range(read):
-            if found := self._writer(ref):
-                yield _Node(found[0].id, is_state=True)
-            return
-        at: SnapshotRef | None = ref
-        while at is not None and (found := self._writer(at)):
-            first = found[0]
-            if not _is_after(first, read):
-                return
-            yield _Node(first.id, is_state=False)
-            at = None if read.since is None else _parent_of(found)
+        for each in commits_read(write, read, self._writer):
+            yield _Node(each.id, is_state=not is_range(read))
 
     def _state_of(self, node: _Node) -> Contents:
         write = self._writes[node.write]
@@ -181,9 +167,9 @@ class ContentsReader:
         if first.restarts:
             return own
         doubts: set[Doubt] = set()
-        before, base = _parent_of(write), NOTHING_CONTAINED
+        before, base = parent_of(write), NOTHING_CONTAINED
         if before is None:
-            doubts.update(_missing_beginning(self._identity(first), first))
+            doubts.update(self._missing_beginning(first))
         elif parent := self._writer(before):
             base = self._computed.get(_Node(parent[0].id, is_state=True), NOTHING_CONTAINED)
         else:
@@ -207,17 +193,8 @@ class ContentsReader:
 
     def _unwritten(self, write: SnapshotWrite, read: SnapshotRead) -> set[Doubt]:
         """Return the doubt about a read state, or the first commit within changes, whose writer is unknown."""
-        at = snapshot_ref_of(read, write.at)
-        while at is not None:
-            found = self._writer(at)
-            if not found:
-                return self._unknown(at)
-            if not is_range(read) or not _is_after(found[0], read):
-                return set()
-            at = None if read.since is None else _parent_of(found)
-            if at is not None and at.snapshot == read.since:
-                return set()
-        return set()
+        at = unknown_commit(write, read, self._writer)
+        return set() if at is None else self._unknown(at)
 
     def _read_contents(self, write: SnapshotWrite, read: SnapshotRead) -> Contents:
         reader = self._identity(write)
@@ -252,7 +229,7 @@ class ContentsReader:
     def _version(self, version: Version, ref: SnapshotRef | None) -> Version:
         """Return a version with what is known of its writer, or the one before, if the writer changed no rows."""
         write = [] if ref is None else self._writer(ref)
-        while write and version.position is None and _keeps_rows(write) and (before := _parent_of(write)) is not None:
+        while write and version.position is None and keeps_rows(write) and (before := parent_of(write)) is not None:
             version, write = version._replace(snapshot=before.snapshot), self._writer(before)
         if not write:
             return version
@@ -273,10 +250,15 @@ class ContentsReader:
         for _ in range(most):
             if write[0].id == one.writer:
                 return True
-            before = _parent_of(write)
+            before = parent_of(write)
             if before is None or not (write := self._writer(before)):
                 return None
         return None
+
+    def _missing_beginning(self, write: SnapshotWrite) -> set[Doubt]:
+        if not lacks_parent(self._walk.connection, self._walk.identities, write):
+            return set()
+        return {Doubt(self._identity(write), LimitReason.UNKNOWN_WRITER, write.snapshot, "its parent is unknown")}
 
     def _identity(self, row: SnapshotWrite) -> bytes:
         assert row.dataset is not None  # noqa: S101 - it was found by its dataset
@@ -314,32 +296,3 @@ class ContentsReader:
                 detail = f"which snapshot was read isn't known; it is one of {read.candidates.strip('[]')}"
                 found.add(Doubt(dataset, LimitReason.UNKNOWN_SNAPSHOT, write.snapshot, detail))
         return found
-
-
-def _keeps_rows(write: Sequence[SnapshotWrite]) -> bool:
-    return all(each.kind in _KEEPS_ROWS and not each.restarts for each in write)
-
-
-def _parent_of(write: Sequence[SnapshotWrite]) -> SnapshotRef | None:
-    """Return the snapshot that a commit was made on."""
-    first = write[0]
-    parent = next((each.parent for each in write if each.parent is not None), None)
-    if parent is None or first.dataset is None or is_pointer(first):
-        return None
-    return SnapshotRef(first.dataset, parent, first.generation, first.branch, first.at, first.format == ICEBERG)
-
-
-def _is_after(write: SnapshotWrite, read: SnapshotRead) -> bool:
-    """Return whether a commit is within the changes that were read."""
-    if read.since is None:
-        return write.snapshot == read.snapshot
-    if write.snapshot == read.since:
-        return read.since_version is not None
-    return is_unordered(write.format) or write.snapshot is None or write.snapshot > read.since
-
-
-def _missing_beginning(dataset: bytes, write: SnapshotWrite) -> Iterator[Doubt]:
-    """Only a table's first snapshot has no parent."""
-    is_numbered = write.format is not None and not is_unordered(write.format)
-    if is_numbered and write.snapshot is not None and write.snapshot > 1:
-        yield Doubt(dataset, LimitReason.UNKNOWN_WRITER, write.snapshot, "its parent is unknown")

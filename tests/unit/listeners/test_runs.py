@@ -11,7 +11,16 @@ import pytest
 from headwater.events.base import CountMap
 from headwater.events.envelope import Event
 from headwater.events.health import Closed, Heartbeat
-from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged, LineageRetention, RunScope, SparkDetails
+from headwater.events.jobs import (
+    JobStarted,
+    JobStatus,
+    JobStatusChanged,
+    LineageRetention,
+    RunScope,
+    SparkDetails,
+    StartPosition,
+    StartReason,
+)
 from headwater.listeners.attribution import Client
 from headwater.listeners.jobs import ENDED, FINISHED, ApplicationFacts, ApplicationRuns, RunEnd, run_end_of
 from headwater.listeners.settings import Settings
@@ -71,7 +80,8 @@ def test_an_application_from_its_start_to_its_end(jobs: ApplicationRuns, emitted
 
 
 def test_a_block_is_a_run_of_its_own(jobs: ApplicationRuns, emitted: EmittedEvents) -> None:
-    outer = jobs.open_block("load", None, {"layer": "raw"})
+    begins = StartPosition(dataset=None, snapshot=7, reason=StartReason.ALIGNED)
+    outer = jobs.open_block("load", None, {"layer": "raw"}, starts_at=(begins,))
     inner = jobs.open_block("clean", "quality", {}, [outer.tag, "a user's own"])
     of_statement = jobs.attribution({}, ["a user's own", inner.tag, outer.tag], "c.d.t")
     assert (str(of_statement.job), of_statement.run) == ("quality/clean", inner.run)
@@ -91,6 +101,7 @@ def test_a_block_is_a_run_of_its_own(jobs: ApplicationRuns, emitted: EmittedEven
     assert starts["load"].parent_run == jobs.application_run
     assert {start.scope for start in starts.values()} == {RunScope.BLOCK}
     assert dict(starts["load"].tags) == {"team": "sales", "layer": "raw"}
+    assert [starts[name].starts_at for name in ("load", "quality/clean")] == [(begins,), ()]
     failed = next(event for event in emitted if isinstance(event, JobStatusChanged) and event.error is not None)
     assert failed.error is not None
     assert (failed.error.type, failed.error.message) == ("ValueError", "no")

@@ -14,6 +14,8 @@ from headwater.events.scalars import Format
 from headwater.lineage.maintenance.deletion import expire_before
 from headwater.lineage.maintenance.purge import purge
 from headwater.lineage.questions.answers import LimitReason
+from headwater.lineage.questions.names import find
+from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.sql import METADATA
 from headwater.versions import NoAlignmentError, align, check, contained
 from tests.unit.lineage.scripted_producer import at, store
@@ -308,3 +310,39 @@ def test_no_versions_named_twice_and_columns_are_errors(connection: Connection) 
         align(connection, ["b"])
     with pytest.raises(ConfigurationError, match="names a column"):
         check(connection, ["b@11.x", "c"])
+
+
+def test_a_commit_of_iceberg_whose_parent_is_lost_is_no_beginning(connection: Connection) -> None:
+    """Only the first commit of a table has no parent. What was in the table before this one isn't known, though it was
+    made from the same version as another table."""
+    story = StoryProducer()
+    story.format = Format.ICEBERG
+    story.commit("src@71", parent=None)
+    story.commit("src@22", parent=71)
+    story.commit("b@501", reads=["src@22"], parent=None)
+    story.commit("c@902", reads=["src@22"], parent=None)
+    story.commit("b@302", reads=["src@22"], parent=None)
+    store(connection, story)
+    assert check(connection, ["b@501", "c@902"]).is_consistent is True
+    answer = check(connection, ["b@302", "c@902"])
+    assert answer.is_consistent is None
+    assert [(each.why, each.about, each.detail) for each in answer.limits] == [
+        (LimitReason.UNKNOWN_WRITER, "lake.db.b@302", "its parent is unknown")
+    ]
+
+
+def test_a_state_after_a_purge_says_that_writers_are_unknown(connection: Connection) -> None:
+    story = StoryProducer()
+    for number in range(1, 5):
+        story.commit(f"src@{number}")
+    for number in range(1, 5):
+        story.commit(f"a@{number}", reads=[f"src@{number}"])
+    story.commit("b@1", reads=["a@4"], minute=500)
+    store(connection, story)
+    draft = expire_before(at(250))
+    story.emit(600, LineageDeleted, scope=draft.scope, before=draft.before)
+    store(connection, story)
+    connection.commit()
+    assert purge(connection.engine).writes > 0
+    answer = upstream_state(connection, find(connection, "b").dataset)
+    assert LimitReason.UNKNOWN_WRITER in {each.why for each in answer.limits}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from headwater.lineage.questions.names import UnknownNameError, find
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from sqlalchemy import Connection
 
-_Agreement = Callable[[Mapping[str, int]], "dict[str, int] | None"]
+_LOG: Final = logging.getLogger(__name__)
 
 
 class CutProposer:
@@ -52,6 +53,7 @@ class CutProposer:
         for table in self._tables:  # a cut never goes back
             reachable = {before[table].snapshot, *(each.snapshot for each in lines[table])}
             if agreed[table] not in reachable:
+                self._agreement.report(f"{table}@{agreed[table]} belongs to the others, and is behind data versions")
                 return None
         return Cut({table: TableSnapshot(agreed[table], before[table].generation) for table in self._tables})
 
@@ -98,6 +100,13 @@ class StoreAgreement:
 
     def __init__(self, store: Store) -> None:
         self._store: Final = store
+        self._reported: str | None = None
+
+    def report(self, why: str) -> None:
+        """Say once why the group waits."""
+        if why != self._reported:
+            self._reported = why
+            _LOG.warning("there is no next data version yet: %s", why)
 
     def agreed(self, snapshots: Mapping[str, int]) -> dict[str, int] | None:
         """Return these snapshots if they belong together, else the newest ones that do; None if there are none yet.
@@ -110,7 +119,8 @@ class StoreAgreement:
                 return dict(snapshots)
             try:
                 found = align(connection, list(known))
-            except NoAlignmentError:
+            except NoAlignmentError as e:
+                self.report(str(e))
                 return None
         aligned = {
             table: each.table.snapshot

@@ -179,8 +179,7 @@ class _Run:
         if barrier is None:
             return False
         name = self._query.name
-        done = self._last.number if self._last is not None and self._last.is_committed else None
-        self._claims.move(name, self._epoch, done=done, running=barrier.number)
+        self._claims.move(name, self._epoch, done=self._done(), running=barrier.number)
         if barrier is not self._last:
             self._keep(barrier)
         self._run_step(step, barrier)
@@ -188,6 +187,14 @@ class _Run:
         self._claims.move(name, self._epoch, done=barrier.number, running=None)
         self._keep(self._last.commit())
         return True
+
+    def _done(self) -> int | None:
+        """Return the data version that was committed last."""
+        last, begin = self._last, self._begin
+        if last is None or begin is None:
+            return None
+        done = last.number if last.is_committed else last.number - 1
+        return done if done >= begin.first else None
 
     def _first_position(self) -> Cut | None:
         """Return the snapshots at which a new job begins: what it goes on from, or the first ones that it reads."""

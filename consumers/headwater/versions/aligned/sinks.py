@@ -84,4 +84,6 @@ class BarrierSinks:
                 f"its snapshots since {self._before[key]} have expired or were rolled back. Look at the table; then "
                 "start the job with a new checkpoint at the data version that fits"
             )
+        if found.snapshot is None:
+            self._remember(dict(self._before))
         return found

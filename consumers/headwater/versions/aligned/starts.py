@@ -36,20 +36,22 @@ def contained_cut(spark: SparkSession, store: Store, start: str, tables: Mapping
     """Return which snapshots of these tables are in another table at a snapshot: `lake.db.b@11`."""
     with translate_errors(store.target.words), store.engine.connect() as connection:
         answer = contained(connection, start)
-        keys = {table: find(connection, table).dataset.key for table in tables.values()}
-    if answer.limits:
+        datasets = {table: find(connection, table).dataset for table in tables.values()}
+    labels = {each.label for each in datasets.values()}
+    doubts = [each for each in answer.limits if each.about.partition("@")[0] not in labels]
+    if doubts:  # those about a source itself are about what it was made from
         raise ConfigurationError(
-            f"what {answer.of.label} contains isn't known for sure: {answer.limits[0].about}: "
-            f"{answer.limits[0].detail}. Begin at a data version, by its number"
+            f"what {answer.of.label} contains isn't known for sure: {doubts[0].about}: {doubts[0].detail}. "
+            "Begin at a data version, by its number"
         )
     found: dict[str, TableSnapshot] = {}
-    for table, key in keys.items():
-        rows = [each for each in answer.rows if each.table.dataset.key == key]
+    for table, dataset in datasets.items():
+        rows = [each for each in answer.rows if each.table.dataset.key == dataset.key]
         versions = {(each.table.snapshot, each.table.position) for each in rows}
         if len(versions) != 1 or not all(each.is_whole for each in rows) or rows[0].table.position is not None:
-            labels = ", ".join(sorted({each.table.label for each in rows})) or "nothing of it"
+            known = ", ".join(sorted({each.table.label for each in rows})) or "nothing of it"
             raise ConfigurationError(
-                f"{answer.of.label} contains {labels}: a job can begin after it only if it contains one snapshot of "
+                f"{answer.of.label} contains {known}: a job can begin after it only if it contains one snapshot of "
                 f"{table} as a whole. Begin at a data version, by its number"
             )
         snapshot = rows[0].table.snapshot

@@ -1,0 +1,91 @@
+"""Walks from a commit to those that it was made on: within changes that were read, and to a table's beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from sqlalchemy import Connection
+
+from headwater.lineage.questions.traversal.context import is_range, snapshot_ref_of
+from headwater.lineage.questions.traversal.identities import Identities
+from headwater.lineage.questions.traversal.snapshot_rows import (
+    ICEBERG,
+    SnapshotRead,
+    SnapshotWrite,
+    is_unordered,
+    load_writes_before,
+)
+from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, is_pointer
+
+WriterLookup = Callable[[SnapshotRef], Sequence[SnapshotWrite]]
+"""Returns the write of each output that made a snapshot; nothing if its writer is unknown."""
+_KEEPS_ROWS: Final = frozenset({"COMPACT", "ANALYZE", "VACUUM", "ALTER", "AlterTable"})
+"""Commits, and catalog changes, after which a table has the rows that it had before."""
+_SOME_BEFORE: Final = 16
+"""How many commits are looked at to see whether there is one before."""
+
+
+def keeps_rows(write: Sequence[SnapshotWrite]) -> bool:
+    return all(each.kind in _KEEPS_ROWS and not each.restarts for each in write)
+
+
+def parent_of(write: Sequence[SnapshotWrite]) -> SnapshotRef | None:
+    """Return the snapshot that a commit was made on."""
+    first = write[0]
+    parent = next((each.parent for each in write if each.parent is not None), None)
+    if parent is None or first.dataset is None or is_pointer(first):
+        return None
+    return SnapshotRef(first.dataset, parent, first.generation, first.branch, first.at, first.format == ICEBERG)
+
+
+def commits_read(write: SnapshotWrite, read: SnapshotRead, writer: WriterLookup) -> Iterator[SnapshotWrite]:
+    """Yield the commit of a state that was read, or all commits within changes, newest first."""
+    at = snapshot_ref_of(read, write.at)
+    while at is not None and (found := writer(at)):
+        if is_range(read) and not _is_after(found[0], read):
+            return
+        yield found[0]
+        at = None if not is_range(read) or read.since is None else parent_of(found)
+
+
+def unknown_commit(write: SnapshotWrite, read: SnapshotRead, writer: WriterLookup) -> SnapshotRef | None:
+    """Return a read state, or the first commit within changes, whose writer is unknown; None if all are known."""
+    at = snapshot_ref_of(read, write.at)
+    while at is not None:
+        found = writer(at)
+        if not found:
+            return at
+        if not is_range(read) or not _is_after(found[0], read):
+            return None
+        at = None if read.since is None else parent_of(found)
+        if at is not None and at.snapshot == read.since:
+            return None
+    return None
+
+
+def lacks_parent(connection: Connection, identities: Identities, write: SnapshotWrite) -> bool:
+    """Return whether a commit without a parent isn't the first one of its table, which alone has none.
+
+    Numbers say that where they have an order. Iceberg's don't: there a commit before it, of any branch, says it.
+    """
+    if write.snapshot is None or write.format is None or write.dataset is None:
+        return False
+    if not is_unordered(write.format):
+        return write.snapshot > 1
+    if write.format != ICEBERG:
+        return False
+    before = load_writes_before(connection, list(identities.group(write.dataset)), write.at, _SOME_BEFORE)
+    return any(
+        each.snapshot not in (None, write.snapshot) and each.at < write.at and each.generation == write.generation
+        for each in before
+    )
+
+
+def _is_after(write: SnapshotWrite, read: SnapshotRead) -> bool:
+    """Return whether a commit is within the changes that were read."""
+    if read.since is None:
+        return write.snapshot == read.snapshot
+    if write.snapshot == read.since:
+        return read.since_version is not None
+    return is_unordered(write.format) or write.snapshot is None or write.snapshot > read.since

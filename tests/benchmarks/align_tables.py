@@ -1,0 +1,130 @@
+"""`python -m tests.benchmarks.align_tables`: how long `align` of ten tables takes in a large store.
+
+The store is that of `tests.benchmarks.graph`. Into it come ten tables that read the same sources again and again; some
+are behind, so that the newest versions don't belong together. With `--append` none of them is ever overwritten: their
+histories are as long as there are rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import create_engine, text
+
+from headwater import local
+from headwater.lineage.rows import RowKind
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql import METADATA
+from headwater.versions import align
+from tests.benchmarks.graph import (
+    APPEND,
+    BEGAN,
+    OVERWRITE,
+    READ,
+    Graph,
+    Size,
+    Values,
+    generated,
+    key_of,
+    places,
+    put_postgres,
+    put_sqlite,
+)
+
+TABLES, LAG = 10, 3
+
+
+def marts(graph: Graph, rounds: int, *, append: bool) -> Iterator[tuple[RowKind, Values]]:
+    """The ten tables: in each round all sources get a commit, and then the tables that aren't behind read them."""
+    first = graph.size.tables
+    sources = [number for number in range(first) if graph.sources[number]][-3:]
+    times = {"first": BEGAN, "last": BEGAN}
+    for number in range(first, first + TABLES):
+        key, name = key_of("dataset", number), {"catalog": "lake", "database_name": "mart", "table_name": f"m{number}"}
+        yield t.DATASET, {"id": key, "namespace": "s3://lake", "name": f"warehouse/mart/m{number}"}
+        yield t.ALIAS, {"id": key_of("alias", number), "dataset": key, **name, **times}
+        yield from places(number, name)
+    at, count = graph.commits, [0] * TABLES
+    for turn in range(1, rounds + LAG + 1):
+        if turn <= rounds:
+            for source in sources:
+                graph.snapshots[source] += 1
+                yield from _commit(source, graph.snapshots[source], [], at := at + 1, append=False)
+        for mart in range(TABLES):
+            if turn <= rounds - mart % LAG:
+                count[mart] += 1
+                reads = [(each, graph.snapshots[each]) for each in sources]
+                yield from _commit(first + mart, count[mart], reads, at := at + 1, append=append)
+
+
+def _commit(
+    table: int, number: int, reads: list[tuple[int, int]], n: int, *, append: bool
+) -> Iterator[tuple[RowKind, Values]]:
+    at = BEGAN + n * 1_000_000
+    barrier, commit, run = (at // 1000) << 20, key_of("commit", n), key_of("run", n)
+    times = {"first": at, "last": at}
+    job: dict[str, Any] = {"job_namespace": "default", "job": f"job.t{table}", "incarnation": run, "barrier": barrier}
+    yield (
+        t.COMMIT,
+        {"id": commit, **job, "statement": 1, "committed_at": at, "application": "mart", "run": run, **times},
+    )
+    for place, (source, snapshot) in enumerate(reads):
+        read = {"place_id": key_of(READ, source), "snapshot": snapshot, **times}
+        yield t.READ, {"id": key_of(f"read{n}.", place), "commit_id": commit, "barrier": barrier, **read}
+    kind = OVERWRITE if not append and number % 20 == 0 else APPEND
+    made = {"place_id": key_of(kind, table), "snapshot": number, "parent_snapshot": number - 1 if number > 1 else None}
+    yield t.WRITE, {"id": key_of("write", n), "commit_id": commit, "barrier": barrier, **made, **times}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--edges", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=500, help="commits of each of the ten tables")
+    parser.add_argument("--append", action="store_true", help="none of them is ever overwritten")
+    parser.add_argument("--repeats", type=int, default=100)
+    parser.add_argument("--sqlite", action="store_true")
+    given = parser.parse_args()
+    graph = Graph(Size(tables=given.edges // 200, jobs=given.edges // 1_000, edges=given.edges))
+    with tempfile.TemporaryDirectory() as directory:
+        if given.sqlite:
+            _measure(f"sqlite:///{directory}/store.db", graph, given)
+        else:
+            with local.postgres(durable=False) as server:
+                _measure(server.address, graph, given)
+
+
+def _measure(url: str, graph: Graph, given: argparse.Namespace) -> None:
+    engine = create_engine(url)
+    METADATA.create_all(engine)
+    put = put_sqlite if given.sqlite else put_postgres
+    put(engine, _all(graph, given.rounds, append=given.append))
+    with engine.begin() as connection:
+        connection.execute(text("ANALYZE"))
+    names = [f"lake.mart.m{graph.size.tables + mart}" for mart in range(TABLES)]
+    took = []
+    for _ in range(given.repeats):
+        with engine.connect() as connection:
+            began = time.perf_counter()
+            answer = align(connection, names)
+            took.append((time.perf_counter() - began) * 1000)
+    behind = sorted(each.steps_behind for each in answer.rows)
+    took.sort()
+    p99 = took[min(len(took) - 1, int(len(took) * 0.99))]
+    form = "append" if given.append else "overwritten every 20"
+    print(f"{graph.edges} edges, {given.rounds} commits each ({form}), behind {behind}")
+    print(f"align of {TABLES} tables: p50 {statistics.median(took):.1f} ms, p99 {p99:.1f} ms, {len(took)} times")
+    engine.dispose()
+
+
+def _all(graph: Graph, rounds: int, *, append: bool) -> Iterator[tuple[RowKind, Values]]:
+    yield from generated(graph)
+    yield from marts(graph, rounds, append=append)
+
+
+if __name__ == "__main__":
+    main()

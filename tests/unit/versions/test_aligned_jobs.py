@@ -1,0 +1,114 @@
+"""What aligned jobs decide without Spark: where they begin, which snapshots go together, what checkpoints hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.errors import ConfigurationError
+from headwater.lineage.store import Store, open_store
+from headwater.versions.aligned import CheckpointError, Cut, TableSnapshot, aligned_query
+from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, JobStart
+from headwater.versions.aligned.proposals import StoreAgreement
+from headwater.versions.aligned.runs import report_run
+from headwater.versions.aligned.starts import contained_cut, start_positions
+from tests.unit.lineage.scripted_producer import store as put
+from tests.unit.versions.test_data_versions import two_jobs
+
+CUT = Cut({"lake.db.a": TableSnapshot(20, "1")})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(str(tmp_path / "store.db")) as opened:
+        with opened.engine.begin() as connection:
+            put(connection, two_jobs())
+        yield opened
+
+
+class _Format:
+    """Of whose tables only the generation is asked for."""
+
+    def generation(self, *_: Any) -> str:
+        return "1"
+
+
+@pytest.fixture
+def spark(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr("headwater.versions.aligned.starts.format_of_source", lambda *_: _Format())
+    return None
+
+
+def test_snapshots_that_dont_belong_together_become_the_newest_that_do(store: Store) -> None:
+    """It finds a cut of two tables of which one has got farther: b@12 is made from a@21, and c@15 from a@20."""
+    agreement = StoreAgreement(store)
+    assert agreement.agreed({"lake.db.b": 12, "lake.db.c": 15}) == {"lake.db.b": 11, "lake.db.c": 15}
+    assert agreement.agreed({"lake.db.b": 11, "lake.db.c": 15}) == {"lake.db.b": 11, "lake.db.c": 15}
+    unknown = {"lake.db.b": 12, "lake.nobody.knows": 3}
+    assert agreement.agreed(unknown) == unknown
+
+
+def test_a_job_begins_after_what_a_table_contains(store: Store, spark: Any) -> None:
+    """It finds a start at another snapshot than the one that the table was made from."""
+    assert contained_cut(spark, store, "lake.db.b@11", {"a": "lake.db.a"}) == CUT
+    with pytest.raises(ConfigurationError, match="Begin at a data version"):
+        contained_cut(spark, store, "lake.db.b@11", {"c": "lake.db.c"})
+
+
+def test_where_a_run_begins_is_in_the_store(store: Store) -> None:
+    """It finds a start that `job_startup` wouldn't show, or shows of a table that the store doesn't know."""
+    with report_run(store, "revenue", start_positions(store, CUT)):
+        pass
+    with pytest.raises(ValueError, match="mine"), report_run(store, "broken", ()):
+        raise ValueError("mine")
+    with store.engine.connect() as connection:
+        starts = connection.exec_driver_sql(
+            "SELECT r.job, d.name, s.table_name, s.snapshot, s.reason FROM run_starts s JOIN runs r ON r.run = s.run "
+            "JOIN datasets d ON d.id = s.dataset"
+        ).all()
+        ends = dict(connection.exec_driver_sql("SELECT job, status FROM runs WHERE job IN ('revenue', 'broken')").all())
+    assert starts == [("revenue", "w/a", "a", 20, "ALIGNED")]
+    assert ends == {"revenue": "FINISHED", "broken": "FAILED"}
+
+
+def test_a_checkpoint_holds_the_start_and_the_newest_barrier(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(f"file://{tmp_path}/checkpoint")
+    assert checkpoint.start() is None
+    assert checkpoint.newest() is None
+    start = JobStart("revenue", "shop", {"orders": "lake.db.a"}, 3, CUT, "lake.db.b@11", "one")
+    checkpoint.write_start(start)
+    for number in (9, 10):
+        checkpoint.write(Barrier(number, CUT, None, is_committed=False, sinks={"sink 1": 5, "new 1": None}).commit())
+    checkpoint.write(Barrier(11, CUT, CUT, is_committed=False, sinks={"sink 1": 6}))
+    assert checkpoint.start() == start
+    assert checkpoint.newest() == Barrier(11, CUT, CUT, is_committed=False, sinks={"sink 1": 6})
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_checkpoint_that_isnt_whole_says_so(tmp_path: Path) -> None:
+    """It finds half a file that passes as none: the job would begin anew."""
+    checkpoint = Checkpoint(str(tmp_path))
+    checkpoint.write(Barrier(1, CUT, None, is_committed=True))
+    [file] = (tmp_path / "barriers").iterdir()
+    file.write_text(file.read_text()[:40])
+    with pytest.raises(CheckpointError, match="isn't whole"):
+        checkpoint.newest()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sources": {}}, "needs sources"),
+        ({"overwrites": "never"}, "overwrites can be fail, full, ignore"),
+        ({"snapshots_per_barrier": 0}, "has to be 1 or more"),
+        ({"name": " "}, "a job can't be called"),
+        ({"checkpoint": "s3://bucket/checkpoint"}, "a directory that this machine has mounted"),
+    ],
+)
+def test_what_is_wrong_is_said_at_once(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+    arguments = {"sources": {"a": "lake.db.a"}, "name": "revenue", "checkpoint": str(tmp_path), **given}
+    with pytest.raises(ConfigurationError, match=message):
+        aligned_query("shop", **arguments)
