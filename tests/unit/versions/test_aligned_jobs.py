@@ -69,9 +69,10 @@ def test_where_a_run_begins_is_in_the_store(store: Store) -> None:
             "SELECT r.job, d.name, s.table_name, s.snapshot, s.reason FROM run_starts s JOIN runs r ON r.run = s.run "
             "JOIN datasets d ON d.id = s.dataset"
         ).all()
-        ends = dict(connection.exec_driver_sql("SELECT job, status FROM runs WHERE job IN ('revenue', 'broken')").all())
+        statement = "SELECT job, status FROM runs WHERE job IN ('revenue', 'broken')"
+        ends = {tuple(row) for row in connection.exec_driver_sql(statement)}
     assert starts == [("revenue", "w/a", "a", 20, "ALIGNED")]
-    assert ends == {"revenue": "FINISHED", "broken": "FAILED"}
+    assert ends == {("revenue", "FINISHED"), ("broken", "FAILED")}
 
 
 def test_a_checkpoint_holds_the_start_and_the_newest_barrier(tmp_path: Path) -> None:
