@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 from uuid import uuid4
 
@@ -48,7 +49,7 @@ def aligned_query(
     of a data version, or `"lake.db.b@11"` to begin after what that contains. `store` is the lineage store, the one that
     HEADWATER_STORE names unless you give another.
     """
-    policies = {
+    policies: dict[str, OverwritePolicy] = {
         source: overwrites if isinstance(overwrites, str) else overwrites.get(source, "fail") for source in sources
     }
     if not sources:
@@ -57,43 +58,39 @@ def aligned_query(
         raise ConfigurationError(f"overwrites can be {', '.join(_POLICIES)}, and not {strange[0]!r}")
     if snapshots_per_barrier < 1:
         raise ConfigurationError(f"snapshots_per_barrier has to be 1 or more, and not {snapshots_per_barrier}")
-    return AlignedQuery(
+    settings = QuerySettings(
         group=check_name("group", group),
-        sources=dict(sources),
         name=check_name("job", name),
+        sources=dict(sources),
         checkpoint=Checkpoint(checkpoint),
-        store=store,
         start=start,
         snapshots_per_barrier=snapshots_per_barrier,
         overwrites=policies,
-        spark=spark,
     )
+    return AlignedQuery(settings, store, spark)
+
+
+@dataclass(frozen=True)
+class QuerySettings:
+    """What an aligned query was asked to do."""
+
+    group: str
+    name: str
+    sources: Mapping[str, str]
+    checkpoint: Checkpoint
+    start: str | int
+    snapshots_per_barrier: int
+    overwrites: Mapping[str, OverwritePolicy]
 
 
 class AlignedQuery:
     """An aligned job. `aligned_query` makes one."""
 
     def __init__(
-        self,
-        *,
-        group: str,
-        sources: Mapping[str, str],
-        name: str,
-        checkpoint: Checkpoint,
-        store: str | StoreOptions | Store | None,
-        start: str | int,
-        snapshots_per_barrier: int,
-        overwrites: Mapping[str, OverwritePolicy],
-        spark: SparkSession | None,
+        self, settings: QuerySettings, store: str | StoreOptions | Store | None, spark: SparkSession | None
     ) -> None:
-        self.group: Final = group
-        self.name: Final = name
-        self._sources: Final = sources
-        self._checkpoint: Final = checkpoint
+        self.settings: Final = settings
         self._store: Final = store
-        self._start: Final = start
-        self._most: Final = snapshots_per_barrier
-        self._overwrites: Final = overwrites
         self._spark: Final = spark
         self._stopped: Final = threading.Event()
 
@@ -113,7 +110,7 @@ class AlignedQuery:
         if trigger not in ("available-now", "continuous"):
             raise ConfigurationError(f"a trigger is available-now or continuous, and not {trigger!r}")
         with ExitStack() as held:
-            run = _Run(self, self._session(), self._opened(held))
+            run = _Run(self.settings, self._session(), self._opened(held))
             run.begin(held)
             count = 0
             while not self._stopped.is_set():
@@ -148,13 +145,13 @@ class AlignedQuery:
 class _Run:
     """One run of an aligned query."""
 
-    def __init__(self, query: AlignedQuery, spark: SparkSession, store: Store) -> None:
+    def __init__(self, query: QuerySettings, spark: SparkSession, store: Store) -> None:
         self._query: Final = query
         self._spark: Final = spark
         self._store: Final = store
         self._claims: Final = GroupClaims(store, query.group)
-        self._checkpoint: Final = query._checkpoint  # noqa: SLF001 - its own
-        self._tables: Final = query._sources  # noqa: SLF001
+        self._checkpoint: Final = query.checkpoint
+        self._tables: Final = query.sources
         self._epoch = 0
         self._begin: JobStart | None = None
         self._last: Barrier | None = None
@@ -163,7 +160,7 @@ class _Run:
     def begin(self, held: ExitStack) -> None:
         """Enter the group, find where to go on, and let older processes of this job be refused."""
         group = self._claims.enter(set(self._tables.values()))
-        self._proposer = CutProposer(self._spark, self._store, group.tables, self._query._most)  # noqa: SLF001
+        self._proposer = CutProposer(self._spark, self._store, group.tables, self._query.snapshots_per_barrier)
         self._epoch = self._claims.take_over(self._query.name, self._checkpoint.location)
         self._begin = self._known_start()
         self._last = self._checkpoint.newest()
@@ -218,7 +215,7 @@ class _Run:
                 cut=barrier.cut,
                 before=barrier.before,
                 tables=self._tables,
-                overwrites=self._query._overwrites,  # noqa: SLF001
+                overwrites=self._query.overwrites,
                 sinks=sinks,
             )
         )
@@ -273,8 +270,8 @@ class _Run:
                     f"on {', '.join(sorted(known.tables.values()))}: give this one another checkpoint"
                 )
             return known
-        first, after = self._find_start(query._start)  # noqa: SLF001
-        begin = JobStart(query.name, query.group, dict(self._tables), first, after, str(query._start), str(uuid4()))  # noqa: SLF001
+        first, after = self._find_start(query.start)
+        begin = JobStart(query.name, query.group, dict(self._tables), first, after, str(query.start), str(uuid4()))
         self._checkpoint.write_start(begin)
         return begin
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import unquote
 
 from headwater.versions.aligned.formats.protocol import (
@@ -24,7 +24,8 @@ _VERSION: Final = "spark.databricks.delta.write.txnVersion"
 
 
 class DeltaTables:
-    name: Final = "delta"
+    name: ClassVar[str] = "delta"
+    can_mark: ClassVar[bool] = True
 
     def generation(self, spark: SparkSession, table: str) -> str:
         return str(_detail(spark, table)["id"])
@@ -74,8 +75,6 @@ class DeltaTables:
                 "yet: wait for the next commit, or use an aligned query"
             )
         return {"startingVersion": str(after + 1)}
-
-    can_mark: Final = True
 
     def write_marked(self, spark: SparkSession, mark: str, write: Callable[[], object]) -> None:
         app, _, number = mark.rpartition("/")

@@ -21,7 +21,8 @@ _PROPERTY: Final = "headwater.barrier"
 
 
 class IcebergTables:
-    name: Final = "iceberg"
+    name: ClassVar[str] = "iceberg"
+    can_mark: ClassVar[bool] = True
 
     def generation(self, spark: SparkSession, table: str) -> str:
         return str(_load(spark, table).uuid())
@@ -77,8 +78,6 @@ class IcebergTables:
                 "begin: use an aligned query, or begin at another snapshot"
             )
         return {"stream-from-timestamp": str(time)}
-
-    can_mark: Final = True
 
     def write_marked(self, spark: SparkSession, mark: str, write: Callable[[], object]) -> None:
         """Iceberg takes properties of snapshots from the JVM's thread. A setting of the session would do only from

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from headwater.versions.aligned.formats.protocol import CommitEffect, SourceCommit, WriteSearch
 
@@ -16,7 +16,8 @@ _EFFECTS: Final = {"APPEND": CommitEffect.ADDS, "COMPACT": CommitEffect.KEEPS, "
 class PaimonTables:
     """Spark's writers choose Paimon's commit identifiers themselves, so a barrier can't be found in a sink."""
 
-    name: Final = "paimon"
+    name: ClassVar[str] = "paimon"
+    can_mark: ClassVar[bool] = False
 
     def generation(self, spark: SparkSession, table: str) -> str:
         schemas = spark.table(_metadata_table(table, "schemas")).where("schema_id = 0").collect()
@@ -48,8 +49,6 @@ class PaimonTables:
 
     def stream_options(self, spark: SparkSession, table: str, after: int) -> dict[str, str]:  # noqa: ARG002
         return {"scan.mode": "from-snapshot", "scan.snapshot-id": str(after + 1)}
-
-    can_mark: Final = False
 
     def write_marked(self, spark: SparkSession, mark: str, write: Callable[[], object]) -> None:  # noqa: ARG002
         write()

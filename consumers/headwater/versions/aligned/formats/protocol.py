@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from headwater.errors import TerminalError
 
@@ -38,8 +38,9 @@ class SourceCommit:
 class AlignableFormat(Protocol):
     """Tables of one format, each named as Spark names it."""
 
-    @property
-    def name(self) -> str: ...
+    name: ClassVar[str]
+    can_mark: ClassVar[bool]
+    """Whether a write of Spark can carry a mark."""
 
     def generation(self, spark: SparkSession, table: str) -> str:
         """Return what tells this table from one that was dropped before it under the same name."""
@@ -66,11 +67,6 @@ class AlignableFormat(Protocol):
 
     def stream_options(self, spark: SparkSession, table: str, after: int) -> dict[str, str]:
         """Return the options with which Spark's `readStream` begins after a snapshot."""
-        ...
-
-    @property
-    def can_mark(self) -> bool:
-        """Whether a write of Spark can carry a mark."""
         ...
 
     def write_marked(self, spark: SparkSession, mark: str, write: Callable[[], object]) -> None:
