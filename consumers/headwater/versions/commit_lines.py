@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from headwater.lineage.questions.traversal.context import is_range, snapshot_ref_of
 from headwater.lineage.questions.traversal.identities import Identities
+from headwater.lineage.questions.traversal.reconciled import is_pointer
 from headwater.lineage.questions.traversal.snapshot_rows import (
     ICEBERG,
     SnapshotRead,
@@ -16,7 +17,7 @@ from headwater.lineage.questions.traversal.snapshot_rows import (
     is_unordered,
     load_writes_before,
 )
-from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, is_pointer
+from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 
 WriterLookup = Callable[[SnapshotRef], Sequence[SnapshotWrite]]
 """Returns the write of each output that made a snapshot; nothing if its writer is unknown."""

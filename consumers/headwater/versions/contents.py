@@ -17,7 +17,6 @@ from headwater.lineage.questions.snapshots import format_job_key
 from headwater.lineage.questions.traversal.ancestry import AncestryRequest
 from headwater.lineage.questions.traversal.context import Basis, TraversalContext, is_range, snapshot_ref_of
 from headwater.lineage.questions.traversal.history_lines import has_writes
-from headwater.lineage.questions.traversal.reconciled import is_pointer
 from headwater.lineage.questions.traversal.snapshot_rows import (
     SnapshotRead,
     SnapshotWrite,
