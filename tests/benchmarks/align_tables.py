@@ -106,13 +106,13 @@ def _measure(url: str, graph: Graph, given: argparse.Namespace) -> None:
     with engine.begin() as connection:
         connection.execute(text("ANALYZE"))
     names = [f"lake.mart.m{graph.size.tables + mart}" for mart in range(TABLES)]
-    took = []
+    took, behind = list[float](), list[int]()
     for _ in range(given.repeats):
         with engine.connect() as connection:
             began = time.perf_counter()
             answer = align(connection, names)
             took.append((time.perf_counter() - began) * 1000)
-    behind = sorted(each.steps_behind for each in answer.rows)
+            behind = sorted(each.steps_behind for each in answer.rows)
     took.sort()
     p99 = took[min(len(took) - 1, int(len(took) * 0.99))]
     form = "append" if given.append else "overwritten every 20"

@@ -110,6 +110,6 @@ def test_a_checkpoint_that_isnt_whole_says_so(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said_at_once(tmp_path: Path, given: dict[str, Any], message: str) -> None:
-    arguments = {"sources": {"a": "lake.db.a"}, "name": "revenue", "checkpoint": str(tmp_path), **given}
+    arguments: dict[str, Any] = {"sources": {"a": "lake.db.a"}, "name": "revenue", "checkpoint": str(tmp_path), **given}
     with pytest.raises(ConfigurationError, match=message):
         aligned_query("shop", **arguments)
