@@ -233,6 +233,8 @@ ELSEWHERE: dict[str, Callable[[SparkSession, str, Path], object]] = {
     "DROP": lambda spark, t, _: spark.sql(f"DROP TABLE {t}"),
     "TRUNCATE": lambda spark, t, _: spark.sql(f"TRUNCATE TABLE {t}"),
     "ALTER": lambda spark, t, _: spark.sql(f"ALTER TABLE {t} ADD COLUMN more INT"),
+    "properties": lambda spark, t, _: spark.sql(f"ALTER TABLE {t} SET TBLPROPERTIES ('a' = 'b')"),
+    "no properties": lambda spark, t, _: spark.sql(f"ALTER TABLE {t} UNSET TBLPROPERTIES ('a')"),
     "files": lambda spark, _, path: spark.range(1).write.parquet(str(path / "out")),
     "procedure": lambda spark, t, _: spark.sql(f"CALL ice.system.rollback_to_snapshot('{t.removeprefix('ice.')}', 1)"),
     "DROP DATABASE": lambda spark, t, _: spark.sql(f"DROP DATABASE {t.rpartition('.')[0]} CASCADE"),

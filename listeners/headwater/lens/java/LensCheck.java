@@ -18,10 +18,12 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 public final class LensCheck {
     private static final Set LOCAL = setOf("LocalRelation,OneRowRelation,Range,CommandResult,CTERelationRef,LogicalRDD,EmptyRelation,ExternalRDD,UnresolvedSubqueryColumnAliases,NoopCommand,UnionLoopRef,InlineTable,ResolvedInlineTable");
     private static final String[] HARMLESS = {
-        "Describe", "Show", "Explain", "Set", "Reset", "Cache", "Uncache", "Refresh", "List", "Use", "AddJar", "AddFile",
-        "ClearCache", "CreateFunction", "DropFunction", "StreamingExplain", "DropTempView", "GetPath", "Unset",
+        "Describe", "Show", "Explain", "Reset", "Cache", "Uncache", "Refresh", "List", "Use", "AddJar", "AddFile",
+        "ClearCache", "CreateFunction", "DropFunction", "StreamingExplain", "DropTempView", "GetPath",
         "CreateUserDefinedFunction", "DeclareVariable", "CreateVariable", "DropVariable", "NoopCommand",
     };
+    // Others that begin so change tables, such as SetTableProperties.
+    private static final Set SESSION_ONLY = setOf("SetCommand,SetCatalogCommand,SetCatalogAndNamespace,SetNamespaceCommand,SetVariable");
     private static final String[] TARGETS = {"target", "targetTable", "relation", "table", "tableDesc", "catalogTable", "name", "identifier", "tableIdent", "tableName", "logicalRelation", "originalTable", "hoodieCatalogTable"};
 
     private final LensSpec lens;
@@ -164,7 +166,7 @@ public final class LensCheck {
 
     private static boolean isHarmless(String type) {
         for (int i = 0; i < HARMLESS.length; i++) if (type.startsWith(HARMLESS[i])) return true;
-        return false;
+        return SESSION_ONLY.contains(type);
     }
 
     private static boolean isTemporary(LogicalPlan plan) {
