@@ -6,9 +6,11 @@ commit_lines  walks from commits to those that they were made on
 consistency   compares what several snapshots contain
 alignment     finds the newest snapshots that belong together
 questions     `contained`, `check` and `align`: each opens the store's rows and answers
+reading       a block of statements that read versions which belong together
 aligned       jobs that read the same snapshots, one data version after another
 
-It stands above `headwater.lineage` and `headwater.listeners`. Only `aligned` uses Spark, and imports it when it runs.
+It stands above `headwater.lineage` and `headwater.listeners`. `reading` and `aligned` alone use Spark, and import
+it when they run.
 """
 
 from headwater.versions.aligned import AlignedBatch, AlignedQuery, aligned_query, start_options
@@ -23,6 +25,7 @@ from headwater.versions.answers import (
     TableAt,
 )
 from headwater.versions.questions import align, check, contained
+from headwater.versions.reading import reading
 
 __all__ = [
     "AlignedBatch",
@@ -39,5 +42,6 @@ __all__ = [
     "aligned_query",
     "check",
     "contained",
+    "reading",
     "start_options",
 ]

@@ -18,6 +18,7 @@ from headwater.lineage.rows import KINDS, Row, RowSet, merge_by_key
 from headwater.lineage.rows.columns import packer
 from headwater.lineage.sql import METADATA, store_digest
 from headwater.lineage.store import StoreOptions
+from headwater.lineage.store.size import size_of
 from headwater.testing.examples import EXAMPLES
 from tests.unit.lineage.all_stories import STORIES
 from tests.unit.lineage.stories import Story, ask, producer_of
@@ -73,6 +74,8 @@ def test_rows_come_back_as_they_were(tables: Tables, connection: Connection) -> 
         state.merge(map_event(each))
     tables.fill(list(state.rows()))
     assert store_digest(connection) == state.digest()
+    size = size_of(connection)
+    assert (size.rows, size.bytes) == (len(list(state.rows())), None)
 
 
 def test_an_addresss_parts_are_names() -> None:

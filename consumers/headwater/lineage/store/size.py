@@ -29,6 +29,7 @@ _SQLITE: Final = """
 SELECT m.tbl_name, sum(d.pgsize) FROM sqlite_master m JOIN dbstat d ON d.name = m.name WHERE d.aggregate = 1
 GROUP BY 1
 """
+_BYTES: Final = {"postgresql": _POSTGRESQL, "mysql": _MYSQL, "mariadb": _MYSQL, "sqlite": _SQLITE}
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class TableSize:
     rows: int
     bytes: int | None
     """Including indexes and partitions. On MySQL an estimate of the database; None if SQLite was built without
-    `dbstat`."""
+    `dbstat`, and of a lake store, whose files have older rows, too."""
     oldest: datetime | None
     newest: datetime | None
     """The time of the newest row; `oldest` that of the oldest."""
@@ -68,7 +69,7 @@ def size_of(connection: Connection) -> StoreSize:
     tables = tuple(_sizes(connection, by_table))
     if connection.dialect.name == "sqlite":
         return StoreSize(tables, _file_bytes(connection))
-    return StoreSize(tables, sum(each.bytes or 0 for each in tables))
+    return StoreSize(tables, sum(each.bytes or 0 for each in tables) if by_table else None)
 
 
 def _sizes(connection: Connection, by_table: Mapping[str, int]) -> Iterator[TableSize]:
@@ -96,7 +97,9 @@ def _moment(micros: int | None) -> datetime | None:
 
 
 def _bytes(connection: Connection) -> dict[str, int]:
-    query = {"postgresql": _POSTGRESQL, "sqlite": _SQLITE}.get(connection.dialect.name, _MYSQL)
+    query = _BYTES.get(connection.dialect.name)
+    if query is None:
+        return {}
     try:
         return {name: int(number) for name, number in connection.execute(text(query))}
     except OperationalError:
