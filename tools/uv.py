@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from tools import indexes
@@ -43,7 +43,7 @@ def _fetch(pin: str, home: Path) -> None:
         requirement, partial = Path(temporary, "uv.txt"), Path(temporary, "uv")
         requirement.write_text(pin, encoding="utf-8")
         pip: list[str | Path] = [sys.executable, "-m", "pip", "install", "--target", partial]
-        if not find_spec("pip"):
+        if not _has_pip():
             subprocess.run([sys.executable, "-m", "venv", partial], env=env, check=True)
             pip = [partial / "bin/python", "-m", "pip", "install"]
         options = ["--quiet", "--only-binary=:all:", "--require-hashes"]
@@ -52,13 +52,19 @@ def _fetch(pin: str, home: Path) -> None:
             partial.rename(home)
 
 
+def _has_pip() -> bool:
+    """Look on the path alone: hooks of setuptools, which all importers are asked through, warn where a distutils is
+    imported already."""
+    return PathFinder.find_spec("pip") is not None
+
+
 def environment(uv: Path) -> dict[str, str]:
     """Return the environment to run uv in: pip's settings, and the PATH with the Pythons of pyenv at its end.
 
     The commands that pyenv puts on the PATH only run for the versions that are chosen at the moment.
     """
     beside = uv.with_name("python")  # where uv had to be fetched without a pip of our own
-    env = indexes.uv_environment(Path(sys.executable) if find_spec("pip") or not beside.exists() else beside)
+    env = indexes.uv_environment(Path(sys.executable) if _has_pip() or not beside.exists() else beside)
     pythons = Path(env.get("PYENV_ROOT") or Path.home() / ".pyenv").glob("versions/3.*/bin")
     return {**env, "PATH": os.pathsep.join([*os.get_exec_path(), *map(str, sorted(pythons))])}
 

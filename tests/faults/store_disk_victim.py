@@ -32,7 +32,7 @@ def rows_of(number: int) -> list[Row]:
     rows = []
     for each in range(number * _AT_ONCE, (number + 1) * _AT_ONCE):
         key = (each, b"i" * 16, "default", f"job{each}")
-        facts = (*(None,) * 6, each, None, None, f"{each:032x}" * 8)
+        facts = (*(None,) * 6, each, None, None, f"{each:032x}" * 8, None)
         rows.append(
             Row(t.COMMIT, row_id(t.COMMIT, key), key, times=RowTimes(7, 7), groups=(GroupValues(b"s" * 33, facts),))
         )

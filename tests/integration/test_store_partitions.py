@@ -48,7 +48,7 @@ def at(year: int, month: int, day: int = 1, millis: int = 0, n: int = 0) -> int:
 
 def commit(barrier: int, job: str = "j") -> Row:
     key = (barrier, b"i" * 16, "default", job)
-    facts = (None, None, None, None, None, None, 7, None, None, None)
+    facts = (None, None, None, None, None, None, 7, None, None, None, None)
     return Row(t.COMMIT, row_id(t.COMMIT, key), key, times=RowTimes(7, 7), groups=(GroupValues(b"s" * 33, facts),))
 
 

@@ -322,7 +322,7 @@ def test_without_a_usable_uv_the_locked_one_is_fetched_once(
 ) -> None:
     pretend_uv(bare, status=2)  # too old, or a command of pyenv's for another Python
     if not has_pip:
-        monkeypatch.setattr(uv, "find_spec", lambda _: None)
+        monkeypatch.setattr(uv, "_has_pip", lambda: False)
     found = uv.find()
     assert found.is_relative_to(bare.parent / "cache")
     assert subprocess.check_output([found]) == b"hello\n"

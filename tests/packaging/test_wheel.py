@@ -29,6 +29,8 @@ EXTRAS = {
         "archive",
         "archive-iceberg",
         "lake",
+        "reconcile",
+        "reconcile-iceberg",
         "webhook",
         "alerts",
         "web",
