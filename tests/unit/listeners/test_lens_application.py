@@ -1,0 +1,46 @@
+"""A lens that every session of an application has to see through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headwater.lens import Lens, LensError, application, put_into_sessions
+
+
+class State:
+    """Stands for a session's Java object."""
+
+    def equals(self, other: object) -> bool:
+        return self is other
+
+
+def test_each_state_gets_one_lens_and_an_error_is_that_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finds sessions that code makes later, and one that would be used without its lens."""
+    begun: list[object] = []
+
+    class Recorded:
+        def __init__(self, session: Any, asked: Lens) -> None:
+            assert asked.pins == {"lake.a": 8}
+            self._state = session._jsparkSession
+
+        def begin(self) -> None:
+            if self._state is broken:
+                raise LensError("this session can't")
+            begun.append(self._state)
+
+    def made(self: Any, state: State) -> None:
+        self._jsparkSession = state
+
+    one, other, broken = State(), State(), State()
+    monkeypatch.setattr(SparkSession, "__init__", made)
+    monkeypatch.setattr(application, "ActiveLens", Recorded)
+    put_into_sessions(Lens(pins={"lake.a": 8}))
+    sessions: Any = SparkSession
+    for state in (one, one, other, one):
+        sessions(state)
+    assert begun == [one, other]
+    with pytest.raises(LensError, match="this session can't"):
+        sessions(broken)
