@@ -14,8 +14,9 @@ import gc
 import os
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -60,25 +61,27 @@ class Hour(NamedTuple):
     other_rows: int
 
 
-def of_the_day(share: int) -> Iterator[list[Event]]:
-    """Yield the events of each hour."""
+def of_the_day(share: int) -> Iterator[Iterator[Event]]:
+    """Yield the events of each hour, one by one: an hour's list would be most of this process's memory."""
     a_second = RATE / share
     count = int(a_second * 3_600)
     source = events(count * HOURS)
     for hour in range(HOURS):
-        yield [
+        yield (
             next(source).model_copy(update={"time": BEGAN + timedelta(hours=hour, seconds=number / a_second)})
             for number in range(count)
-        ]
+        )
 
 
-def write(pipeline: PlainPipeline, codec: Codec, some: Sequence[Event], first: int) -> None:
-    records = [
+def write(pipeline: PlainPipeline, codec: Codec, some: Iterator[Event], first: int) -> int:
+    """Write all, and return the offset behind them."""
+    while part := tuple(
         BusRecord(codec.encode(event), PARTITION, first + number, micros_of(event.time))
-        for number, event in enumerate(some)
-    ]
-    for at in range(0, len(records), AT_ONCE):
-        pipeline.store(pipeline.prepare(SourceBatch(tuple(records[at : at + AT_ONCE]))))
+        for number, event in enumerate(islice(some, AT_ONCE))
+    ):
+        pipeline.store(pipeline.prepare(SourceBatch(part)))
+        first += len(part)
+    return first
 
 
 def retain(store: Store, now: datetime, number: int) -> None:
@@ -105,8 +108,7 @@ def live_through(store: Store, share: int) -> list[Hour]:
     hours: list[Hour] = []
     first = 0
     for number, some in enumerate(of_the_day(share), 1):
-        write(pipeline, codec, some, first)
-        first += len(some)
+        first = write(pipeline, codec, some, first)
         retain(store, BEGAN + timedelta(hours=number), number)
         gc.collect()
         with store.engine.connect() as connection:

@@ -287,7 +287,10 @@ class WriterRound(Round):
         if self._guest is not None:
             with suppress(KafkaException):
                 self._guest.poll(0.1)
-            self._guest.close()
+            # while no broker answers it can wait for ever, and the broker comes back by a later act of this round
+            leaving = Thread(target=self._guest.close, name="guest", daemon=True)
+            leaving.start()
+            leaving.join(SESSION_SECONDS)
             self._guest = None
 
     def forget(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -290,3 +291,19 @@ def test_a_broker_that_is_gone_is_reported_until_it_is_back(tmp_path: Path) -> N
         reading.until(lambda: reading.source.lag() == 0)
         assert not away()
         reading.source.close()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_who_ends_while_no_broker_answers_ends_soon(tmp_path: Path, protocol: str) -> None:
+    """The client alone would wait until its session ends: for the coordinator, to which it wants to commit."""
+    with KafkaServer(directory=tmp_path) as broker:
+        admin = AdminClient(broker.client_config())
+        admin.create_topics([NewTopic("events", 2, 1)])["events"].result()
+        produced(broker, "events", 0, 3)
+        reading = Reading(broker, "events", settings={"group.protocol": protocol}, is_offset_kafkas=True)
+        reading.until(lambda: len(reading.records) == 3)
+        broker.kill()
+        reading.source.done({reading.places[0]: 3})
+        began = time.monotonic()
+        reading.source.close()
+        assert time.monotonic() - began < 25, "its session would have lasted 45 s"

@@ -8,6 +8,7 @@ topics only by name and would silently continue in the new topic at the offset o
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -290,7 +291,24 @@ class KafkaSource:
         return at, max(at, int(high))
 
     def close(self) -> None:
-        self._client.close()
+        """Leave the group, and wait for that a limited time.
+
+        The client waits for the group's coordinator until its session ends, and in some states for ever. Nothing is
+        lost without it: offsets are the store's, and brokers remove a member that is silent.
+        """
+        leaving = threading.Thread(target=self._close_client, name="headwater-leave-group", daemon=True)
+        leaving.start()
+        leaving.join(_LEAVE_SECONDS)
+        if leaving.is_alive():
+            _LOG.warning(
+                "%s: no broker confirmed within %g s that this member left its group", self._name, _LEAVE_SECONDS
+            )
+
+    def _close_client(self) -> None:
+        try:
+            self._client.close()
+        except (KafkaException, RuntimeError, HeadwaterError) as e:  # what its callbacks raise, too
+            _LOG.debug("%s: leaving the group: %s", self._name, e)
 
     def _begin(self) -> None:
         """Subscribe, after asking for the topic's id."""
