@@ -40,8 +40,8 @@ HUB, READERS = 0, 10_000
 PING, PONG, ROUNDS = 20_001, 20_002, 4_000
 LONG, FEED, SNAPSHOTS = 20_003, 20_004, 100_000
 LATE, SOURCES = 20_100, 200
-WIDE, FEEDERS = 30_000, 10_000
-"""Made from as many tables as the hub has readers, and from one of those."""
+OTHER_HUB, WIDE, FEEDERS = 30_000, 50_000, 10_000
+"""Made from as many tables as another hub has readers, and from one of those."""
 TIMES: Final = 20
 
 
@@ -70,10 +70,12 @@ def writes(share: float) -> Iterator[Write]:
         for version in range(1, 21):
             yield Write(LATE + number, version)
     yield Write(LATE, 1, tuple((LATE + number, 20) for number in range(1, SOURCES + 1)))
-    feeders = range(WIDE + 1, WIDE + int(FEEDERS * share) + 1)
-    for number in feeders:
-        yield Write(number, 1)
-    yield Write(WIDE, 1, ((HUB + 5, 1), *((number, 1) for number in feeders)))
+    yield Write(OTHER_HUB, 1)
+    for number in range(1, int(FEEDERS * share) + 1):
+        yield Write(OTHER_HUB + number, 1, ((OTHER_HUB, 1),))
+        yield Write(WIDE + number, 1)
+    feeders = (WIDE + number for number in range(1, int(FEEDERS * share) + 1))
+    yield Write(WIDE, 1, ((OTHER_HUB + 5, 1), *((number, 1) for number in feeders)))
 
 
 def rows(share: float) -> Iterator[tuple[RowKind, Values]]:
@@ -164,7 +166,7 @@ def questions(share: float) -> list[Shape]:
         Shape("long table: history", lambda c: history(c, table(LONG)), 200),
         Shape("late over 200 tables", lambda c: lateness(c, table(LATE)), 300),
         Shape("path: hub to a reader", lambda c: path_between(c, table(HUB), table(HUB + 5)), 50),
-        Shape("path: hub to a wide table", lambda c: path_between(c, table(HUB), table(WIDE)), 500),
+        Shape("path: hub to a wide table", lambda c: path_between(c, table(OTHER_HUB), table(WIDE)), 500),
         Shape("gaps", lambda c: gaps(c, now=now), 200),
     ]
 
