@@ -176,6 +176,14 @@ def test_what_top10_lacks_is_marked(demo: Demo) -> None:
     assert "They don't belong together" in demo.chapter("snapshots")
 
 
+def test_those_that_belong_together_are_named(demo: Demo) -> None:
+    """The report's first run made both out of one state, and only its second one added to revenue_today."""
+    (first, _), (top10,) = demo.snapshots(REVENUE), demo.snapshots(TOP10)
+    words = f"Those that do are {short(REVENUE, first)} and {short(TOP10, top10)}."
+    assert words in demo.out
+    assert words in demo.chapter("snapshots")
+
+
 def test_every_number_of_a_snapshot_is_one_of_the_tables(demo: Demo) -> None:
     known = {str(each) for table in (ORDERS, PRODUCTS, DETAILS, REVENUE, TOP10) for each in demo.snapshots(table)}
     shown = set(re.findall(r"\d{15,19}", (demo.place / "lineage.html").read_text()))

@@ -29,11 +29,6 @@ def count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def belongs_together(results: Results) -> bool:
-    """Return whether both were made from one snapshot of the details."""
-    return read_of(results.top10) == read_of(results.revenue)
-
-
 def together(results: Results) -> tuple[str, str]:
     """Which state each of both was made from, and what that means."""
     states = (
@@ -42,10 +37,13 @@ def together(results: Results) -> tuple[str, str]:
         f"{at(REVENUE, snapshot_of(results.revenue))} from {at(DETAILS, read_of(results.revenue))}, which holds "
         f"{len(versions_in(results.revenue, ORDERS))}."
     )
-    if belongs_together(results):
+    if results.together.is_consistent:
         return states, "They belong together: both were made from one state."
     share = f"the share of {name(TOP10)} in {name(REVENUE)}"
-    return states, f"They don't belong together: {share} would be computed from two different states."
+    fitting = " and ".join(at(each.table.dataset.label, each.table.snapshot) for each in results.aligned.rows)
+    return states, (
+        f"They don't belong together: {share} would be computed from two different states. Those that do are {fitting}."
+    )
 
 
 def reach_of_price(results: Results) -> tuple[int, int, tuple[str, ...]]:
@@ -91,6 +89,10 @@ def commands(store: str) -> Iterator[tuple[str, str]]:
     at_store = f"--store {shlex.quote(store)}"
     yield "Everything that is in top10", f"{program} lineage upstream {name(TOP10)} --state {at_store}"
     yield "What else depends on a column", f"{program} lineage downstream {'.'.join(PRICE.split('.')[-2:])} {at_store}"
+    yield (
+        "Which snapshots to join, as SQL",
+        (f"{program} version align {name(REVENUE)} {name(TOP10)} -o sql {at_store}"),
+    )
     yield "What top10 waits for, and who is late", f"{program} table late {name(TOP10)} {at_store}"
 
 

@@ -40,9 +40,9 @@ def page_of(results: Results, workspace: Workspace) -> Page:
 
 
 def _tiles(results: Results) -> Iterator[Tile]:
-    more = "they fit" if facts.belongs_together(results) else "the two don't fit"
+    more = "they fit" if results.together.is_consistent else "the two don't fit"
     in_it, beside = (len(versions_in(each, ORDERS)) for each in (results.top10, results.revenue))
-    mood = "good" if facts.belongs_together(results) else "bad"
+    mood = "good" if results.together.is_consistent else "bad"
     beside_it = f"revenue_today holds {beside}: {more}"
     yield Tile("top10 holds", f"{facts.count(in_it, 'commit')} of orders", beside_it, "snapshots", mood)
     columns, tables, jobs = facts.reach_of_price(results)
@@ -69,7 +69,7 @@ def _tables(results: Results) -> Chapter:
 
 def _snapshots(results: Results) -> Chapter:
     states, meaning = facts.together(results)
-    mood = "" if facts.belongs_together(results) else "bad"
+    mood = "" if results.together.is_consistent else "bad"
     picture = graph((results.top10, results.revenue), "s", Marks(rows=_versions_left_out(results)))
     newest = facts.at(TOP10, snapshot_of(results.top10))
     words = (
@@ -179,4 +179,4 @@ def _next(workspace: Workspace) -> Chapter:
     parts = tuple(
         concatenate(Markup("<h3>"), why, Markup("</h3>"), command(how)) for why, how in facts.commands(workspace.store)
     )
-    return Chapter("next", "Three commands to try next", "They ask the store that this page was made from.", parts)
+    return Chapter("next", "Commands to try next", "They ask the store that this page was made from.", parts)

@@ -18,6 +18,7 @@ from headwater.lineage.questions.jobs import TableAccess, TableOfJob
 from headwater.lineage.questions.lineage_answers import LineageAnswer, SnapshotEdge
 from headwater.lineage.questions.runs import Run
 from headwater.lineage.questions.tables import TableEdge
+from headwater.versions import AlignmentAnswer, ConsistencyAnswer, align, check
 
 PRICE = f"{ORDERS}.price"
 
@@ -29,6 +30,10 @@ class Results:
     top10: LineageAnswer[SnapshotEdge]
     """All that is in its newest snapshot, commit by commit."""
     revenue: LineageAnswer[SnapshotEdge]
+    together: ConsistencyAnswer
+    """Whether the newest snapshots of both belong together."""
+    aligned: AlignmentAnswer
+    """The newest ones that do."""
     price: LineageAnswer[ColumnEdge]
     runs: Answer[Run]
     steps: Answer[TableOfJob]
@@ -56,7 +61,7 @@ class Results:
 
     def all_answers(self) -> Iterator[Answer[Any]]:
         yield from self.tables
-        yield from (self.top10, self.revenue, self.price, self.runs, self.steps, self.gaps)
+        yield from (self.top10, self.revenue, self.together, self.aligned, self.price, self.runs, self.steps, self.gaps)
         yield from self.histories.values()
 
 
@@ -66,6 +71,8 @@ def read(store: str) -> Results:
             tables=tuple(lineage.upstream_tables(table) for table in (TOP10, REVENUE)),
             top10=lineage.upstream_snapshots(TOP10, basis="state"),
             revenue=lineage.upstream_snapshots(REVENUE, basis="state"),
+            together=check(lineage, (REVENUE, TOP10)),
+            aligned=align(lineage, (REVENUE, TOP10)),
             price=lineage.downstream_columns(PRICE),
             runs=lineage.runs(),
             steps=lineage.tables_of(REPORT),
