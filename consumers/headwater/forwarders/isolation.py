@@ -1,9 +1,9 @@
 """Finds the events of a batch that a target fails on, while it takes others.
 
-It is because of the event only if the target takes another one after it failed. Where none comes behind it, one that
-the target has already is sent again, which changes nothing there. Only an event of which a message is really sent
-shows anything: many kinds become no message at all, and those "arrive" at a target that is away, too. An answer that
-asks to wait says nothing about the event either.
+It is because of the event only if it fails between two that the target takes: a target can be away for a while and
+come back. Where no other comes behind it, one that the target has already is sent again, which changes nothing there.
+Only an event of which a message is really sent shows anything: many kinds become no message at all, and those
+"arrive" at a target that is away, too. An answer that asks to wait says nothing about the event either.
 """
 
 from __future__ import annotations
@@ -93,22 +93,28 @@ class EventIsolation:
             error = await self._try_some_times(each)
             if error is None:
                 if self._taken == [each]:
-                    self._give_up(failed)
+                    await self._give_up(failed)
                 continue
             blocked.add(_key_of(each))
             if not asks_to_wait(error):
                 failed[id(each)] = each, error
         if failed and self._taken and (await self._take(self._taken[-1])).is_taken:
-            self._give_up(failed)
+            await self._give_up(failed)
         self._result.postponed = [each for each in events if id(each) not in self._done]
         return self._result
 
-    def _give_up(self, failed: dict[int, tuple[BusEvent, TransientError]]) -> None:
-        for event, error in failed.values():
-            words = f"it failed {_ALONE} times alone, while the target took others: {error}"
-            self._result.unsent.append(UnsentEvent(event, LetterReason.STUCK, words))
-        self._done.update(failed)
-        failed.clear()
+    async def _give_up(self, failed: dict[int, tuple[BusEvent, TransientError]]) -> None:
+        """Make dead letters of events that fail between two that the target takes. One was taken just now; before that
+        the target may have been away."""
+        for number, (event, _) in list(failed.items()):
+            error = await self._try(event)
+            if error is None:
+                del failed[number]
+            elif not asks_to_wait(error) and (await self._take(self._taken[-1])).is_taken:
+                words = f"it failed {_ALONE + 1} times alone, while the target took others: {error}"
+                self._result.unsent.append(UnsentEvent(event, LetterReason.STUCK, words))
+                self._done.add(number)
+                del failed[number]
 
     async def _try_some_times(self, event: BusEvent) -> TransientError | None:
         error: TransientError | None = None
