@@ -12,6 +12,7 @@ from uuid import UUID
 from headwater.consumers.reconcile.files import LogFile, LogFiles
 from headwater.consumers.reconcile.model import KEEPS_ROWS, LogCommit, TableLog, TableLogError
 from headwater.errors import ConfigurationError
+from headwater.events.commit_words import delta_commit_kind
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.events.names import Generation
 from headwater.events.scalars import Format
@@ -19,22 +20,6 @@ from headwater.events.scalars import Format
 _LOG: Final = "_delta_log"
 _VERSION: Final = re.compile(r"(\d{20})\.json")
 _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint(?:\.[^.]+)*\.(parquet|json)")
-KINDS: Final = {
-    "DELETE": CommitKind.DELETE,
-    "TRUNCATE": CommitKind.TRUNCATE,
-    "MERGE": CommitKind.MERGE,
-    "UPDATE": CommitKind.UPDATE,
-    "OPTIMIZE": CommitKind.COMPACT,
-    "REORG": CommitKind.COMPACT,
-    "RESTORE": CommitKind.RESTORE,
-    "CLONE": CommitKind.CLONE,
-    "VACUUM START": CommitKind.VACUUM,
-    "VACUUM END": CommitKind.VACUUM,
-    "COMPUTE STATS": CommitKind.ANALYZE,
-    "CREATE TABLE": CommitKind.CREATE,
-    "CREATE TABLE AS SELECT": CommitKind.CREATE,
-}
-_ALTERING: Final = ("SET ", "UNSET ", "ADD ", "DROP ", "RENAME ", "CHANGE ", "REPLACE COLUMN", "CLUSTER ", "UPGRADE ")
 _ALL_NEW: Final = frozenset({CommitKind.CREATE, CommitKind.REPLACE, CommitKind.RESTORE, CommitKind.CLONE})
 
 
@@ -106,7 +91,8 @@ def _id(text: str | None) -> Generation | None:
 def _commit(number: int, file: LogFile, actions: Sequence[dict[str, Any]]) -> LogCommit:
     info: dict[str, Any] = next((each["commitInfo"] for each in actions if each.get("commitInfo")), {})
     millis = info.get("inCommitTimestamp") or info.get("timestamp")
-    kind = kind_of(info.get("operation") or "", info.get("operationParameters") or {}, number)
+    words = (info.get("operation") or "", info.get("operationParameters") or {})
+    kind = delta_commit_kind(*words, is_first=not number)
     return LogCommit(
         snapshot=number,
         time=file.modified if millis is None else int(millis) * 1_000,
@@ -115,19 +101,6 @@ def _commit(number: int, file: LogFile, actions: Sequence[dict[str, Any]]) -> Lo
         parent=number - 1 if number else None,
         rows=_rows(info, kind),
     )
-
-
-def kind_of(operation: str, parameters: dict[str, Any], version: int) -> CommitKind:
-    """Return what a commit did, by the words of Delta that drivers' events are made by too."""
-    if operation == "WRITE":
-        return CommitKind.OVERWRITE if parameters.get("mode") == "Overwrite" else CommitKind.APPEND
-    if operation == "STREAMING UPDATE":
-        return CommitKind.OVERWRITE if parameters.get("outputMode") == "Complete" else CommitKind.APPEND
-    if operation.startswith(("REPLACE TABLE", "CREATE OR REPLACE TABLE")):
-        return CommitKind.REPLACE if version else CommitKind.CREATE
-    if operation.startswith(_ALTERING):
-        return CommitKind.ALTER
-    return KINDS.get(operation, CommitKind.OTHER)
 
 
 def _scope(kind: CommitKind) -> OverwriteScope:

@@ -11,25 +11,12 @@ import fastavro
 
 from headwater.consumers.reconcile.files import LogFiles
 from headwater.consumers.reconcile.model import LogCommit, TableLog
+from headwater.events.commit_words import HUDI_KINDS, hudi_operation
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.events.scalars import Format
 
 _INSTANT: Final = re.compile(r"(\d{14,17})(?:_(\d{14,17}))?\.(commit|deltacommit|replacecommit)")
 """Actions that make a table's rows what they are; a requested or inflight one has another word behind it."""
-KINDS: Final = {
-    "INSERT": CommitKind.APPEND,
-    "BULK_INSERT": CommitKind.APPEND,
-    "BOOTSTRAP": CommitKind.APPEND,
-    "UPSERT": CommitKind.MERGE,
-    "DELETE": CommitKind.DELETE,
-    "DELETE_PARTITION": CommitKind.DELETE,
-    "INSERT_OVERWRITE": CommitKind.OVERWRITE,
-    "INSERT_OVERWRITE_TABLE": CommitKind.OVERWRITE,
-    "CLUSTER": CommitKind.COMPACT,
-    "COMPACT": CommitKind.COMPACT,
-    "LOG_COMPACT": CommitKind.COMPACT,
-    "ALTER_SCHEMA": CommitKind.ALTER,
-}
 
 
 class _Instant(NamedTuple):
@@ -63,8 +50,8 @@ def read_log(files: LogFiles) -> TableLog | None:
 
 
 def _commit(instant: _Instant, content: bytes, parent: int | None) -> LogCommit:
-    operation = str(_content(content).get("operationType") or "").removesuffix("_PREPPED")
-    kind = KINDS.get(operation, CommitKind.OTHER)
+    operation = hudi_operation(str(_content(content).get("operationType") or ""))
+    kind = HUDI_KINDS.get(operation, CommitKind.OTHER)
     return LogCommit(
         snapshot=instant.number,
         time=instant.modified,

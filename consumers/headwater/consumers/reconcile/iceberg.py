@@ -8,6 +8,7 @@ from uuid import UUID
 
 from headwater.consumers.reconcile.files import LogFiles, read_json
 from headwater.consumers.reconcile.model import LogCommit, TableLog, TableLogError
+from headwater.events.commit_words import ICEBERG_KINDS
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.events.scalars import Format
 
@@ -15,13 +16,8 @@ _HADOOP: Final = re.compile(r"v(\d+)(?:\.gz)?\.metadata\.json")
 _CATALOG: Final = re.compile(r"(\d+)-[0-9a-fA-F-]+(?:\.gz)?\.metadata\.json")
 _GZIP: Final = b"\x1f\x8b"
 _MAIN: Final = "main"
-KINDS: Final = {
-    "append": (CommitKind.APPEND, OverwriteScope.NOTHING),
-    "replace": (CommitKind.REPLACE, OverwriteScope.NOTHING),
-    "overwrite": (CommitKind.OVERWRITE, OverwriteScope.UNKNOWN),
-    "delete": (CommitKind.DELETE, OverwriteScope.UNKNOWN),
-}
-"""Iceberg's words for what a commit did. A delete may be of a part or of all."""
+_KEEPS_ALL: Final = frozenset({CommitKind.APPEND, CommitKind.REPLACE})
+"""Of these kinds no row is replaced. A delete or an overwrite may be of a part or of all."""
 
 
 def read_log(files: LogFiles, metadata_file: str | None = None) -> TableLog | None:
@@ -88,13 +84,13 @@ def _heads(metadata: dict[str, Any]) -> dict[str, int]:
 
 def _commit(snapshot: dict[str, Any], branches: tuple[str | None, ...], confirmed: set[int] | None) -> LogCommit:
     summary = snapshot.get("summary") or {}
-    kind, replaced = KINDS.get(summary.get("operation", ""), (CommitKind.OTHER, OverwriteScope.UNKNOWN))
+    kind = ICEBERG_KINDS.get(summary.get("operation", ""), CommitKind.OTHER)
     number = snapshot["snapshot-id"]
     return LogCommit(
         snapshot=number,
         time=snapshot["timestamp-ms"] * 1_000,
         kind=kind,
-        replaced=replaced,
+        replaced=OverwriteScope.NOTHING if kind in _KEEPS_ALL else OverwriteScope.UNKNOWN,
         parent=snapshot.get("parent-snapshot-id"),
         schema_id=snapshot.get("schema-id"),
         branches=branches,

@@ -6,41 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from headwater.events.commit_words import delta_commit_kind
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.listeners.capture.formats.delta.commits import DeltaCommit
 
-_KINDS: Final[Mapping[str, CommitKind]] = {
-    "DELETE": CommitKind.DELETE,
-    "TRUNCATE": CommitKind.TRUNCATE,
-    "MERGE": CommitKind.MERGE,
-    "UPDATE": CommitKind.UPDATE,
-    "OPTIMIZE": CommitKind.COMPACT,
-    "REORG": CommitKind.COMPACT,
-    "RESTORE": CommitKind.RESTORE,
-    "CLONE": CommitKind.CLONE,
-    "VACUUM START": CommitKind.VACUUM,
-    "VACUUM END": CommitKind.VACUUM,
-    "COMPUTE STATS": CommitKind.ANALYZE,
-    "CREATE TABLE": CommitKind.CREATE,
-    "CREATE TABLE AS SELECT": CommitKind.CREATE,
-    "CONVERT": CommitKind.OTHER,
-}
-_ALTERING: Final = ("SET ", "UNSET ", "ADD ", "DROP ", "RENAME ", "CHANGE ", "REPLACE COLUMN", "CLUSTER ", "UPGRADE ")
 _REPLACING_KINDS: Final = frozenset({CommitKind.CREATE, CommitKind.REPLACE, CommitKind.RESTORE, CommitKind.CLONE})
 _KEEPS_ROWS: Final = frozenset({CommitKind.VACUUM, CommitKind.ALTER, CommitKind.ANALYZE, CommitKind.APPEND})
 
 
 def kind_of(commit: DeltaCommit) -> CommitKind:
-    word = commit.operation
-    if word == "WRITE":
-        return CommitKind.OVERWRITE if commit.parameters.get("mode") == "Overwrite" else CommitKind.APPEND
-    if word == "STREAMING UPDATE":
-        return CommitKind.OVERWRITE if commit.parameters.get("outputMode") == "Complete" else CommitKind.APPEND
-    if word.startswith(("REPLACE TABLE", "CREATE OR REPLACE TABLE")):
-        return CommitKind.CREATE if commit.read_version < 0 else CommitKind.REPLACE
-    if word.startswith(_ALTERING):
-        return CommitKind.ALTER
-    return _KINDS.get(word, CommitKind.OTHER)
+    return delta_commit_kind(commit.operation, commit.parameters, is_first=commit.read_version < 0)
 
 
 def extent_of(commit: DeltaCommit, kind: CommitKind, options: Mapping[str, str]) -> OverwriteScope:

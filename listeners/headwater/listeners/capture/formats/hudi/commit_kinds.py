@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
+from headwater.events.commit_words import HUDI_KINDS, hudi_operation
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.listeners.capture.formats.hudi.timelines import HudiCommit
 from headwater.listeners.capture.formats.protocol import WriteTarget
 
-_KINDS: Final[Mapping[str, CommitKind]] = {
-    "INSERT": CommitKind.APPEND,
-    "BULK_INSERT": CommitKind.APPEND,
-    "BOOTSTRAP": CommitKind.APPEND,
-    "UPSERT": CommitKind.MERGE,
-    "DELETE": CommitKind.DELETE,
-    "DELETE_PARTITION": CommitKind.DELETE,
-    "INSERT_OVERWRITE": CommitKind.OVERWRITE,
-    "INSERT_OVERWRITE_TABLE": CommitKind.OVERWRITE,
-    "CLUSTER": CommitKind.COMPACT,
-    "COMPACT": CommitKind.COMPACT,
-    "LOG_COMPACT": CommitKind.COMPACT,
-    "ALTER_SCHEMA": CommitKind.ALTER,
-}
 _COMMAND_KINDS: Final = frozenset(
     {CommitKind.UPDATE, CommitKind.DELETE, CommitKind.MERGE, CommitKind.CREATE, CommitKind.TRUNCATE}
 )
@@ -30,27 +16,22 @@ _COMMAND_KINDS: Final = frozenset(
 _OVERWRITES: Final = frozenset({"INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE"})
 
 
-def normalize_operation(operation: str | None) -> str:
-    """Writes that were prepared before are the same to whoever reads the table."""
-    return (operation or "").removesuffix("_PREPPED")
-
-
 def kind_of(operation: str | None, target: WriteTarget) -> CommitKind:
     if target.kind in _COMMAND_KINDS:
         return target.kind
     if target.kind is CommitKind.OVERWRITE and target.replaced is OverwriteScope.ALL:
         return CommitKind.OVERWRITE
-    return _KINDS.get(normalize_operation(operation), target.kind)
+    return HUDI_KINDS.get(hudi_operation(operation), target.kind)
 
 
 def extent_of(operation: str | None, commit: HudiCommit, kind: CommitKind, target: WriteTarget) -> OverwriteScope:
     if kind in {CommitKind.COMPACT, CommitKind.ALTER}:
         return OverwriteScope.NOTHING
-    if target.replaced is OverwriteScope.ALL or normalize_operation(operation) == "INSERT_OVERWRITE_TABLE":
+    if target.replaced is OverwriteScope.ALL or hudi_operation(operation) == "INSERT_OVERWRITE_TABLE":
         return OverwriteScope.ALL
-    if normalize_operation(operation) in _OVERWRITES:
+    if hudi_operation(operation) in _OVERWRITES:
         return OverwriteScope.PART if target.sink.partitioning else OverwriteScope.ALL
-    if normalize_operation(operation) == "DELETE_PARTITION":
+    if hudi_operation(operation) == "DELETE_PARTITION":
         return OverwriteScope.PART
     if not operation:
         return target.replaced

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from headwater.events import Format, TableName
+from headwater.events.commit_words import ICEBERG_KINDS
 from headwater.events.identity.text import joined
 from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
 from headwater.listeners.capture.context import CaptureContext, SessionNamedCatalog
 from headwater.listeners.capture.formats.iceberg.table_changes import FORMAT
 from headwater.listeners.capture.formats.iceberg.table_refs import dataset_at, generation_of
-from headwater.listeners.capture.formats.iceberg.write_results import KINDS, branch_of, output_of
+from headwater.listeners.capture.formats.iceberg.write_results import branch_of, output_of
 from headwater.listeners.capture.formats.protocol import OutsideCommit, ref_fields
 
 _EXTENTS: Final[Mapping[str, OverwriteScope]] = {
@@ -42,7 +43,7 @@ def outside_commit(fact: Mapping[str, Any], context: CaptureContext) -> OutsideC
     fields = {**ref_fields(sink), **branch_of(found, None, {})}
     operation = found["operation"]
     output = output_of(
-        found, fields, KINDS.get(operation, CommitKind.OTHER), _EXTENTS.get(operation, OverwriteScope.UNKNOWN)
+        found, fields, ICEBERG_KINDS.get(operation, CommitKind.OTHER), _EXTENTS.get(operation, OverwriteScope.UNKNOWN)
     )
     return OutsideCommit((output,))
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from headwater.events import AlterTable, Output
 from headwater.events.catalog import ModificationCause, ModificationEffect
+from headwater.events.commit_words import ICEBERG_KINDS
 from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
 from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture.context import CaptureContext
@@ -21,13 +22,6 @@ from headwater.listeners.capture.formats.iceberg.tables import partitioning_of, 
 from headwater.listeners.capture.formats.protocol import WriteResult, WriteTarget, ref_fields
 from headwater.listeners.capture.formats.schema_diff import SchemaDiff, fields_in
 from headwater.listeners.capture.statements import Statement
-
-KINDS: Final[Mapping[str, CommitKind]] = {
-    "append": CommitKind.APPEND,
-    "overwrite": CommitKind.OVERWRITE,
-    "delete": CommitKind.DELETE,
-    "replace": CommitKind.REPLACE,
-}
 
 Commit = Mapping[str, Any]
 
@@ -88,7 +82,9 @@ def _has_name(name: str, target: WriteTarget) -> bool:
 
 def _output(commit: Commit, target: WriteTarget, sink: SinkSchema, facts: Mapping[str, Any]) -> Output:
     fields = {**ref_fields(sink), **branch_of(commit, target.hints.get("branch"), facts)}
-    return output_of(commit, fields, KINDS.get(commit.get("operation", ""), CommitKind.OTHER), _extent(commit, target))
+    return output_of(
+        commit, fields, ICEBERG_KINDS.get(commit.get("operation", ""), CommitKind.OTHER), _extent(commit, target)
+    )
 
 
 def output_of(commit: Commit, fields: Mapping[str, Any], kind: CommitKind, replaced: OverwriteScope) -> Output:
