@@ -9,12 +9,15 @@ from uuid import UUID
 
 import pytest
 
+from headwater.consumers.reconcile.events import reconciled_event
+from headwater.consumers.reconcile.model import LogCommit, TableLog
 from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
-from headwater.events import Closed, Event, JobName, JobStarted
+from headwater.events import Closed, DatasetId, Event, JobName, JobStarted
 from headwater.events.avro import Codec
 from headwater.events.clock import micros_of
 from headwater.events.jobs import JobType
+from headwater.events.scalars import Format
 from headwater.lineage.bulk import BusPartition
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.store import Store, open_store
@@ -44,9 +47,13 @@ class Written:
 
     def __call__(self, *reported: tuple[BusPartition, int, float], ends: dict[BusPartition, int] | None = None) -> None:
         """Events, by partition, number and minute."""
+        self.add(*((partition, event(number, minute), minute) for partition, number, minute in reported), ends=ends)
+
+    def add(self, *events: tuple[BusPartition, Event, float], ends: dict[BusPartition, int] | None = None) -> None:
+        """Events, by partition and the minute at which they came to the bus."""
         records = []
-        for partition, number, minute in reported:
-            data = Codec().encode(event(number, minute))
+        for partition, each, minute in events:
+            data = Codec().encode(each)
             records.append(BusRecord(data, partition, self._offset, micros_of(at(minute))))
             self._offset += 1
         following = {each.partition: each.offset + 1 for each in records}
@@ -95,3 +102,23 @@ def test_a_topic_that_was_made_anew_takes_the_place_of_the_one_before(written: W
     written((ONE, 1, 0))
     written((BusPartition("cluster", "another", 0), 2, 60))
     assert written.until(120) == at(60)
+
+
+def reconciled(snapshot: int, minute: float) -> Event:
+    table = DatasetId(namespace="s3://lake", name="sales/daily")
+    return reconciled_event(table, TableLog(Format.ICEBERG, UUID(int=7)), LogCommit(snapshot, micros_of(at(minute))))
+
+
+def test_what_a_table_s_log_has_says_nothing_of_what_drivers_have_sent(written: Written) -> None:
+    """Drivers can't reach the bus from minute 10 on: their spools have the commits of that time. A reconciled one of
+    minute 30 doesn't make the others known, by whichever way it is mapped."""
+    written((ONE, 1, 0), (ONE, 2, 10))
+    written.add(*((ONE, reconciled(number, 30 + number), 70) for number in range(3)))
+    assert written.until(120) == at(10)
+    written((ONE, 3, 80))
+    assert written.until(120) == at(80)
+
+
+def test_of_reconciled_commits_alone_nothing_is_known(written: Written) -> None:
+    written.add((ONE, reconciled(1, 30), 70))
+    assert written.until(120) is None

@@ -15,7 +15,7 @@ from headwater.events.avro.raw_reader import LATEST
 from headwater.events.avro.template_cache import Match, Template, TemplateCache
 from headwater.events.envelope import Event
 from headwater.lineage.mapping.repeated_rows import RepeatedRows
-from headwater.lineage.mapping.row_builder import cap_time, clean_text, make_stamp
+from headwater.lineage.mapping.row_builder import arrival_family, cap_time, clean_text, make_stamp
 from headwater.lineage.mapping.row_comparison import NotLearnableError, RowComparison, render_text
 from headwater.lineage.mapping.row_templates import (
     CopyLayout,
@@ -127,7 +127,7 @@ class EventTemplate:
     """The rows of all events of one shape."""
 
     def __init__(self, event: Event, slots: Template, rows: _Groups, comparison: RowComparison) -> None:
-        self.family: Final = event.family.value
+        self.family: Final = arrival_family(event)
         self._stamped = tuple(slots.places[name,] for name in _STAMPED)
         self._counts = tuple(slot for path, slot in slots.places.items() if path[-1] in COUNTS)
         self._clean = tuple(slot for slot, value in enumerate(slots.values) if isinstance(value, str))

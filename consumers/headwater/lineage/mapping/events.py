@@ -14,7 +14,7 @@ from headwater.events.jobs import JobEvent
 from headwater.lineage.mapping.administration import map_administration
 from headwater.lineage.mapping.catalog import map_catalog_event
 from headwater.lineage.mapping.jobs import map_job_event
-from headwater.lineage.mapping.row_builder import RowBuilder
+from headwater.lineage.mapping.row_builder import RowBuilder, arrival_family
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.model import Row
 
@@ -42,7 +42,7 @@ def map_event(event: Event, append_time: int | None = None) -> Iterator[Row]:
 def map_arrival(event: Event, build: RowBuilder) -> Iterator[Row]:
     """Yield the rows that record the arrival of an event. They show holes in a producer's numbering, even in a store
     that keeps nothing else of the event."""
-    yield arrival_row(build, event.family.value, event.family_sequence)
+    yield arrival_row(build, arrival_family(event), event.family_sequence)
     if event.part is not None:
         key = (build.producer, build.sequence - event.part.number + 1, event.part.number)
         yield build.observed(t.EVENT_PART, *key)._replace(maxima=(event.part.of, event.kind))

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from headwater.events.clock import micros_of
 from headwater.events.envelope import Event
-from headwater.events.jobs import DatasetRef
+from headwater.events.jobs import CommitEvidence, Committed, DatasetRef
 from headwater.events.names import DEFAULT_JOB_NAMESPACE, CatalogId, DatasetId, Generation, JobName, TableName
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.model import NO_TIMES, GroupValues, Row, RowKind, RowTimes
@@ -22,6 +22,19 @@ MAX_CLOCK_AHEAD: Final = 5 * 60 * 1_000_000
 """How far a producer's clock may be ahead of the bus, in microseconds. Later times are cut to this."""
 _OFFSET: Final = 2**63
 NO_NAME: Final = (None, None, None)
+RECONCILED_FAMILY: Final = "RECONCILED"
+"""Of commits that were found in a table's log, in `arrivals`."""
+
+
+def arrival_family(event: Event) -> str:
+    """Return the family under which an event's arrival is recorded.
+
+    Commits that were found in a table's log have one of their own: no driver sent them, so they say nothing of how far
+    what drivers send has come.
+    """
+    if isinstance(event, Committed) and event.evidence is CommitEvidence.RECONCILED:
+        return RECONCILED_FAMILY
+    return event.family.value
 
 
 class RowBuilder:

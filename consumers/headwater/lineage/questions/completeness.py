@@ -14,6 +14,7 @@ from headwater.events.clock import wall_micros
 from headwater.events.envelope import EventFamily
 from headwater.events.names import DEFAULT_JOB_NAMESPACE, JobName
 from headwater.lineage.bulk.positions import bus_stored_until
+from headwater.lineage.mapping.row_builder import RECONCILED_FAMILY
 from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason, micros_of_argument
 from headwater.lineage.questions.gaps.model import GapFilter, PossibleGap, time_of
 from headwater.lineage.questions.gaps.reported import find_reported_gaps
@@ -26,6 +27,8 @@ from headwater.lineage.sql.tables import table_of
 
 AT_MOST: Final = 10_000
 """The default for how many gaps an answer contains."""
+_NOT_SENT: Final = (EventFamily.ADMIN.value, RECONCILED_FAMILY)
+"""The families of events that say nothing of what drivers have sent."""
 
 
 def complete_until(connection: Connection, now: datetime | None = None) -> datetime | None:
@@ -88,10 +91,13 @@ def _all(connection: Connection, filters: GapFilter) -> Generator[PossibleGap, N
 
 
 def _last_word(connection: Connection) -> int | None:
-    """Return the time of the last event. Administration events don't count: they can go directly into a store that is
-    far behind its bus."""
+    """Return the time of the last event that a driver sent.
+
+    Administration events don't count: they can go directly into a store that is far behind its bus. Neither do commits
+    that were found in a table's log: drivers that couldn't reach the bus meanwhile may have other commits of that time.
+    """
     row = table_of(t.ARRIVAL).c
-    newest = select(row.last).where(row.family != EventFamily.ADMIN.value).order_by(row.last.desc()).limit(1)
+    newest = select(row.last).where(row.family.not_in(_NOT_SENT)).order_by(row.last.desc()).limit(1)
     heard: int | None = connection.scalar(newest)  # of a maximum MariaDB would read all rows
     return heard
 
