@@ -12,7 +12,6 @@ doesn't have.
 from __future__ import annotations
 
 import logging
-import re
 import shutil
 import threading
 import time
@@ -24,8 +23,8 @@ from uuid import uuid4
 
 from headwater.consumers.archive.arrow import ArrowTable
 from headwater.consumers.archive.commit_log import LOG, CommitLog, sync_directory
-from headwater.consumers.archive.exchange import PREFIX, replace_files, take_back
-from headwater.consumers.archive.files import EVENTS, read_file, sort, split, write_file
+from headwater.consumers.archive.exchange import PREFIX, publish_file, replace_files, take_back
+from headwater.consumers.archive.files import EVENTS, FILE_NAME, read_file, sort, split, write_file
 from headwater.consumers.archive.state import (
     ArchiveCommit,
     ArchivedRange,
@@ -40,7 +39,6 @@ from headwater.lineage.bulk import BusPartition
 
 _LOG: Final = logging.getLogger(__name__)
 PENDING: Final = "_pending"
-_NAME: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{12}\.parquet")
 _ABANDONED_SECONDS: Final = 86_400.0
 """What nobody committed after so long never will be."""
 
@@ -143,11 +141,12 @@ class ParquetArchive:
             raise TransientError(f"{path} can't be read: {e}") from e
 
     def _publish(self, files: Iterable[ArchiveFile]) -> None:
-        for each in files:
-            place = self.directory / each.path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileNotFoundError):  # another process has done it, or replaced the file
-                (self.directory / PENDING / each.name).rename(place)
+        """Bring committed files to their places, and take those back that another process has replaced meanwhile."""
+        published = [*files]
+        for each in published:
+            publish_file(self.directory / PENDING / each.name, self.directory / each.path)
+        known = self.refresh().files
+        self._erase([each for each in published if each.path not in known])
 
     def _replace(self, added: Sequence[ArchiveFile], removed: Sequence[ArchiveFile]) -> bool:
         """Replace files of one day and kind at once. Return False if this file system can't."""
@@ -181,7 +180,7 @@ class ParquetArchive:
         """Bring the directory to what the log says, after processes that died in between."""
         with _disk(self.directory):
             there = [*self._files_in_place()]
-            pending = [each for each in (self.directory / PENDING).iterdir() if _NAME.fullmatch(each.name)]
+            pending = [each for each in (self.directory / PENDING).iterdir() if FILE_NAME.fullmatch(each.name)]
             state = self.refresh()  # after looking: what comes into its place later is in it
             by_name = {each.name: each for each in state.files.values()}
             self._publish(by_name[each.name] for each in pending if each.name in by_name)
@@ -209,7 +208,7 @@ class ParquetArchive:
 
     def _files_in_place(self) -> Iterator[Path]:
         for each in (self.directory / EVENTS).glob("*/*/*.parquet"):
-            if _NAME.fullmatch(each.name):
+            if FILE_NAME.fullmatch(each.name):
                 yield each
 
     def close(self) -> None:

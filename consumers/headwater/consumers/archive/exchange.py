@@ -1,7 +1,9 @@
 """Exchanges a directory for one with other files, at once for whoever lists it.
 
 The new directory is made of links beside the old one, and Linux exchanges their names. Another process may put a file
-into the old one just before that. So files that are wanted and ended up aside are brought back.
+into the old one just before that, or just after: the system may have found the old directory by its name before the
+names were exchanged. So files that are wanted and ended up aside are brought back, and whoever puts a file into a
+directory looks whether it is there before giving up the file's other name.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from headwater.consumers.archive.files import FILE_NAME
 
 PREFIX: Final = "exchange-"
 _AT_CWD: Final = -100
@@ -35,13 +39,35 @@ def replace_files(
             os.link(each, aside / each.name)
     for each in place.iterdir():
         if each.name not in gone:
-            with suppress(FileExistsError):
+            with suppress(FileExistsError, FileNotFoundError):  # another process replaced it, or let it expire
                 os.link(each, aside / each.name)
     is_exchanged = _exchange(aside, place)
     if is_exchanged:
-        take_back(aside, place, wanted())
+        there = [each.name for each in place.iterdir()]
+        names = wanted()  # after looking: what comes later is in it
+        take_back(aside, place, names)
+        _remove_others(place, there, names)
     shutil.rmtree(aside)
     return is_exchanged
+
+
+def _remove_others(place: Path, there: Iterable[str], wanted: Collection[str]) -> None:
+    """Remove the files that another process replaced between the look at the old directory and the exchange."""
+    for name in there:
+        if FILE_NAME.fullmatch(name) and name not in wanted:
+            (place / name).unlink(missing_ok=True)
+
+
+def publish_file(waiting: Path, place: Path) -> None:
+    """Bring a file to its place, unless another process has done that, or has removed the file since."""
+    while waiting.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        # FileNotFoundError: somebody else brought the file there, or removed the empty directory
+        with suppress(FileExistsError, FileNotFoundError):
+            os.link(waiting, place)
+        if place.exists():
+            waiting.unlink(missing_ok=True)
+            return
 
 
 def take_back(aside: Path, place: Path, wanted: Collection[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -17,6 +18,7 @@ from headwater.events.clock import wall_micros
 from headwater.lineage.bulk import BusPartition
 
 EVENTS: Final = "events"
+FILE_NAME: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{12}\.parquet")
 _ROW_GROUP: Final = 32_768
 _UNIQUE: Final = frozenset({"data", "offset", "append_time", "event_time", "sequence", "barrier"})
 """Columns whose values hardly repeat: a dictionary of them would be thrown away."""

@@ -48,7 +48,7 @@ def compact(archive: ParquetArchive, *, before: date | None = None, target: int 
     limit = before or datetime.now(timezone.utc).date()
     for group in _groups(archive.refresh().files.values(), limit, target):
         try:
-            merged = _merge(archive, group)
+            merged = merge_files(archive, group)
         except OffsetsTakenError:
             done.conflicts += 1
             continue
@@ -83,7 +83,7 @@ def _if_worthwhile(group: list[ArchiveFile], target: int) -> Iterator[list[Archi
         yield group
 
 
-def _merge(archive: ParquetArchive, group: list[ArchiveFile]) -> list[ArchiveFile]:
+def merge_files(archive: ParquetArchive, group: list[ArchiveFile]) -> list[ArchiveFile]:
     """Replace files by one. Raises OffsetsTakenError, and changes nothing, if they were replaced meanwhile."""
     first, files = group[0], archive.refresh().files
     if any(each.path not in files for each in group):
