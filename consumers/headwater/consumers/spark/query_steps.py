@@ -1,23 +1,22 @@
 """The steps of a query over messages, as SQL: classify each message, check its bytes, extract the event.
 
-Each step uses the columns of the previous one as few times as possible. Spark reads every message once, or two to three
-times if it pushes a filter on the event down through the steps. The caller applies `from_avro`: Spark 3.5 has it only
-in the API, Spark 4 also in SQL.
+The caller applies `from_avro`: Spark 3.5 has it only in the API, Spark 4 also in SQL.
 
 A message must contain one event and nothing else, but `from_avro` stops at the end of the record and ignores what
-follows. So each message is read with a marker behind it, the MD5 of its bytes, and a schema that ends with a field for
-the marker. The marker is read only if the record ends where the message does. The fields before it are read, though
-skipping would be faster: Avro 1.11 (Spark 3.5) skips a list by the size in the bytes, and loops forever if that is
-negative.
+follows. So each message is read with a marker behind it, 16 random bytes that nobody outside of this process knows, and
+a schema that ends with a field for the marker. The marker is read only if the record ends where the message does. The
+fields before it are read, though skipping would be faster: Avro 1.11 (Spark 3.5) skips a list by the size in the bytes,
+and loops forever if that is negative.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from headwater.consumers.spark.readable_columns import quote, times_out_of_range, to_readable
+from headwater.consumers.spark.readable_columns import quote, times_out_of_range, to_columns, to_readable
 from headwater.consumers.spark.schemas import KnownSchemas
 from headwater.errors import ConfigurationError
 from headwater.events.avro import MAX_EVENT_BYTES, Problem, WriterSchema
@@ -66,20 +65,20 @@ class QuerySteps:
             f"if(startswith({value}, {_bytes(MAGIC)}) AND octet_length({value}) >= {HEADER_BYTES}, "
             f"lower(hex(substring({value}, {len(MAGIC) + 1}, {HEADER_BYTES - len(MAGIC)}))), NULL)"
         )
-        ids = {_bytes(b"\0" + number.to_bytes(4, "big")): _text(s.fingerprint.hex()) for number, s in self.known.by_id}
+        ids = {_bytes(_registry_header(number)): _text(s.fingerprint.hex()) for number, s in self.known.by_id}
         if not ids:
             return single
         return self._by_framing(single, _case(f"substring({value}, 1, {_REGISTRY_HEADER_BYTES})", ids))
 
     def of_these_schemas(self) -> str:
-        """Return a condition on the fingerprint: it is one of the known schemas."""
-        return f"fingerprint IN ({', '.join(_text(s.fingerprint.hex()) for s in self.known.schemas)})"
+        """Return a condition on the messages: their header names one of the known schemas."""
+        return " OR ".join(f"({self._written_with(s)})" for s in self.known.schemas)
 
     def readings(self, reader: WriterSchema | None = None) -> list[AvroRead]:
         """Return how messages are read, with the marker behind them: with `reader`, or each with its own schema."""
-        marked = f"concat({self._content()}, {mark_of(self._value)})"
+        marked = f"concat({self._content()}, {_MARK_BYTES})"
         return [
-            AvroRead(f"{_written_with(s)} AND {self._fits()}", marked, with_mark(s), with_mark(reader or s))
+            AvroRead(f"({self._written_with(s)}) AND {self._fits()}", marked, with_mark(s), with_mark(reader or s))
             for s in self.known.schemas
         ]
 
@@ -92,21 +91,25 @@ class QuerySteps:
             WHEN NOT ({self._framed()}) THEN {_text(Problem.UNKNOWN_FRAMING)}
             WHEN {size} < {self._header_bytes()} THEN {_text(Problem.MALFORMED)}
             WHEN kind IS NULL THEN {_text(UNKNOWN_SCHEMA)}
-            ELSE {_by_mark(f"{mark} = {mark_of(value)}")}
+            ELSE {_by_mark(f"{mark} = {_MARK_BYTES}")}
         END"""
 
-    def sound_event(self, reader: WriterSchema) -> str:
-        """Return null instead of an event whose marker doesn't match or that contains an invalid time."""
-        sound = [f"e.{MARK} = {mark_of(self._value)}", *(f"NOT ({c})" for c in times_out_of_range(reader, "e"))]
-        return f"transform(array({EVENT_COLUMN}), e -> if({' AND '.join(sound)}, e, NULL))[0]"
-
-    def problem_of_event(self) -> str:
+    def problem_of_event(self, reader: WriterSchema) -> str:
         """Return the problem, including those that only the event's values show."""
-        return f"CASE WHEN problem IS NULL AND {EVENT_COLUMN} IS NULL THEN {_text(Problem.MALFORMED)} ELSE problem END"
+        problem, malformed = self.problem(f"{EVENT_COLUMN}.{MARK}"), _text(Problem.MALFORMED)
+        return f"coalesce({problem}, if({_are_times_sound(reader)}, NULL, {malformed}))"
 
-    def event(self, reader: WriterSchema) -> str:
-        """Return the event with readable columns and its current version, as the codec returns it."""
-        return to_readable(reader, EVENT_COLUMN, fixed={"schema_version": str(reader.version)})
+    def event(self, reader: WriterSchema, *, raw: bool) -> str:
+        """Return the event with its current version, as the codec returns it; null if its marker doesn't match, or if
+        it contains an invalid time. `raw` leaves the columns as Spark makes them, else they are readable."""
+        present = to_columns if raw else to_readable
+        event = present(reader, EVENT_COLUMN, fixed={"schema_version": str(reader.version)})
+        return f"if({EVENT_COLUMN}.{MARK} = {_MARK_BYTES} AND {_are_times_sound(reader)}, {event}, NULL)"
+
+    def _written_with(self, schema: WriterSchema) -> str:
+        """Return a condition on the messages. Bytes are compared, since the fingerprint as text costs more."""
+        headers = [MAGIC + schema.fingerprint, *(_registry_header(n) for n, s in self.known.by_id if s is schema)]
+        return " OR ".join(f"startswith({self._value}, {_bytes(each)})" for each in headers)
 
     @property
     def _value(self) -> str:
@@ -144,8 +147,14 @@ def _case(what: str, values: dict[str, str]) -> str:
     return f"CASE {what} {branches} END"
 
 
-def _written_with(schema: WriterSchema) -> str:
-    return f"fingerprint = {_text(schema.fingerprint.hex())}"
+def _are_times_sound(reader: WriterSchema) -> str:
+    """Return a condition on an event, which is false and never null."""
+    wrong = times_out_of_range(reader, EVENT_COLUMN)
+    return f"NOT coalesce({' OR '.join(f'({each})' for each in wrong)}, false)" if wrong else "true"
+
+
+def _registry_header(number: int) -> bytes:
+    return b"\0" + number.to_bytes(4, "big")
 
 
 def _bytes(data: bytes) -> str:
@@ -157,12 +166,10 @@ def _text(value: str | Problem) -> str:
 
 
 MARK: Final = "headwater_end"
-_FIELD: Final = {"name": MARK, "type": {"type": "fixed", "name": "HeadwaterEnd", "size": 16}}
+_FIELD: Final[dict[str, Any]] = {"name": MARK, "type": {"type": "fixed", "name": "HeadwaterEnd", "size": 16}}
 
-
-def mark_of(value: str) -> str:
-    """Return SQL for the marker behind a message's bytes."""
-    return f"unhex(md5({value}))"
+_MARK_BYTES: Final = _bytes(secrets.token_bytes(_FIELD["type"]["size"]))
+"""SQL for the marker behind a message's bytes. It is the same for all queries, so that equal ones are equal plans."""
 
 
 def with_mark(schema: WriterSchema) -> str:

@@ -29,6 +29,13 @@ def to_readable(schema: WriterSchema, at: str, *, fixed: dict[str, str]) -> str:
     return presenter.record(presenter.root, at, 0, fixed) or at
 
 
+def to_columns(schema: WriterSchema, at: str, *, fixed: dict[str, str]) -> str:
+    """Return SQL for a record with its fields as they are. `fixed` replaces fields."""
+    names = [field["name"] for field in json.loads(schema.text)["fields"]]
+    pairs = ", ".join(f"'{name}', {fixed.get(name) or f'{at}.{quote(name)}'}" for name in names)
+    return f"named_struct({pairs})"
+
+
 def times_out_of_range(schema: WriterSchema, at: str) -> list[str]:
     """Return SQL conditions that hold if a record contains an invalid time. Only corrupt bytes do."""
     walk = _OutOfRange(schema)
