@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.cli.bus import ConsumerBus
-from headwater.cli.forward.running import tune_garbage_collection
+from headwater.consumers.tuning import tune_garbage_collection
 from headwater.events.avro import Codec
 from headwater.events.keys import headers_of, key_of
 from headwater.forwarders.configuration import read_settings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from argparse import Namespace
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headwater.cli.flags import Flags
 from headwater.cli.output import CommandOutput
 from headwater.cli.store import open_given_store
+from headwater.consumers.tuning import tune_garbage_collection
 from headwater.events.names import JobName
 
 if TYPE_CHECKING:  # SQLAlchemy is imported where a store is opened
@@ -20,15 +20,11 @@ if TYPE_CHECKING:  # SQLAlchemy is imported where a store is opened
 
 A_TABLE: Final = "catalog.database.table, database.table, a path or a URI"
 
-_GENERATION: Final = (50_000, 50, 50)
-"""Of a large answer nothing is garbage before its end: looking for some takes a third of the time."""
-
 
 @contextmanager
 def open_connection(given: Namespace) -> Generator[Connection, None, None]:
     """Open the store for reading."""
-    gc.freeze()
-    gc.set_threshold(*_GENERATION)
+    tune_garbage_collection()
     with open_given_store(given) as store, store.engine.connect() as connection:
         yield connection
 

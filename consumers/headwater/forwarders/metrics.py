@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from headwater.consumers.loop_metrics import LoopMetrics
 from headwater.consumers.prometheus import labelled_lines
 
-_LONGEST_BEAT: Final = 300.0
-"""A forwarder whose loop shows no progress for this long isn't alive. A call of `handle` ends long before."""
 _RATE_SECONDS: Final = 60.0
 _PREFIX: Final = "headwater_forwarder_"
 
@@ -34,12 +33,10 @@ class RateMeter:
 
 
 @dataclass
-class ForwarderMetrics:
-    """The forwarder's loop sets these values, any thread may read them."""
+class ForwarderMetrics(LoopMetrics):
+    """Of a forwarder. Its waits are failed attempts, by cause."""
 
     name: str
-    polled: int = 0
-    """Records read from the bus."""
     sent: int = 0
     """Events that the target has; one that was sent twice counts twice."""
     filtered: int = 0
@@ -55,42 +52,20 @@ class ForwarderMetrics:
     """Events that the target failed on, and that are tried again with the next ones."""
     lost: int = 0
     """Records that the bus no longer had when they were to be read, as far as known, since the start."""
-    waits_by: Counter[str] = field(default_factory=Counter)
-    """Failed attempts, by cause."""
-    waiting_for: str | None = None
-    """What the forwarder waits for now, and why."""
-    outage: str | None = None
-    """Why the bus delivers nothing, where a poll doesn't raise an error."""
     last_error: str | None = None
     last_error_at: float | None = None
-    has_polled: bool = False
     has_ended: bool = False
-    lag: int | None = None
     sent_until: int | None = None
     """The append time of the last record that is done with, in microseconds."""
     rate: RateMeter = field(default_factory=RateMeter)
-    _beat: float = field(default_factory=time.monotonic)
-
-    def beat(self) -> None:
-        self._beat = time.monotonic()
 
     @property
     def is_alive(self) -> bool:
-        return self.has_ended or time.monotonic() - self._beat < _LONGEST_BEAT
-
-    @property
-    def fault(self) -> str | None:
-        return self.waiting_for or self.outage
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether bus and target answered the last time."""
-        return self.has_polled and self.fault is None
+        return self.has_ended or super().is_alive
 
     def record_wait(self, what: str, why: str) -> None:
-        self.waits_by[what] += 1
-        self.waiting_for = f"{what}: {why}"
-        self.record_error(self.waiting_for)
+        super().record_wait(what, why)
+        self.record_error(f"{what}: {why}")
 
     def record_error(self, words: str) -> None:
         self.last_error, self.last_error_at = words, time.time()

@@ -16,6 +16,7 @@ from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, one_of, pair, whole_number
 from headwater.cli.output import CommandOutput
 from headwater.cli.stopping import stop_on_signals
+from headwater.consumers.tuning import tune_garbage_collection
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ def _archive(archive: ArchiveTable, given: Any) -> dict[str, int]:
 
 async def _run(archiver: Archiver, given: Any) -> dict[str, int]:
     stop_on_signals(archiver.stop, given.drain_seconds, "archived")
+    tune_garbage_collection()
     with _health_server(archiver, given.health):
         await archiver.run()
     return archiver.metrics.figures()

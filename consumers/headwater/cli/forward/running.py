@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import signal
 from argparse import Namespace
@@ -27,6 +26,7 @@ from headwater.cli.forward.arguments import (
 from headwater.cli.output import CommandOutput
 from headwater.cli.stopping import SIGNALS, GracefulStop
 from headwater.cli.store import add_store, open_given_store, options_of
+from headwater.consumers.tuning import tune_garbage_collection
 from headwater.errors import ConfigurationError
 from headwater.events.redaction import redact
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from headwater.forwarders.starting import ForwarderStart, InitialEvents
 
 _LOG: Final = logging.getLogger(__name__)
-_GENERATION: Final = (50_000, 50, 50)
 _STARTS: Final = ("beginning", "end", "store", "archive")
 
 
@@ -92,13 +91,6 @@ def run(given: Namespace, output: CommandOutput) -> int:
     rows = [(each.name, each.sent, each.filtered, each.dead_letters, each.lost) for each in process.health.metrics]
     output.table("forwarded", columns, rows)
     return Exit.DONE
-
-
-def tune_garbage_collection() -> None:
-    """Look for circles of garbage less often: events of a batch are many objects that all go at its end, and looking
-    takes more than half of the time where batches are large."""
-    gc.freeze()
-    gc.set_threshold(*_GENERATION)
 
 
 def _forwarder_rows(given: Namespace) -> Iterator[tuple[str, str, str]]:

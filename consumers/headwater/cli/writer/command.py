@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import sys
 from argparse import Namespace
@@ -29,6 +28,7 @@ from headwater.cli.writer.pipelines import (
     opened_by_name,
     pipeline_into,
 )
+from headwater.consumers.tuning import tune_garbage_collection
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 _GROUP: Final = "headwater-writer"
 _NONE: Final = "none"
-_GENERATION: Final = (50_000, 50, 50)
-"""Rows of a batch are many objects that all go at its end: looking for circles among them is half of the time."""
 _TURN_SECONDS: Final = 0.0002
 """Who talks to the database gives up its turn at each call, and waits for another: 5 ms, with Python's own."""
 
@@ -149,8 +147,7 @@ def _runner(
 
 async def _run(runner: Runner | Coordinator, given: Any) -> dict[str, Any]:
     stop_on_signals(runner.stop, given.drain_seconds, "stored")
-    gc.freeze()
-    gc.set_threshold(*_GENERATION)
+    tune_garbage_collection()
     sys.setswitchinterval(_TURN_SECONDS)
     with _health_server(runner, given.health):
         await runner.run()

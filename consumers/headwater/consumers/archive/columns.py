@@ -45,14 +45,14 @@ class TableBuilder:
     def build(self, records: Sequence[BusRecord]) -> ArrowTable:
         """Return a row for each record, in their order. The day is that of the append time, else today."""
         data, partitions, offsets, times, keys, headers = zip(*records, strict=True) if records else ((),) * 6
-        clusters, topics, numbers = zip(*partitions, strict=True) if partitions else ((),) * 3
+        clusters, topics = _topic_columns(partitions)
         bytes_column = pa.array(data, pa.binary())
         append_times = pa.array(times, pa.int64())
         columns = [
-            pa.array(clusters, pa.string()),
-            pa.array(topics, pa.string()),
+            clusters,
+            topics,
             pa.repeat(pa.scalar(self._topic, pa.string()), len(records)),
-            pa.array(numbers, pa.int32()),
+            pa.array([each.number for each in partitions], pa.int32()),
             pa.array(offsets, pa.int64()),
             append_times.cast(TIME),
             pa.array(keys, pa.binary()),
@@ -61,6 +61,18 @@ class TableBuilder:
         ]
         kinds, *decoded = self._decoder.decode(data)
         return pa.Table.from_arrays([*columns, *decoded, _days(append_times), kinds], schema=SCHEMA)
+
+
+def _topic_columns(partitions: Sequence[BusPartition]) -> tuple[Any, Any]:
+    """Return the clusters and the ids of topics. Nearly always there is one of each."""
+    known = {each[:2] for each in set(partitions)}
+    if len(known) == 1:
+        cluster, topic = next(iter(known))
+        count = len(partitions)
+        return pa.repeat(pa.scalar(cluster, pa.string()), count), pa.repeat(pa.scalar(topic, pa.string()), count)
+    return pa.array([each.cluster for each in partitions], pa.string()), pa.array(
+        [each.topic for each in partitions], pa.string()
+    )
 
 
 def _headers_column(headers: Sequence[tuple[tuple[str, bytes], ...]]) -> Any:

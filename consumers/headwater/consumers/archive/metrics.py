@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
+from headwater.consumers.loop_metrics import LoopMetrics
 from headwater.consumers.prometheus import labelled_lines, metric_lines
 
-_LONGEST_BEAT: Final = 300.0
 _PREFIX: Final = "headwater_archiver_"
 _COUNTERS: Final = {
     "polled": "Records taken from the bus.",
@@ -23,44 +22,17 @@ _COUNTERS: Final = {
 
 
 @dataclass
-class ArchiverMetrics:
-    """The archiver's loop sets these values, any thread may read them."""
+class ArchiverMetrics(LoopMetrics):
+    """Of an archiver."""
 
-    polled: int = 0
     records: int = 0
     undecoded: int = 0
     flushes: int = 0
     conflicts: int = 0
     gaps: int = 0
     buffered_bytes: int = 0
-    lag: int | None = None
-    waiting_for: str | None = None
-    outage: str | None = None
-    has_polled: bool = False
     archived_until: int | None = None
     """The latest append time that is archived, in microseconds."""
-    waits_by: Counter[str] = field(default_factory=Counter)
-    _beat: float = field(default_factory=time.monotonic)
-
-    def beat(self) -> None:
-        self._beat = time.monotonic()
-
-    @property
-    def is_alive(self) -> bool:
-        return time.monotonic() - self._beat < _LONGEST_BEAT
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether bus and archive answered the last time."""
-        return self.has_polled and self.fault is None
-
-    @property
-    def fault(self) -> str | None:
-        return self.waiting_for or self.outage
-
-    def record_wait(self, what: str, why: str) -> None:
-        self.waits_by[what] += 1
-        self.waiting_for = f"{what}: {why}"
 
     def figures(self) -> dict[str, int]:
         """Return totals for people, at the end."""

@@ -121,17 +121,33 @@ class KafkaSource:
     def poll(self, most: int, timeout: float) -> SourceBatch:
         self._identity.poll()
         messages = self._messages(most, timeout)
-        records = tuple(bus_record(each, self._partition(each.partition() or 0)) for each in messages)
-        self._refuse_another(records)
-        self._find_offset_gaps(records)
+        partition = self._partition
+        records = tuple([bus_record(each, partition(each.partition() or 0)) for each in messages])
+        ends = self._ends_without_gaps(records)
+        if ends is None:
+            self._refuse_another(records)
+            self._find_offset_gaps(records)
+            ends = {each.partition.number: each.offset + 1 for each in records}
         gaps, self._gaps = tuple(self._gaps), []
         following = {each.partition: each.end for each in gaps if each.reason is GapReason.LOG_EXPIRED and each.end}
-        following.update((each.partition, each.offset + 1) for each in records)
-        self._at.update((partition.number, at) for partition, at in following.items())
-        ends = {self._partition(number): 0 for number in self._new} | ({} if records else self._ends())
+        following.update((partition(number), at) for number, at in ends.items())
+        self._at.update((where.number, at) for where, at in following.items())
+        reached = {partition(number): 0 for number in self._new} | ({} if records else self._ends())
         self._new.clear()
         self._left.clear()
-        return SourceBatch(records, following, gaps, ends)
+        return SourceBatch(records, following, gaps, reached)
+
+    def _ends_without_gaps(self, records: Sequence[BusRecord]) -> dict[int, int] | None:
+        """Return what comes next in the partitions of these records, by number. None if offsets don't follow each
+        other, which is looked at then."""
+        at, ends = self._at, dict[int, int]()
+        for record in records:
+            number, offset = record.partition.number, record.offset
+            expected = ends.get(number)
+            if (at.get(number, offset) if expected is None else expected) != offset:
+                return None
+            ends[number] = offset + 1
+        return ends
 
     def _refuse_another(self, records: Sequence[BusRecord]) -> None:
         """Check for a recreated topic when offsets go backwards."""
@@ -444,6 +460,6 @@ def bus_record(message: Message, partition: BusPartition) -> BusRecord:
     kind, millis = message.timestamp()
     append_time = millis * 1_000 if kind == TIMESTAMP_LOG_APPEND_TIME else None
     found: Any = message.headers() or ()
-    headers = tuple((name, value or b"") for name, value in found)
+    headers = tuple([(name, value or b"") for name, value in found])
     key: Any = message.key()
     return BusRecord(bytes(message.value() or b""), partition, message.offset() or 0, append_time, key, headers)

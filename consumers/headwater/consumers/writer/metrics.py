@@ -8,22 +8,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from headwater.consumers.loop_metrics import LoopMetrics
 from headwater.consumers.prometheus import Histogram, labelled_lines, metric_lines
 from headwater.lineage.bulk import DeadLetter
 
-_LONGEST_BEAT: Final = 300.0
-"""A writer whose loop shows no progress for this long isn't alive. A transaction may take a while."""
 _SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _ROWS: Final = (1, 10, 100, 1_000, 5_000, 10_000, 25_000, 50_000, 100_000)
 
 
 @dataclass
-class WriterMetrics:
-    """The writer's loop sets these values, any thread may read them."""
+class WriterMetrics(LoopMetrics):
+    """Of a writer."""
 
-    polled: int = 0
-    """Events read from the bus; `events` are those that are stored, too."""
     events: int = 0
+    """Events that are stored, or among the dead letters."""
     rows: int = 0
     batches: int = 0
     dead_letters: int = 0
@@ -34,19 +32,10 @@ class WriterMetrics:
     """Transactions that were repeated after a conflict."""
     waits: int = 0
     """How often the writer had to wait for something."""
-    waiting_for: str | None = None
-    """What the writer waits for now, and why."""
-    outage: str | None = None
-    """Why the bus delivers nothing, where a poll doesn't raise an error."""
-    has_polled: bool = False
-    lag: int | None = None
-    """Unread records on the bus."""
     stored_until: int | None = None
     """The append time of the last stored record, in microseconds."""
     dead_letters_by: Counter[str] = field(default_factory=Counter)
     """By reason."""
-    waits_by: Counter[str] = field(default_factory=Counter)
-    """By what was waited for."""
     set_backs: int = 0
     """How often the store turned out to have lost transactions."""
     instants: int = 0
@@ -62,23 +51,6 @@ class WriterMetrics:
     """Partitions that this writer reads."""
     flush_seconds: Histogram = field(default_factory=lambda: Histogram(_SECONDS))
     flush_rows: Histogram = field(default_factory=lambda: Histogram(_ROWS))
-    _beat: float = field(default_factory=time.monotonic)
-
-    def beat(self) -> None:
-        self._beat = time.monotonic()
-
-    @property
-    def is_alive(self) -> bool:
-        return time.monotonic() - self._beat < _LONGEST_BEAT
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether bus and store answered the last time."""
-        return self.has_polled and self.waiting_for is None and self.outage is None
-
-    @property
-    def fault(self) -> str | None:
-        return self.waiting_for or self.outage
 
     def record_merge(self, seconds: float, rows: int | None = None) -> None:
         """Record how long a transaction took, and how many rows it merged."""
@@ -91,10 +63,8 @@ class WriterMetrics:
         self.dead_letters_by.update(each.reason.value for each in dead_letters)
 
     def record_wait(self, what: str, why: str) -> None:
-        """Record that something isn't available."""
+        super().record_wait(what, why)
         self.waits += 1
-        self.waits_by[what] += 1
-        self.waiting_for = f"{what}: {why}"
 
     def figures(self) -> dict[str, int]:
         """Return totals for people, at the end."""

@@ -5,7 +5,6 @@ python -m headwater.consumers.writer.coordinated.worker DESCRIPTOR
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import pickle
@@ -19,13 +18,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection
-from typing import Any, Final
+from typing import Any
 
+from headwater.consumers.tuning import tune_garbage_collection
 from headwater.consumers.writer.coordinated.worker_process import LOGGER, WorkerReply, WorkerRole
 from headwater.errors import HeadwaterError
-
-_GENERATION: Final = (50_000, 50, 50)
-"""Rows of a batch are many objects that all go at its end: looking for cycles among them takes half of the time."""
 
 
 def main(descriptor: int) -> None:
@@ -36,8 +33,7 @@ def main(descriptor: int) -> None:
     with suppress(EOFError, OSError):
         level, role = pipe.recv()
         logs = _collect_logs(level)
-        gc.freeze()
-        gc.set_threshold(*_GENERATION)
+        tune_garbage_collection()
         _serve(pipe, role, logs)
 
 
