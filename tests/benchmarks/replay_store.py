@@ -1,6 +1,6 @@
 """A million events: stored by the writer, and rebuilt by a replay that switches over while the writer goes on.
 
-    .venv/bin/python -m tests.benchmarks.replay_store [events] [--readers N] [--load EVENTS_PER_SECOND]
+    .venv/bin/python -m tests.benchmarks.replay_store [events] [--readers N] [--by spark] [--load EVENTS_PER_SECOND]
 
 The writer first stores all events of a topic, which gives its rate. Then a replay rebuilds the store from the topic's
 beginning, while a producer adds events and the same writer stores them. In the end the store has to have the rows of
@@ -12,6 +12,7 @@ Broker, PostgreSQL (which doesn't wait for its disk), writer, replay and produce
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -103,7 +104,9 @@ def fill(bus: str, url: str, given: Namespace) -> float:
 
 def replay(bus: str, url: str, given: Namespace) -> tuple[dict[str, Any], dict[str, Any], float]:
     """Return the answer, the last line of progress about reading, and the seconds of the whole."""
-    more = ("--readers", str(given.readers)) if given.readers else ()
+    more = ["--readers", str(given.readers)] if given.readers else []
+    if given.by == "spark":
+        more += ["--by", "spark", "--master", "local[2]", *spark_settings()]
     command = [*COMMAND, "-o", "json", "replay", "--from", bus, "--store", url, *more]
     began = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -115,6 +118,18 @@ def replay(bus: str, url: str, given: Namespace) -> tuple[dict[str, Any], dict[s
         if each["finished"] and each["total"]:
             print(f"{'':>10}  {each['phase']}: {each['done']:,} {each['unit']}, {each['per_second']:,.0f} a second")
     return json.loads(done.stdout), reading, time.monotonic() - began
+
+
+def spark_settings() -> list[str]:
+    import pyspark
+
+    from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
+    from tests.integration.spark_packages import package_settings
+
+    home = local.java().home
+    os.environ.update(JAVA_HOME=str(home), SPARK_LOCAL_IP="127.0.0.1")
+    jars = package_settings(home, kafka_package(str(pyspark.__version__)))
+    return [f"--conf={key}={value}" for key, value in {**jars, "spark.ui.enabled": "false"}.items()]
 
 
 def digest_of(url: str) -> str:
@@ -131,6 +146,7 @@ def main() -> int:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("events", type=int, nargs="?", default=EVENTS)
     parser.add_argument("--readers", type=int, default=0)
+    parser.add_argument("--by", choices=["writer", "spark"], default="writer", help="who reads what there is at first")
     parser.add_argument("--load", type=int, default=200, help="events a second while the replay runs")
     given = parser.parse_args()
     with local.kafka() as kafka, local.postgres(durable=False) as postgres:

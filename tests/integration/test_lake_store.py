@@ -6,16 +6,21 @@ import random
 import threading
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headwater.consumers.replay.filling import ends_until
+from headwater.consumers.replay.log_range import LogRange
 from headwater.consumers.spark.pipeline import PipelineOptions, run_pipeline
-from headwater.consumers.spark.pipeline.batch_writer import OrderedBatches
+from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, OrderedBatches
 from headwater.consumers.spark.pipeline.lake import LakeTables, compact, expire
 from headwater.consumers.spark.pipeline.lake.arrow import tuples_by_table
 from headwater.consumers.spark.pipeline.lake.meta import LakeBulkMeta
+from headwater.consumers.spark.pipeline.lake.writer import LakeBatchWriter
+from headwater.consumers.spark.pipeline.range_reading import SparkRangeReader
 from headwater.errors import ConfigurationError, HeadwaterError
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
@@ -78,6 +83,22 @@ def appended(log: LocalLog) -> list[tuple[bytes, int | None]]:
 
 def options(address: LakeAddress, log: Path, **more: Any) -> PipelineOptions:
     return PipelineOptions(address, log=log, group="g", **more)
+
+
+@pytest.mark.long
+def test_a_replay_fills_a_lake_portion_by_portion(lake_session: Lakes, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log", EVERYTHING)
+    tables = LakeTables.open(lake_session.spark, lake_session.address())
+    lake = LakeBulkMeta(tables)
+    settings = BatchSettings("g", 2, 70)
+    make_writer = partial(LakeBatchWriter, lake, 60.0)
+    reader = SparkRangeReader(lake_session.spark, lake, make_writer, settings, kafka=lambda _: {}, most_invalid=100)
+    source, seen = LogRange("log:x", log.directory, dict), list[int]()
+    assert reader.read(source, ends_until(source, None), seen.append) == len(EVERYTHING)
+    assert len(seen) > 1
+    assert digest_by_spark(tables) == digest_by_law(appended(log))
+    assert sum(lake.offsets("g").values()) == len(EVERYTHING)
+    assert reader.read(source, ends_until(source, None), seen.append) == 0
 
 
 @pytest.mark.long

@@ -13,9 +13,11 @@ from headwater.cli.answers import add_namespace, job_of
 from headwater.cli.bus import ARCHIVE, WAYS, bus_address, is_log, kafka_settings, log_directory, topic_of
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
-from headwater.cli.flags import Flags, count, moment, pair, whole_number
+from headwater.cli.flags import Flags, count, moment, one_of, pair, whole_number
 from headwater.cli.logs import logging_as
 from headwater.cli.output import CommandOutput
+from headwater.cli.pipeline import add_spark
+from headwater.cli.replay_by_spark import SPARK, bulk_reader, fill_lake
 from headwater.cli.replay_output import ProgressLines, give_result, is_agreed
 from headwater.cli.store import add_store, open_given_store, options_of
 from headwater.errors import ConfigurationError
@@ -24,9 +26,11 @@ if TYPE_CHECKING:
     from headwater.consumers.replay.filling import PipelineSettings
     from headwater.consumers.replay.preparation import CopiedStore
     from headwater.consumers.replay.ranges import Positions, RangeSource
+    from headwater.lineage.lake import LakeAddress
     from headwater.lineage.replacement.areas import Area
 
 _STORE: Final = "store:"
+_READERS: Final = ("writer", SPARK)
 _FROM: Final = f"{WAYS}, or store:URL for the rows of another store"
 
 
@@ -43,6 +47,8 @@ def _flags(parser: Flags) -> None:
     parser.flags("from", _source_address, f"where events are, the oldest first: {_FROM}", "SOURCE")
     parser.flag("group", str, "headwater-writer", "the writer's consumer group, by which the store has offsets", "NAME")
     parser.flags("kafka", pair, "a setting of the Kafka client", "KEY=VALUE")
+    text = "who reads what there is at first: this machine, as a writer does, or Spark's executors"
+    parser.flag("by", one_of(_READERS), "writer", text, "{writer,spark}")
     parser.flag("until", moment, None, "only what was appended before this time, into a new store", "TIME")
     parser.flag("job", str, None, "repair: merge what a job and its steps reported into the live store", "NAME")
     text = "repair: merge what was reported of a table into the live store"
@@ -59,10 +65,20 @@ def _flags(parser: Flags) -> None:
 def _tuning(parser: Flags) -> None:
     text = "so many processes read events, and others write rows, as --buckets says; 0: one process does everything"
     parser.flag("readers", whole_number, "0", text, "N")
-    parser.flag("buckets", count, "2", "with --readers: so many processes write, each the rows of keys of its own", "N")
-    parser.flag("batch", count, "10000", "at most so many events in a transaction", "N")
+    text = (
+        "so many processes or tasks write, each the rows of keys of its own: with --readers 2, by Spark one for a core"
+    )
+    parser.flag("buckets", count, None, text, "N")
+    text = "at most so many events in a transaction (10000), by Spark in a micro-batch (500000)"
+    parser.flag("batch", count, None, text, "N")
     parser.flag("pause", count, "10", "the writer of the live store may have to wait for so many seconds", "N")
     parser.flag("differences", whole_number, "20", "show at most so many rows that differ", "N")
+
+
+def _spark(parser: Flags) -> None:
+    add_spark(parser)
+    text = "by Spark: a setting of Kafka's Java client, such as security.protocol=SSL"
+    parser.flags("kafka-client", pair, text, "KEY=VALUE")
 
 
 @command(
@@ -77,8 +93,9 @@ With --job, --dataset or --since nothing is rebuilt: the events of that part are
     "headwater replay --from archive:/archive --from kafka://broker-1:9092 --store postgresql://owner@db/lineage",
     "headwater replay --from store:lineage.db --from log:/var/lib/headwater/log --store postgresql://owner@db/lineage",
     "headwater replay --from kafka://broker-1:9092 --job orders_etl --since 7d --store postgresql://writer@db/lineage",
+    "headwater replay --by spark --master 'local[*]' --from kafka://broker-1:9092 --store postgresql://owner@db/lineage",
     "headwater replay --drop-former --store postgresql://owner@db/lineage",
-    flags=[add_store, _flags, add_namespace, _tuning],
+    flags=[add_store, _flags, add_namespace, _tuning, _spark],
 )
 def replay(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.replacement.areas import Area  # noqa: PLC0415
@@ -89,6 +106,9 @@ def replay(given: Namespace, output: CommandOutput) -> int:
     if given.drop_former:
         return _drop(given, output, Area.FORMER, "the tables that the last replay replaced")
     with logging_as("text", "warning"):
+        lake = options_of(given).lake
+        if lake is not None:
+            return _fill_lake(given, output, lake)
         return _repair(given, output) if _is_part(given) else _rebuild(given, output)
 
 
@@ -101,9 +121,17 @@ def _check(given: Any) -> None:
         raise ConfigurationError(f"where are the events? Name them by --from {_FROM}")
     if any(each.startswith(_STORE) for each in sources[1:]):
         raise ConfigurationError("a store comes first: its rows are copied, and a bus is read on from its offsets")
-    if _is_part(given):
-        if given.verify or given.until or sources[0].startswith(_STORE):
+    if options_of(given).lake is not None:
+        if _is_part(given) or given.verify or given.purge or given.readers or sources[0].startswith(_STORE):
+            raise ConfigurationError(
+                "a lake store is filled from its own offsets on, by Spark, and nothing else: name another namespace to "
+                "rebuild it, and leave out --verify, --purge, --readers, --job, --dataset, --since and store: sources"
+            )
+    elif _is_part(given):
+        if given.verify or given.until or given.by == SPARK or sources[0].startswith(_STORE):
             raise ConfigurationError("--job, --dataset and --since merge events of a bus: leave the rest out")
+    elif given.readers and given.by == SPARK:
+        raise ConfigurationError("--readers are processes of this machine: leave them out with --by spark")
     elif given.readers and options_of(given).target.kind.scheme == "sqlite":
         raise ConfigurationError("SQLite lets one process write at a time: leave --readers at 0")
 
@@ -132,10 +160,16 @@ def _rebuild(given: Any, output: CommandOutput) -> int:
         finally:
             engine.dispose()
 
-    with _opened_sources(given, stored) as sources:
-        run = Replay(options, sources, settings, ProgressLines(given.output, sys.stderr), copied=_copied(given))
+    with _opened_sources(given, stored) as sources, bulk_reader(given) as make_bulk_reader:
+        lines = ProgressLines(given.output, sys.stderr)
+        run = Replay(options, sources, settings, lines, copied=_copied(given), make_bulk_reader=make_bulk_reader)
         result = run.run(lambda found: is_agreed(given, output, found))
     return give_result(given, output, result)
+
+
+def _fill_lake(given: Any, output: CommandOutput, address: LakeAddress) -> int:
+    with _opened_sources(given, dict) as sources:
+        return fill_lake(given, output, sources, address)
 
 
 def _repair(given: Any, output: CommandOutput) -> int:
@@ -181,7 +215,7 @@ def _drop(given: Any, output: CommandOutput, area: Area, what: str) -> int:
 def _pipeline(given: Any) -> PipelineSettings:
     from headwater.consumers.replay.filling import PipelineSettings  # noqa: PLC0415
 
-    return PipelineSettings(given.group, given.batch, given.readers, given.buckets)
+    return PipelineSettings(given.group, given.batch or 10_000, given.readers, given.buckets or 2)
 
 
 def _is_part(given: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from headwater.consumers.archive.directory import ParquetArchive
 from headwater.consumers.replay.ranges import BusRange, Positions, RangePositions, StoredPositions
@@ -17,7 +18,7 @@ class ArchiveRange:
     def __init__(self, address: str, directory: Path, stored: StoredPositions) -> None:
         """`stored` returns the offsets of the store that is filled, for `rewind`."""
         self.address = address
-        self._archive = ParquetArchive.open(directory)
+        self.archive: Final = ParquetArchive.open(directory)
         self._stored = stored
         self._at = RangePositions()
         self._source = ArchiveSource(directory, "replay", self._begin_at)
@@ -25,7 +26,7 @@ class ArchiveRange:
         self.topic = self._source.topic
 
     def ranges(self) -> Mapping[BusPartition, BusRange]:
-        known = self._archive.refresh().partitions
+        known = self.archive.refresh().partitions
         return {where: BusRange(each.first, each.next) for where, each in known.items()}
 
     def offsets_at(self, time: datetime) -> None:  # noqa: ARG002 - an archive has days, and no index of offsets
@@ -62,11 +63,11 @@ class ArchiveRange:
 
     def close(self) -> None:
         self._source.close()
-        self._archive.close()
+        self.archive.close()
 
     def _begin_at(self, cluster: str) -> Positions:
         """Return where reading begins. Partitions that aren't to be read begin at their ends."""
-        known = self._archive.refresh().partitions
+        known = self.archive.refresh().partitions
         return {where: self._at.next.get(where, each.next) for where, each in known.items() if where.cluster == cluster}
 
     def _is_wanted(self, where: BusPartition, offset: int) -> bool:

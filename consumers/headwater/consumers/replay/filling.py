@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime
+from typing import Final, Protocol, TypeAlias
 
 from headwater.consumers.replay.progress import PhaseProgress, ProgressListener
 from headwater.consumers.replay.ranges import Positions, RangeSource
+from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
 from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.record_reader import MAX_INVALID
 from headwater.consumers.writer.runner import Pipeline, Runner
-from headwater.errors import TransientError
+from headwater.errors import ConfigurationError, TransientError
 from headwater.events.clock import wall_micros
 from headwater.lineage.bulk import BusPartition
 from headwater.lineage.store import Store, StoreOptions
@@ -41,11 +43,37 @@ class PipelineSettings:
     most_invalid: int = MAX_INVALID
 
 
+class BulkReader(Protocol):
+    """Stores much of a source at once, by others than this process."""
+
+    def read(self, source: RangeSource, end: Positions, report: Callable[[int], None]) -> int:
+        """Store what a source has from the store's offsets up to `end`, and return how many events that were. `report`
+        gets their number now and then. Raises StopRequested if it was stopped."""
+        ...
+
+
+BulkReaderMaker: TypeAlias = Callable[[Store, StoreOptions], BulkReader]
+
+
+def _interrupted() -> ReplayInterrupted:
+    return ReplayInterrupted(
+        "the replay was stopped, and the live store is as it was: the same command goes on where this one ended"
+    )
+
+
 class Filler:
     """Fills one store, by one source after the other."""
 
-    def __init__(self, store: Store, options: StoreOptions, settings: PipelineSettings, listener: ProgressListener):
+    def __init__(
+        self,
+        store: Store,
+        options: StoreOptions,
+        settings: PipelineSettings,
+        listener: ProgressListener,
+        make_bulk_reader: BulkReaderMaker | None = None,
+    ) -> None:
         """`options` are those of `store`."""
+        self._bulk_reader = None if make_bulk_reader is None else make_bulk_reader(store, options)
         self._store = store
         self._options = options
         self._settings = settings
@@ -70,13 +98,25 @@ class Filler:
         return self.run(source, self.plain_pipeline(source), phase, seconds)
 
     def read_much(self, source: RangeSource, end: Positions, phase: str) -> None:
-        """Do the same with as many processes as the settings say."""
+        """Do the same with as many processes as the settings say, or by Spark."""
+        if self._bulk_reader is not None:
+            self._read_by_others(self._bulk_reader, source, end, phase)
+            return
         if not self._settings.readers:
             self.read(source, end, phase)
             return
         self._begin(source, end, 0)
         if source.lag():
             self._run(self._coordinator(source), source, phase, None)
+
+    def _read_by_others(self, reader: BulkReader, source: RangeSource, end: Positions, phase: str) -> None:
+        self._begin(source, end, 0)
+        if not source.lag():
+            return
+        try:
+            self.events += read_with_progress(reader, source, end, phase, self._listener)
+        except StopRequested:
+            raise _interrupted() from None
 
     def plain_pipeline(self, source: RangeSource) -> PlainPipeline:
         """Return the writer's pipeline of one process, for what a source gives. It is the same one each time, because
@@ -119,9 +159,7 @@ class Filler:
         progress.is_finished = True
         self._listener.show(progress)
         if is_interrupted:
-            raise ReplayInterrupted(
-                "the replay was stopped, and the live store is as it was: the same command goes on where this one ended"
-            )
+            raise _interrupted()
         return source.lag() == 0
 
 
@@ -155,8 +193,36 @@ async def _run_watched(
         listener.show(progress)
 
 
+def read_with_progress(
+    reader: BulkReader, source: RangeSource, end: Positions, phase: str, listener: ProgressListener
+) -> int:
+    """Have a source read that knows what is left of it, and show how far that is. Return the number of events."""
+    progress = PhaseProgress(phase, "events", source.lag())
+
+    def report(done: int) -> None:
+        progress.done = done
+        listener.show(progress)
+
+    report(0)
+    events = reader.read(source, end, report)
+    progress.is_finished = True
+    report(events)
+    return events
+
+
 def ends_now(source: RangeSource) -> tuple[dict[BusPartition, int], int]:
     """Return where a source ends now, and up to which time it had nothing else."""
     asked = wall_micros()
     ends: Mapping[BusPartition, int] = {where: each.end for where, each in source.ranges().items()}
     return dict(ends), asked - CLOCK_SKEW_MICROS
+
+
+def ends_until(source: RangeSource, until: datetime | None) -> dict[BusPartition, int]:
+    """Return where a source ends now, or where it ended at a time."""
+    ends, _ = ends_now(source)
+    if until is None:
+        return ends
+    at = source.offsets_at(until)
+    if at is None:
+        raise ConfigurationError(f"{source.address} has no index of times: --until needs a Kafka topic")
+    return {where: min(end, at.get(where, end)) for where, end in ends.items()}

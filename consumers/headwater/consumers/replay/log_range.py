@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from headwater.consumers.replay.ranges import BusRange, Positions, RangePositions, StoredPositions
 from headwater.consumers.sources import BusRecord, OffsetGap, SourceBatch
@@ -28,7 +29,8 @@ class LogRange:
             )
         self.address = address
         self._log = LocalLog.open(directory)
-        self.topic = str(self._log.directory)
+        self.directory: Final = self._log.directory
+        self.topic = str(self.directory)
         self._stored = stored
         self._at = RangePositions()
         self._names: dict[BusPartition, str] = {}

@@ -17,7 +17,7 @@ from headwater.consumers.replay.filling import PipelineSettings
 from headwater.consumers.replay.ranges import Positions, RangeSource
 from headwater.consumers.writer.bus_gaps import gap_rows
 from headwater.errors import ConfigurationError, TerminalError
-from headwater.lineage.bulk import WriteBatch
+from headwater.lineage.bulk import BulkLineageMeta, WriteBatch
 from headwater.lineage.bulk.positions import select_groups, select_offsets
 from headwater.lineage.replacement.areas import Area, has_area
 from headwater.lineage.replacement.copying import count_rows
@@ -139,7 +139,7 @@ def check_same_sources(fresh: Store, addresses: Sequence[str], settings: ReplayS
 
 
 def check_coverage(
-    fresh: Store, sources: Sequence[RangeSource], start: Positions, live: Positions, *, accept_loss: bool
+    fresh: BulkLineageMeta, sources: Sequence[RangeSource], start: Positions, live: Positions, *, accept_loss: bool
 ) -> None:
     """Refuse what would leave a hole, before anything is read. An accepted hole is a gap in the fresh store."""
     ranges = [source.ranges() for source in sources]
@@ -153,4 +153,4 @@ def check_coverage(
         )
     rows = [row for hole in holes for row in gap_rows(hole.gap, names.get(hole.partition.topic, ""))]
     if rows:
-        fresh.bulk.merge(WriteBatch(rows=rows))
+        fresh.merge(WriteBatch(rows=rows))

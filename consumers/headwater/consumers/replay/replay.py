@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from sqlalchemy import Connection, Engine
 
 from headwater.consumers.replay import preparation
-from headwater.consumers.replay.filling import Filler, ends_now
+from headwater.consumers.replay.filling import BulkReaderMaker, Filler, ends_now, ends_until
 from headwater.consumers.replay.preparation import CopiedStore, EventsWouldBeLost, LiveState, ReplaySettings
 from headwater.consumers.replay.progress import PhaseProgress, ProgressListener
 from headwater.consumers.replay.ranges import Positions, RangeSource
@@ -77,8 +77,11 @@ class Replay:
         listener: ProgressListener,
         *,
         copied: CopiedStore | None = None,
+        make_bulk_reader: BulkReaderMaker | None = None,
         history: MigrationHistory = HISTORY,
     ) -> None:
+        """`make_bulk_reader` makes who reads what there is at first, if that isn't this process."""
+        self._make_bulk_reader = make_bulk_reader
         self._options = options
         self._sources = list(sources)
         self._settings = settings
@@ -113,12 +116,13 @@ class Replay:
         addresses = [*([self._copied.address] if self._copied else []), *(each.address for each in self._sources)]
         self._live_state = preparation.read_live_state(live, settings)
         preparation.check_same_sources(fresh, addresses, settings)
-        filler = Filler(fresh, self._options.beside(Area.FRESH.value), settings.pipeline, self._listener)
+        options = self._options.beside(Area.FRESH.value)
+        filler = Filler(fresh, options, settings.pipeline, self._listener, self._make_bulk_reader)
         start = dict(filler.positions())
         for where, at in (self._copied.offsets(settings.pipeline.group) if self._copied else {}).items():
             start[where] = max(start.get(where, 0), at)
         known = self._live_state.offsets
-        preparation.check_coverage(fresh, self._sources, start, known, accept_loss=settings.accept_loss)
+        preparation.check_coverage(fresh.bulk, self._sources, start, known, accept_loss=settings.accept_loss)
         return filler
 
     def _fill(self, fresh: Store, filler: Filler) -> None:
@@ -133,14 +137,9 @@ class Replay:
     def _target(self, source: RangeSource, known: Positions) -> Positions:
         """Return the offsets up to which a source is read: not beyond those of the live store, so that both can be
         compared; of a new store up to the end."""
+        if self._live_state.is_new or self._settings.until is not None:
+            return ends_until(source, self._settings.until)
         ends, _ = ends_now(source)
-        if self._settings.until is not None:
-            at = source.offsets_at(self._settings.until)
-            if at is None:
-                raise ConfigurationError(f"{source.address} has no index of times: --until needs a Kafka topic")
-            return {where: min(end, at.get(where, end)) for where, end in ends.items()}
-        if self._live_state.is_new:
-            return ends
         return {where: min(end, known.get(where, 0)) for where, end in ends.items()}
 
     def _compare(self, live: Engine, fresh: Store, filler: Filler, agrees: Agreement) -> bool:

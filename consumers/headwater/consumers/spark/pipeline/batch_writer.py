@@ -93,6 +93,18 @@ class SparkBatch(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class BatchSettings:
+    """How micro-batches are written, whatever the store is."""
+
+    group: str
+    """Whose offsets these are in the store."""
+    buckets: int
+    most_records: int
+    """A portion has about so many records, where a store lacks many."""
+    stopping: Callable[[], bool] = lambda: False
+
+
 class OrderedBatches:
     """Keeps the order of one topic's micro-batches: rows, then offsets. Several threads may call it; each waits."""
 
@@ -101,12 +113,8 @@ class OrderedBatches:
         meta: BulkLineageMeta,
         patience: float,
         bus: BusReading,
-        *,
-        group: str,
-        buckets: int,
-        most_records: int,
+        settings: BatchSettings,
         figures: PipelineFigures,
-        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         """`meta` is the driver's own connection to the store, for which it waits `patience` seconds.
 
@@ -116,15 +124,13 @@ class OrderedBatches:
         self._meta = meta
         self._patience = patience
         self._bus = bus
-        self._group = group
-        self._keys = shuffle_keys(buckets)
-        self._most_records = most_records
-        self._stopping = stopping
-        self._offsets = OffsetReader({_MAIN: meta}, group)
+        self._settings = settings
+        self._keys = shuffle_keys(settings.buckets)
+        self._offsets = OffsetReader({_MAIN: meta}, settings.group)
         marks = self._offsets.marks[_MAIN]
         self._marks = marks
         self._mark = marks.new()
-        self._timeline = Timeline(meta, RecordReader(bus.kind, bus.topic_name), bus.kind, group, marks)
+        self._timeline = Timeline(meta, RecordReader(bus.kind, bus.topic_name), bus.kind, settings.group, marks)
         self._number = 0
         self._turn = threading.RLock()
 
@@ -186,8 +192,8 @@ class OrderedBatches:
         if planned.gaps:
             self.record_gaps(planned.gaps)
         cuts = {partition: each.first for partition, each in offsets.batch.items()}
-        for ranges in portions(planned.ranges, cuts, self._most_records):
-            if self._stopping():
+        for ranges in portions(planned.ranges, cuts, self._settings.most_records):
+            if self._settings.stopping():
                 raise StopRequested
             self._write_ranges(batch, ranges)
 
@@ -218,7 +224,7 @@ class OrderedBatches:
 
     def _detail(self, ranges: Mapping[BusPartition, PartitionRange]) -> str:
         words = {
-            "group": self._group,
+            "group": self._settings.group,
             "host": socket.gethostname(),
             "process": os.getpid(),
             "at": time.time(),
@@ -261,7 +267,7 @@ class OrderedBatches:
         gaps: tuple[OffsetGap, ...] = (),
     ) -> WriteBatch:
         batch = SourceBatch((), following or {}, gaps, ends or {})
-        return bus_work(batch, self._group, self._bus.kind, self._bus.topic_name)
+        return bus_work(batch, self._settings.group, self._bus.kind, self._bus.topic_name)
 
     def _merge(self, work: WriteBatch) -> None:
         with_patience(lambda: self._meta.merge(replace(work, mark=self._mark)), self._patience)
@@ -285,25 +291,12 @@ class BatchWriter(OrderedBatches):
         meta: DatabaseBulkMeta,
         store: StoreWriting,
         bus: BusReading,
-        *,
-        group: str,
-        buckets: int,
-        most_records: int,
+        settings: BatchSettings,
         figures: PipelineFigures,
-        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        super().__init__(
-            meta,
-            store.patience,
-            bus,
-            group=group,
-            buckets=buckets,
-            most_records=most_records,
-            figures=figures,
-            stopping=stopping,
-        )
+        super().__init__(meta, store.patience, bus, settings, figures)
         self._store = store
-        self._bucket_marks = [self._marks.new() for _ in range(buckets)]
+        self._bucket_marks = [self._marks.new() for _ in range(settings.buckets)]
 
     def _run_tasks(
         self, batch: SparkBatch, ranges: Mapping[BusPartition, PartitionRange], frame: DataFrame, epoch: int

@@ -18,7 +18,7 @@ from headwater.consumers.spark.pipeline.batch_writer import OrderedBatches
 from headwater.consumers.spark.pipeline.jobs import translate_job_error
 from headwater.consumers.spark.pipeline.kafka_topic import KafkaTopicClient, TopicDescription
 from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange
-from headwater.consumers.spark.pipeline.records import from_kafka
+from headwater.consumers.spark.pipeline.records import from_kafka, kafka_frame, kafka_options
 from headwater.errors import HeadwaterError
 from headwater.events.clock import wall_micros
 from headwater.events.health import GapReason
@@ -66,13 +66,7 @@ class KafkaQuery:
         self._trigger = dict(trigger)
         self._is_available_now = bool(trigger.get("availableNow"))
         self._failure: BaseException | None = None
-        self._options = {
-            **{f"kafka.{key}": value for key, value in settings.items()},
-            "kafka.isolation.level": "read_committed",
-            "includeHeaders": "true",
-            "failOnDataLoss": "false",
-            "minPartitions": str(max(len(topic.partitions), spark.sparkContext.defaultParallelism)),
-        }
+        self._options = kafka_options(settings, max(len(topic.partitions), spark.sparkContext.defaultParallelism))
         self._seen: dict[BusPartition, PartitionRange] = {}
 
     def run(self, is_stopping: Callable[[], bool]) -> None:
@@ -180,15 +174,7 @@ class KafkaQuery:
 
     def read(self, ranges: Mapping[BusPartition, PartitionRange]) -> DataFrame:
         """Return the records of ranges that lie before a micro-batch."""
-        first = {str(each.number): found.first for each, found in ranges.items()}
-        end = {str(each.number): found.end for each, found in ranges.items()}
-        reader = self._spark.read.format("kafka").options(
-            **self._options,
-            assign=json.dumps({self._name: sorted(each.number for each in ranges)}),
-            startingOffsets=json.dumps({self._name: first}),
-            endingOffsets=json.dumps({self._name: end}),
-        )
-        return from_kafka(reader.load())
+        return kafka_frame(self._spark, self._options, self._name, ranges)
 
     def check_topic(self) -> None:
         if self._client.topic_id() != self._topic.id:

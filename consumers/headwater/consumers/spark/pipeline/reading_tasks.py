@@ -5,20 +5,18 @@ A Python worker of Spark lives on from task to task, and so does what it learned
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from headwater.consumers.spark.pipeline.records import ArrowRecords
 from headwater.consumers.spark.pipeline.shares import Share, reached_by, shares_of
+from headwater.consumers.tuning import tune_garbage_collection
 from headwater.consumers.writer.record_reader import RecordReader
 
 MOST_EVENTS: Final = 20_000
 """So many events are mapped together. More of them have fewer rows each, since events repeat rows, and take memory."""
 MOST_BYTES: Final = 8 << 20
-_GENERATION: Final = (50_000, 50, 50)
-"""Rows of a batch are many objects that all go at its end: looking for cycles among them takes half of the time."""
 _readers: dict[tuple[Any, ...], RecordReader] = {}
 
 
@@ -40,8 +38,7 @@ class BusReading:
 
     def take_reader(self) -> RecordReader:
         """Return the reader of this worker, or a new one. Whoever raises an error doesn't give it back."""
-        if gc.get_threshold() != _GENERATION:
-            gc.set_threshold(*_GENERATION)
+        tune_garbage_collection(freeze=False)
         known = _readers.pop(self._key, None)
         return known or RecordReader(self.kind, self.topic_name, most_invalid=self.most_invalid, packs=self.as_copy)
 

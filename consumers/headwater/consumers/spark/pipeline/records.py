@@ -6,18 +6,20 @@ lost the offsets from `offset` up to `gap_end`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.consumers.sources import BusRecord, OffsetGap
+from headwater.consumers.spark.pipeline.ranges import PartitionRange
 from headwater.consumers.spark.session import functions
 from headwater.errors import ConfigurationError
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition, DeadLetter
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS: Final = ("value", "partition", "offset", "append_time", "key", "headers", "gap_end", "gap_reason")
 SCHEMA: Final = (
@@ -57,9 +59,39 @@ def from_kafka(frame: DataFrame) -> DataFrame:
             f"Kafka source, {', '.join(_NEEDED)}, and has key and headers if it can"
         )
     absent = {name: words for name, words in _ABSENT.items() if name not in frame.columns}
-    records = frame.selectExpr(*({**_OF_KAFKA, **absent}.values()))
-    by_key = functions().expr("if(key IS NULL, offset, hash(key))")
-    return records.repartition(max(1, frame.sparkSession.sparkContext.defaultParallelism), by_key)
+    return by_key(frame.selectExpr(*({**_OF_KAFKA, **absent}.values())))
+
+
+def by_key(records: DataFrame) -> DataFrame:
+    """Return records shuffled by their keys, those without one by their offsets."""
+    key = functions().expr("if(key IS NULL, offset, hash(key))")
+    return records.repartition(max(1, records.sparkSession.sparkContext.defaultParallelism), key)
+
+
+def kafka_options(settings: Mapping[str, str], tasks: int) -> dict[str, str]:
+    """Return the options of Spark's Kafka source; `settings` are those of Kafka's Java client."""
+    return {
+        **{f"kafka.{key}": value for key, value in settings.items()},
+        "kafka.isolation.level": "read_committed",
+        "includeHeaders": "true",
+        "failOnDataLoss": "false",
+        "minPartitions": str(tasks),
+    }
+
+
+def kafka_frame(
+    spark: SparkSession, options: Mapping[str, str], topic: str, ranges: Mapping[BusPartition, PartitionRange]
+) -> DataFrame:
+    """Return the records of ranges of a topic."""
+    first = {str(each.number): found.first for each, found in ranges.items()}
+    end = {str(each.number): found.end for each, found in ranges.items()}
+    reader = spark.read.format("kafka").options(
+        **options,
+        assign=json.dumps({topic: sorted(each.number for each in ranges)}),
+        startingOffsets=json.dumps({topic: first}),
+        endingOffsets=json.dumps({topic: end}),
+    )
+    return from_kafka(reader.load())
 
 
 class ArrowRecords:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources import local_log
-from headwater.consumers.spark.pipeline.batch_writer import BatchWriter, FrameBatch, OrderedBatches, PipelineFigures
+from headwater.consumers.spark.pipeline.batch_writer import (
+    BatchSettings,
+    BatchWriter,
+    FrameBatch,
+    OrderedBatches,
+    PipelineFigures,
+)
 from headwater.consumers.spark.pipeline.kafka_query import KafkaQuery, TopicRecreated
 from headwater.consumers.spark.pipeline.kafka_topic import KafkaTopicClient, TopicDescription
 from headwater.consumers.spark.pipeline.lake.meta import LakeBulkMeta
@@ -118,14 +124,8 @@ class PipelineRun:
 
     def _writer(self, make_writer: Callable[..., OrderedBatches], bus: BusReading) -> OrderedBatches:
         options = self._options
-        return make_writer(
-            bus,
-            group=options.group,
-            buckets=self._buckets,
-            most_records=options.most_records,
-            figures=self.figures,
-            stopping=self._stop.is_set,
-        )
+        settings = BatchSettings(options.group, self._buckets, options.most_records, self._stop.is_set)
+        return make_writer(bus, settings, self.figures)
 
 
 def run_pipeline(spark: SparkSession, options: PipelineOptions) -> PipelineFigures:
@@ -159,15 +159,9 @@ def store_events(
     spark = frame.sparkSession
     with open_store(where) as opened:
         bus = BusReading(kind, "", topic, topic, options.most_invalid, opened.bulk.takes_copies())
-        writer = BatchWriter(
-            opened.bulk,
-            StoreWriting(where, options.patience),
-            bus,
-            group=options.group,
-            buckets=options.buckets_for(spark),
-            most_records=options.most_records,
-            figures=PipelineFigures(),
-        )
+        settings = BatchSettings(options.group, options.buckets_for(spark), options.most_records)
+        writing = StoreWriting(where, options.patience)
+        writer = BatchWriter(opened.bulk, writing, bus, settings, PipelineFigures())
         writer.write_all(FrameBatch(frame))
         return writer.figures
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from headwater.consumers.spark.pipeline.batch_writer import OrderedBatches, PipelineFigures, SparkBatch
+from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, OrderedBatches, PipelineFigures, SparkBatch
 from headwater.consumers.spark.pipeline.lake.arrow import SCHEMA, BucketReply, TableShare, bucket_task
 from headwater.consumers.spark.pipeline.lake.meta import LakeBulkMeta
 from headwater.consumers.spark.pipeline.ranges import PartitionRange
@@ -36,23 +36,10 @@ class LakeBatchWriter(OrderedBatches):
         meta: LakeBulkMeta,
         patience: float,
         bus: BusReading,
-        *,
-        group: str,
-        buckets: int,
-        most_records: int,
+        settings: BatchSettings,
         figures: PipelineFigures,
-        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        super().__init__(
-            meta,
-            patience,
-            bus,
-            group=group,
-            buckets=buckets,
-            most_records=most_records,
-            figures=figures,
-            stopping=stopping,
-        )
+        super().__init__(meta, patience, bus, settings, figures)
         self._tables = meta.tables
 
     def _run_tasks(

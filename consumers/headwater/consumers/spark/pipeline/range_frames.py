@@ -1,0 +1,112 @@
+"""Records of a bus from offsets to offsets, as batches for a replay by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from headwater.consumers.archive.state import ArchiveFile
+from headwater.consumers.replay.archive_range import ArchiveRange
+from headwater.consumers.replay.kafka_range import KafkaRange
+from headwater.consumers.replay.log_range import LogRange
+from headwater.consumers.replay.ranges import RangeSource
+from headwater.consumers.sources import OffsetGap
+from headwater.consumers.spark.pipeline.log_batches import LogBatch
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange
+from headwater.consumers.spark.pipeline.records import SCHEMA, by_key, kafka_frame, kafka_options
+from headwater.errors import ConfigurationError
+from headwater.lineage.bulk import BusPartition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+RangesByPartition: TypeAlias = Mapping[BusPartition, PartitionRange]
+KafkaSettings: TypeAlias = Callable[[str], Mapping[str, str]]
+"""Returns the settings of Kafka's Java client for a source's address."""
+_OF_ARCHIVE: Final = (
+    "data AS value",
+    "partition",
+    "offset",
+    "unix_micros(append_time) AS append_time",
+    "key",
+    "CAST(headers AS ARRAY<STRUCT<key: STRING, value: BINARY>>) AS headers",
+    "CAST(NULL AS BIGINT) AS gap_end",
+    "CAST(NULL AS STRING) AS gap_reason",
+)
+
+
+def archive_frame(
+    spark: SparkSession, paths: Sequence[str], ranges: RangesByPartition, gaps: Sequence[OffsetGap] = ()
+) -> DataFrame:
+    """Return the records of ranges out of files of an archive, and a row for each gap. All ranges are of one topic."""
+    if paths:
+        one = next(iter(ranges))
+        wanted = " OR ".join(
+            f"(partition = {each.number} AND offset >= {found.first} AND offset < {found.end})"
+            for each, found in ranges.items()
+        )
+        rows = spark.read.parquet(*paths)
+        rows = rows.where(rows["cluster"] == one.cluster).where(rows["topic_id"] == one.topic).where(wanted)
+        records = rows.selectExpr(*_OF_ARCHIVE)
+    else:
+        records = spark.createDataFrame([], SCHEMA)
+    if gaps:
+        lost = [(None, g.partition.number, g.first, None, None, None, g.end, g.reason.value) for g in gaps]
+        records = records.unionByName(spark.createDataFrame(lost, SCHEMA))
+    return by_key(records)
+
+
+class RangeBatch:
+    """Records of a range source, of one topic, that are stored together."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        source: RangeSource,
+        kafka: KafkaSettings,
+        ranges: RangesByPartition,
+        available: RangesByPartition,
+    ) -> None:
+        """`available` are all offsets that the source has."""
+        self._spark = spark
+        self._source = source
+        self._kafka = kafka
+        self._offsets = BatchOffsets(ranges, available)
+
+    def offsets(self) -> BatchOffsets:
+        return self._offsets
+
+    def frame(self, ranges: RangesByPartition) -> DataFrame:
+        source = self._source
+        if isinstance(source, KafkaRange):
+            tasks = max(len(ranges), self._spark.sparkContext.defaultParallelism)
+            return kafka_frame(self._spark, kafka_options(self._kafka(source.address), tasks), source.topic, ranges)
+        if isinstance(source, LogRange):
+            return LogBatch(self._spark, source.directory, self._offsets).frame(ranges)
+        if isinstance(source, ArchiveRange):
+            return self._archived(source, ranges)
+        raise ConfigurationError(f"{source.address} can't be read by Spark: leave out --by spark")
+
+    def _archived(self, source: ArchiveRange, ranges: RangesByPartition) -> DataFrame:
+        state = source.archive.refresh()
+        files = [each for each in state.files.values() if has_records_in(each, ranges)]
+        gaps = [each for each in state.gaps if begins_in(each, ranges)]
+        return archive_frame(self._spark, [str(source.archive.path_of(each)) for each in files], ranges, gaps)
+
+    def check(self) -> None:
+        """Raise an error if the topic was deleted and made again meanwhile."""
+        self._source.ranges()
+
+
+def has_records_in(file: ArchiveFile, ranges: RangesByPartition) -> bool:
+    return any(
+        span.first < ranges[span.partition].end and span.last >= ranges[span.partition].first
+        for span in file.spans
+        if span.partition in ranges
+    )
+
+
+def begins_in(gap: OffsetGap, ranges: RangesByPartition) -> bool:
+    """Return whether a gap begins in one of the ranges: so each gap is reported once."""
+    found = ranges.get(gap.partition)
+    return found is not None and gap.end is not None and found.first <= gap.first < found.end
