@@ -61,6 +61,10 @@ _SETTINGS: Final = {
         "Capture",
         "the driver. What they change is on the pages [capture](capture.md) and [limits](limits.md)",
     ),
+    "read": (
+        "Consistent reads",
+        "the driver; in a session too, but for the store. More on the page [consistent reads](consistent-reads.md)",
+    ),
     "metrics": ("Metrics", "the driver. What is measured is on the page [metrics](metrics.md)"),
     "lineage": ("Lineage", "the driver; the store follows the events that say it"),
     "namespaces": ("Names, tags and parents", "the driver"),

@@ -43,6 +43,9 @@ OWN_PLUGINS: Final[Mapping[str, Mapping[str, str]]] = {
         "jdbc": "headwater.lineage.meta:JdbcLineageMetaFactory",
         "memory": "headwater.lineage.meta:MemoryLineageMetaFactory",
     },
+    "headwater.version_finders": {
+        "lineage": "headwater.versions.finder:LineageFinderFactory",
+    },
 }
 """The entry points of this distribution, by group: the same as in its metadata."""
 _OWN: Final = "headwater"

@@ -22,8 +22,8 @@ LISTENERS: Final = "headwater.listeners"
 
 RESERVED_NAMES: Final = frozenset(
     {
-        *("capture", "catalog", "enabled", "job", "lineage", "listeners", "metrics", "namespaces", "parent", "spool"),
-        *("store", "tags"),
+        *("capture", "catalog", "enabled", "job", "lineage", "listeners", "metrics", "namespaces", "parent", "read"),
+        *("spool", "store", "tags"),
     }
 )
 """Sections of the configuration: no listener can have such a name."""

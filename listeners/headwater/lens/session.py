@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _PATH: Final = "/"
 _OTHER_ANALYZER: Final = "spark.sql.analyzer.singlePassResolver.enabled"
+_RULE: Final = "headwater.lens.LensRelations"
+"""Consistent reads have another one, which a lens stands before."""
 _lock: Final = threading.Lock()
 
 
@@ -77,7 +79,7 @@ class ActiveLens:
         with _lock:
             if self._hooks is not None:
                 raise LensError(f"the lens {self.lens.name!r} is open already: open another one")
-            if "headwater.lens" in str(self._session_state.analyzer().ResolveRelations().getClass().getName()):
+            if str(self._session_state.analyzer().ResolveRelations().getClass().getName()) == _RULE:
                 raise LensError(f"this session has a lens already: end it before {self.lens.name!r} begins")
             state = self._classes.new("LensState", self._context)
             hooks = self._classes.install(self._session_state, state)

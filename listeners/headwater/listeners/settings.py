@@ -15,7 +15,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, SecretStr
 
 from headwater.config import Bytes, Config, Seconds, read_config
 from headwater.config.model import Keys
@@ -32,6 +32,7 @@ _LISTENER_LISTS: Final = ("listeners", "catalog.listeners", "job.listeners")
 _MIN_SPOOL_BYTES: Final = 64 * 1024
 _MIN_SIMILARITY: Final = 0.6
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_OTHERWISE: Final = r"^\s*(fail|latest|wait\s+[\d.]+\s*(ms|s|m|min|h)?)\s*$"
 DEFAULT_LISTENER: Final = "log"
 """Which listener there is where none is named: a local log, which a new user can read at once. An empty `listeners`
 is none."""
@@ -130,6 +131,20 @@ class Settings(Config):
     """A file that metrics are written to for node_exporter's textfile collector, or a directory for one."""
     metrics_file_interval: Annotated[Seconds, Field(ge=1)] = 10.0
     """How often that file is written."""
+
+    read_consistent: bool = False
+    """Whether queries over several tables read versions of them that belong together. A session can `SET` it, where the
+    application's configuration has any key of `read.consistent`."""
+    read_consistent_otherwise: Annotated[str, Field(pattern=_OTHERWISE)] = "fail"
+    """What happens where no versions belong together, or that isn't known: `fail`, `latest` (they are read as they are
+    now, and a warning says why), or `wait 60s` (and then fail). A session can `SET` it."""
+    read_consistent_allowed: tuple[str, ...] = ()
+    """Tables that are read as they are now in such queries; `*` stands for anything. A session can `SET` it."""
+    read_consistent_timeout: Annotated[Seconds, Field(gt=0)] = 5.0
+    """How long a statement waits for the store's answer. A session can `SET` it."""
+    read_consistent_store: SecretStr | None = None
+    """The URL of the lineage store. Without it the store that the listener `jdbc` writes to, else `HEADWATER_STORE`,
+    whose variables also give passwords."""
 
     lineage_repeat: Annotated[Seconds, Field(gt=0)] = 3600.0
     """After how long job lineage that was emitted is emitted again."""

@@ -74,6 +74,22 @@ final class Leaves {
         return type.startsWith("Hoodie") && hasAny(map(files.options()), HUDI_OPTIONS);
     }
 
+    /** Whether it has the option of a relation that was pinned by a rule of ours. */
+    static boolean isPinned(LogicalRelation relation) {
+        return map(((HadoopFsRelation) relation.relation()).options()).containsKey(LensRewrite.PINNED);
+    }
+
+    /** What tells a table from one that is made anew under its name; empty where its format doesn't say it. */
+    static String generation(Object table) {
+        Object inner = table.getClass().getName().startsWith("org.apache.iceberg.") ? call(table, "table") : null;
+        Object id = inner != null ? call(inner, "uuid") : null;
+        if (id == null) {
+            Object metadata = call(table, "metadata");
+            id = metadata == null ? null : call(metadata, "id");
+        }
+        return id == null ? "" : id.toString();
+    }
+
     /** Whether a library reads parts of a table whose version it has chosen before, or its own log. */
     static boolean isInternal(LogicalRelation relation) {
         String type = location(relation);

@@ -26,17 +26,26 @@ public final class LensCheck {
     private static final Set SESSION_ONLY = setOf("SetCommand,SetCatalogCommand,SetCatalogAndNamespace,SetNamespaceCommand,SetVariable");
     private static final String[] TARGETS = {"target", "targetTable", "relation", "table", "tableDesc", "catalogTable", "name", "identifier", "tableIdent", "tableName", "logicalRelation", "originalTable", "hoodieCatalogTable"};
 
+    private static final LensSpec EVERYTHING = new LensSpec("reads", true, true);
+
     private final LensSpec lens;
+    /** Where what is read is noted; null unless it is asked for. */
+    private final PlanReads reads;
     private final IdentityHashMap seen = new IdentityHashMap();
     private final Set written = new HashSet();
 
-    private LensCheck(LensSpec lens) {
+    private LensCheck(LensSpec lens, PlanReads reads) {
         this.lens = lens;
+        this.reads = reads;
     }
 
     public static void check(LensSpec lens, LogicalPlan plan) {
-        LensCheck check = new LensCheck(lens);
-        check.visit(plan);
+        new LensCheck(lens, null).visit(plan);
+    }
+
+    /** Note what a plan reads, and refuse nothing. */
+    static void collect(LogicalPlan plan, PlanReads reads) {
+        new LensCheck(EVERYTHING, reads).visit(plan);
     }
 
     private void visit(Object element) {
@@ -69,11 +78,16 @@ public final class LensCheck {
         String type = leaf.getClass().getSimpleName();
         if (leaf instanceof DataSourceV2Relation) {
             DataSourceV2Relation relation = (DataSourceV2Relation) leaf;
-            if (isRowLevel(relation) || Leaves.hasFixedVersion(relation)) return;
-            read(Leaves.name(relation), true);
+            if (isRowLevel(relation)) return;
+            if (Leaves.hasFixedVersion(relation)) fixed(Leaves.name(relation), relation.options().containsKey(LensRewrite.PINNED), relation.table());
+            else read(Leaves.name(relation), true);
         } else if (leaf instanceof LogicalRelation) {
             LogicalRelation relation = (LogicalRelation) leaf;
-            if (Leaves.hasFixedVersion(relation) || Leaves.isInternal(relation)) return;
+            if (Leaves.isInternal(relation)) return;
+            if (Leaves.hasFixedVersion(relation)) {
+                fixed(Leaves.name(relation), Leaves.isPinned(relation), ((org.apache.spark.sql.execution.datasources.HadoopFsRelation) relation.relation()).location());
+                return;
+            }
             String location = Leaves.location(relation);
             read(Leaves.name(relation), location.startsWith("Tahoe") || location.startsWith("Hoodie"));
         } else if (type.equals("HiveTableRelation")) {
@@ -82,7 +96,7 @@ public final class LensCheck {
             Object table = Leaves.call(leaf, "identifier");
             stream(leaf, table);
         } else if (!LOCAL.contains(type) && !type.startsWith("Resolved") && !type.startsWith("Unresolved") && !(leaf instanceof org.apache.spark.sql.catalyst.plans.logical.IgnoreCachedData)) {
-            read(type + " " + leaf.simpleString(100), false);
+            if (reads == null) read(type + " " + leaf.simpleString(100), false);
         }
     }
 
@@ -98,7 +112,12 @@ public final class LensCheck {
         if (lens.pinOf(name) != null || !lens.mayRead(name)) throw streamError(lens, name);
     }
 
+    private void fixed(String name, boolean isPinned, Object table) {
+        if (reads != null && isPinned) reads.pinned.put(name, Leaves.generation(table));
+    }
+
     private void read(String name, boolean hasVersions) {
+        if (reads != null && !written.contains(name)) reads.unpinned.add(name);
         if (!written.contains(name) && !lens.mayRead(name)) throw readError(lens, name, hasVersions);
     }
 

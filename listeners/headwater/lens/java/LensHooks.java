@@ -72,7 +72,7 @@ public final class LensHooks {
         count += 3;
     }
 
-    private static Field find(Object of, String name) throws Exception {
+    static Field find(Object of, String name) throws Exception {
         for (Class type = of.getClass(); type != null; type = type.getSuperclass()) {
             try {
                 Field field = type.getDeclaredField(name);
@@ -85,7 +85,7 @@ public final class LensHooks {
         throw new NoSuchFieldException(of.getClass().getName() + "." + name);
     }
 
-    private static List with(scala.collection.Seq others, Object ours) {
+    static List with(scala.collection.Seq others, Object ours) {
         List all = scala.collection.immutable.Nil$.MODULE$;
         all = all.$colon$colon(ours);
         for (scala.collection.Iterator each = ((scala.collection.Seq) others.reverse()).iterator(); each.hasNext();) all = all.$colon$colon(each.next());

@@ -33,7 +33,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
     /** On names that the lens has replaced, which aren't looked at again. */
     private static final TreeNodeTag REPLACED = new TreeNodeTag("headwater.lens.replaced");
     /** In the options of a pinned relation: data that was cached of another version must not be taken for it. */
-    private static final String PINNED = "headwater-lens-version";
+    static final String PINNED = "headwater-lens-version";
     /** What the statement writes that this thread analyses, with the cache of its analysis, which tells it from others. */
     private static final ThreadLocal WRITTEN = new ThreadLocal();
 

@@ -14,10 +14,14 @@ public final class TableNames {
 
     /** What a name means where it is analysed: within a view, the view's catalog and namespace count. */
     public static String qualify(scala.collection.Seq parts, SessionState session) {
+        return qualify(parts, session, AnalysisContext.get().catalogAndNamespace());
+    }
+
+    /** The same in a view that was made in this catalog and namespace; outside of views they are empty. */
+    static String qualify(scala.collection.Seq parts, SessionState session, scala.collection.Seq view) {
         if (parts.length() == 2 && isPath((String) parts.apply(1))) return path((String) parts.apply(1));
         if (parts.length() == 1 && isPath((String) parts.apply(0))) return path((String) parts.apply(0));
         CatalogManager catalogs = session.catalogManager();
-        scala.collection.Seq view = AnalysisContext.get().catalogAndNamespace();
         String first = (String) parts.apply(0);
         if (parts.length() > 1 && catalogs.isCatalogRegistered(first)) return sessionNames(text(parts));
         StringBuilder full = new StringBuilder();

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Mapping
 from typing import Any, Final
 
 from headwater.events.health import Gap, GapReason
+from headwater.lens import consistent
 from headwater.listeners.bus import BusOptions, BusReport
 from headwater.listeners.capture.driver_listener import exclude_from_capture
 from headwater.listeners.hadoop import hadoop_of_context
@@ -40,6 +42,7 @@ class Installation:
         self._bus: InstalledBus | None = None
         self._capture: InstalledCapture | None = None
         self._tracker: JobRunTracker | None = None
+        self._consistent: consistent.ConsistentReads | None = None
         self._is_installed = True
         self._is_capture_finished = False
         self._has_ended = False
@@ -102,12 +105,15 @@ class Installation:
 
     def _detach(self) -> None:
         self._is_installed = False
+        if self._consistent is not None:
+            self._consistent.close()
         if self._tracker is not None:
             blocks.detach(self._tracker)
             self._tracker.begin_closing()
 
     def _start(self) -> None:
         configuration = dict(self.context._conf.getAll())
+        self._begin_consistent_reads(configuration)
         settings, _ = read_settings(configuration)  # the bus tells the faults
         facts = read_application_facts(self.context, configuration, dict(os.environ))
         connect = hadoop_of_context(self.context) if settings.handover_uri else None
@@ -121,6 +127,15 @@ class Installation:
         self._tracker = JobRunTracker(self.context, jobs, self._drain, bus.dropped, heartbeat=settings.job_heartbeat)
         if self._is_installed:
             blocks.attach(self._tracker)
+
+    def _begin_consistent_reads(self, configuration: Mapping[str, str]) -> None:
+        """Where no key asks for them, nothing is installed and nothing is compiled."""
+        if not consistent.is_asked_for(configuration):
+            return
+        try:
+            self._consistent = consistent.begin(self.context, configuration)
+        except Exception as e:  # noqa: BLE001 - whatever this Spark is, the job goes on
+            _LOG.warning("%s has no effect: %s: %s", consistent.KEY, type(e).__name__, e)
 
     def _start_capture(self, settings: Settings, bus: InstalledBus, jobs: ApplicationRuns) -> InstalledCapture | None:
         """Without capture the runs are still reported, and that nothing else is."""

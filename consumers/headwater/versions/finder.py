@@ -1,0 +1,134 @@
+"""Finds versions that belong together for statements of a Spark driver: `spark.headwater.read.consistent`."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sqlalchemy import Connection
+
+from headwater.config import read_config
+from headwater.errors import ConfigurationError, HeadwaterError, TerminalError
+from headwater.events.clock import micros_of
+from headwater.lens.consistent import FoundVersions, PinnedVersion
+from headwater.lineage.client import Lineage
+from headwater.lineage.listener.config import JdbcConfig
+from headwater.lineage.questions.names import find_dataset
+from headwater.lineage.store import StoreOptions, translate_errors
+from headwater.versions.alignment import NoAlignmentError
+from headwater.versions.answers import AlignedTable, AlignmentAnswer
+from headwater.versions.questions import align, contained
+
+STORE: Final = "spark.headwater.read.consistent.store"
+_LISTENER: Final = "spark.headwater.jdbc."
+
+
+class LineageFinderFactory:
+    """The entry point `lineage`: asks the lineage store."""
+
+    def create(self, configuration: Mapping[str, str]) -> LineageFinder:
+        return LineageFinder(store_of(configuration))
+
+
+def store_of(configuration: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> StoreOptions:
+    """Return where the store is: what the key says, else where the listener `jdbc` writes, else the environment."""
+    url = configuration.get(STORE)
+    if url is None:
+        listener = {key[len(_LISTENER) :]: each for key, each in configuration.items() if key.startswith(_LISTENER)}
+        if "url" in listener:
+            return read_config(JdbcConfig, listener, shown=_LISTENER).store_options()
+    options = StoreOptions.from_environment(environment, url)
+    if options.jdbc_url is None:
+        raise ConfigurationError(f"it isn't known where the lineage store is: set {STORE} to its URL")
+    return options
+
+
+class LineageFinder:
+    """Asks the store, which is opened by the first question and again after it was away."""
+
+    def __init__(self, options: StoreOptions) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._lineage: Lineage | None = None
+
+    def find(self, tables: Sequence[str]) -> FoundVersions:
+        lineage = self._opened()
+        with translate_errors(lineage.store.target.words), lineage.store.engine.connect() as connection:
+            return find_versions(connection, tables)
+
+    def close(self) -> None:
+        with self._lock:
+            lineage, self._lineage = self._lineage, None
+        if lineage is not None:
+            lineage.close()
+
+    def _opened(self) -> Lineage:
+        with self._lock:
+            if self._lineage is None:
+                self._lineage = Lineage.open(self._options)
+            return self._lineage
+
+
+def find_versions(connection: Connection, tables: Sequence[str]) -> FoundVersions:
+    """Align these tables. Those that can't be aligned are named, and the others are aligned without them."""
+    try:
+        return _pinned(tables, align(connection, tables))
+    except NoAlignmentError as e:
+        return FoundVersions(reasons=(str(e),))
+    except TerminalError:
+        return _without_strangers(connection, tables)
+
+
+def _without_strangers(connection: Connection, tables: Sequence[str]) -> FoundVersions:
+    """Find out which tables have no versions or several names, and align the rest."""
+    by_dataset: dict[bytes, list[str]] = {}
+    reasons: list[str] = []
+    for each in tables:
+        found = _look_up(connection, each)
+        if isinstance(found, str):
+            reasons.append(f"{each}: {found}")
+        else:
+            by_dataset.setdefault(found, []).append(each)
+    if len(by_dataset) < 2:
+        return FoundVersions(reasons=tuple(reasons))
+    try:
+        aligned = align(connection, [names[0] for names in by_dataset.values()])
+    except NoAlignmentError as e:
+        return FoundVersions(reasons=(*reasons, str(e)))
+    first = _pinned([names[0] for names in by_dataset.values()], aligned)
+    pins = [_named(pin, name) for pin, names in zip(first.pins, by_dataset.values(), strict=False) for name in names]
+    return FoundVersions(tuple(pins), (*reasons, *first.reasons), first.cut, first.notes)
+
+
+def _look_up(connection: Connection, table: str) -> bytes | str:
+    """Return the table's key, or why it can't be aligned."""
+    try:
+        dataset = find_dataset(connection, table)
+        contained(connection, dataset)
+    except HeadwaterError as e:
+        return str(e)
+    return dataset.key
+
+
+def _pinned(tables: Sequence[str], found: AlignmentAnswer) -> FoundVersions:
+    pins = tuple(_pin(name, row) for name, row in zip(tables, found.rows, strict=True))
+    lacking = tuple(
+        f"{name} has no number that it could be read at"
+        for name, row in zip(tables, found.rows, strict=True)
+        if row.table.snapshot is None
+    )
+    notes = tuple(f"{each.about}: {each.detail or each.why.value}" for each in found.limits)
+    cut = tuple(each.label for each in found.cut)
+    return FoundVersions(() if lacking else pins, lacking, cut, notes)
+
+
+def _pin(name: str, row: AlignedTable) -> PinnedVersion:
+    table = row.table
+    made_at = None if table.made_at is None else micros_of(table.made_at)
+    return PinnedVersion(name, str(table.snapshot), table.generation, made_at, row.steps_behind)
+
+
+def _named(pin: PinnedVersion, name: str) -> PinnedVersion:
+    return PinnedVersion(name, pin.version, pin.generation, pin.made_at, pin.steps_behind)

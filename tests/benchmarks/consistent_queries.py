@@ -1,0 +1,184 @@
+"""Queries of two tables while jobs write them: python -m tests.benchmarks.consistent_queries --queries 10000
+
+Each job overwrites its table with all rows of one source, which grows meanwhile. So a table holds the rows of the
+version that it was made from, and two tables that were read together are consistent if their rows are equal. The same
+queries are asked in a session with `spark.headwater.read.consistent = true` and in one without, in turns. Events take
+their real way: capture, spool, shipper, PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater import local
+from headwater.lineage.store import open_store
+from tests.benchmarks.harness import Aims
+from tests.integration.spark_session import spark_session
+from tests.matrix.harness import ICEBERG
+from tests.seeds import seed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DB: Final = "ice.db"
+KEY: Final = "spark.headwater.read.consistent"
+AIM_MILLIS: Final = 20.0
+PAUSE: Final = 0.2
+
+
+@dataclass
+class Asked:
+    """What one session's queries found."""
+
+    queries: int = 0
+    inconsistent: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    analysis: list[float] = field(default_factory=list)
+    """Seconds from the statement's text to its analysed plan."""
+    rows: list[int] = field(default_factory=list)
+
+    def ask(self, spark: SparkSession, tables: tuple[str, str]) -> None:
+        parts = (f"SELECT {n} AS n, count(*) AS c, sum(id) AS s FROM {DB}.{t}" for n, t in enumerate(tables))
+        began = time.perf_counter()
+        try:
+            frame = spark.sql(" UNION ALL ".join(parts))
+            took = time.perf_counter() - began
+            one, other = (tuple(row)[1:] for row in sorted(frame.collect()))
+        except Exception as e:  # noqa: BLE001 - what a statement says is what is counted
+            self.errors[str(e).partition("\n")[0][:160]] += 1
+            return
+        self.analysis.append(took)
+        self.queries += 1
+        self.inconsistent += one != other
+        self.rows.append(one[0])
+
+
+class Writers:
+    """One thread that lets the source grow, and one for each job."""
+
+    def __init__(self, spark: SparkSession, count: int) -> None:
+        self._spark = spark
+        self._tables = [f"t{number}" for number in range(count)]
+        self._stop = threading.Event()
+        self.commits: Counter[str] = Counter()
+        self._threads = [threading.Thread(target=self._grow)]
+        self._threads += [threading.Thread(target=self._copy, args=(table,)) for table in self._tables]
+
+    @property
+    def tables(self) -> list[str]:
+        return self._tables
+
+    def prepare(self) -> None:
+        self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {DB}")
+        for table in ("a", *self._tables):
+            self._spark.sql(f"CREATE TABLE {DB}.{table} (id BIGINT) USING iceberg")
+        self._spark.sql(f"INSERT INTO {DB}.a VALUES (0)")
+        for table in self._tables:
+            self._spark.sql(f"INSERT OVERWRITE {DB}.{table} SELECT * FROM {DB}.a")
+
+    def start(self) -> None:
+        for each in self._threads:
+            each.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        for each in self._threads:
+            each.join()
+
+    def _grow(self) -> None:
+        number = 1
+        while not self._stop.wait(PAUSE * 5):
+            self._spark.sql(f"INSERT INTO {DB}.a VALUES ({number})")
+            self.commits["a"] += 1
+            number += 1
+
+    def _copy(self, table: str) -> None:
+        chance = random.Random(f"{seed()} {table}")
+        while not self._stop.wait(chance.uniform(0, 2 * PAUSE * len(self._tables))):
+            self._spark.sql(f"INSERT OVERWRITE {DB}.{table} SELECT * FROM {DB}.a")
+            self.commits[table] += 1
+
+
+@contextmanager
+def driver(place: Path, store: str) -> Iterator[SparkSession]:
+    conf = {key: value.replace("{warehouse}", str(place)) for key, value in ICEBERG.conf.items()}
+    conf |= {
+        "spark.jars.packages": ",".join(ICEBERG.packages),
+        "spark.headwater.enabled": "true",
+        "spark.headwater.listeners": "jdbc",
+        "spark.headwater.jdbc.url": store,
+        "spark.headwater.spool.dir": str(place / "spool"),
+        KEY: "false",
+    }
+    with spark_session(local.java().home, **conf) as spark:
+        yield spark
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--queries", type=int, default=10_000)
+    parser.add_argument("--writers", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so long, whatever was asked by then")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory, local.postgres(durable=False) as server:
+        url = server.address
+        open_store(url).close()
+        with driver(Path(directory), url) as spark:
+            return measure(spark, given.queries, given.writers, given.seconds)
+
+
+def measure(spark: SparkSession, queries: int, writers: int, seconds: float) -> int:
+    jobs = Writers(spark, writers)
+    jobs.prepare()
+    aligned, plain = spark.newSession(), spark.newSession()
+    aligned.sql(f"SET {KEY} = true")
+    aligned.sql(f"SET {KEY}.otherwise = wait 60s")
+    found, without = Asked(), Asked()
+    chance, began = random.Random(seed()), time.monotonic()
+    found.ask(aligned, (jobs.tables[0], jobs.tables[1]))
+    found.analysis.clear()
+    jobs.start()
+    try:
+        while found.queries < queries and time.monotonic() - began < seconds:
+            one, other = chance.sample(jobs.tables, 2)
+            found.ask(aligned, (one, other))
+            without.ask(plain, (one, other))
+    finally:
+        jobs.stop()
+    return report(found, without, jobs, time.monotonic() - began)
+
+
+def report(found: Asked, without: Asked, jobs: Writers, seconds: float) -> int:
+    commits = sum(jobs.commits.values())
+    print(f"{commits} commits of {len(jobs.tables)} jobs and their source in {seconds:,.0f} s")
+    for name, asked in (("aligned", found), ("without", without)):
+        quantiles: Any = statistics.quantiles(asked.analysis, n=100)
+        print(
+            f"{name}: {asked.queries} queries, {asked.inconsistent} inconsistent, {sum(asked.errors.values())} errors, "
+            f"analysis p50 {quantiles[49] * 1e3:.1f} ms, p99 {quantiles[98] * 1e3:.1f} ms, up to {max(asked.rows)} rows"
+        )
+        for text, count in asked.errors.most_common(3):
+            print(f"  {count} x {text}")
+    more = (statistics.median(found.analysis) - statistics.median(without.analysis)) * 1e3
+    aims = Aims()
+    aims.at_most("inconsistent, aligned", found.inconsistent, 0)
+    aims.at_most("errors, aligned", sum(found.errors.values()), 0)
+    aims.at_least("inconsistent, without (so that it shows)", without.inconsistent, 1)
+    aims.at_most("a statement's analysis takes longer by", more, AIM_MILLIS, "ms")
+    return aims.report()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
