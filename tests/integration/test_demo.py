@@ -8,20 +8,36 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headwater.cli.demo.scenario import STEPS
+from headwater.cli.demo.scenario import QUESTIONS, STEPS
 from tests.unit.lineage.html_page import Read
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.spark, pytest.mark.timeout(500)]
 
 SECONDS = 450
+NAMES = (
+    "Cup",
+    "Kettle",
+    "Lamp",
+    "Notebook",
+    "Pen",
+    "Backpack",
+    "Bottle",
+    "Umbrella",
+    "Chess set",
+    "Dice",
+    "Cards",
+    "Puzzle",
+)
 ORDERS, PRODUCTS, DETAILS = "lake.ods.orders", "lake.ods.products", "lake.dwd.order_details"
 REVENUE, TOP10 = "lake.dws.revenue_today", "lake.dws.top10"
 
@@ -184,6 +200,24 @@ def test_those_that_belong_together_are_named(demo: Demo) -> None:
     assert words in demo.chapter("snapshots")
 
 
+def test_the_same_sql_finds_the_share_of_one_state_when_it_reads_consistently(demo: Demo) -> None:
+    """From the scripts, by hand: what was ordered before the release, and what after it."""
+    before = [(1 + n * 7 % 12, 1 + n % 3, (1 + n % 3) * (Decimal("2.5") + n % 40)) for n in range(1, 1001)]
+    after = [(1 + n * 5 % 12, 1 + n % 4, (1 + n % 4) * Decimal(3 + n % 50)) for n in range(1001, 1501)]
+    sold, made = Counter[str](), Counter[str]()
+    for product, quantity, amount in before:
+        sold[NAMES[product - 1]] += quantity
+        made[NAMES[product - 1]] += amount  # type: ignore[assignment]
+    best = sorted(sold, key=lambda each: (-sold[each], each))[:10]
+    part, whole = sum(made[each] for each in best), sum(amount for _, _, amount in before)
+    more = whole + sum(amount for _, _, amount in after)
+    now, consistent = (f"{Decimal(100) * part / every:.1f} %" for every in (more, whole))
+    assert now != consistent
+    words = f"top10 has {now} of revenue_today as both are now, and {consistent} in snapshots that belong together."
+    assert words in demo.out
+    assert words in demo.chapter("snapshots")
+
+
 def test_every_number_of_a_snapshot_is_one_of_the_tables(demo: Demo) -> None:
     known = {str(each) for table in (ORDERS, PRODUCTS, DETAILS, REVENUE, TOP10) for each in demo.snapshots(table)}
     shown = set(re.findall(r"\d{15,19}", (demo.place / "lineage.html").read_text()))
@@ -319,21 +353,22 @@ def test_all_of_it_is_there(demo: Demo) -> None:
 
 def test_the_commands_can_be_copied(demo: Demo, tmp_path: Path) -> None:
     commands = [each.text for each in demo.page.of("code") if " lineage.db" in each.text or "--store" in each.text]
-    assert len(commands) == 3
+    assert len(commands) == 4
     said = [
         subprocess.run(each, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True).stdout  # noqa: S602
         for each in commands
     ]
     assert f"{DETAILS}@" in said[0]
     assert f"{TOP10}.revenue (aggregation)" in said[1]
-    assert "OLDEST" in said[2]
+    assert f"{TOP10} VERSION AS OF {demo.snapshots(TOP10)[0]}" in said[2]
+    assert "OLDEST" in said[3]
     for each in commands:
         assert each in demo.out
 
 
 def test_the_terminal_says_the_same(demo: Demo) -> None:
     assert "\x1b" not in demo.out
-    for step in STEPS:
+    for step in (*STEPS, *QUESTIONS):
         assert step.what in demo.out
         assert step.why in demo.out
     (first, one), (then, two), _ = batches(demo)

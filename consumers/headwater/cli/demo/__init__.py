@@ -47,7 +47,7 @@ def demo(given: Namespace, output: CommandOutput) -> int:
     began = time.monotonic()
     workspace = Workspace(requirements, place)
     scenario.play(workspace, terminal.Progress(output))
-    found = results.read(workspace.store)
+    found = results.read(workspace.store, scenario.shares(workspace))
     workspace.page.write_text(str(page_of(found, workspace)), encoding="utf-8")
     terminal.summarise(output, found, workspace, time.monotonic() - began)
     return Exit.DONE

@@ -46,6 +46,13 @@ def together(results: Results) -> tuple[str, str]:
     )
 
 
+def shares(results: Results) -> str:
+    """What the same SQL finds without and with consistent reads."""
+    now, consistent = results.shares
+    share = f"{name(TOP10)} has {now} of {name(REVENUE)} as both are now"
+    return f"{share}, and {consistent} in snapshots that belong together."
+
+
 def reach_of_price(results: Results) -> tuple[int, int, tuple[str, ...]]:
     """Return how many columns and tables are made from the price, and by which jobs."""
     columns = {edge.target.label for edge in results.price}

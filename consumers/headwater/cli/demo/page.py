@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from headwater.cli.demo import facts
 from headwater.cli.demo.results import PRICE, Results, snapshot_of, versions_in
-from headwater.cli.demo.scenario import ORDERS, REVENUE, STEPS, TABLES, TOP10
+from headwater.cli.demo.scenario import ORDERS, QUESTIONS, REVENUE, STEPS, TABLES, TOP10
 from headwater.cli.demo.workspace import Workspace
 from headwater.cli.output import shown
 from headwater.events.presentation.phrases import seconds_of
@@ -18,8 +18,9 @@ from headwater.lineage.rendering.tree import limit_text
 
 
 def page_of(results: Results, workspace: Workspace) -> Page:
+    runs = len(STEPS) + len(QUESTIONS)
     words = (
-        f"A small warehouse on Spark and Iceberg, {len(STEPS)} runs of plain PySpark scripts that know nothing of "
+        f"A small warehouse on Spark and Iceberg, {runs} runs of plain PySpark scripts that know nothing of "
         "headwater. All of this was read from the lineage store that their events are kept in."
     )
     return Page(
@@ -80,7 +81,7 @@ def _snapshots(results: Results) -> Chapter:
         "snapshots",
         f"Which snapshots {newest} was made from",
         words,
-        (callout(states, meaning, mood=mood), picture, _ids(results)),
+        (callout(states, meaning, facts.shares(results), mood=mood), picture, _ids(results)),
     )
 
 

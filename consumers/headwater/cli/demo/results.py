@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -41,6 +41,8 @@ class Results:
     histories: Mapping[str, Answer[HistoryEntry]]
     gaps: Answer[PossibleGap]
     complete_until: datetime | None
+    shares: Sequence[str]
+    """The share of top10 in revenue_today: as both are now, and in snapshots that belong together."""
 
     @property
     def failed(self) -> Run:
@@ -65,7 +67,7 @@ class Results:
         yield from self.histories.values()
 
 
-def read(store: str) -> Results:
+def read(store: str, shares: Sequence[str]) -> Results:
     with Store.open(store) as lineage:
         return Results(
             tables=tuple(lineage.upstream_tables(table) for table in (TOP10, REVENUE)),
@@ -79,6 +81,7 @@ def read(store: str) -> Results:
             histories={table: lineage.history(table) for table in TABLES},
             gaps=lineage.gaps(),
             complete_until=lineage.complete_until(),
+            shares=shares,
         )
 
 

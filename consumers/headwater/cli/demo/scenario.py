@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Final, Protocol
@@ -16,6 +16,8 @@ REVENUE: Final = "lake.dws.revenue_today"
 TOP10: Final = "lake.dws.top10"
 TABLES: Final = (ORDERS, PRODUCTS, DETAILS, REVENUE, TOP10)
 REPORT: Final = "daily_report"
+SHARE: Final = "share_of_top10.py"
+_FOUND: Final = "share: "
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Step:
     what: str
     why: str
     fails: bool = False
+    is_consistent: bool = False
+    """Whether its queries read snapshots that belong together."""
 
 
 STEPS: Final = (
@@ -59,6 +63,20 @@ STEPS: Final = (
         fails=True,
     ),
 )
+QUESTIONS: Final = (
+    Step(
+        SHARE,
+        "Somebody asks for the share of top10 in revenue_today",
+        "the SQL names no snapshot: it reads the newest of each, and they come from two different states",
+    ),
+    Step(
+        SHARE,
+        "The same script, with spark.headwater.read.consistent = true",
+        "now it reads the newest snapshots that belong together, without a change of the SQL",
+        is_consistent=True,
+    ),
+)
+"""Asked when all that happened is in the store."""
 
 
 class Reporter(Protocol):
@@ -74,13 +92,30 @@ class Reporter(Protocol):
 def play(workspace: Workspace, reporter: Reporter) -> None:
     day = f"{datetime.now(timezone.utc):%Y-%m-%d}"
     reporter.begin(workspace)
-    with workspace.run_writer():
-        for number, step in enumerate(STEPS, 1):
-            argument = str(workspace.place / "checkpoint") if step.script == "order_details.py" else day
-            reporter.run_step(number, step, lambda n=number, a=step, given=argument: _run(workspace, n, a, given))  # type: ignore[misc]
+    for first, steps in ((1, STEPS), (1 + len(STEPS), QUESTIONS)):
+        with workspace.run_writer():
+            _run_all(workspace, reporter, steps, first, day)
+
+
+def shares(workspace: Workspace) -> list[str]:
+    """Return what was found: as the tables are now, and consistently."""
+    logs = [workspace.logs / f"{_name(number, step)}.log" for number, step in enumerate(QUESTIONS, 1 + len(STEPS))]
+    lines = [line for log in logs for line in log.read_text(encoding="utf-8").splitlines() if line.startswith(_FOUND)]
+    return [line.removeprefix(_FOUND) for line in lines]
+
+
+def _run_all(workspace: Workspace, reporter: Reporter, steps: Sequence[Step], first: int, day: str) -> None:
+    for number, step in enumerate(steps, first):
+        argument = str(workspace.place / "checkpoint") if step.script == "order_details.py" else day
+        reporter.run_step(number, step, lambda n=number, a=step, given=argument: _run(workspace, n, a, given))  # type: ignore[misc]
 
 
 def _run(workspace: Workspace, number: int, step: Step, argument: str) -> None:
-    name = f"{number}-{step.script.removesuffix('.py')}"
-    code = workspace.submit(step.script, argument, name=name)
+    name = _name(number, step)
+    conf = workspace.consistent_conf() if step.is_consistent else {}
+    code = workspace.submit(step.script, argument, name=name, conf=conf)
     expect(code, fails=step.fails, log=workspace.logs / f"{name}.log")
+
+
+def _name(number: int, step: Step) -> str:
+    return f"{number}-{step.script.removesuffix('.py')}"

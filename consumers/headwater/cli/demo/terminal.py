@@ -6,11 +6,11 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from headwater.cli.demo import facts
 from headwater.cli.demo.results import PRICE, Results, snapshot_of
-from headwater.cli.demo.scenario import STEPS, TOP10, Step
+from headwater.cli.demo.scenario import QUESTIONS, STEPS, TOP10, Step
 from headwater.cli.demo.workspace import Workspace
 from headwater.cli.output import CommandOutput
 from headwater.events.presentation.phrases import seconds_of
@@ -29,6 +29,9 @@ def _ink(code: int) -> Callable[[str], str]:
 bold, faint, red, green = _ink(1), _ink(2), _ink(31), _ink(32)
 
 
+_RUNS: Final = len(STEPS) + len(QUESTIONS)
+
+
 class Progress:
     """Prints what happens when a step begins, and why it matters when it is done."""
 
@@ -38,12 +41,12 @@ class Progress:
     def begin(self, workspace: Workspace) -> None:
         found = workspace.requirements
         versions = f"Spark {found.spark_version}, Java {found.java.version}, {found.iceberg.stem}"
-        self._say(f"A small warehouse, {len(STEPS)} runs of plain PySpark scripts ({versions}), no server.")
+        self._say(f"A small warehouse, {_RUNS} runs of plain PySpark scripts ({versions}), no server.")
         self._say(faint(f"Everything goes into {workspace.place}"))
         self._say("")
 
     def run_step(self, number: int, step: Step, run: Callable[[], None]) -> None:
-        self._say(f"{faint(f'{number}/{len(STEPS)}')}  {bold(step.what)}")
+        self._say(f"{faint(f'{number}/{_RUNS}')}  {bold(step.what)}")
         began = time.monotonic()
         run()
         mark = red("✗") if step.fails else green("✓")
@@ -76,7 +79,7 @@ def _chapters(results: Results, workspace: Workspace) -> Iterator[tuple[str, Seq
         _tree(results.top10),
     )
     states, meaning = facts.together(results)
-    yield "Do revenue_today and top10 belong together?", [states, meaning]
+    yield "Do revenue_today and top10 belong together?", [states, meaning, facts.shares(results)]
     yield f"What a change of {PRICE} breaks", _tree(results.price)
     yield "The job that failed", list(_failure_lines(results))
     yield (

@@ -57,10 +57,15 @@ class Workspace:
             "spark.headwater.spool.dir": str(self.place / "spool"),
         }
 
-    def submit(self, script: str, *arguments: str, name: str) -> int:
+    def consistent_conf(self) -> Mapping[str, str]:
+        """Return what lets queries read snapshots that belong together."""
+        return {"spark.headwater.read.consistent": "true", "spark.headwater.read.consistent.store": self.store}
+
+    def submit(self, script: str, *arguments: str, name: str, conf: Mapping[str, str]) -> int:
         """Run a script by spark-submit to its end, and return the exit code."""
-        command = [self.requirements.spark / "bin" / "spark-submit", "--properties-file", self.conf, self.jobs / script]
-        return self._run([*map(str, command), *arguments], self.logs / f"{name}.log")
+        command = [str(self.requirements.spark / "bin" / "spark-submit"), "--properties-file", str(self.conf)]
+        more = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
+        return self._run([*command, *more, str(self.jobs / script), *arguments], self.logs / f"{name}.log")
 
     @contextmanager
     def run_writer(self) -> Generator[None, None, None]:
