@@ -11,16 +11,16 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import create_engine, text
+from sqlalchemy import Connection, Engine, create_engine, event, text
 
 from headwater import local
 from headwater.lineage.rows import RowKind
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA
-from headwater.versions import align
+from headwater.versions import align, check
 from tests.benchmarks.graph import (
     APPEND,
     BEGAN,
@@ -49,6 +49,9 @@ def marts(graph: Graph, rounds: int, *, append: bool) -> Iterator[tuple[RowKind,
         yield t.DATASET, {"id": key, "namespace": "s3://lake", "name": f"warehouse/mart/m{number}"}
         yield t.ALIAS, {"id": key_of("alias", number), "dataset": key, **name, **times}
         yield from places(number, name)
+        for source in sources:
+            edge: Values = {"target": key, "source": key_of("dataset", source), "job_namespace": "default", **times}
+            yield t.TABLE_EDGE, {"id": key_of(f"edge{number}.", source), "certainty": "EXACT", **edge}
     at, count = graph.commits, [0] * TABLES
     for turn in range(1, rounds + LAG + 1):
         if turn <= rounds:
@@ -102,26 +105,65 @@ def _measure(url: str, graph: Graph, given: argparse.Namespace) -> None:
     engine = create_engine(url)
     METADATA.create_all(engine)
     put = put_sqlite if given.sqlite else put_postgres
-    put(engine, _all(graph, given.rounds, append=given.append))
+    put(engine, everything(graph, given.rounds, append=given.append))
     with engine.begin() as connection:
         connection.execute(text("ANALYZE"))
     names = [f"lake.mart.m{graph.size.tables + mart}" for mart in range(TABLES)]
-    took, behind = list[float](), list[int]()
-    for _ in range(given.repeats):
-        with engine.connect() as connection:
-            began = time.perf_counter()
-            answer = align(connection, names)
-            took.append((time.perf_counter() - began) * 1000)
-            behind = sorted(each.steps_behind for each in answer.rows)
-    took.sort()
-    p99 = took[min(len(took) - 1, int(len(took) * 0.99))]
     form = "append" if given.append else "overwritten every 20"
-    print(f"{graph.edges} edges, {given.rounds} commits each ({form}), behind {behind}")
-    print(f"align of {TABLES} tables: p50 {statistics.median(took):.1f} ms, p99 {p99:.1f} ms, {len(took)} times")
+    print(f"{graph.edges} edges, {given.rounds} commits each ({form})")
+    trip = statistics.median(_times(engine, lambda connection: connection.scalar(text("SELECT 1")), 1000))
+    newest: dict[str, int | None] = {}
+
+    def check_newest(connection: Connection) -> None:
+        check(connection, newest)
+
+    for name, ask in {"align": lambda connection: align(connection, names), "check": check_newest}.items():
+        statements = _Statements(engine)
+        began = time.process_time()
+        took = sorted(_times(engine, ask, given.repeats))
+        busy = (time.process_time() - began) * 1000 / (given.repeats + 1)
+        statements.stop()
+        p99 = took[min(len(took) - 1, int(len(took) * 0.99))]
+        each = statements.count / (given.repeats + 1)
+        print(
+            f"{name} of {TABLES} tables: p50 {statistics.median(took):.1f} ms, p99 {p99:.1f} ms, {len(took)} times, "
+            f"the shortest {took[0]:.1f}, of the processor {busy:.1f}; {each:.0f} statements, which alone take "
+            f"{each * trip:.1f} ms"
+        )
+        with engine.connect() as connection:
+            answer = align(connection, names)
+        newest |= {name: each.table.snapshot for name, each in zip(names, answer.rows, strict=True)}
+        print(f"  behind {sorted(each.steps_behind for each in answer.rows)}")
     engine.dispose()
 
 
-def _all(graph: Graph, rounds: int, *, append: bool) -> Iterator[tuple[RowKind, Values]]:
+def _times(engine: Engine, ask: Callable[[Connection], object], repeats: int) -> list[float]:
+    """How many milliseconds an answer takes each time but the first, when statements are prepared."""
+    took = []
+    for _ in range(repeats + 1):
+        with engine.connect() as connection:
+            began = time.perf_counter()
+            ask(connection)
+            took.append((time.perf_counter() - began) * 1000)
+    return took[1:]
+
+
+class _Statements:
+    """Counts what is executed."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self.count = engine, 0
+        event.listen(engine, "before_cursor_execute", self._add)
+
+    def _add(self, *_: object) -> None:
+        self.count += 1
+
+    def stop(self) -> None:
+        event.remove(self._engine, "before_cursor_execute", self._add)
+
+
+def everything(graph: Graph, rounds: int, *, append: bool) -> Iterator[tuple[RowKind, Values]]:
+    """All rows of the store."""
     yield from generated(graph)
     yield from marts(graph, rounds, append=append)
 

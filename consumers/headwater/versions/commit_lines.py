@@ -8,6 +8,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from headwater.lineage.questions.traversal.context import is_range, snapshot_ref_of
+from headwater.lineage.questions.traversal.histories import load_writes_before
 from headwater.lineage.questions.traversal.identities import Identities
 from headwater.lineage.questions.traversal.reconciled import is_pointer
 from headwater.lineage.questions.traversal.snapshot_rows import (
@@ -15,7 +16,6 @@ from headwater.lineage.questions.traversal.snapshot_rows import (
     SnapshotRead,
     SnapshotWrite,
     is_unordered,
-    load_writes_before,
 )
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 

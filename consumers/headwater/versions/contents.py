@@ -8,31 +8,21 @@ as its newest one.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import dropwhile, islice
 from typing import Final, NamedTuple
 
 from headwater.events.scalars import Format
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.snapshots import format_job_key
-from headwater.lineage.questions.traversal.ancestry import AncestryRequest
-from headwater.lineage.questions.traversal.context import Basis, TraversalContext, is_range, snapshot_ref_of
-from headwater.lineage.questions.traversal.history_lines import has_writes
-from headwater.lineage.questions.traversal.snapshot_rows import (
-    SnapshotRead,
-    SnapshotWrite,
-    is_unordered,
-    load_writes_before,
-)
+from headwater.lineage.questions.traversal.context import TraversalContext, is_range, snapshot_ref_of
+from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite, is_unordered
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
-from headwater.lineage.questions.traversal.upstream import UpstreamWalk
 from headwater.versions.commit_lines import commits_read, keeps_rows, lacks_parent, parent_of, unknown_commit
-from headwater.versions.frontiers import FrontierMerger
+from headwater.versions.frontiers import SKEW_MICROS, FrontierMerger
+from headwater.versions.histories import TooNear, VersionHistories
 from headwater.versions.model import NOTHING_CONTAINED, Contents, Doubt, Frontier, Pair, TableContents, Version
-from headwater.versions.read_versions import ObservedVersion, has_writing_job, load_versions_read
 
 _CREATES_EMPTY: Final = frozenset({"CREATE", "CreateTable"})
 _UNSURE_KINDS: Final = frozenset({"OVERWRITE", "REPLACE", "OTHER", "UNKNOWN"})
-_PORTION: Final = 512
 DELTA: Final = Format.DELTA.value
 """Its versions are numbered from 0, those of others from 1."""
 
@@ -46,83 +36,44 @@ class _Node(NamedTuple):
 
 
 class ContentsReader:
-    """Reads the contents of snapshots for one question."""
+    """Computes the contents of snapshots for one question."""
 
     def __init__(self, walk: TraversalContext) -> None:
         self._walk = walk
-        self._upward = UpstreamWalk(walk, Basis.STATE)
-        self._reads: dict[bytes, list[SnapshotRead]] = {}
-        self._writes: dict[bytes, list[SnapshotWrite]] = {}
         self._computed: dict[_Node, Contents] = {}
-        self._is_written: dict[bytes, bool] = {}
-        self._versions_read: dict[SnapshotRef, ObservedVersion] = {}
+        self.histories: Final = VersionHistories(walk)
         self.merger: Final = FrontierMerger(self._precedes)
-        self.runs: set[bytes] = set()
-
-    def load(self, refs: Collection[SnapshotRef]) -> None:
-        """Load all that these states were made from."""
-        for steps in self._upward.levels((), [AncestryRequest(each) for each in refs], None):
-            for step in steps:
-                self._reads.setdefault(step.write.id, []).append(step.read)
-                if step.write.run is not None:
-                    self.runs.add(step.write.run)
 
     def state(self, ref: SnapshotRef) -> TableContents:
-        """Return a table at a snapshot that was loaded."""
+        """Return a table at a snapshot that was loaded. `TooNear` if it lacks a table that was left out."""
         write = self._writer(ref)
         dataset = self._walk.identities.one(ref.dataset, ref.generation)
-        read = self._versions_read.get(ref)
+        read = self.histories.observed(ref)
         since, form = (None, None) if read is None else (read.first_read, read.format)
         bare = Version(dataset, ref.snapshot, None, ref.generation, ref.branch, None, since, form)
         version = self._version(bare, ref)
-        if not write:
-            return TableContents(version, Contents(doubts=self._unknown(ref)))
-        return TableContents(version, self._compute(_Node(write[0].id, is_state=True)))
+        if dataset in self.histories.left_out:
+            contents = NOTHING_CONTAINED
+        elif not write:
+            contents = Contents(doubts=self._unknown(ref))
+        else:
+            contents = self._compute(_Node(write[0].id, is_state=True))
+        missing = self.histories.left_out - contents.ancestors - {dataset}
+        if missing:
+            raise TooNear(missing)
+        return TableContents(version, contents)
 
-    def line(self, ref: SnapshotRef, most: int) -> Iterator[SnapshotRef]:
-        """Yield the versions of a table from this one backwards, along its parents: those after which it has other
-        rows than before."""
-        at: SnapshotRef | None = ref
-        for _ in range(most):
-            if at is None:
-                return
-            write = self._step_to(at)
-            if not write:
-                yield from self._line_of_reads(at, most)
-                return
-            if not keeps_rows(write):
-                yield at
-            at = parent_of(write)
-
-    def _line_of_reads(self, ref: SnapshotRef, most: int) -> Iterator[SnapshotRef]:
-        """Yield a version without a known writer, and, if none of the table is known, those before that were read."""
-        yield ref
-        if not self._is_written_by_anybody(ref.dataset):
-            following = dropwhile(
-                lambda each: each.snapshot != ref.snapshot, self.versions_read(ref.dataset, ref.branch)
-            )
-            yield from islice(following, 1, most)
-
-    def versions_read(self, dataset: bytes, branch: str | None, snapshot: int | None = None) -> list[SnapshotRef]:
-        """Return the versions of a table that any commit read, the newest first."""
-        group = list(self._walk.identities.group(dataset))
-        found = load_versions_read(self._walk.connection, group, snapshot=snapshot, branch=branch)
-        self._versions_read.update({each.ref: each for each in found})
-        return [each.ref for each in found]
-
-    def _step_to(self, ref: SnapshotRef) -> Sequence[SnapshotWrite]:
-        makers = self._walk.makers
-        if makers.near(ref) is None:
-            group = list(self._walk.identities.group(ref.dataset))
-            makers.keep(load_writes_before(self._walk.connection, group, ref.at, _PORTION))
-        if makers.near(ref) is None:
-            makers.load([ref])
-        return self._writer(ref)
+    def include(self, tables: Collection[bytes]) -> None:
+        """Leave out no more what is behind some tables. All versions have to be loaded again."""
+        self._computed.clear()
+        self.histories.include(tables)
 
     def _writer(self, ref: SnapshotRef) -> list[SnapshotWrite]:
-        found = self._walk.makers.near(ref) or self._walk.makers.of(ref)
-        if found:
-            self._writes[found[0].id] = found
+        return self.histories.writer(ref)
+
+    def _writes(self, node: _Node) -> list[SnapshotWrite]:
+        found = self.histories.write_of(node.write)
+        assert found is not None  # noqa: S101 - nodes are of writes that were met
         return found
 
     def _compute(self, wanted: _Node) -> Contents:
@@ -143,7 +94,7 @@ class ContentsReader:
         return self._computed[wanted]
 
     def _needed_by(self, node: _Node) -> Iterator[_Node]:
-        write = self._writes[node.write]
+        write = self._writes(node)
         if node.is_state:
             yield _Node(node.write, is_state=False)
             before = None if write[0].restarts else parent_of(write)
@@ -151,16 +102,18 @@ class ContentsReader:
                 yield _Node(parent[0].id, is_state=True)
             return
         for each in write:
-            for read in self._reads.get(each.id, ()):
+            for read in self.histories.reads_of(each.id):
                 yield from self._read_nodes(each, read)
 
     def _read_nodes(self, write: SnapshotWrite, read: SnapshotRead) -> Iterator[_Node]:
         """Yield whose contents a read brings: a state's, or those of each commit within changes."""
+        if self._is_left_out(read):
+            return
         for each in commits_read(write, read, self._writer):
             yield _Node(each.id, is_state=not is_range(read))
 
     def _state_of(self, node: _Node) -> Contents:
-        write = self._writes[node.write]
+        write = self._writes(node)
         own = self._computed.get(_Node(node.write, is_state=False), NOTHING_CONTAINED)
         first = write[0]
         if first.restarts:
@@ -181,9 +134,9 @@ class ContentsReader:
     def _own_of(self, node: _Node) -> Contents:
         """Return what one commit brought into its table."""
         parts: list[Contents] = []
-        for write in self._writes[node.write]:
+        for write in self._writes(node):
             parts.append(Contents(doubts=self._doubts_of(write)))
-            for read in self._reads.get(write.id, ()):
+            for read in self.histories.reads_of(write.id):
                 behind = (self._computed.get(each) for each in self._read_nodes(write, read))
                 parts += [each for each in behind if each is not None]
                 parts.append(self._read_contents(write, read))
@@ -192,8 +145,13 @@ class ContentsReader:
 
     def _unwritten(self, write: SnapshotWrite, read: SnapshotRead) -> set[Doubt]:
         """Return the doubt about a read state, or the first commit within changes, whose writer is unknown."""
+        if self._is_left_out(read):
+            return set()
         at = unknown_commit(write, read, self._writer)
         return set() if at is None else self._unknown(at)
+
+    def _is_left_out(self, read: SnapshotRead) -> bool:
+        return read.dataset is not None and self.histories.is_left_out(read.dataset, read.generation)
 
     def _read_contents(self, write: SnapshotWrite, read: SnapshotRead) -> Contents:
         reader = self._identity(write)
@@ -243,15 +201,16 @@ class ContentsReader:
 
     def _precedes(self, one: Version, other: Version, most: int = 500) -> bool | None:
         """Return whether a version is an ancestor of another one; None if the parents that are known don't tell."""
-        if one.writer is None or other.writer is None or other.writer not in self._writes:
+        if one.writer is None or other.writer is None or one.made_at is None:
             return None
-        write: Sequence[SnapshotWrite] = self._writes[other.writer]
+        write: Sequence[SnapshotWrite] = self.histories.write_of(other.writer) or ()
         for _ in range(most):
+            if not write or write[0].at < one.made_at - SKEW_MICROS:
+                return None
             if write[0].id == one.writer:
                 return True
             before = parent_of(write)
-            if before is None or not (write := self._writer(before)):
-                return None
+            write = () if before is None else self.histories.step_to(before)
         return None
 
     def _missing_beginning(self, write: SnapshotWrite) -> set[Doubt]:
@@ -266,18 +225,10 @@ class ContentsReader:
     def _unknown(self, ref: SnapshotRef) -> set[Doubt]:
         """A snapshot without a known writer is a doubt, unless nothing is known of any writer of that table: then it is
         where lineage begins."""
-        if not self._is_written_by_anybody(ref.dataset):
+        if not self.histories.is_written(ref.dataset):
             return set()
         dataset = self._walk.identities.one(ref.dataset, ref.generation)
         return {Doubt(dataset, LimitReason.UNKNOWN_WRITER, ref.snapshot, "its writer is unknown")}
-
-    def _is_written_by_anybody(self, dataset: bytes) -> bool:
-        if dataset not in self._is_written:
-            group = self._walk.identities.group(dataset)
-            self._is_written[dataset] = has_writing_job(self._walk.connection, group) or any(
-                has_writes(self._walk.connection, each) for each in group
-            )
-        return self._is_written[dataset]
 
     def _doubts_of(self, write: SnapshotWrite) -> set[Doubt]:
         dataset = self._identity(write)
@@ -287,7 +238,7 @@ class ContentsReader:
             detail = "it is unknown which of its commit's inputs it was made from"
             return {Doubt(dataset, LimitReason.UNKNOWN_SOURCES, write.snapshot, detail)}
         found = set()
-        for read in self._reads.get(write.id, ()):
+        for read in self.histories.reads_of(write.id):
             if is_range(read) and read.since is None and read.snapshot is not None:
                 detail = "it is unknown where the changes began that it was made from"
                 found.add(Doubt(dataset, LimitReason.UNKNOWN_SNAPSHOT, write.snapshot, detail))

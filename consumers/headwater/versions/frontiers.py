@@ -7,7 +7,7 @@ from typing import Final
 
 from headwater.versions.model import NOTHING_CONTAINED, Contents, Doubt, Frontier, Pair, Version
 
-_SKEW_MICROS: Final = 300_000_000
+SKEW_MICROS: Final = 300_000_000
 """How much the clocks of two writers may differ, in microseconds."""
 
 AncestorTest = Callable[[Version, Version], bool | None]
@@ -57,7 +57,7 @@ class FrontierMerger:
         times = one.newest.made_at, other.newest.made_at
         if times[0] is None or times[1] is None or one.newest.key == other.newest.key:
             return one.read_at <= other.read_at
-        if abs(times[0] - times[1]) <= _SKEW_MICROS:
+        if abs(times[0] - times[1]) <= SKEW_MICROS:
             if self._precedes(one.newest, other.newest):
                 return True
             if self._precedes(other.newest, one.newest):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import wraps
-from itertools import islice
 from typing import Concatenate, Final, ParamSpec, TypeVar, cast
 
 from sqlalchemy import Connection
@@ -17,8 +17,8 @@ from headwater.lineage.questions.answers import AnswerLimit, micros_of_argument
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.known_limits import add_known_limits
-from headwater.lineage.questions.names import ResolvedName, find
-from headwater.lineage.questions.start_points import StartPoint, StartSelector, find_start
+from headwater.lineage.questions.names import ResolvedName, find_all
+from headwater.lineage.questions.start_points import StartPoint, StartSelector, find_starts
 from headwater.lineage.questions.traversal.context import Basis, TraversalContext
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
@@ -35,14 +35,14 @@ from headwater.versions.answers import (
 )
 from headwater.versions.consistency import SharedVersions, VersionComparison, compare
 from headwater.versions.contents import ContentsReader
+from headwater.versions.histories import TooNear
 from headwater.versions.model import Doubt, Frontier, TableContents, Version
+from headwater.versions.version_lines import VersionLines
 
 P = ParamSpec("P")
 T = TypeVar("T")
 LOOK_BACK: Final = 1_000
 """How many versions of each table are tried."""
-_PORTION: Final = 16
-_GREATEST: Final = 256
 
 
 def _of_store(
@@ -71,8 +71,8 @@ def contained(
 ) -> ContainedAnswer:
     """Return for each table upstream the newest version that is in a table at a snapshot, by each reader on the way."""
     question = _Question(connection, as_of)
-    ref = question.start(table, snapshot, branch)
-    question.reader.load([ref])
+    [ref] = question.starts([(table, snapshot)], branch)
+    question.reader.histories.load([ref])
     state = question.reader.state(ref)
     question.name([state])
     rows = [question.contained(pair[0], frontier) for pair, frontier in state.contents.frontiers.items()]
@@ -90,10 +90,10 @@ def check(
     without a version is meant at its newest one."""
     question = _Question(connection, as_of)
     named = tables.items() if isinstance(tables, Mapping) else ((each, None) for each in tables)
-    refs = [question.start(table, snapshot, None) for table, snapshot in named]
+    refs = question.starts(list(named))
     question.refuse_twins(refs)
-    question.reader.load(refs)
-    states = [question.reader.state(each) for each in refs]
+    question.reader.histories.leave_out_shared(refs)
+    states = question.anew(lambda: question.loaded(refs))
     comparison = compare(states)
     question.name(states)
     return ConsistencyAnswer(
@@ -123,28 +123,20 @@ def align(
     as_of = at if isinstance(at, datetime) else None
     fixed = [at] if isinstance(at, str) else [] if at is None or isinstance(at, datetime) else list(at)
     question = _Question(connection, as_of)
-    refs = [question.start(each, None, None) for each in tables]
     for each in fixed:
         if "@" not in each:
             raise ConfigurationError(f"{each!r} names no version: write it as {each}@NUMBER")
-    pins = [question.start(each, None, None) for each in fixed]
-    question.refuse_twins([*refs, *pins])
-    candidates = [
-        *(Candidates(each.dataset, question.states(each, look_back, look_back_time)) for each in refs),
-        *(Candidates(each.dataset, question.states(each, 1, None)) for each in pins),
-    ]
-    found = AlignmentSearch(candidates, question.reader.merger).run()
+    refs = question.starts([(each, None) for each in (*tables, *fixed)])
+    question.refuse_twins(refs)
+    question.reader.histories.leave_out_shared(refs)
+    look = [(look_back, look_back_time)] * len(tables) + [(1, None)] * len(fixed)
+    found, newest = question.anew(lambda: _search(question, [*zip(refs, look, strict=True)]))
     if isinstance(found, Miss):
         raise NoAlignmentError(_why_none(question, found, look_back))
-    return _alignment_answer(question, found, candidates[: len(refs)])
-
-
-def _alignment_answer(question: _Question, found: Alignment, candidates: Sequence[Candidates]) -> AlignmentAnswer:
-    newest = [state for each in candidates if (state := each.at(0)) is not None]
     question.name([*found.states, *newest])
     rows = tuple(
         AlignedTable(question.table_at(state.version), steps, question.table_at(first.version))
-        for state, steps, first in zip(found.states, found.steps, newest, strict=False)
+        for state, steps, first, _ in zip(found.states, found.steps, newest, tables, strict=False)
     )
     return AlignmentAnswer(
         rows,
@@ -153,6 +145,22 @@ def _alignment_answer(question: _Question, found: Alignment, candidates: Sequenc
         cut=question.cut(found.comparison),
         shared=question.shared(found.states, found.comparison),
     )
+
+
+_LookBack = tuple[int, timedelta | None]
+"""How many versions of a table are tried, and of which time."""
+
+
+def _search(
+    question: _Question, wanted: Sequence[tuple[SnapshotRef, _LookBack]]
+) -> tuple[Alignment | Miss, list[TableContents]]:
+    """Search versions of tables that belong together. Return the newest of each, too."""
+    lines = VersionLines(question.reader, [(ref, most) for ref, (most, _) in wanted])
+    candidates = [
+        Candidates(ref.dataset, lines.states(number, since)) for number, (ref, (_, since)) in enumerate(wanted)
+    ]
+    found = AlignmentSearch(candidates, question.reader.merger).run()
+    return found, [state for each in candidates if (state := each.at(0)) is not None]
 
 
 def _why_none(question: _Question, miss: Miss, look_back: int) -> str:
@@ -185,19 +193,31 @@ class _Question:
         self.reader = ContentsReader(self._walk)
         self._names: dict[bytes, Dataset] = {}
 
-    def start(self, table: str | Dataset, snapshot: int | None, branch: str | None) -> SnapshotRef:
-        """Resolve a table and its version; the newest one unless a number is given."""
-        named = find(self.connection, table) if isinstance(table, str) else ResolvedName(table)
-        if named.column is not None:
-            raise ConfigurationError(f"{table!r} names a column: versions are of tables")
-        number = named.snapshot if snapshot is None else snapshot
-        found = find_start(self._walk, named.dataset, StartSelector(number, None, branch), Basis.STATE)
+    def starts(
+        self, tables: Sequence[tuple[str | Dataset, int | None]], branch: str | None = None
+    ) -> list[SnapshotRef]:
+        """Resolve tables and their versions; the newest one unless a number is given."""
+        named = iter(find_all(self.connection, [each for each, _ in tables if isinstance(each, str)]))
+        resolved = [next(named) if isinstance(each, str) else ResolvedName(each) for each, _ in tables]
+        for each, (text, _) in zip(resolved, tables, strict=True):
+            if each.column is not None:
+                raise ConfigurationError(f"{text!r} names a column: versions are of tables")
+        numbers = [
+            each.snapshot if number is None else number for each, (_, number) in zip(resolved, tables, strict=True)
+        ]
+        wanted = [
+            (each.dataset, StartSelector(number, None, branch)) for each, number in zip(resolved, numbers, strict=True)
+        ]
+        found = find_starts(self._walk, wanted, Basis.STATE)
+        return [self._ref_of(start, number, branch) for start, number in zip(found, numbers, strict=True)]
+
+    def _ref_of(self, found: StartPoint, number: int | None, branch: str | None) -> SnapshotRef:
         if not found.writes:
-            read = self.reader.versions_read(named.dataset.key, branch, number)
+            read = self.reader.histories.versions_read(found.dataset.key, branch, number)
             if read:
                 return read[0]
         if found.snapshot is None:
-            raise ConfigurationError(f"{named.dataset.label} has no versions that are known: {_advice(found)}")
+            raise ConfigurationError(f"{found.dataset.label} has no versions that are known: {_advice(found)}")
         return found.snapshot
 
     def refuse_twins(self, refs: Sequence[SnapshotRef]) -> None:
@@ -212,21 +232,22 @@ class _Question:
                 raise ConfigurationError(f"{label} is named twice: name each table once")
             seen.add(one)
 
-    def states(self, ref: SnapshotRef, most: int, since: timedelta | None) -> Iterator[TableContents]:
-        """Yield a table's versions, newest first. They are read in portions that grow."""
-        line, size = self.reader.line(ref, most), _PORTION
-        earliest: int | None = None
-        while refs := list(islice(line, size)):
-            self.reader.load(refs)
-            for each in refs:
-                state = self.reader.state(each)
-                made_at = state.version.made_at
-                if since is not None and made_at is not None:
-                    earliest = made_at - int(since.total_seconds() * 1_000_000) if earliest is None else earliest
-                    if made_at < earliest:
-                        return
-                yield state
-            size = min(size * 4, _GREATEST)
+    def anew(self, answer: Callable[[], T]) -> T:
+        """Answer, and once more for each time that something turns out to be needed that was left out."""
+        while True:
+            with suppress(TooNear):
+                return self._unless_too_near(answer)
+
+    def _unless_too_near(self, answer: Callable[[], T]) -> T:
+        try:
+            return answer()
+        except TooNear as needed:
+            self.reader.include(needed.tables)
+            raise
+
+    def loaded(self, refs: Sequence[SnapshotRef]) -> list[TableContents]:
+        self.reader.histories.load(refs)
+        return [self.reader.state(each) for each in refs]
 
     def name(self, states: Sequence[TableContents]) -> None:
         """Load the names of all tables that an answer can mention."""
@@ -275,7 +296,7 @@ class _Question:
         for each in doubts:
             found.add_snapshot(each.reason, each.dataset, each.snapshot, each.detail)
         self._names.update(load_datasets(self.connection, set(found.datasets) - self._names.keys()))
-        add_known_limits(self.connection, self._names, self.reader.runs, found)
+        add_known_limits(self.connection, self._names, self.reader.histories.runs, found)
         return found.as_limits(self._names)
 
 

@@ -11,7 +11,7 @@ a letter (Unicode's NFC and NFD).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
@@ -69,6 +69,51 @@ def find(connection: Connection, text: str) -> ResolvedName:
             if found:
                 return ResolvedName(_only(connection, text, found), column=parts[length:] or None)
     raise _unknown_name(connection, text)
+
+
+def find_all(connection: Connection, texts: Sequence[str]) -> list[ResolvedName]:
+    """Resolve several names. Those of tables, spelled exactly, take two statements together."""
+    parts = {text: found for text in texts if (found := _parts_of_table(text)) is not None}
+    aliases = _aliases(connection, parts.values()) if parts else ()
+    keys = {text: _current([each for each in aliases if _has_name(each, some)]) for text, some in parts.items()}
+    certain = {text: found[0] for text, found in keys.items() if len(found) == 1}
+    datasets = load_datasets(connection, set(certain.values()))
+    return [
+        ResolvedName(datasets[certain[each]], _number_of(each)) if each in certain else find(connection, each)
+        for each in texts
+    ]
+
+
+def _aliases(connection: Connection, names: Iterable[Sequence[str]]) -> Sequence[Any]:
+    """Return what has or had one of these names."""
+    row = table_of(t.ALIAS).c
+    named = select(row.dataset, row.last, row.deleted, row.catalog, row.database_name, row.table_name)
+    return connection.execute(named.where(or_(*(each for some in names for each in _name_conditions(row, some))))).all()
+
+
+def _parts_of_table(text: str) -> tuple[str, ...] | None:
+    """Return the parts of a name of a table, with a number or without one; None if it is anything else."""
+    if _is_place(text):
+        return None
+    at = _AT.search(text)
+    if at is not None and (at["column"] is not None or _number_of(text) is None):
+        return None
+    return parts_of(text if at is None else text[: at.start()])
+
+
+def _number_of(text: str) -> int | None:
+    at = _AT.search(text)
+    return int(at["snapshot"]) if at is not None and at["snapshot"].lstrip("-").isdigit() else None
+
+
+def _has_name(alias: Any, parts: Sequence[str]) -> bool:
+    """Return whether a name is the one of which these are the last parts, as `_name_conditions` has it."""
+    *before, table = parts
+    if alias.table_name != table:
+        return False
+    if not before or alias.database_name == ".".join(before):
+        return True
+    return len(parts) > 2 and alias.catalog == parts[0] and alias.database_name == ".".join(parts[1:-1])
 
 
 def find_dataset(connection: Connection, text: str) -> Dataset:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -10,14 +10,11 @@ from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.traversal.context import Basis, TraversalContext
 from headwater.lineage.questions.traversal.identities import FOREVER
-from headwater.lineage.questions.traversal.snapshot_rows import (
-    SnapshotWrite,
-    load_unversioned_before,
-    load_writes_before,
-)
+from headwater.lineage.questions.traversal.snapshot_rows import SnapshotWrite, load_unversioned_before
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 
-_NEWEST: Final = 64
+_NEWEST: Final = (32, 128, 512)
+"""How many writes are looked at, until one fits: others are of other branches, or deleted."""
 _NO_DATA: Final = frozenset({"COMPACT", "ANALYZE", "VACUUM", "ALTER"})
 
 
@@ -48,12 +45,77 @@ class StartSelector(NamedTuple):
 
 
 def find_start(walk: TraversalContext, dataset: Dataset, which: StartSelector, basis: Basis) -> StartPoint:
-    snapshot, generation, branch = which
+    return find_starts(walk, [(dataset, which)], basis)[0]
+
+
+def find_starts(
+    walk: TraversalContext, wanted: Sequence[tuple[Dataset, StartSelector]], basis: Basis
+) -> list[StartPoint]:
+    """Find the snapshots of several tables at once."""
     at = FOREVER if walk.as_of is None else walk.as_of
-    if snapshot is None:
-        return _newest(walk, dataset, which, at, basis)
-    ref = SnapshotRef(dataset.key, snapshot, generation, branch, at)
-    walk.makers.load([ref])
+    newest = _newest_writes(walk, wanted, at)
+    refs = [_ref(*one, write, at) for one, write in zip(wanted, newest, strict=True)]
+    walk.makers.load(
+        ref
+        for ref, write in zip(refs, newest, strict=True)
+        if ref is not None and (write is None or walk.makers.near(ref) is None)
+    )
+    found = []
+    for (dataset, which), ref, write in zip(wanted, refs, newest, strict=True):
+        if ref is None:
+            found.append(_without_versions(walk, dataset, at, basis))
+        elif write is None:
+            found.append(_named(walk, dataset, which, ref, basis))
+        else:
+            writes = walk.makers.near(ref) or walk.makers.of(ref)
+            found.append(StartPoint(dataset, ref, writes, _note(writes[0] if writes else write, basis)))
+    return found
+
+
+def _newest_writes(
+    walk: TraversalContext, wanted: Sequence[tuple[Dataset, StartSelector]], at: int
+) -> list[SnapshotWrite | None]:
+    """Return the newest visible write of a snapshot, for each table of which that is wanted."""
+    found: list[SnapshotWrite | None] = [None] * len(wanted)
+    waiting = {each.key: at for each, which in wanted if which.snapshot is None}
+    for number in _NEWEST:
+        histories = walk.makers.read_back(waiting, number)
+        for place, (dataset, which) in enumerate(wanted):
+            if which.snapshot is None and found[place] is None:
+                found[place] = _newest(histories.get(dataset.key, ()), which)
+        known = {dataset.key for (dataset, _), write in zip(wanted, found, strict=True) if write is not None}
+        waiting = {each: at for each in waiting if each not in known and len(histories.get(each, ())) >= number}
+        if not waiting:
+            break
+    return found
+
+
+def _newest(history: Sequence[SnapshotWrite], which: StartSelector) -> SnapshotWrite | None:
+    """Return the newest visible write of a snapshot."""
+    fitting = [
+        each
+        for each in history
+        if each.snapshot is not None
+        and not each.hidden
+        and each.branch == which.branch
+        and (which.generation is None or each.generation == which.generation)
+    ]
+    return max(fitting, key=lambda each: (each.at, each.snapshot), default=None)
+
+
+def _ref(dataset: Dataset, which: StartSelector, newest: SnapshotWrite | None, at: int) -> SnapshotRef | None:
+    if which.snapshot is not None:
+        return SnapshotRef(dataset.key, which.snapshot, which.generation, which.branch, at)
+    if newest is None or newest.snapshot is None:
+        return None
+    return SnapshotRef(dataset.key, newest.snapshot, newest.generation, newest.branch, at)
+
+
+def _named(
+    walk: TraversalContext, dataset: Dataset, which: StartSelector, ref: SnapshotRef, basis: Basis
+) -> StartPoint:
+    """Return a snapshot that was named by its number, after its writes were loaded."""
+    snapshot, generation, branch = which
     found_writes = walk.makers.of(ref) or ([] if branch else walk.makers.of(ref._replace(any_branch=True)))
     generations = walk.makers.generations(ref)
     if generation is None and found_writes and len(generations) > 1:
@@ -71,33 +133,10 @@ def find_start(walk: TraversalContext, dataset: Dataset, which: StartSelector, b
     return StartPoint(dataset, ref, found_writes, _note(found_writes[0], basis))
 
 
-def _newest(walk: TraversalContext, dataset: Dataset, which: StartSelector, at: int, basis: Basis) -> StartPoint:
-    group = list(walk.identities.group(dataset.key))
-    there = walk.makers.keep(load_writes_before(walk.connection, group, at, _NEWEST))
-    fitting = [
-        each
-        for each in there
-        if each.snapshot is not None
-        and not each.hidden
-        and each.branch == which.branch
-        and (which.generation is None or each.generation == which.generation)
-    ]
-    if fitting:
-        newest = max(fitting, key=lambda each: (each.at, each.snapshot))
-        assert newest.snapshot is not None  # noqa: S101 - it was chosen for it
-        ref = SnapshotRef(dataset.key, newest.snapshot, newest.generation, newest.branch, at)
-        walk.makers.load([ref])
-        found_writes = walk.makers.of(ref)
-        return StartPoint(dataset, ref, found_writes, _note(found_writes[0] if found_writes else newest, basis))
-    return _without_versions(walk, dataset, group, at, basis)
-
-
-def _without_versions(
-    walk: TraversalContext, dataset: Dataset, group: list[bytes], at: int, basis: Basis
-) -> StartPoint:
+def _without_versions(walk: TraversalContext, dataset: Dataset, at: int, basis: Basis) -> StartPoint:
     """Select by time: the newest commit, or all since the last one that replaced everything."""
     found: list[SnapshotWrite] = []
-    for each in load_unversioned_before(walk.connection, group, at):
+    for each in load_unversioned_before(walk.connection, list(walk.identities.group(dataset.key)), at):
         found.append(each)
         if basis is Basis.COMMIT or each.restarts:
             break

@@ -72,12 +72,12 @@ def has_any_key(dialect: str, column: ColumnElement[Any], keys: Sequence[Any]) -
             None, list(keys), _RawBytes() if isinstance(column.type, LargeBinary) else None, expanding=True
         )
         return column.in_(listed)  # as a list each key would be looked at
-    array = sql_cast(bindparam(None, _array(keys), NullType()), _ARRAYS[type(keys[0]) if keys else bytes])
+    array = sql_cast(bindparam(None, array_text(keys), NullType()), _ARRAYS[type(keys[0]) if keys else bytes])
     is_one: ColumnElement[bool] = column == func.any(array)
     return is_one
 
 
-def _array(keys: Sequence[Any]) -> Any:
+def array_text(keys: Sequence[Any]) -> Any:
     """Return PostgreSQL's text of an array of hashes or numbers.
 
     The driver takes several times as long to write it, because it looks for quotes in each element. Texts can have
@@ -123,7 +123,7 @@ class PairLookup:
                 yield from self._in_mysql(connection, portion)
                 continue
             hashes, numbers = zip(*portion, strict=True)
-            parameters = {"hashes": _array(hashes), "numbers": _array(numbers)}
+            parameters = {"hashes": array_text(hashes), "numbers": array_text(numbers)}
             options = lazy_options(dialect) if is_lazy else {}
             with connection.execute(self._in_postgres(), parameters, execution_options=options) as found:
                 yield from found if is_lazy else found.all()
@@ -142,7 +142,7 @@ class PairLookup:
             is_one = key == func.any(array) if is_array else key.in_(bindparam("keys", expanding=True))
             statement = self._by_dialect[name] = self._statement.where(is_one)
         for portion in _portions(keys_sorted):
-            yield from connection.execute(statement, {"keys": _array(portion) if is_array else portion})
+            yield from connection.execute(statement, {"keys": array_text(portion) if is_array else portion})
 
     def by_barrier(self, connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[Any]:
         """Select by hash and barrier, by a primary key that begins with the barrier."""
@@ -161,7 +161,7 @@ class PairLookup:
     def _in_postgres(self) -> Any:
         prepared = self._by_dialect.get("postgresql")
         if prepared is None:
-            requested = _unnested(bindparam("hashes"), bindparam("numbers"))
+            requested = unnested_pairs(bindparam("hashes"), bindparam("numbers"))
             prepared = self._by_dialect["postgresql"] = self._statement.where(self._condition(requested))
         return prepared
 
@@ -231,7 +231,8 @@ class RangeLookup(PairLookup):
             yield from connection.execute(self._statement.where(ranges))
 
 
-def _unnested(hashes: Any, numbers: Any) -> Any:
+def unnested_pairs(hashes: Any, numbers: Any) -> Any:
+    """Return PostgreSQL's rows of two arrays, with the columns `a` and `b`."""
     arrays = (sql_cast(hashes, _ARRAYS[bytes]), sql_cast(numbers, _ARRAYS[int]))
     keys_sorted = func.unnest(*arrays).table_valued(sql_column("a", LargeBinary()), sql_column("b", BigInteger()))
     return keys_sorted.render_derived()

@@ -12,12 +12,12 @@ from typing import Final
 
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.traversal.limits import LimitCollector
-from headwater.lineage.questions.traversal.snapshot_rows import ICEBERG, SnapshotWrite, is_unordered, load_writes_before
+from headwater.lineage.questions.traversal.snapshot_rows import ICEBERG, SnapshotWrite, is_unordered
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, SnapshotWriters
 
 _STEPS: Final = 4
 """How many single steps before portions."""
-_PORTION: Final = 512
+_PORTION: Final = 128
 _GREATEST: Final = 8_192
 
 
@@ -51,7 +51,6 @@ class Ancestry:
         self._left = most_commits
         self._limits = limits
         self._portions: dict[bytes, int] = {}
-        self._read_to: dict[bytes, int] = {}
         self._of_states: set[bytes] = set()
 
     def walk(self, reaches: Collection[AncestryRequest]) -> list[SnapshotWrite]:
@@ -119,14 +118,11 @@ class Ancestry:
             self._limits.add_snapshot(LimitReason.UNKNOWN_EFFECT, write.dataset, write.snapshot, detail)
 
     def _read_on(self, missing: Collection[SnapshotRef]) -> None:
-        for dataset, at in sorted({each.dataset: each.at for each in missing}.items()):
-            size = self._portions.get(dataset, _PORTION)
-            self._portions[dataset] = min(size * 2, _GREATEST)
-            group = self._makers.identities.group(dataset)
-            start = min(at, self._read_to.get(dataset, at))
-            found = self._makers.keep(load_writes_before(self._makers.connection, list(group), start, size))
-            if found:
-                self._read_to[dataset] = min(each.at for each in found)
+        """Read the next portion of the tables' histories."""
+        wanted = {each.dataset: each.at for each in missing}
+        size = max(self._portions.get(each, _PORTION) for each in wanted)
+        self._portions.update(dict.fromkeys(wanted, min(size * 4, _GREATEST)))
+        self._makers.read_back(wanted, size)
 
 
 def _is_before(reach: AncestryRequest, parent: int, write: SnapshotWrite) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from headwater.lineage.questions.traversal.histories import load_writes_after
 from headwater.lineage.questions.traversal.reconciled import is_pointer
-from headwater.lineage.questions.traversal.snapshot_rows import ICEBERG, SnapshotWrite, load_children, load_writes_after
+from headwater.lineage.questions.traversal.snapshot_rows import ICEBERG, SnapshotWrite, load_children
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, SnapshotWriters
 
 _STEPS: Final = 4

@@ -83,6 +83,18 @@ class Identities:
             known = self._groups[dataset] = self._spread(dataset)
         return known
 
+    def linked(self, datasets: Collection[bytes]) -> set[bytes]:
+        """Return these and all that links connect with them, whichever way and whenever."""
+        found, waiting = set(datasets), list(datasets)
+        while waiting:
+            self.load(waiting)
+            if not self._links:
+                break
+            ends = {end for pair in self._links if not found.isdisjoint(pair) for end in pair}
+            waiting = list(ends - found)
+            found |= ends
+        return found
+
     def one(self, dataset: bytes, generation: str | None = None, at: int | None = None) -> bytes:
         """Return a dataset's current identity: for a place that was left, where its data went. A renamed table is
         recognized by its generation, or by the time of a fact about it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from heapq import merge
-from itertools import count, islice
+from itertools import count
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +23,7 @@ ORDERED: Final = tuple(each.value for each in Format if each.has_ordered_snapsho
 CHANGES: Final = "CHANGES"
 NOTHING: Final = "NOTHING"
 _PORTION: Final = 500
-_FIRST: Final = attrgetter("first")
+BY_TIME: Final = attrgetter("first")
 NameParts = tuple[str | None, str | None, str | None]
 
 
@@ -87,67 +87,26 @@ class SnapshotRead(NamedTuple):
 def load_writes(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
     """Load commits' writes by dataset and snapshot."""
     return map(
-        _to_write, _lookup("writes", "place_id", "snapshot").among(connection, place_keys(connection, t.WRITE, keys))
+        to_write, _lookup("writes", "place_id", "snapshot").among(connection, place_keys(connection, t.WRITE, keys))
     )
 
 
 def load_catalog_changes(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
     """Load snapshots that catalog changes created, by dataset and snapshot."""
-    return map(_change_to_write, _lookup("modifications", "dataset", "produced").among(connection, keys))
+    return map(change_to_write, _lookup("modifications", "dataset", "produced").among(connection, keys))
 
 
 def load_children(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
     """Load writes by dataset and parent snapshot."""
     pairs = list(keys)
     lookup = _lookup("writes", "place_id", "parent_snapshot")
-    yield from map(_to_write, lookup.among(connection, place_keys(connection, t.WRITE, pairs)))
-    yield from map(_change_to_write, _lookup("modifications", "dataset", "parent_snapshot").among(connection, pairs))
-
-
-def load_writes_before(
-    connection: Connection, datasets: Collection[bytes], at: int, number: int
-) -> Iterator[SnapshotWrite]:
-    """Load the newest writes of a dataset up to a time."""
-    change, places = table_of(t.MODIFICATION).c, _write_places(connection, datasets)
-    found = [connection.execute(_writes_in_time(place, at, number, is_before=True)) for place in places]
-    yield from map(_to_write, islice(merge(*found, key=_FIRST, reverse=True), number))
-    changes = _produced().where(change.dataset.in_(datasets), change.time <= at)
-    yield from map(_change_to_write, connection.execute(changes.order_by(change.time.desc()).limit(number)))
-
-
-def load_writes_after(
-    connection: Connection, datasets: Collection[bytes], at: int, number: int
-) -> Iterator[SnapshotWrite]:
-    """Load the oldest writes of a dataset from a time on."""
-    change, places = table_of(t.MODIFICATION).c, _write_places(connection, datasets)
-    found = [connection.execute(_writes_in_time(place, at, number, is_before=False)) for place in places]
-    yield from map(_to_write, islice(merge(*found, key=_FIRST), number))
-    changes = _produced().where(change.dataset.in_(datasets), change.time >= at)
-    yield from map(_change_to_write, connection.execute(changes.order_by(change.time).limit(number)))
-
-
-def _write_places(connection: Connection, datasets: Iterable[bytes]) -> list[bytes]:
-    return [place for place, _ in place_keys(connection, t.WRITE, ((each, None) for each in datasets))]
-
-
-def _writes_in_time(place: bytes, at: int, number: int, *, is_before: bool) -> Any:
-    """Select the nearest writes of one place before or after a time: an index has them in this order. Their commits are
-    joined afterwards, as a planner that joins first may read all commits."""
-    row = table_of(t.WRITE).c
-    condition = row.first <= at if is_before else row.first >= at
-    nearest = select(table_of(t.WRITE)).where(row.place_id == place, condition)
-    one = nearest.order_by(row.first.desc() if is_before else row.first).limit(number).subquery("one")
-    where, commit = table_of(t.PLACE), table_of(t.COMMIT)
-    columns = (one.c[name] if name in one.c else where.c[name] for name in _OF_WRITE)
-    its = and_(one.c.commit_id == commit.c.id, one.c.barrier == commit.c.barrier)
-    chosen = select(*columns, *(commit.c[name] for name in _OF_COMMIT))
-    chosen = chosen.join_from(one, where, one.c.place_id == where.c.id).join(commit, its)
-    return chosen.order_by(one.c.first.desc() if is_before else one.c.first)
+    yield from map(to_write, lookup.among(connection, place_keys(connection, t.WRITE, pairs)))
+    yield from map(change_to_write, _lookup("modifications", "dataset", "parent_snapshot").among(connection, pairs))
 
 
 def load_writes_of_commits(connection: Connection, commits: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
     """Load writes by commit and barrier."""
-    return map(_to_write, _lookup("writes", "commit_id", "barrier").by_barrier(connection, commits))
+    return map(to_write, _lookup("writes", "commit_id", "barrier").by_barrier(connection, commits))
 
 
 def load_reads_of_commits(connection: Connection, commits: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotRead]:
@@ -192,7 +151,7 @@ def load_edges(connection: Connection, made: Collection[SnapshotWrite]) -> Mappi
 def _lookup(what: str, key: str, number: str) -> PairLookup:
     """Build a statement once: building one takes longer than executing it."""
     statements = {"writes": (_writes, t.WRITE), "reads": (reads, t.READ), "edges": (_edges, t.COMMIT_EDGE)}
-    statement, kind = statements.get(what, (_produced, t.MODIFICATION))
+    statement, kind = statements.get(what, (produced_by_changes, t.MODIFICATION))
     row = (table_of if kind in {t.COMMIT_EDGE, t.MODIFICATION} else access_of)(kind).c
     return PairLookup(statement(), row[key], row[number])
 
@@ -207,7 +166,7 @@ def _edges() -> Any:
 def _writes() -> Any:
     row, commit = access_of(t.WRITE), table_of(t.COMMIT)
     its = and_(row.c.commit_id == commit.c.id, row.c.barrier == commit.c.barrier)
-    columns = (*(row.c[name] for name in _OF_WRITE), *(commit.c[name] for name in _OF_COMMIT))
+    columns = (*(row.c[name] for name in OF_WRITE), *(commit.c[name] for name in OF_COMMIT))
     return select(*columns).join_from(row, commit, its)
 
 
@@ -218,17 +177,17 @@ def reads() -> Any:
 
 
 @cache
-def _produced() -> Any:
+def produced_by_changes() -> Any:
     row = table_of(t.MODIFICATION)
     return select(row).where(row.c.produced.is_not(None), row.c.effect == "APPLIED")
 
 
 _NAME: Final = ("catalog", "database_name", "table_name", "generation", "branch")
-_OF_WRITE: Final = (
+OF_WRITE: Final = (
     *("id", "barrier", "commit_id", "dataset", *_NAME, "snapshot", "version", "opaque", "parent_snapshot"),
     *("commit_kind", "replaced", "made_from", "format", "candidates", "last", "first"),
 )
-_OF_COMMIT: Final = (
+OF_COMMIT: Final = (
     *("committed_at", "job_namespace", "job", "parent_namespace", "parent_job", "run", "fingerprint", "evidence"),
 )
 _OF_READ: Final = (
@@ -237,7 +196,7 @@ _OF_READ: Final = (
 )
 
 
-def _to_write(each: Any) -> SnapshotWrite:
+def to_write(each: Any) -> SnapshotWrite:
     """Convert a row of `_writes`, by the order of its columns: there can be very many."""
     write, barrier, commit, dataset, catalog, database, table, generation, branch, *others = each
     snapshot, version, opaque, parent, kind, replaced, made_from, form, candidates, last, first, *by = others
@@ -269,7 +228,7 @@ def _to_write(each: Any) -> SnapshotWrite:
     )
 
 
-def _change_to_write(each: Any) -> SnapshotWrite:
+def change_to_write(each: Any) -> SnapshotWrite:
     """Convert a catalog change. CREATE TABLE starts a table; other DDL keeps its rows."""
     creates = each.kind == "CreateTable"
     nobody = (None, None)
@@ -360,13 +319,18 @@ def _ranges() -> RangeLookup:
     return RangeLookup(reads().where(row.mode == CHANGES), row.place_id, row.snapshot, row.since_snapshot)
 
 
+def write_places(connection: Connection, datasets: Iterable[bytes]) -> list[bytes]:
+    """Return the places at which commits write these datasets."""
+    return [place for place, _ in place_keys(connection, t.WRITE, ((each, None) for each in datasets))]
+
+
 def load_unversioned_before(connection: Connection, datasets: Collection[bytes], at: int) -> Iterator[SnapshotWrite]:
     """Load the writes of a dataset without versions, newest first."""
     row = access_of(t.WRITE).c
     newest = _writes().where(row.first <= at, row.snapshot.is_(None)).order_by(row.first.desc(), row.id)
-    places = _write_places(connection, datasets)
+    places = write_places(connection, datasets)
     found = (_in_portions(connection, newest.where(row.place_id == place)) for place in places)
-    return map(_to_write, merge(*found, key=_FIRST, reverse=True))
+    return map(to_write, merge(*found, key=BY_TIME, reverse=True))
 
 
 def _in_portions(connection: Connection, ordered: Any) -> Iterator[Any]:

@@ -9,11 +9,12 @@ write it.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, select
 
+from headwater.lineage.questions.traversal.histories import Portion, load_histories
 from headwater.lineage.questions.traversal.identities import FOREVER, Identities
 from headwater.lineage.questions.traversal.read_ahead import DatasetSnapshot, ReadAhead
 from headwater.lineage.questions.traversal.reconciled import is_pointer, prefer_observed
@@ -27,6 +28,8 @@ from headwater.lineage.questions.traversal.tombstone_lookup import TombstoneLook
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA, DeletionSubject
 from headwater.lineage.sql.tables import table_of
+
+_BEGINNING: Final = -(2**63)
 
 
 class SnapshotRef(NamedTuple):
@@ -60,6 +63,9 @@ class SnapshotWriters:
         self._whole: set[DatasetSnapshot] = set()
         self._changes: set[DatasetSnapshot] = set()
         self._branches: dict[bytes, list[tuple[str, str | None, int | None]]] = {}
+        self._read_to: dict[bytes, int] = {}
+        self.revision = 0
+        """Increases with each load. In between, the same reference means the same writes."""
 
     def load(self, ref: Iterable[SnapshotRef]) -> None:
         """Load all writes with these numbers. Catalog changes are loaded only where no commit matches."""
@@ -67,6 +73,7 @@ class SnapshotWriters:
         pairs = {pair for each in asked for pair in self._pairs(each)} - self._whole
         if not pairs:
             return
+        self.revision += 1
         self._whole |= pairs
         self.keep(self.ahead.load_writes(pairs))
         missing = {pair for each in asked if not self._by_commit(each) for pair in self._pairs(each)} - self._changes
@@ -86,6 +93,7 @@ class SnapshotWriters:
 
     def keep(self, found: Iterable[SnapshotWrite]) -> list[SnapshotWrite]:
         """Cache writes that were loaded otherwise. Deleted ones are marked as hidden."""
+        self.revision += 1
         kept = prefer_observed(self.connection, found)
         if not self.hiding.hides_nothing:
             hidden = self.hiding.are_hidden([deletion_subject_of(each, each) for each in kept])
@@ -94,6 +102,24 @@ class SnapshotWriters:
             if each.dataset is not None and each.snapshot is not None:
                 self._known.setdefault((each.dataset, each.snapshot), {})[each.id] = each
         return kept
+
+    def read_back(self, starts: Mapping[bytes, int], number: int) -> dict[bytes, list[SnapshotWrite]]:
+        """Load the next writes of these tables, all at once: those before a time, or those before the last call's."""
+        wanted: dict[bytes, Portion] = {}
+        for dataset, at in starts.items():
+            start = min(at, self._read_to.get(dataset, at))
+            if start != _BEGINNING:
+                wanted[dataset] = Portion(list(self.identities.group(dataset)), start)
+        found = load_histories(self.connection, wanted, number)
+        self._read_to.update((each, _BEGINNING if part.since is None else part.since) for each, part in found.items())
+        kept: dict[bytes | None, list[SnapshotWrite]] = {}
+        for write in self.keep(each for part in found.values() for each in part.writes):
+            kept.setdefault(write.dataset, []).append(write)
+        return {each: [one for key in part.datasets for one in kept.get(key, ())] for each, part in wanted.items()}
+
+    def is_read_back(self, dataset: bytes) -> bool:
+        """Return whether some of a table's history was read."""
+        return dataset in self._read_to
 
     def near(self, ref: SnapshotRef) -> list[SnapshotWrite] | None:
         """Return the writes, if the cache already determines them."""
@@ -113,6 +139,10 @@ class SnapshotWriters:
         if ref.any_branch or any(each.format == ICEBERG for each in there):
             return _choose_writes(there, ref.at)
         return _choose_writes([each for each in there if self._is_inherited(each, ref)], ref.at)
+
+    def is_timeless(self, ref: SnapshotRef) -> bool:
+        """Return whether a reference means the same writes whenever it was read."""
+        return len(self._candidates(ref)) < 2
 
     def generations(self, ref: SnapshotRef) -> set[str]:
         """Return the generations of the table that have this number."""

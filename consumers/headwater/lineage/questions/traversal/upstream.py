@@ -23,8 +23,17 @@ _UNSEEN = "something was read that Spark doesn't show"
 class UpstreamWalk:
     """Walks upstream. It visits each write once, so it always ends."""
 
-    def __init__(self, walk: TraversalContext, basis: Basis, most_commits: int | None = None) -> None:
+    def __init__(
+        self,
+        walk: TraversalContext,
+        basis: Basis,
+        most_commits: int | None = None,
+        *,
+        ends_at: Collection[bytes] = frozenset(),
+    ) -> None:
+        """`ends_at` are tables behind which it doesn't go on."""
         self._walk = walk
+        self._ends_at = ends_at
         self._basis = basis
         self._ancestry = Ancestry(walk.makers, walk.limits, most_commits)
         self._done: set[bytes] = set()
@@ -109,6 +118,8 @@ class UpstreamWalk:
         if ref is None:
             if read.dataset is not None and read.candidates is None:
                 self.unversioned[read.dataset] = None
+            return None
+        if self._ends_at and self._walk.identities.one(ref.dataset, ref.generation) in self._ends_at:
             return None
         if is_range(read):
             if read.since is None:

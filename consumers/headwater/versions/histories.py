@@ -1,0 +1,198 @@
+"""Loads the commits that versions of tables were made by, for one question."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import dropwhile, islice
+from typing import Final
+
+from headwater.lineage.questions.traversal.ancestry import AncestryRequest
+from headwater.lineage.questions.traversal.context import (
+    Basis,
+    LineageStep,
+    TraversalContext,
+    is_range,
+    snapshot_ref_of,
+)
+from headwater.lineage.questions.traversal.history_lines import has_writes
+from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite
+from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
+from headwater.lineage.questions.traversal.upstream import UpstreamWalk
+from headwater.versions.commit_lines import keeps_rows, parent_of
+from headwater.versions.read_versions import ObservedVersion, has_writing_job, load_versions_read
+from headwater.versions.shared_tables import Edges, load_edges, shared_by_all, with_upstream
+
+_PORTION: Final = 256
+_FEW: Final = 32
+
+
+class TooNear(Exception):  # noqa: N818 - nothing failed: more has to be loaded
+    """What is behind some tables was left out, and is needed: `include` them, and compute the answer anew."""
+
+    def __init__(self, tables: Collection[bytes]) -> None:
+        super().__init__("what was left out is needed")
+        self.tables = tables
+
+
+class VersionHistories:
+    """Loads what versions of tables were made by, behind the tables that it leaves out nothing."""
+
+    def __init__(self, walk: TraversalContext) -> None:
+        self._walk = walk
+        self._tables: Collection[bytes] = ()
+        self._edges: Edges = frozenset()
+        self._needed: set[bytes] = set()
+        self._revision = 0
+        self._is_written: dict[bytes, bool] = {}
+        self._versions_read: dict[SnapshotRef, ObservedVersion] = {}
+        self.left_out: frozenset[bytes] = frozenset()
+        self.runs: set[bytes] = set()
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._upward = UpstreamWalk(self._walk, Basis.STATE, ends_at=self.left_out)
+        self._reads: dict[bytes, list[SnapshotRead]] = {}
+        self._writes: dict[bytes, list[SnapshotWrite]] = {}
+        self._found: dict[SnapshotRef, list[SnapshotWrite]] = {}
+        """The writes of snapshots, as far as they don't depend on when a snapshot was read."""
+
+    def leave_out_shared(self, refs: Collection[SnapshotRef]) -> None:
+        """Leave out what is behind tables that all of these contain."""
+        identities = self._walk.identities
+        tables = {key for each in refs for key in (each.dataset, identities.one(each.dataset, each.generation))}
+        if len({identities.one(each.dataset, each.generation) for each in refs}) < len(tables):
+            return  # a renamed table: its edges stand under several identities
+        self._tables, self._edges = tables, load_edges(self._walk.connection, identities, tables)
+        self.left_out = shared_by_all(self._edges, identities, tables)
+        self._start_over()
+
+    def include(self, tables: Collection[bytes]) -> None:
+        """Leave out no more what is behind some tables: a version that lacks them will lack what is behind them, too.
+        All versions have to be loaded again."""
+        self._needed |= with_upstream(self._edges, self._walk.identities, tables)
+        self.left_out = shared_by_all(self._edges, self._walk.identities, self._tables, self._needed)
+        self._start_over()
+
+    def load(self, refs: Collection[SnapshotRef]) -> None:
+        """Load all that these states were made from. `TooNear` if something was read that edges between tables lack:
+        then nothing may be left out because of them."""
+        wanted = [AncestryRequest(each) for each in refs if not self.is_left_out(each.dataset, each.generation)]
+        self._read_back(each.ref for each in wanted)
+        ends = [each for each in refs if self.is_left_out(each.dataset, each.generation)]
+        for steps in self._upward.levels((), wanted, None):
+            for step in steps:
+                self._reads.setdefault(step.write.id, []).append(step.read)
+                if step.write.run is not None:
+                    self.runs.add(step.write.run)
+                ends += self._ends(step)
+        self._load_versions(ends)
+
+    def _read_back(self, refs: Iterable[SnapshotRef]) -> None:
+        """Read the last commits before each snapshot, of all tables at once: most states consist of a few."""
+        makers = self._walk.makers
+        new = {each.dataset: self.writer(each) for each in refs if not makers.is_read_back(each.dataset)}
+        makers.read_back({dataset: write[0].at for dataset, write in new.items() if write}, _FEW)
+
+    def _ends(self, step: LineageStep) -> Iterator[SnapshotRef]:
+        """Yield the versions that a step read of a table that is left out."""
+        read = step.read
+        if read.dataset is None or not self.left_out:
+            return
+        if (step.write.dataset, read.dataset) not in self._edges:
+            raise TooNear({*self._tables, *(end for pair in self._edges for end in pair)})
+        if not self.is_left_out(read.dataset, read.generation):
+            return
+        ref = snapshot_ref_of(read, step.write.at)
+        if ref is not None:
+            yield ref
+            if is_range(read) and read.since is not None and read.since <= 0:
+                yield ref._replace(snapshot=read.since)
+
+    def _load_versions(self, refs: Iterable[SnapshotRef]) -> None:
+        """Load who wrote versions, and those before them that have the same rows."""
+        makers, waiting, seen = self._walk.makers, list(refs), set[tuple[object, ...]]()
+        while waiting:
+            new = {key: each for each in waiting if (key := each[:4]) not in seen}
+            seen |= new.keys()
+            makers.load(each for each in new.values() if makers.near(each) is None)
+            before = (parent_of(found) for each in new.values() if (found := self.writer(each)) and keeps_rows(found))
+            waiting = [each for each in before if each is not None]
+
+    def is_left_out(self, dataset: bytes, generation: str | None) -> bool:
+        return bool(self.left_out) and self._walk.identities.one(dataset, generation) in self.left_out
+
+    def reads_of(self, write: bytes) -> Sequence[SnapshotRead]:
+        return self._reads.get(write, ())
+
+    def write_of(self, write: bytes) -> list[SnapshotWrite] | None:
+        """Return the writes of a commit that was met, by the first of them."""
+        return self._writes.get(write)
+
+    def writer(self, ref: SnapshotRef) -> list[SnapshotWrite]:
+        """Return the writes of the commit that wrote a snapshot that was loaded."""
+        makers, key = self._walk.makers, ref._replace(at=0)
+        if self._revision != makers.revision:
+            self._revision = makers.revision
+            self._found.clear()
+        known = self._found.get(key)
+        if known is not None:
+            return known
+        found = makers.near(ref) or makers.of(ref)
+        if found:
+            self._writes[found[0].id] = found
+        if makers.is_timeless(ref):
+            self._found[key] = found
+        return found
+
+    def step_to(self, ref: SnapshotRef) -> list[SnapshotWrite]:
+        """Return who wrote a snapshot, and load it if it has to be."""
+        makers = self._walk.makers
+        if makers.near(ref) is None:
+            makers.read_back({ref.dataset: ref.at}, _PORTION)
+        if makers.near(ref) is None:
+            makers.load([ref])
+        return self.writer(ref)
+
+    def line(self, ref: SnapshotRef, most: int) -> Iterator[SnapshotRef]:
+        """Yield the versions of a table from this one backwards, along its parents: those after which it has other
+        rows than before."""
+        at: SnapshotRef | None = ref
+        for _ in range(most):
+            if at is None:
+                return
+            write = self.step_to(at)
+            if not write:
+                yield from self._line_of_reads(at, most)
+                return
+            if not keeps_rows(write):
+                yield at
+            at = parent_of(write)
+
+    def _line_of_reads(self, ref: SnapshotRef, most: int) -> Iterator[SnapshotRef]:
+        """Yield a version without a known writer, and, if none of the table is known, those before that were read."""
+        yield ref
+        if not self.is_written(ref.dataset):
+            following = dropwhile(
+                lambda each: each.snapshot != ref.snapshot, self.versions_read(ref.dataset, ref.branch)
+            )
+            yield from islice(following, 1, most)
+
+    def versions_read(self, dataset: bytes, branch: str | None, snapshot: int | None = None) -> list[SnapshotRef]:
+        """Return the versions of a table that any commit read, the newest first."""
+        group = list(self._walk.identities.group(dataset))
+        found = load_versions_read(self._walk.connection, group, snapshot=snapshot, branch=branch)
+        self._versions_read.update({each.ref: each for each in found})
+        return [each.ref for each in found]
+
+    def observed(self, ref: SnapshotRef) -> ObservedVersion | None:
+        """Return a version that was read and whose writer isn't known."""
+        return self._versions_read.get(ref)
+
+    def is_written(self, dataset: bytes) -> bool:
+        """Return whether anybody is known who writes a table."""
+        if dataset not in self._is_written:
+            group = self._walk.identities.group(dataset)
+            self._is_written[dataset] = has_writing_job(self._walk.connection, group) or any(
+                has_writes(self._walk.connection, each) for each in group
+            )
+        return self._is_written[dataset]
