@@ -75,6 +75,7 @@ _SAME_SECTION: Final = {
     "listeners": "enabled",
     "catalog": "enabled",
     "tags": "namespaces",
+    "validating": "job",
     "parent": "namespaces",
 }
 _LISTENERS: Final = (

@@ -298,3 +298,23 @@ def test_another_session_is_untouched_and_a_lens_ends_with_its_block(spark: Spar
         fail()
     assert inside._jsparkSession.sessionState().analyzer().ResolveRelations().equals(rule)
     assert ids(spark.table(place.table)) == [1, 2, 3]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("location", ["CREATE TABLE", "CREATE OR REPLACE TABLE"])
+def test_a_redirected_table_isnt_made_at_a_place_of_its_own(
+    driver: Driver, spark: SparkSession, place: Place, tmp_path: Path, location: str
+) -> None:
+    """Fails if a redirect leads to another name and the rows go to the real table's directory."""
+    scratch = driver.database("ice", "spark_catalog")
+    redirects = {f"ice.{place.db}.made": f"ice.{scratch}.made", f"spark_catalog.{place.db}": f"spark_catalog.{scratch}"}
+    for name, using in ((f"ice.{place.db}.made", "iceberg"), (f"spark_catalog.{place.db}.files", "parquet")):
+        if using == "parquet" and "REPLACE" in location:
+            continue
+        statement = f"{location} {name} USING {using} LOCATION '{tmp_path}/{using}' AS SELECT 1 AS id"
+        with lens(spark, redirects=redirects), pytest.raises(Exception, match=f"made at {tmp_path}/{using}"):
+            spark.sql(statement)
+        assert not (tmp_path / using).exists()
+    with lens(spark, redirects=redirects):
+        spark.sql(f"CREATE TABLE spark_catalog.{place.db}.files USING parquet AS SELECT 1 AS id")
+    assert ids(spark.table(f"spark_catalog.{scratch}.files")) == [1]

@@ -49,7 +49,7 @@ def _flags(parser: Flags) -> None:
     parser.switch("connect", "host a Spark Connect server")
     parser.switch("thrift", "host the Thrift server, for JDBC and ODBC clients")
     parser.flag("port", _port, None, "where the server listens, else Spark's own default", "PORT")
-    parser.flags("pin", _pin, "read this table at this version (docs/lens.md)", "TABLE@VERSION")
+    parser.flags("pin", table_and_version, "read this table at this version (docs/lens.md)", "TABLE@VERSION")
     parser.flags("redirect", pair, "read and write the second table or namespace in place of the first", "TABLE=TABLE")
     parser.flags(
         "allow", str, "let this table or path be read and written as it is now; * stands for anything", "TABLE"
@@ -108,7 +108,8 @@ def _lens(given: Namespace) -> Lens | None:
     return Lens(name=given.lens, pins=dict(given.pin), redirects=dict(given.redirect), allowed=tuple(given.allow))
 
 
-def _pin(text: str) -> tuple[str, str]:
+def table_and_version(text: str) -> tuple[str, str]:
+    """Read `TABLE@VERSION`, for a flag that pins a table."""
     table, _, version = text.rpartition("@")
     if not table or not version:
         raise ValueError(f"{text!r} isn't TABLE@VERSION, such as lake.ods.orders@8")
@@ -165,7 +166,11 @@ def _run_script(parser: Flags, given: Namespace, target: Sequence[str], lens: Le
         from headwater.lens import put_into_sessions  # noqa: PLC0415
 
         asked = lens
-        contexts.on_begin.append(lambda _: put_into_sessions(asked))
+
+        def put(_: object) -> None:
+            put_into_sessions(asked)
+
+        contexts.on_begin.append(put)
         configuration = {_TAG: lens.name, **configuration}
     script.run(program, rest, configuration)
 

@@ -18,6 +18,8 @@ and Delta give a UUID, Paimon the creation time of its first schema; for other f
 event, as text. A UUID in text form is that UUID."""
 
 DEFAULT_JOB_NAMESPACE: Final = "default"
+VALIDATION_JOB_NAMESPACE: Final = "headwater.validation"
+"""Of jobs that run again to be compared with what they made. Questions leave them out unless asked for them."""
 
 
 def _unless_default(namespace: str | None) -> str | None:

@@ -83,6 +83,9 @@ class Settings(Config):
     """What the job is called; a session can `SET` it. Without it a name is made of the application and the table."""
     job_namespace: Text = DEFAULT_JOB_NAMESPACE
     """Keeps jobs of different teams apart that have the same name; a session can `SET` it."""
+    validating: bool = False
+    """Whether the application runs for `headwater validate`, which sets it. Its jobs are in a namespace of their own
+    then, whatever else is set."""
     job_code_version: Text | None = None
     """The version of the job's code. Without it the variable `HEADWATER_JOB_CODE_VERSION`."""
     job_heartbeat: Annotated[Seconds, Field(ge=1)] = 60.0

@@ -43,6 +43,14 @@ def test_a_session_goes_before_the_configuration_and_that_before_the_default(
     assert attribution.parent_job == found.application_job
 
 
+def test_a_validation_is_in_a_namespace_of_its_own_whatever_is_said() -> None:
+    """It finds a way by which a script that is validated could report under its real name."""
+    found = jobs(job_name="etl", job_namespace="sales", validating="true")
+    job = JobName(namespace="headwater.validation", name="etl")
+    assert found.application_job == found.attribution({NAMESPACE: "test"}, [], SINK).job == job
+    assert found.open_block("step", "sales", {}).job == JobName(namespace="headwater.validation", name="step")
+
+
 def test_a_statement_that_writes_nothing_is_the_applications() -> None:
     assert jobs().attribution({}, [], None).job == JobName(name="orders")
     assert jobs(job_name="etl").attribution({}, [], None).job == JobName(name="etl")

@@ -44,3 +44,47 @@ def test_each_state_gets_one_lens_and_an_error_is_that_of_the_session(monkeypatc
     assert begun == [one, other]
     with pytest.raises(LensError, match="this session can't"):
         sessions(broken)
+
+
+def test_a_function_makes_the_lens_with_the_first_session_and_all_of_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finds a lens that is asked for anew with each session, one that begins before the function is through, and
+    sessions that still get one afterwards."""
+    happened: list[object] = []
+
+    class Context:
+        def isStopped(self) -> bool:  # noqa: N802 - Java's name
+            return False
+
+    class Session(State):
+        def sparkContext(self) -> Context:  # noqa: N802
+            return Context()
+
+    class Recorded:
+        def __init__(self, session: Any, asked: Lens) -> None:
+            self._said = (session._jsparkSession, asked.name)
+
+        def begin(self) -> None:
+            happened.append(("begin", *self._said))
+
+        def end(self) -> None:
+            happened.append(("end", *self._said))
+
+    def made(self: Any, state: State) -> None:
+        self._jsparkSession = state
+
+    def ask(session: Any) -> Lens:
+        happened.append(("asked", session._jsparkSession))
+        return Lens(name="made")
+
+    one, other, late = Session(), Session(), Session()
+    monkeypatch.setattr(SparkSession, "__init__", made)
+    monkeypatch.setattr(application, "ActiveLens", Recorded)
+    end = put_into_sessions(ask)
+    sessions: Any = SparkSession
+    sessions(one), sessions(other), sessions(one)
+    assert happened == [("asked", one), ("begin", one, "made"), ("begin", other, "made")]
+    happened.clear()
+    end()
+    sessions(late)
+    assert happened == [("end", one, "made"), ("end", other, "made")]
+    assert sessions.__init__ is made

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, and_, func, select
 
 from headwater.events.names import JobName
 from headwater.lineage.mapping.commits import SINK, SOURCE
@@ -17,7 +17,7 @@ from headwater.lineage.questions.answers import Answer
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
-from headwater.lineage.questions.subject import belongs_to_job, job_key, resolve_table, subject_limits
+from headwater.lineage.questions.subject import belongs_to_job, is_no_validation, job_key, resolve_table, subject_limits
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import TABLES_OF
 from headwater.lineage.sql.tables import table_of
@@ -69,7 +69,8 @@ class AccessGroup(NamedTuple):
 
 
 def jobs_of(connection: Connection, table: str | Dataset, *, now: datetime | None = None) -> Answer[JobOfTable]:
-    """Return the jobs that read or write a table: writers first, then the most recent."""
+    """Return the jobs that read or write a table: writers first, then the most recent. Validations are left
+    out."""
     about = resolve_table(connection, table)
     row = table_of(t.TABLE_LINEAGE).c
     named = (row.job_namespace, row.job, row.parent_namespace, row.parent_job)
@@ -81,7 +82,7 @@ def jobs_of(connection: Connection, table: str | Dataset, *, now: datetime | Non
             *times_of(each),
         )
         for does in _SIDES
-        for each in group_accesses(connection, does, named, about.is_in(row))
+        for each in group_accesses(connection, does, named, and_(about.is_in(row), is_no_validation(row)))
     ]
     return Answer(tuple(found), complete_until(connection, now), subject_limits(connection, table=about, now=now))
 

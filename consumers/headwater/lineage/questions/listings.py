@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select
 from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.gaps.model import format_job, time_of
+from headwater.lineage.questions.subject import is_no_validation
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.tables import table_of
 
@@ -40,9 +41,9 @@ class TableSummary:
 
 
 def jobs(connection: Connection, *, at_most: int = AT_MOST, now: datetime | None = None) -> Answer[JobSummary]:
-    """List jobs, the most recent first."""
+    """List jobs, the most recent first. Validations are left out."""
     row = table_of(t.JOB).c
-    chosen = select(table_of(t.JOB))
+    chosen = select(table_of(t.JOB)).where(is_no_validation(row))
     found = list(connection.execute(chosen.order_by(row.last.desc(), row.id).limit(at_most + 1)))
     rows = tuple(
         JobSummary(

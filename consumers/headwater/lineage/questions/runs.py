@@ -19,7 +19,14 @@ from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
 from headwater.lineage.questions.gaps.silence import silence_limit
-from headwater.lineage.questions.subject import TableSubject, belongs_to_job, job_key, resolve_table, subject_limits
+from headwater.lineage.questions.subject import (
+    TableSubject,
+    belongs_to_job,
+    is_no_validation,
+    job_key,
+    resolve_table,
+    subject_limits,
+)
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import stamp_name, table_of
@@ -88,7 +95,8 @@ def runs(
     at_most: int = AT_MOST,
     now: datetime | None = None,
 ) -> Answer[Run]:
-    """Return runs, newest first: of a job (also as a step, or as the application of steps), or of a table."""
+    """Return runs, newest first: of a job (also as a step, or as the application of steps), or of a table.
+    Those of validations are left out unless they are asked for by job or run."""
     about = None if table is None else resolve_table(connection, table)
     chosen = _select_runs(None if job is None else job_key(job), about, run).limit(at_most + 1)
     found = list(connection.execute(chosen))
@@ -122,6 +130,8 @@ def _select_runs(job: tuple[str, str] | None, about: TableSubject | None, run: U
         chosen = chosen.where(row.run.in_(select(known.run).where(about.is_in(known))))
     if run is not None:
         chosen = chosen.where(row.run == run.bytes)
+    if run is None and job is None:
+        chosen = chosen.where(is_no_validation(row))
     return chosen.order_by(row.first.desc(), row.run)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
-from headwater.events.names import DEFAULT_JOB_NAMESPACE, JobName
+from headwater.events.names import DEFAULT_JOB_NAMESPACE, VALIDATION_JOB_NAMESPACE, JobName
 from headwater.lineage.questions.answers import AnswerLimit, LimitReason
 from headwater.lineage.questions.completeness import gaps
 from headwater.lineage.questions.datasets import Dataset
@@ -67,6 +67,11 @@ def belongs_to_job(row: Any, job: tuple[str, str], *, steps: bool = True) -> Col
     """Return a condition: the job, or one of its steps, reported the row."""
     mine = and_(row.job_namespace == job[0], row.job == job[1])
     return or_(mine, and_(row.parent_namespace == job[0], row.parent_job == job[1])) if steps else mine
+
+
+def is_no_validation(row: Any) -> ColumnElement[bool]:
+    """Return a condition: the row is of no job that ran again only to be compared with what it had made."""
+    return or_(row.job_namespace.is_(None), row.job_namespace != VALIDATION_JOB_NAMESPACE)
 
 
 def subject_limits(

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, select
 
 from headwater.lineage.mapping.commits import SOURCE
 from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
@@ -18,7 +18,7 @@ from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.gaps.model import format_job
 from headwater.lineage.questions.jobs import TableAccess, group_accesses, times_of
 from headwater.lineage.questions.reachability import AT_MOST, ReachableTables, find_reachable_tables
-from headwater.lineage.questions.subject import TableSubject, resolve_table, subject_limits
+from headwater.lineage.questions.subject import TableSubject, is_no_validation, resolve_table, subject_limits
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import TABLES_OF
 from headwater.lineage.sql.tables import table_of
@@ -46,14 +46,14 @@ class Use:
 
 
 def uses(connection: Connection, table: str | Dataset, *, now: datetime | None = None) -> Answer[Use]:
-    """Return the jobs that use a table, the most recent first."""
+    """Return the jobs that use a table, the most recent first. Validations are left out."""
     about = resolve_table(connection, table)
     row = table_of(t.TABLE_LINEAGE).c
     named = (row.job_namespace, row.job, row.parent_namespace, row.parent_job)
     around = find_reachable_tables(connection, about.dataset.key, up=False, depth=_DEPTH)
     users = _users(connection, about)
     found: list[Use] = []
-    for each in group_accesses(connection, TableAccess.READS, named, about.is_in(row)):
+    for each in group_accesses(connection, TableAccess.READS, named, and_(about.is_in(row), is_no_validation(row))):
         job = (each.row.job_namespace, each.row.job)
         own = {link.target for link in around.links if link.source == around.start and link.job == job}
         found.append(

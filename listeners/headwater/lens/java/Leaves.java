@@ -2,6 +2,7 @@ package headwater.lens;
 
 import java.lang.reflect.Method;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
@@ -44,6 +45,23 @@ final class Leaves {
             return TableNames.path(((HadoopFsRelation) relation.relation()).location().rootPaths().mkString(","));
         }
         return relation.relation().toString();
+    }
+
+    /** Where a command that makes a table is told to put it; null if it isn't told. */
+    static String givenLocation(LogicalPlan plan) {
+        Object spec = call(plan, "tableSpec");
+        Object location = spec == null ? null : call(spec, "location");
+        Object table = spec == null ? firstCatalogTable(plan) : null;
+        if (table != null && call(table, "tableType").toString().indexOf("EXTERNAL") >= 0) location = call(call(table, "storage"), "locationUri");
+        return isDefined(location) ? ((scala.Option) location).get().toString() : null;
+    }
+
+    private static Object firstCatalogTable(LogicalPlan plan) {
+        if (!plan.getClass().getSimpleName().startsWith("Create")) return null;
+        for (int i = 0; i < plan.productArity(); i++) {
+            if (plan.productElement(i) instanceof org.apache.spark.sql.catalyst.catalog.CatalogTable) return plan.productElement(i);
+        }
+        return null;
     }
 
     static boolean isDelta(LogicalRelation relation) {

@@ -146,6 +146,8 @@ public final class LensCheck {
             String name = (String) all.next();
             if (!lens.mayWrite(name)) throw writeError(lens, name);
         }
+        String location = Leaves.givenLocation(plan);
+        if (location != null && !lens.writesElsewhere && !lens.mayWrite(TableNames.path(location))) throw placeError(lens, names.iterator().next(), location);
         written.addAll(names);
     }
 
@@ -204,6 +206,10 @@ public final class LensCheck {
 
     static LensError writeError(LensSpec lens, String name) {
         return new LensError("the lens '" + lens.name + "' doesn't redirect " + name + ", which would be written: redirect it, or allow it by this name");
+    }
+
+    static LensError placeError(LensSpec lens, Object name, String location) {
+        return new LensError("the lens '" + lens.name + "' would have " + name + " made at " + location + ", where the table may be that it stands for: leave the location out, or allow it by this path");
     }
 
     static LensError streamError(LensSpec lens, String name) {

@@ -25,7 +25,7 @@ from headwater.events.jobs import (
     RunScope,
     StartPosition,
 )
-from headwater.events.names import JobName
+from headwater.events.names import VALIDATION_JOB_NAMESPACE, JobName
 from headwater.listeners.attribution import Attribution, Client
 from headwater.listeners.jobs import names
 from headwater.listeners.jobs.application_facts import ApplicationFacts
@@ -94,7 +94,7 @@ class ApplicationRuns:
         self._is_finishing = False
         self._has_ended = False
         self._application = names.application_name(facts.name, facts.user)
-        self.application_job: JobName = names.job_name(settings.job_namespace, settings.job_name or self._application)
+        self.application_job: JobName = names.job_name(self._namespace(None), settings.job_name or self._application)
         self.application_run: UUID = uuid7()
 
     def attribution(
@@ -144,7 +144,7 @@ class ApplicationRuns:
         starts_at: tuple[StartPosition, ...] = (),
     ) -> BlockRun:
         """A new run of this job. `running` are the job tags of its thread: it is inside the block they name."""
-        job = names.job_name(namespace or self._settings.job_namespace, name)
+        job = names.job_name(self._namespace(namespace), name)
         on_end = on_end or self._settings.lineage_on_end
         outer = self._innermost(running)
         block = BlockRun(job, uuid7(), {**self._settings.tags, **tags}, outer, on_end=on_end, starts_at=starts_at)
@@ -326,14 +326,20 @@ class ApplicationRuns:
             blocks = [self._blocks[run] for run in runs if run is not None and run in self._blocks]
         return max(blocks, key=lambda block: (block.depth, block.run), default=None)
 
+    def _namespace(self, said: str | None) -> str:
+        """Return the namespace of a job: what was said for it, unless the application validates others."""
+        if self._settings.validating:
+            return VALIDATION_JOB_NAMESPACE
+        return said or self._settings.job_namespace
+
     def _job_of_statement(self, session: Mapping[str, str], sink: str | None) -> JobName:
-        namespace = names.session_name(session, names.NAMESPACE) or self._settings.job_namespace
+        namespace = self._namespace(names.session_name(session, names.NAMESPACE))
         name = names.session_name(session, names.NAME) or self._settings.job_name
         return names.job_name(namespace, name or f"{self._application}.{sink}" if name or sink else self._application)
 
     def _job_of_query(self, start: QueryStart) -> JobName:
         """Its own name, else what its session or the application says, else its id under the application's name."""
-        namespace = names.session_name(start.session, names.NAMESPACE) or self._settings.job_namespace
+        namespace = self._namespace(names.session_name(start.session, names.NAMESPACE))
         own = names.clean_name(start.stream.query_name or "")
         name = own or names.session_name(start.session, names.NAME) or self._settings.job_name
         return names.job_name(namespace, name or f"{self._application}.{start.stream.query}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 
+from headwater.events.names import VALIDATION_JOB_NAMESPACE
 from headwater.lineage.mapping.commits import SOME
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.traversal.context import (
@@ -32,6 +33,8 @@ from headwater.lineage.questions.traversal.upstream import label
 
 
 class DownstreamWalk:
+    """Leaves out what validations made: it is only there to be compared."""
+
     def __init__(self, walk: TraversalContext, basis: Basis) -> None:
         self._walk = walk
         self._basis = basis
@@ -78,7 +81,7 @@ class DownstreamWalk:
         edges = load_edges(self._walk.connection, [m for each in written.values() for m in each if m.made_from == SOME])
         pairs = [(write, read) for read in readers for write in written.get(read.commit_id, ())]
         for write, read in self._visible([(m, read) for m, read in pairs if self._is_from(m, read, edges)]):
-            if self._walk.as_of is None or write.at <= self._walk.as_of:
+            if (self._walk.as_of is None or write.at <= self._walk.as_of) and write.job[0] != VALIDATION_JOB_NAMESPACE:
                 yield LineageStep(level, write, read)
 
     def _readers(self, searches: Sequence[ReaderSearch]) -> Iterator[list[SnapshotRead]]:

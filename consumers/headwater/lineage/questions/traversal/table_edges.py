@@ -12,6 +12,7 @@ from sqlalchemy import cast as sql_cast
 from headwater.events.administration import LineageScope
 from headwater.lineage.mapping.commits import SINK, SOURCE
 from headwater.lineage.questions.datasets import load_datasets
+from headwater.lineage.questions.subject import is_no_validation
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.questions.traversal.portions import growing_portions
 from headwater.lineage.questions.traversal.tombstone_lookup import TombstoneLookup
@@ -137,10 +138,12 @@ def edges_between(
     job: str | None = None,
 ) -> Iterator[list[Any]]:
     """Yield edges of these tables in portions: those that were reported until `as_of`, by a job and its steps if one is
-    given, without deleted ones."""
+    given, without deleted ones. Downward those of validations are left out."""
     row = table_of(t.TABLE_EDGE).c
     query = select(*(column for column in row if column.name != "id"))
     query = query.where(row.first <= as_of)
+    if not upward:  # nothing but its own results is made by a validation, and they are asked for by name
+        query = query.where(is_no_validation(row))
     if job is not None:
         query = query.where((row.job == job) | (row.parent_job == job))
     here = row.target if upward else row.source

@@ -1,0 +1,170 @@
+"""`headwater validate`: a job runs again on the snapshots that one of its tables was made from, and is compared."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+from typing import TYPE_CHECKING, Final
+
+from headwater.cli.answers import open_connection
+from headwater.cli.commands import command
+from headwater.cli.exits import Exit
+from headwater.cli.flags import Flags, count, pair
+from headwater.cli.output import CommandOutput
+from headwater.cli.run import table_and_version
+from headwater.cli.store import add_store
+from headwater.errors import ConfigurationError, TerminalError
+
+if TYPE_CHECKING:  # SQLAlchemy and pydantic are imported where they are used
+    from headwater.versions.validation import Comparison, ValidationOutcome, ValidationPlan
+
+_DESCRIPTION: Final = """Run a job again on the same inputs, and compare what it makes with a snapshot that it made.
+
+The lineage of the snapshot says which tables were read at which snapshots: the job reads exactly those again, also if
+the tables have grown since. What it writes goes to result tables in a namespace of their own, which are removed at the
+end. The real tables aren't changed. The job may be changed or not.
+
+The exit code is 0 if the rows are equal and 1 if they differ. It is 66 if something can't be read as it was, which is
+said before the job reads anything, and 70 if the job fails."""
+
+
+def _arguments(parser: Flags) -> None:
+    parser.word("sink", str, "the snapshot that the job made: TABLE@SNAPSHOT", "TABLE@SNAPSHOT")
+    parser.flag("run", _words, None, "the job and its arguments, as behind `headwater run`", "'JOB.PY ARGUMENT…'")
+    parser.flags(
+        "key", str, "a column by which rows are compared; without one rows are compared as multisets", "COLUMN"
+    )
+    parser.flags("ignore", str, "a column that isn't compared, such as a time of loading", "COLUMN")
+    parser.switch("keep", "keep the result tables, and say what they are called")
+    parser.flag("scratch", str, None, "the namespace of the result tables, else one of a new name", "NAMESPACE")
+    parser.flags(
+        "pin", table_and_version, "read a table of which lineage knows no version at this one", "TABLE@VERSION"
+    )
+    parser.flags("allow", str, "let this table or path be read and written as it is now", "TABLE")
+    parser.switch("anyway", "run although lineage has gaps, or doesn't show all that was read")
+    parser.flag("samples", count, "10", "how many differing rows are shown of each kind", "N")
+    parser.flags("conf", pair, "a Spark property, as spark-submit takes it; what the script sets wins", "KEY=VALUE")
+
+
+@command(
+    _DESCRIPTION,
+    "headwater validate lake.dws.daily@8 --run 'jobs/report.py 2026-01-31'",
+    "headwater validate lake.dws.daily@8 --run 'jobs/report.py 2026-01-31' --key day --key shop --ignore loaded_at",
+    "headwater validate lake.dws.daily@8 --run '-m company.report' -o html > report.html",
+    flags=[add_store, _arguments],
+    outputs=("text", "json", "html"),
+)
+def validate(given: Namespace, output: CommandOutput) -> int:
+    from headwater.versions.validation import (  # noqa: PLC0415
+        JobCommand,
+        UnvalidatableError,
+        ValidationStatus,
+        plan_validation,
+    )
+    from headwater.versions.validation import validate as run_validation  # noqa: PLC0415
+
+    if given.run is None:
+        raise ConfigurationError("which job made it? Name its script and arguments: --run 'jobs/report.py 2026-01-31'")
+    job = JobCommand(
+        command=given.run,
+        key=given.key,
+        ignored=given.ignore,
+        keep=given.keep,
+        scratch=given.scratch,
+        samples=int(given.samples),
+        configuration=dict(given.conf),
+    )
+    try:
+        with open_connection(given) as connection:
+            plan = plan_validation(
+                connection, given.sink, pins=dict(given.pin), allowed=given.allow, anyway=given.anyway
+            )
+        outcome = run_validation(plan, job)
+    except UnvalidatableError as e:
+        if given.output == "json":
+            output.record("validation", {"snapshot": e.sink, "verdict": "not run", "problems": list(e.problems)})
+        output.error(e)
+        return Exit.INPUT_GONE
+    _give(plan, outcome, given, output)
+    if outcome.status is ValidationStatus.JOB_FAILED:
+        output.error(TerminalError(_failure(outcome)))
+        return Exit.JOB_FAILED
+    if outcome.comparison is None:
+        output.error(TerminalError("; ".join(outcome.problems)))
+        return Exit.JOB_FAILED
+    return Exit.DONE if outcome.is_equal else Exit.FAILED
+
+
+def _failure(outcome: ValidationOutcome) -> str:
+    words = f"the job ended with the exit code {outcome.exit_code}, so nothing was compared"
+    return "; ".join([words, *outcome.problems])
+
+
+def _give(plan: ValidationPlan, outcome: ValidationOutcome, given: Namespace, output: CommandOutput) -> None:
+    from headwater.versions.validation.rendering import as_page, rows_text, verdict_of  # noqa: PLC0415
+
+    if given.output == "html":
+        output.answer(as_page(plan, outcome, given.run))
+        return
+    found = outcome.comparison
+    fields: dict[str, object] = {
+        "snapshot": plan.label,
+        "job": shlex.join(given.run),
+        "verdict": "not compared" if found is None else verdict_of(found),
+        "compared": rows_text(plan.rows),
+        "seconds": outcome.seconds,
+    }
+    if plan.notes:
+        fields["notes"] = list(plan.notes)
+    if outcome.kept:
+        fields["kept"] = list(outcome.kept)
+    output.record("validation", fields, "Validation")
+    inputs = [(each.table, each.snapshot) for each in plan.inputs]
+    output.table("inputs", ("table", "snapshot"), inputs, "What the job read")
+    if found is not None:
+        _give_comparison(found, output)
+
+
+def _give_comparison(found: Comparison, output: CommandOutput) -> None:
+    from headwater.versions.validation.rendering import column_note, values_text  # noqa: PLC0415
+
+    rows: dict[str, object] = {
+        "recorded": found.recorded_rows,
+        "result": found.result_rows,
+        "equal": found.equal,
+        "only recorded": found.only_recorded,
+        "only in the result": found.only_result,
+        "different": "not known without a key" if found.different is None else found.different,
+    }
+    if found.repeated_keys:
+        rows["keys with several rows"] = found.repeated_keys
+    output.record("rows", rows, f"Rows, by {', '.join(found.key)}" if found.key else "Rows, as multisets")
+    notes = [(each.name, each.different, column_note(each)) for each in found.columns]
+    notes += [(each, None, "missing in the result") for each in found.missing_in_result]
+    notes += [(each, None, "only in the result") for each in found.missing_in_recorded]
+    notes += [(each, None, "ignored") for each in found.ignored]
+    said = [each for each in notes if each[1] or each[2]]
+    output.table("columns", ("column", "different", "note"), said, "Columns that differ, or are left out")
+    if found.is_reordered:
+        output.record("order", {"columns": "they stand in another order, which makes no difference"}, "Order")
+    if found.samples_different:
+        samples = [
+            (values_text(each.key), name, here, there)
+            for each in found.samples_different
+            for name, (here, there) in each.columns.items()
+        ]
+        output.table("different", ("key", "column", "recorded", "result"), samples, "Different, for example")
+    for name, title, several in (
+        ("only recorded", "Only recorded, for example", found.samples_only_recorded),
+        ("only in the result", "Only in the result, for example", found.samples_only_result),
+    ):
+        if several:
+            texts = [(each.count, values_text(each.values)) for each in several]
+            output.table(f"rows {name}", ("times", "row"), texts, title)
+
+
+def _words(text: str) -> list[str]:
+    words = shlex.split(text)
+    if not words:
+        raise ValueError("it is empty: write the script and its arguments, such as 'jobs/report.py 2026-01-31'")
+    return words

@@ -1,0 +1,35 @@
+"""Validation: a job runs again on the versions that a snapshot was made from, and what it makes is compared with that.
+
+model        what is pinned, redirected and compared, and what came out
+planning     finds that in a store's lineage, or says why it can't be
+comparison   compares two DataFrames by key or as multisets
+results      the tables that the job writes in place of its sinks
+driver       the job's own process: makes the results, puts the lens in, runs the job, compares
+process      starts that process and returns what came out
+rendering    the comparison as a page
+
+`comparison`, `results` and `driver` alone use Spark, and import it when they run.
+"""
+
+from __future__ import annotations
+
+from headwater.versions.validation.model import (
+    Comparison,
+    UnvalidatableError,
+    ValidationOutcome,
+    ValidationPlan,
+    ValidationStatus,
+)
+from headwater.versions.validation.planning import plan_validation
+from headwater.versions.validation.process import JobCommand, validate
+
+__all__ = [
+    "Comparison",
+    "JobCommand",
+    "UnvalidatableError",
+    "ValidationOutcome",
+    "ValidationPlan",
+    "ValidationStatus",
+    "plan_validation",
+    "validate",
+]

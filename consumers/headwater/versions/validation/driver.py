@@ -1,0 +1,257 @@
+"""The job's own process: `python -m headwater.versions.validation.driver REQUEST`.
+
+With the first SparkSession of the job, before the job gets it, the pinned snapshots are looked at and the result
+tables made; then the lens is put in. When the job has ended well, its result is compared. What came out is written to
+the file that the request names, and nothing else tells the parent.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from headwater.errors import HeadwaterError
+from headwater.lens import Lens, put_into_sessions
+from headwater.listeners.installation import script
+from headwater.versions.validation.comparison import compare
+from headwater.versions.validation.model import (
+    ComparedRows,
+    ResultStart,
+    ValidationOutcome,
+    ValidationRequest,
+    ValidationStatus,
+    dump_outcome,
+    load_request,
+)
+from headwater.versions.validation.results import (
+    ResultTables,
+    additions_of,
+    full_name,
+    problems_of_input,
+    problems_of_table,
+    replaces_rows_of_keys,
+    state_at,
+)
+
+_OF_ONE_CONTEXT: Final = ("spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port")
+_CATALOGS: Final = "spark.sql.catalog."
+_REFUSED: Final = 3
+"""The exit code of a job that was stopped before it saw a table. The parent reads the outcome, not this."""
+
+
+class ValidatingDriver:
+    """Runs one job for one validation."""
+
+    def __init__(self, request: ValidationRequest) -> None:
+        self._request = request
+        self._plan = request.plan
+        self._results: ResultTables | None = None
+        self._session: Any = None
+        self._conf: dict[str, str] = {}
+        self._problems: tuple[str, ...] = ()
+        self._rows = self._plan.rows
+        self._end_lens: Callable[[], None] = lambda: None
+
+    def run(self) -> None:
+        """Run the job, compare, clean up, and write the outcome. Ends as the interpreter ends, not as the job."""
+        began = time.monotonic()
+        refuse_remote_sessions()
+        self._end_lens = put_into_sessions(self._prepare)
+        code = self._run_job()
+        self._end_lens()
+        outcome = self._outcome(code)
+        left = self._clean_up()
+        fields = {**vars(outcome), "kept": tuple(left), "seconds": round(time.monotonic() - began, 1)}
+        write_outcome(self._request.outcome_file, ValidationOutcome(**fields))
+
+    def _run_job(self) -> int:
+        """Return the exit code that the job would have had as a process."""
+        try:
+            program, rest = script.parse_command(self._request.command)
+        except HeadwaterError as e:
+            self._problems = (str(e),)
+            return _REFUSED
+        try:
+            script.run(program, rest, self._request.configuration)
+        except SystemExit as e:
+            return exit_code_of(e)
+
+    def _prepare(self, session: Any) -> Lens:
+        """Called with the job's first session, before that has a lens."""
+        if self._problems:
+            raise SystemExit(_REFUSED)
+        self._session = session
+        self._conf = configuration_of(session)
+        plan = self._plan
+        self._problems = tuple(self._find_problems(session))
+        if not self._problems:
+            outputs = [self._adjusted(session, each) for each in plan.outputs]
+            self._results = ResultTables(session, self._request.scratch, outputs)
+            try:
+                self._results.create()
+            except HeadwaterError as e:
+                self._problems = (str(e),)
+        if self._problems:
+            session.stop()
+            raise SystemExit(_REFUSED)
+        assert self._results is not None  # noqa: S101 - made above
+        return Lens(
+            name=f"validate {plan.label}",
+            pins={name: each.snapshot for each in plan.inputs for name in each.names},
+            redirects=dict(self._results.names),
+            allowed=plan.allowed,
+            writes_elsewhere=False,
+        )
+
+    def _adjusted(self, session: Any, output: Any) -> Any:
+        """Return an output that is copied where adding rows may replace others."""
+        if output.start is not ResultStart.EMPTY or not replaces_rows_of_keys(session, output):
+            return output
+        if output.table == self._plan.sink.table:
+            self._rows = ComparedRows.ALL
+        return type(output)(**{**vars(output), "start": ResultStart.COPY})
+
+    def _find_problems(self, session: Any) -> list[str]:
+        plan = self._plan
+        found = [problem for each in plan.inputs for problem in problems_of_input(session, each)]
+        sink = plan.sink
+        snapshots = [plan.snapshot]
+        for output in plan.outputs:
+            is_copied = output.start is ResultStart.COPY
+            wanted = ([output.before] if is_copied else []) + (snapshots if output.table == sink.table else [])
+            if output.table == sink.table and self._rows is ComparedRows.ADDED:
+                wanted += [parent for parent, _ in output.commits]
+            for snapshot in dict.fromkeys(each for each in wanted if each is not None):
+                found += problems_of_table(session, output.table, snapshot, output.format, output.generation)
+        return found
+
+    def _outcome(self, code: int) -> ValidationOutcome:
+        if self._problems:
+            return ValidationOutcome(status=ValidationStatus.REFUSED, problems=self._problems)
+        if self._results is None:
+            problem = "the job made no SparkSession in its own process, so nothing was validated"
+            status = ValidationStatus.JOB_FAILED if code else ValidationStatus.NOT_COMPARED
+            return ValidationOutcome(status=status, problems=() if code else (problem,), exit_code=code)
+        name = self._results.names[self._plan.sink.table]
+        if code:
+            return ValidationOutcome(status=ValidationStatus.JOB_FAILED, exit_code=code, result=name)
+        try:
+            found = self._compare(name)
+        except Exception as e:  # noqa: BLE001 - said to the parent, whatever it is
+            problem = f"{type(e).__name__}: {e}"
+            return ValidationOutcome(
+                status=ValidationStatus.NOT_COMPARED, problems=(problem,), exit_code=code, result=name
+            )
+        return ValidationOutcome(status=ValidationStatus.COMPARED, comparison=found, exit_code=code, result=name)
+
+    def _compare(self, result: str) -> Any:
+        spark = self._own_session()
+        if self._rows is ComparedRows.ADDED:
+            recorded = additions_of(spark, self._plan.sink)
+        else:
+            recorded = state_at(spark, self._plan.sink.table, self._plan.snapshot)
+        request = self._request
+        return compare(
+            recorded,
+            spark.table(full_name(result)),
+            key=request.key,
+            ignored=request.ignored,
+            samples=request.samples,
+        )
+
+    def _clean_up(self) -> list[str]:
+        if self._results is None:
+            return []
+        if self._request.keep:
+            return list(self._results.names.values())
+        try:
+            return self._results.drop(self._own_session())
+        except Exception:  # noqa: BLE001 - no session can be made any more
+            return list(self._results.names.values())
+
+    def _own_session(self) -> Any:
+        """Return a session that nothing of the job's is in: of its context, or where that was stopped of another one
+        with the same configuration."""
+        from pyspark import SparkConf, SparkContext  # noqa: PLC0415
+        from pyspark.sql import SparkSession  # noqa: PLC0415
+
+        if is_alive(self._session):
+            own = self._session.newSession()
+        else:
+            conf = SparkConf().setAll([each for each in self._conf.items() if each[0] not in _OF_ONE_CONTEXT])
+            active: Any = SparkContext
+            own = SparkSession(active._active_spark_context or SparkContext(conf=conf))  # noqa: SLF001
+            self._session = own
+        for name, value in self._conf.items():
+            if name.startswith(_CATALOGS):
+                own.conf.set(name, value)
+        return own
+
+
+def is_alive(session: Any) -> bool:
+    """Return whether the context of a session still runs."""
+    return session.sparkContext._jsc is not None  # noqa: SLF001 - stop() takes it away
+
+
+def configuration_of(session: Any) -> dict[str, str]:
+    """Return all properties of a session and its context, as they are. SET would hide secrets."""
+    conf = dict(session.sparkContext.getConf().getAll())
+    pairs = session._jsparkSession.sessionState().conf().getAllConfs().iterator()  # noqa: SLF001
+    while pairs.hasNext():
+        pair = pairs.next()
+        conf[str(pair._1())] = str(pair._2())  # noqa: SLF001 - Scala's names
+    return conf
+
+
+def refuse_remote_sessions(environment: Mapping[str, str] = os.environ) -> None:
+    """Have sessions of Spark Connect refused: their driver is elsewhere, and no lens would be in it."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    message = "headwater validate: a session of Spark Connect has no lens, and would write the real tables"
+    if environment.get("SPARK_REMOTE") or environment.get("SPARK_CONNECT_MODE_ENABLED"):
+        raise SystemExit(f"{message}: unset SPARK_REMOTE")
+    builder: Any = SparkSession.Builder
+    original = builder.getOrCreate
+
+    def get_or_create(self: Any) -> Any:
+        options = self._options
+        if options.get("spark.remote") or options.get("spark.api.mode", "classic") == "connect":
+            raise SystemExit(message)
+        return original(self)
+
+    def create(self: Any) -> Any:  # noqa: ARG001 - of Spark Connect alone
+        raise SystemExit(message)
+
+    builder.getOrCreate = get_or_create
+    if hasattr(builder, "create"):
+        builder.create = create
+
+
+def exit_code_of(end: SystemExit) -> int:
+    """Return what the interpreter makes of a SystemExit."""
+    if end.code is None:
+        return 0
+    if isinstance(end.code, int):
+        return end.code
+    print(end.code, file=sys.stderr)
+    return 1
+
+
+def write_outcome(path: str, outcome: ValidationOutcome) -> None:
+    """Write an outcome so that it is there as a whole, or not at all."""
+    place = Path(path)
+    new = place.with_suffix(".new")
+    new.write_bytes(dump_outcome(outcome))
+    new.replace(place)
+
+
+def main(arguments: Sequence[str]) -> None:
+    ValidatingDriver(load_request(Path(arguments[0]).read_bytes())).run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,220 @@
+"""What is pinned, redirected and compared, and what came out. All of it can be written as JSON, for another process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from pydantic import TypeAdapter
+
+from headwater.errors import TerminalError
+
+
+class UnvalidatableError(TerminalError):
+    """A snapshot can't be made again, for each of these reasons. Nothing was run."""
+
+    def __init__(self, sink: str, problems: Sequence[str]) -> None:
+        self.sink = sink
+        self.problems = tuple(problems)
+        lines = "".join(f"\n  - {each}" for each in problems)
+        super().__init__(f"{sink} can't be validated:{lines}")
+
+
+class ResultStart(str, Enum):
+    """What a result table holds before the job runs."""
+
+    EMPTY = "EMPTY"
+    """Nothing: the job only adds to the table, or replaces all of it."""
+    COPY = "COPY"
+    """What its sink held before the job: the job reads or changes that."""
+    ABSENT = "ABSENT"
+    """The job makes the table itself."""
+
+
+class ComparedRows(str, Enum):
+    """Which rows of a sink are compared."""
+
+    ADDED = "ADDED"
+    """Those that the job's commits added."""
+    ALL = "ALL"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PinnedInput:
+    """A table that the job read, at the version that it read."""
+
+    table: str
+    names: tuple[str, ...]
+    """How the job may name it: by a catalog, or by its path."""
+    snapshot: str
+    format: str | None = None
+    generation: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedirectedOutput:
+    """A table that the job writes, with the commits that it made."""
+
+    table: str
+    """Its name in full."""
+    format: str
+    generation: str | None
+    commits: tuple[tuple[int | None, int], ...]
+    """Each commit's parent and snapshot, the oldest first; without those that keep all rows."""
+    start: ResultStart
+
+    @property
+    def before(self) -> int | None:
+        """The snapshot that the job found; None if the table was empty or absent."""
+        return self.commits[0][0] if self.commits else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationPlan:
+    """How a snapshot is made again."""
+
+    sink: RedirectedOutput
+    snapshot: int
+    rows: ComparedRows
+    inputs: tuple[PinnedInput, ...]
+    outputs: tuple[RedirectedOutput, ...]
+    """All tables that the job wrote, the sink among them."""
+    job: str | None
+    run: str | None
+    allowed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{self.sink.table}@{self.snapshot}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedColumn:
+    """A column that both sides have."""
+
+    name: str
+    recorded_type: str
+    result_type: str
+    different: int | None = None
+    """In how many rows of equal key it differs; None if rows were compared without a key."""
+
+    @property
+    def has_other_type(self) -> bool:
+        return self.recorded_type != self.result_type
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleRow:
+    """A row that only one side has, as texts."""
+
+    values: Mapping[str, str | None]
+    count: int = 1
+    """How often it is there more than on the other side."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleDifference:
+    """Two rows of one key, with the columns in which they differ: recorded, then result."""
+
+    key: Mapping[str, str | None]
+    columns: Mapping[str, tuple[str | None, str | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Rows and columns of a recorded snapshot beside those of the result."""
+
+    recorded_rows: int
+    result_rows: int
+    equal: int
+    only_recorded: int
+    only_result: int
+    different: int | None
+    """Rows of one key that differ; None if rows were compared without a key."""
+    repeated_keys: int
+    """Keys that several rows of a side have: their rows are compared as multisets."""
+    key: tuple[str, ...]
+    columns: tuple[ComparedColumn, ...]
+    ignored: tuple[str, ...]
+    missing_in_result: tuple[str, ...]
+    missing_in_recorded: tuple[str, ...]
+    is_reordered: bool
+    """Whether the columns of the two sides stand in another order, which makes no difference."""
+    samples_only_recorded: tuple[SampleRow, ...] = ()
+    samples_only_result: tuple[SampleRow, ...] = ()
+    samples_different: tuple[SampleDifference, ...] = ()
+
+    @property
+    def is_equal(self) -> bool:
+        rows = self.only_recorded or self.only_result or self.different
+        columns = self.missing_in_result or self.missing_in_recorded
+        return not rows and not columns and not any(each.has_other_type for each in self.columns)
+
+
+class ValidationStatus(str, Enum):
+    """How far a validation got."""
+
+    COMPARED = "COMPARED"
+    REFUSED = "REFUSED"
+    """Something couldn't be read as it was, so the job saw no table."""
+    JOB_FAILED = "JOB_FAILED"
+    NOT_COMPARED = "NOT_COMPARED"
+    """The job ended well, and its result couldn't be compared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationOutcome:
+    """What came out."""
+
+    status: ValidationStatus
+    comparison: Comparison | None = None
+    problems: tuple[str, ...] = ()
+    exit_code: int | None = None
+    """The job's own."""
+    result: str | None = None
+    """The table that the job wrote in place of the sink."""
+    kept: tuple[str, ...] = ()
+    """Result tables that are still there."""
+    seconds: float = 0.0
+
+    @property
+    def is_equal(self) -> bool:
+        return self.comparison is not None and self.comparison.is_equal
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationRequest:
+    """What the job's process is told."""
+
+    plan: ValidationPlan
+    command: tuple[str, ...]
+    scratch: str
+    """The namespace of the results, in the catalog of each sink."""
+    outcome_file: str
+    configuration: Mapping[str, str]
+    key: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    keep: bool = False
+    samples: int = 10
+
+
+_REQUEST: TypeAdapter[ValidationRequest] = TypeAdapter(ValidationRequest)
+_OUTCOME: TypeAdapter[ValidationOutcome] = TypeAdapter(ValidationOutcome)
+
+
+def dump_request(request: ValidationRequest) -> bytes:
+    return _REQUEST.dump_json(request)
+
+
+def load_request(data: bytes) -> ValidationRequest:
+    return _REQUEST.validate_json(data)
+
+
+def dump_outcome(outcome: ValidationOutcome) -> bytes:
+    return _OUTCOME.dump_json(outcome)
+
+
+def load_outcome(data: bytes) -> ValidationOutcome:
+    return _OUTCOME.validate_json(data)

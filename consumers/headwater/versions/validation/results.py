@@ -1,0 +1,243 @@
+"""The tables that a job writes in place of its sinks: made like them, and removed. Sinks are only read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import reduce
+from itertools import count, islice
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater.errors import TerminalError
+from headwater.versions.aligned.formats.delta import DeltaTables
+from headwater.versions.aligned.formats.iceberg import IcebergTables
+from headwater.versions.aligned.formats.paimon import PaimonTables
+from headwater.versions.aligned.formats.protocol import AlignableFormat, CommitEffect, SourceCommit
+from headwater.versions.validation.model import PinnedInput, RedirectedOutput, ResultStart
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_FORMATS: Final[dict[str, AlignableFormat]] = {
+    "ICEBERG": IcebergTables(),
+    "DELTA": DeltaTables(),
+    "PAIMON": PaimonTables(),
+}
+_SESSION_CATALOG: Final = "spark_catalog"
+_OF_PLACE: Final = frozenset(
+    {
+        *("path", "location", "provider", "owner", "external", "is_managed_location", "current-snapshot-id"),
+        *("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path"),
+        *("write.location-provider.impl", "schema.name-mapping.default", "gc.enabled", "uuid", "sort-order", "format"),
+        *("data-file.path-directory", "data-file.external-paths", "identifier-fields", "snapshot-count"),
+        *("metastore.partitioned-table", "branch"),
+    }
+)
+"""Properties that say where a table is or which one it is. A result with them would write into its sink's directory."""
+
+
+class ResultTableError(TerminalError):
+    """A result table can't be made like its sink."""
+
+
+def full_name(table: str) -> str:
+    """Quote a name of catalog, namespace and table."""
+    return ".".join(f"`{part}`" for part in table.split("."))
+
+
+class ResultTables:
+    """The results of one validation, in a namespace of their own in each sink's catalog."""
+
+    def __init__(self, spark: SparkSession, scratch: str, outputs: Sequence[RedirectedOutput]) -> None:
+        self._spark = spark
+        self._scratch = scratch
+        self._outputs = outputs
+        self.names: dict[str, str] = {}
+        """The result of each sink."""
+        self._own: list[RedirectedOutput] = []
+        """Those whose results weren't there before: they alone are removed."""
+        self._namespaces: list[str] = []
+        for each in outputs:
+            name = f"{_catalog_of(each.table)}.{scratch}.{each.table.rpartition('.')[2]}"
+            others = (f"{name}_{number}" for number in count(2))
+            self.names[each.table] = next(
+                one for one in (name, *islice(others, len(outputs))) if one not in self.names.values()
+            )
+
+    def create(self) -> None:
+        """Make the results: like their sinks, empty or with what those held before the job."""
+        for catalog in sorted({_catalog_of(each.table) for each in self._outputs}):
+            namespace = f"`{catalog}`.`{self._scratch}`"
+            if not _has_namespace(self._spark, catalog, self._scratch):
+                self._spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
+                self._namespaces.append(namespace)
+        for each in self._outputs:
+            name = self.names[each.table]
+            if self._spark.catalog.tableExists(full_name(name)):
+                raise ResultTableError(f"{name} is there already: drop it, or name another namespace by --scratch")
+            self._own.append(each)
+            if each.start is ResultStart.ABSENT:
+                continue
+            try:
+                self._make(each, name)
+            except Exception as e:
+                raise ResultTableError(f"no result table can be made like {each.table}: {_first_line(e)}") from e
+
+    def drop(self, spark: SparkSession) -> list[str]:
+        """Remove the results, and return those that couldn't be removed. They share no file with their sinks."""
+        left = []
+        for each in self._own:
+            name = self.names[each.table]
+            try:
+                _drop(spark, name, purge=each.format == "ICEBERG")
+            except Exception:  # noqa: BLE001 - what is left is said by name
+                left.append(name)
+        for namespace in () if left else self._namespaces:
+            with suppress(Exception):  # somebody else's table may be in it
+                spark.sql(f"DROP NAMESPACE IF EXISTS {namespace}")
+        return left
+
+    def _make(self, output: RedirectedOutput, result: str) -> None:
+        copied = output.before if output.start is ResultStart.COPY else None
+        if output.format == "DELTA":
+            self._make_delta(output.table, result, copied)
+            return
+        _create_like(self._spark, output.table, result)
+        if copied is not None:
+            rows = state_at(self._spark, output.table, copied)
+            there = {each.casefold() for each in rows.columns}
+            missing = [each for each in self._spark.table(full_name(result)).columns if each.casefold() not in there]
+            chosen = rows.select("*", *(_null_as(each) for each in missing))
+            names = ", ".join(f"`{each}`" for each in chosen.columns)
+            chosen.createOrReplaceTempView("headwater_validation_copy")
+            into = f"{full_name(result)} ({names})"
+            self._spark.sql(f"INSERT INTO {into} SELECT * FROM headwater_validation_copy")  # noqa: S608
+            self._spark.catalog.dropTempView("headwater_validation_copy")
+
+    def _make_delta(self, sink: str, result: str, copied: int | None) -> None:
+        """A shallow clone reads the sink's files and writes its own."""
+        if copied is None and _catalog_of(sink) == _SESSION_CATALOG:  # LIKE knows no other, and no name of a catalog
+            self._spark.sql(f"CREATE TABLE {_within_catalog(result)} LIKE {_within_catalog(sink)}")
+        elif copied is None:
+            _create_like(self._spark, sink, result, provider="delta")
+        else:
+            source = f"{full_name(sink)} VERSION AS OF {copied}"
+            self._spark.sql(f"CREATE TABLE {full_name(result)} SHALLOW CLONE {source}")
+
+
+def state_at(spark: SparkSession, table: str, snapshot: int) -> DataFrame:
+    """Return all rows of a table at a snapshot."""
+    return spark.sql(f"SELECT * FROM {full_name(table)} VERSION AS OF {snapshot}")  # noqa: S608 - the user's own table
+
+
+def additions_of(spark: SparkSession, output: RedirectedOutput) -> DataFrame:
+    """Return the rows that a job's commits added, and not those of other jobs in between."""
+    found = _FORMATS[output.format]
+    parts = []
+    for parent, snapshot in output.commits:
+        if parent is None:
+            parts.append(state_at(spark, output.table, snapshot))
+            continue
+        commits = [SourceCommit(snapshot, CommitEffect.ADDS, "append")]
+        parts.append(found.additions(spark, full_name(output.table), parent, snapshot, commits))
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+
+
+def replaces_rows_of_keys(spark: SparkSession, output: RedirectedOutput) -> bool:
+    """Return whether an append to the table may replace rows: Paimon's tables with a primary key do that."""
+    return output.format == "PAIMON" and bool(_properties(spark, output.table).get("primary-key"))
+
+
+def problems_of_input(spark: SparkSession, pinned: PinnedInput) -> Iterator[str]:
+    """Yield why a pinned table can't be read at its version any more."""
+    name = next((each for each in pinned.names if "/" not in each), None)
+    if name is None or pinned.format is None:
+        return  # read by its path alone, or chosen by the user: reading it says what is wrong
+    yield from problems_of_table(spark, name, int(pinned.snapshot), pinned.format, pinned.generation)
+
+
+def problems_of_table(
+    spark: SparkSession, table: str, snapshot: int, table_format: str, generation: str | None
+) -> Iterator[str]:
+    """Yield why a table can't be read at a snapshot: it isn't there, was made anew, or the snapshot has expired."""
+    try:
+        now = _FORMATS[table_format].generation(spark, full_name(table))
+    except Exception as e:  # noqa: BLE001 - each format and release has errors of its own
+        yield f"{table} can't be read: {_first_line(e)}"
+        return
+    if generation is not None and table_format != "PAIMON" and now != generation:
+        yield f"{table} was dropped and made again since: its snapshot {snapshot} is of the table before"
+        return
+    try:
+        state_at(spark, table, snapshot).limit(1).collect()
+    except Exception as e:  # noqa: BLE001
+        yield f"{table}@{snapshot} can't be read any more, it may have expired: {_first_line(e)}"
+
+
+def _within_catalog(table: str) -> str:
+    return full_name(table.partition(".")[2])
+
+
+def _create_like(spark: SparkSession, sink: str, result: str, provider: str | None = None) -> None:
+    """Make a table with the columns, partitions and properties of another one, by Spark's interface for catalogs."""
+    inside: Any = spark  # SQL has LIKE for tables of Spark's own catalog only
+    jvm = inside._jvm  # noqa: SLF001
+    catalog, identifier = _identify(spark, sink)
+    _, other = _identify(spark, result)
+    table = catalog.loadTable(identifier)
+    properties = jvm.java.util.HashMap()
+    for name, value in _copied_properties(table):
+        properties.put(name, value)
+    if provider is not None:
+        properties.put("provider", provider)
+    catalog.createTable(other, table.schema(), table.partitioning(), properties)
+
+
+def _copied_properties(table: Any) -> Iterator[tuple[str, str]]:
+    found = table.properties()
+    for name in found.keySet().toArray():
+        if name not in _OF_PLACE and not str(name).startswith("option."):
+            yield str(name), str(found.get(name))
+
+
+def _properties(spark: SparkSession, table: str) -> dict[str, str]:
+    catalog, identifier = _identify(spark, table)
+    return dict(_copied_properties(catalog.loadTable(identifier)))
+
+
+def _identify(spark: SparkSession, table: str) -> tuple[Any, Any]:
+    inside: Any = spark
+    jvm, gateway = inside._jvm, inside.sparkContext._gateway  # noqa: SLF001
+    name, *namespace, last = table.split(".")
+    levels = gateway.new_array(jvm.java.lang.String, len(namespace))
+    for place, each in enumerate(namespace):
+        levels[place] = each
+    catalog = inside._jsparkSession.sessionState().catalogManager().catalog(name)  # noqa: SLF001
+    return catalog, jvm.org.apache.spark.sql.connector.catalog.Identifier.of(levels, last)
+
+
+def _has_namespace(spark: SparkSession, catalog: str, namespace: str) -> bool:
+    inside: Any = spark
+    levels = inside.sparkContext._gateway.new_array(inside._jvm.java.lang.String, 1)  # noqa: SLF001
+    levels[0] = namespace
+    manager = inside._jsparkSession.sessionState().catalogManager()  # noqa: SLF001
+    return bool(manager.catalog(catalog).namespaceExists(levels))
+
+
+def _drop(spark: SparkSession, table: str, *, purge: bool) -> None:
+    spark.sql(f"DROP TABLE IF EXISTS {full_name(table)}{' PURGE' if purge else ''}")
+
+
+def _null_as(name: str) -> Any:
+    import pyspark.sql.functions as f  # noqa: PLC0415
+
+    return f.lit(None).alias(name)
+
+
+def _catalog_of(table: str) -> str:
+    return table.partition(".")[0]
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:300]

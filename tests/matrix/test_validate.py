@@ -1,0 +1,166 @@
+"""`headwater validate` on real tables: a planted bug is found, an unchanged job comes out equal, and no file of a real
+table changes. Sources have grown since the jobs were recorded, so a source that isn't pinned shows as a difference.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headwater.cli.exits import Exit
+from tests.matrix.harness import DELTA, ICEBERG, PAIMON, Extensions
+from tests.matrix.validation_place import ValidationPlace
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+
+FORMATS: dict[str, tuple[Extensions, str]] = {
+    "iceberg": (ICEBERG, "ice.db"),
+    "delta": (DELTA, "spark_catalog.db"),
+    "paimon": (PAIMON, "pai.db"),
+}
+
+
+def statements(using: str, db: str) -> list[str]:
+    shops = f"(shop STRING, total BIGINT, orders BIGINT) USING {using}"
+    return [
+        f"CREATE DATABASE {db}",
+        f"CREATE TABLE {db}.orders (id INT, amount INT, shop STRING) USING {using}",
+        f"CREATE TABLE {db}.appended (id INT, amount INT, shop STRING) USING {using} PARTITIONED BY (shop)",
+        f"CREATE TABLE {db}.overwritten {shops}",
+        f"CREATE TABLE {db}.merged {shops}",
+        f"CREATE TABLE {db}.staged {shops}",
+        f"INSERT INTO {db}.orders VALUES (1, 10, 'a'), (2, 20, 'b')",
+        f"INSERT INTO {db}.orders VALUES (3, 30, 'b'), (4, NULL, 'c')",
+        f"INSERT INTO {db}.appended VALUES (1, 10, 'a')",
+        f"INSERT INTO {db}.merged VALUES ('a', 5, 1), ('z', 7, 1)",
+    ]
+
+
+def later(db: str) -> list[str]:
+    """What others do to the tables after the jobs have run."""
+    return [
+        f"INSERT INTO {db}.orders VALUES (5, 1000, 'a'), (6, 2000, 'q')",
+        f"INSERT INTO {db}.appended VALUES (7, 7, 'a')",
+    ]
+
+
+class Recorded:
+    """A place whose jobs have run, with the snapshot that each made, from the files of the formats."""
+
+    def __init__(self, place: ValidationPlace, snapshots: dict[str, int]) -> None:
+        self.place = place
+        self.snapshots = snapshots
+
+    def sink(self, table: str) -> str:
+        return f"{self.place.database}.{table}@{self.snapshots[table]}"
+
+
+JOBS = {"append": "appended", "overwrite": "overwritten", "merge": "merged", "staged": "staged"}
+
+
+def newest(place: ValidationPlace, table: str) -> int:
+    """Return a table's newest snapshot when the jobs had run, as its format's own files have it."""
+    then = place.folder / "then"
+    if place.using == "iceberg":
+        folder = then / "ice" / "db" / table / "metadata"
+        number = int((folder / "version-hint.text").read_text())
+        return int(json.loads((folder / f"v{number}.metadata.json").read_text())["current-snapshot-id"])
+    if place.using == "delta":
+        log = then / "spark" / "db.db" / table / "_delta_log"
+        return max(int(each.stem) for each in log.glob("*.json") if each.stem.isdigit())
+    return int((then / "pai" / "db.db" / table / "snapshot" / "LATEST").read_text())
+
+
+def recorded(folder: Path, java_home: Path, name: str) -> Recorded:
+    extensions, db = FORMATS[name]
+    place = ValidationPlace(folder, java_home, extensions, db, name)
+    jobs = [[job, *([name] if job == "staged" else [])] for job in JOBS]
+    place.record(statements(name, db), jobs, later(db))
+    return Recorded(place, {table: newest(place, table) for table in JOBS.values()})
+
+
+@pytest.fixture(scope="module")
+def iceberg(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Recorded:
+    return recorded(tmp_path_factory.mktemp("iceberg"), java_home, "iceberg")
+
+
+@pytest.fixture(scope="module")
+def delta(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Recorded:
+    return recorded(tmp_path_factory.mktemp("delta"), java_home, "delta")
+
+
+@pytest.fixture(scope="module")
+def paimon(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Recorded:
+    return recorded(tmp_path_factory.mktemp("paimon"), java_home, "paimon")
+
+
+EQUAL_ROWS = {"append": 3, "overwrite": 3, "merge": 4, "staged": 3}
+"""By hand: orders 2, 3 and 4; the shops a, b and c; those and z, which was there before."""
+
+
+def check_equal(recorded: Recorded, job: str, arguments: str = "") -> None:
+    before = recorded.place.files()
+    ended, answer = recorded.place.validate(recorded.sink(JOBS[job]), f"{job} {arguments}".strip())
+    assert ended.code == Exit.DONE, (answer, ended.err[-3000:])
+    rows = answer["rows"]
+    assert (rows["recorded"], rows["result"], rows["equal"]) == (EQUAL_ROWS[job],) * 3
+    assert recorded.place.files() == before
+
+
+def check_bug(recorded: Recorded) -> None:
+    """The total of each shop is one too much, and so is each amount."""
+    before = recorded.place.files()
+    ended, answer = recorded.place.validate(recorded.sink("overwritten"), "overwrite bug", "--key", "shop")
+    assert ended.code == Exit.FAILED, (answer, ended.err[-3000:])
+    assert answer["rows"] | {} == {
+        **dict.fromkeys(("recorded", "result"), 3),
+        "equal": 1,
+        "only_recorded": 0,
+        "only_in_the_result": 0,
+        "different": 2,
+    }
+    assert answer["different"] == [
+        {"key": "shop=a", "column": "total", "recorded": "10", "result": "11"},
+        {"key": "shop=b", "column": "total", "recorded": "50", "result": "51"},
+    ]
+    ended, answer = recorded.place.validate(recorded.sink("appended"), "append bug")
+    assert ended.code == Exit.FAILED, (answer, ended.err[-3000:])
+    assert (answer["rows"]["only_recorded"], answer["rows"]["only_in_the_result"]) == (2, 2)
+    assert recorded.place.files() == before
+
+
+@pytest.mark.needs("iceberg")
+@pytest.mark.parametrize("job", JOBS)
+def test_an_unchanged_job_comes_out_equal_on_iceberg(iceberg: Recorded, job: str) -> None:
+    """Fails if a source is read as it is now, if what others wrote is compared, or a sink is written."""
+    check_equal(iceberg, job, "iceberg" if job == "staged" else "")
+
+
+@pytest.mark.needs("iceberg")
+def test_a_planted_bug_is_found_on_iceberg(iceberg: Recorded) -> None:
+    """Fails if the result isn't compared, or is compared with itself."""
+    check_bug(iceberg)
+
+
+@pytest.mark.needs("delta")
+@pytest.mark.parametrize("job", JOBS)
+def test_an_unchanged_job_comes_out_equal_on_delta(delta: Recorded, job: str) -> None:
+    check_equal(delta, job, "delta" if job == "staged" else "")
+
+
+@pytest.mark.needs("delta")
+def test_a_planted_bug_is_found_on_delta(delta: Recorded) -> None:
+    check_bug(delta)
+
+
+@pytest.mark.needs("paimon")
+@pytest.mark.parametrize("job", [each for each in JOBS if each != "merge"])
+def test_an_unchanged_job_comes_out_equal_on_paimon(paimon: Recorded, job: str) -> None:
+    check_equal(paimon, job, "paimon" if job == "staged" else "")
+
+
+@pytest.mark.needs("paimon")
+def test_a_planted_bug_is_found_on_paimon(paimon: Recorded) -> None:
+    check_bug(paimon)

@@ -1,0 +1,112 @@
+"""`headwater validate` up to the job's process, and how it gives what came out of that."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headwater.cli import main
+from headwater.cli.exits import Exit
+from headwater.lineage.store import open_store
+from headwater.versions import validation
+from headwater.versions.validation.model import ComparedColumn, ValidationOutcome, ValidationStatus
+from tests.unit.lineage.scripted_producer import store
+from tests.unit.lineage.stories import StoryProducer
+from tests.unit.versions.test_validation_process import comparison
+
+
+@pytest.fixture(autouse=True)
+def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADWATER_STORE", str(tmp_path / "lineage.db"))
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20"], job="report")
+    with open_store(str(tmp_path / "lineage.db")) as opened, opened.engine.begin() as connection:
+        store(connection, story)
+
+
+class Ended:
+    """Stands in the place of the job's process."""
+
+    def __init__(self, outcome: ValidationOutcome) -> None:
+        self.outcome = outcome
+        self.job: validation.JobCommand | None = None
+
+    def __call__(self, plan: validation.ValidationPlan, job: validation.JobCommand) -> ValidationOutcome:
+        assert plan.label == "lake.db.b@8"
+        self.job = job
+        return self.outcome
+
+
+def ends(monkeypatch: pytest.MonkeyPatch, outcome: ValidationOutcome) -> Ended:
+    ended = Ended(outcome)
+    monkeypatch.setattr(validation, "validate", ended)
+    return ended
+
+
+COMMAND = ["validate", "b@8", "--run", "jobs/report.py '2026 01'"]
+
+
+def test_rows_that_differ_are_given_with_their_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    column = ComparedColumn(name="v", recorded_type="int", result_type="bigint", different=1)
+    ended = ends(
+        monkeypatch,
+        ValidationOutcome(
+            status=ValidationStatus.COMPARED, comparison=comparison(columns=(column,)), kept=("lake.x.b",)
+        ),
+    )
+    flags = ["--key", "id", "--ignore", "loaded_at", "--keep", "--samples", "3", "--conf", "a=b"]
+    assert main([*COMMAND, *flags]) == Exit.FAILED
+    text = capsys.readouterr().out
+    for words in ("different: 1 row different", "lake.db.a", "int here, bigint in the result", "id=<3>", "lake.x.b"):
+        assert words in text
+    assert ended.job is not None
+    assert ended.job.command == ["jobs/report.py", "2026 01"]
+    assert (ended.job.key, ended.job.ignored, ended.job.keep, ended.job.samples) == (["id"], ["loaded_at"], True, 3)
+    assert main([*COMMAND, "-o", "json"]) == Exit.FAILED
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["inputs"] == [{"table": "lake.db.a", "snapshot": "20"}]
+    assert answer["different"] == [{"key": "id=<3>", "column": "v", "recorded": "a", "result": None}]
+    assert main([*COMMAND, "-o", "html"]) == Exit.FAILED
+    assert capsys.readouterr().out.startswith("<!doctype html>")
+
+
+def test_equal_rows_end_with_0(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    equal = comparison(different=0, missing_in_result=(), samples_different=(), samples_only_result=())
+    ends(monkeypatch, ValidationOutcome(status=ValidationStatus.COMPARED, comparison=equal))
+    assert main(COMMAND) == Exit.DONE
+    assert "verdict   equal" in capsys.readouterr().out
+
+
+def test_a_job_that_fails_is_neither_equal_nor_different(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends(monkeypatch, ValidationOutcome(status=ValidationStatus.JOB_FAILED, exit_code=3, problems=("it died",)))
+    assert main(COMMAND) == Exit.JOB_FAILED
+    assert "exit code 3, so nothing was compared; it died" in capsys.readouterr().err
+    ends(monkeypatch, ValidationOutcome(status=ValidationStatus.NOT_COMPARED, problems=("no session",)))
+    assert main(COMMAND) == Exit.JOB_FAILED
+    assert "no session" in capsys.readouterr().err
+
+
+def test_what_cant_be_read_as_it_was_is_said_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = ends(monkeypatch, ValidationOutcome(status=ValidationStatus.COMPARED))
+    assert main(["validate", "b@7", "--run", "job.py"]) == Exit.INPUT_GONE
+    assert "nobody reported who wrote it" in capsys.readouterr().err
+    assert main(["validate", "b@7", "--run", "job.py", "-o", "json"]) == Exit.INPUT_GONE
+    answer = json.loads(capsys.readouterr().out)["validation"]
+    assert answer["problems"] == ["nobody reported who wrote it, so what it was made from isn't known"]
+    assert ended.job is None
+
+
+def test_the_job_and_the_snapshot_have_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "b@8"]) == Exit.CONFIGURATION
+    assert "--run 'jobs/report.py 2026-01-31'" in capsys.readouterr().err
+    assert main(["validate", "b", "--run", "job.py"]) == Exit.CONFIGURATION
+    with pytest.raises(SystemExit):
+        main(["validate", "b@8", "--run", "  "])

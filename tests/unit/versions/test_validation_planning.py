@@ -1,0 +1,205 @@
+"""What a validation pins, redirects, copies and compares, in stories whose answers were found by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection, create_engine
+
+from headwater.errors import ConfigurationError
+from headwater.events import CreateTable, Table, TableName
+from headwater.events.administration import LineageDeleted
+from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.events.scalars import Format
+from headwater.lineage.maintenance.deletion import expire_before
+from headwater.lineage.sql import METADATA
+from headwater.testing.examples import CONTEXT
+from headwater.versions.validation.model import ComparedRows, ResultStart, UnvalidatableError, ValidationPlan
+from headwater.versions.validation.planning import plan_validation
+from tests.unit.lineage.scripted_producer import at, dataset, store
+from tests.unit.lineage.stories import StoryProducer
+
+named = TableName(catalog="lake", database="db", table="b")
+ALL, PART = OverwriteScope.ALL, OverwriteScope.PART
+
+
+@pytest.fixture
+def connection() -> Iterator[Connection]:
+    engine = create_engine("sqlite://")
+    METADATA.create_all(engine)
+    with engine.connect() as connection:
+        yield connection
+    engine.dispose()
+
+
+def pins(plan: ValidationPlan) -> dict[str, str]:
+    return {each.table: each.snapshot for each in plan.inputs}
+
+
+def problems(connection: Connection, sink: str, **more: object) -> str:
+    with pytest.raises(UnvalidatableError) as raised:
+        plan_validation(connection, sink, **more)  # type: ignore[arg-type]
+    return str(raised.value)
+
+
+def test_an_append_is_compared_by_what_it_added(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20", "d@3"], job="B")
+    store(connection, story)
+    plan = plan_validation(connection, "b@8")
+    assert pins(plan) == {"lake.db.a": "20", "lake.db.d": "3"}
+    assert plan.inputs[0].names == ("lake.db.a", "s3://lake/w/a", "s3a://lake/w/a", "s3n://lake/w/a")
+    assert (plan.sink.table, plan.sink.start, plan.rows) == ("lake.db.b", ResultStart.EMPTY, ComparedRows.ADDED)
+    assert plan.sink.commits == ((7, 8),)
+    assert plan.job == "B"
+
+
+@pytest.mark.parametrize(
+    ("kind", "replaced", "start"),
+    [
+        (CommitKind.OVERWRITE, ALL, ResultStart.EMPTY),
+        (CommitKind.OVERWRITE, PART, ResultStart.COPY),
+        (CommitKind.MERGE, PART, ResultStart.COPY),
+        (CommitKind.DELETE, OverwriteScope.UNKNOWN, ResultStart.COPY),
+    ],
+)
+def test_what_changes_rows_is_compared_whole_and_begins_with_what_was_there(
+    connection: Connection, kind: CommitKind, replaced: OverwriteScope, start: ResultStart
+) -> None:
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20"], kind=kind, replaced=replaced)
+    store(connection, story)
+    plan = plan_validation(connection, "b@8")
+    assert (plan.sink.start, plan.rows, plan.sink.before) == (start, ComparedRows.ALL, 7)
+
+
+def test_a_job_that_reads_its_sink_begins_with_what_it_read(connection: Connection) -> None:
+    """The sink isn't pinned: a second statement of the job has to see what the first one wrote."""
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20", "b@7"])
+    store(connection, story)
+    plan = plan_validation(connection, "b@8")
+    assert pins(plan) == {"lake.db.a": "20"}
+    assert (plan.sink.start, plan.rows) == (ResultStart.COPY, ComparedRows.ALL)
+
+
+def test_tables_between_are_made_again_and_not_pinned(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("between@4", reads=["a@20"], replaced=ALL)
+    story.commit("b@8", reads=["between@4"], replaced=ALL)
+    store(connection, story)
+    plan = plan_validation(connection, "b@8")
+    assert pins(plan) == {"lake.db.a": "20"}
+    assert {each.table: each.start for each in plan.outputs} == {
+        "lake.db.between": ResultStart.EMPTY,
+        "lake.db.b": ResultStart.EMPTY,
+    }
+
+
+def test_a_table_that_the_job_makes_is_absent(connection: Connection) -> None:
+    story = StoryProducer()
+    made = {"context": CONTEXT, "identifier": named, "dataset": dataset("b"), "generation": "1"}
+    story.emit(1, CreateTable, **made, table=Table())
+    story.commit("b@1", reads=["a@20"], minute=1, kind=CommitKind.CREATE, replaced=ALL)
+    store(connection, story)
+    plan = plan_validation(connection, "b@1")
+    assert (plan.sink.start, plan.rows) == (ResultStart.ABSENT, ComparedRows.ALL)
+
+
+def test_all_that_stands_in_the_way_is_named_at_once(connection: Connection) -> None:
+    story = StoryProducer()
+    formats = {"files": Format.PARQUET, "topic": Format.KAFKA}
+    story.commit("b@8", reads=["files", "topic", "c@1..4", "d", "e[test]@5", "a@20"], formats=formats)
+    store(connection, story)
+    text = problems(connection, "b@8")
+    for words in (
+        "lake.db.b@8 can't be validated:",
+        "lake.db.files can't be pinned: no lens pins what is read from PARQUET",
+        "lake.db.topic can't be pinned: no lens pins what is read from KAFKA",
+        "lake.db.c can't be pinned: the job read changes of it",
+        "lake.db.d can't be pinned: which snapshot was read isn't known",
+        "lake.db.e can't be pinned: it was read on the branch test",
+    ):
+        assert words in text
+    assert "lake.db.a " not in text
+    given = ["lake.db.files", "lake.db.topic", "lake.db.c", "lake.db.e"]
+    plan = plan_validation(connection, "b@8", allowed=given, pins={"lake.db.d": "6"})
+    assert pins(plan) == {"lake.db.a": "20", "lake.db.d": "6"}
+
+
+def test_hudi_is_refused_by_name(connection: Connection) -> None:
+    """As a source and as a sink: nobody has seen a lens pin it."""
+    story = StoryProducer()
+    story.commit("b@8", reads=["h@3"], formats={"h": Format.HUDI})
+    story.format = Format.HUDI
+    story.commit("x@2", reads=["a@20"], run=7, formats={"a": Format.DELTA})
+    store(connection, story)
+    assert "lake.db.h can't be pinned: no lens pins what is read from HUDI" in problems(connection, "b@8")
+    assert "lake.db.x can't be redirected: a table of HUDI can't be" in problems(connection, "x@2")
+
+
+def test_what_isnt_known_is_no_input(connection: Connection) -> None:
+    """What Spark doesn't show, unless the caller accepts it."""
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20"], opaque="an RDD")
+    store(connection, story)
+    assert "the job read an RDD" in problems(connection, "b@8")
+    plan = plan_validation(connection, "b@8", anyway=True)
+    assert plan.notes == ("the job read an RDD, of which Spark shows no table or version",)
+
+
+def test_snapshots_without_a_job_are_refused(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20"])
+    store(connection, story)
+    assert "nobody reported who wrote it" in problems(connection, "b@7")
+    for wrong in ("b", "b@8.column"):
+        with pytest.raises(ConfigurationError, match="which snapshot"):
+            plan_validation(connection, wrong)
+    deleted = StoryProducer(2)
+    draft = expire_before(at(8), by="me")
+    deleted.emit(9, LineageDeleted, **{name: getattr(draft, name) for name in ("scope", "before")})
+    store(connection, deleted)
+    assert "was deleted or has expired" in problems(connection, "b@8")
+
+
+def test_the_last_snapshot_of_the_job_is_the_one_to_validate(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20"])
+    story.commit("b@9", reads=["a@20"])
+    store(connection, story)
+    assert "validate lake.db.b@9, its last snapshot" in problems(connection, "b@8")
+    assert plan_validation(connection, "b@9").sink.commits == ((7, 8), (8, 9))
+
+
+def test_a_compaction_after_it_changes_nothing(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20"])
+    story.commit("b@9", kind=CommitKind.COMPACT)
+    store(connection, story)
+    assert plan_validation(connection, "b@8").sink.commits == ((7, 8),)
+    assert plan_validation(connection, "b@9").snapshot == 9
+
+
+def test_a_table_that_was_read_at_two_snapshots_has_to_be_chosen(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20", "a@21"])
+    store(connection, story)
+    assert "it was read at 20 and at 21" in problems(connection, "b@8")
+    story = StoryProducer(2)
+    story.commit("x@3", reads=["a@20"], minute=3)
+    story.commit("y@3", reads=["a@21"], minute=4)
+    store(connection, story)
+    plan = plan_validation(connection, "y@3")
+    assert pins(plan) == {"lake.db.a": "21"}
+    assert plan.notes == ("another statement of the job read lake.db.a at 20, and reads it at 21 now",)
+
+
+def test_others_that_wrote_between_spoil_a_comparison_of_all_rows(connection: Connection) -> None:
+    story, other = StoryProducer(), StoryProducer(2)
+    story.commit("b@8", reads=["a@20"], kind=CommitKind.MERGE, replaced=PART)
+    other.commit("b@9")
+    story.commit("b@10", reads=["a@20"], kind=CommitKind.MERGE, replaced=PART)
+    store(connection, story, other)
+    assert "another job wrote lake.db.b between its snapshots 8 and 10" in problems(connection, "b@10")

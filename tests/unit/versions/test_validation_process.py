@@ -1,0 +1,154 @@
+"""The job's process without Spark: how it ends, what it is told and what it answers, and columns that are matched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headwater.errors import ConfigurationError
+from headwater.versions.validation.comparison import match_columns
+from headwater.versions.validation.model import (
+    ComparedRows,
+    Comparison,
+    PinnedInput,
+    RedirectedOutput,
+    ResultStart,
+    SampleDifference,
+    SampleRow,
+    UnvalidatableError,
+    ValidationOutcome,
+    ValidationPlan,
+    ValidationStatus,
+    dump_outcome,
+    load_outcome,
+)
+from headwater.versions.validation.process import JobCommand, marks_of, validate
+from headwater.versions.validation.rendering import as_page, verdict_of
+from headwater.versions.validation.results import ResultTables, full_name
+
+
+def output(table: str = "lake.dws.daily", start: ResultStart = ResultStart.EMPTY) -> RedirectedOutput:
+    return RedirectedOutput(table=table, format="ICEBERG", generation="1", commits=((7, 8),), start=start)
+
+
+PLAN = ValidationPlan(
+    sink=output(),
+    snapshot=8,
+    rows=ComparedRows.ADDED,
+    inputs=(PinnedInput(table="lake.ods.orders", names=("lake.ods.orders", "s3://lake/orders"), snapshot="20"),),
+    outputs=(output(),),
+    job="report",
+    run=None,
+    notes=("something <odd>",),
+)
+
+
+def comparison(**more: object) -> Comparison:
+    fields: dict[str, object] = {
+        "recorded_rows": 3,
+        "result_rows": 3,
+        "equal": 2,
+        "only_recorded": 0,
+        "only_result": 0,
+        "different": 1,
+        "repeated_keys": 1,
+        "key": ("id",),
+        "columns": (),
+        "ignored": ("loaded_at",),
+        "is_reordered": True,
+        "missing_in_result": ("gone",),
+        "missing_in_recorded": (),
+        "samples_different": (SampleDifference(key={"id": "<3>"}, columns={"v": ("a", None)}),),
+        "samples_only_result": (SampleRow(values={"id": "4"}, count=2),),
+    }
+    return Comparison(**{**fields, **more})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "code"),
+    [
+        ("print('to the report?')", ValidationStatus.NOT_COMPARED, 0),
+        ("raise SystemExit(3)", ValidationStatus.JOB_FAILED, 3),
+        ("raise SystemExit('no orders today')", ValidationStatus.JOB_FAILED, 1),
+        ("1 / 0", ValidationStatus.JOB_FAILED, 1),
+        ("import os; os._exit(9)", ValidationStatus.JOB_FAILED, 9),
+        (
+            "from pyspark.sql import SparkSession\nSparkSession.builder.remote('sc://localhost').getOrCreate()",
+            ValidationStatus.JOB_FAILED,
+            1,
+        ),
+    ],
+)
+@pytest.mark.slow
+def test_a_job_without_a_session_is_never_equal(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], script: str, status: ValidationStatus, code: int
+) -> None:
+    """Fails if a job that ended before anything was compared counts as compared, or if its output gets into ours."""
+    job = tmp_path / "job.py"
+    job.write_text(script)
+    outcome = validate(PLAN, JobCommand(command=[str(job)]))
+    assert (outcome.status, outcome.exit_code, outcome.is_equal) == (status, code, False)
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.slow
+def test_a_script_that_isnt_there_is_said() -> None:
+    with pytest.raises(UnvalidatableError, match=r"can't open nothing\.py"):
+        validate(PLAN, JobCommand(command=["nothing.py"]))
+
+
+def test_the_run_is_marked_as_a_validation() -> None:
+    assert marks_of(PLAN) == {
+        "spark.headwater.validating": "true",
+        "spark.headwater.tags.lens": "validate lake.dws.daily@8",
+    }
+
+
+def test_an_outcome_comes_back_as_it_was() -> None:
+    outcome = ValidationOutcome(status=ValidationStatus.COMPARED, comparison=comparison(), kept=("lake.x.daily",))
+    assert load_outcome(dump_outcome(outcome)) == outcome
+
+
+def test_a_page_says_what_came_out_and_escapes_what_rows_hold() -> None:
+    page = as_page(
+        PLAN, ValidationOutcome(status=ValidationStatus.COMPARED, comparison=comparison()), ["report.py", "<x>"]
+    )
+    for words in ("lake.dws.daily@8: different", "different: 1 row different", "&lt;3&gt;", "lake.ods.orders", "gone"):
+        assert words in page
+    for words in ("<odd>", "<x>", "<3>"):
+        assert words not in page
+    failed = as_page(PLAN, ValidationOutcome(status=ValidationStatus.JOB_FAILED, exit_code=1), ["report.py"])
+    assert "not compared" in failed
+
+
+@pytest.mark.parametrize(
+    ("more", "verdict"),
+    [
+        ({"different": 0, "missing_in_result": ()}, "equal"),
+        ({"different": 0}, "different: the columns differ"),
+        ({"different": None, "only_recorded": 2, "only_result": 1}, "different: 2 rows only recorded, 1 row only in"),
+    ],
+)
+def test_the_verdict(more: dict[str, object], verdict: str) -> None:
+    assert verdict_of(comparison(**more)).startswith(verdict)
+
+
+def test_columns_are_matched_by_name_then_by_case() -> None:
+    found = match_columns(["id", "A", "b", "x"], ["B", "a", "ID", "y", "A"], ["Id"], ["X"])
+    assert [(each.name, each.recorded, each.result, each.is_key) for each in found.pairs] == [
+        ("id", 0, 2, True),
+        ("A", 1, 4, False),
+        ("b", 2, 0, False),
+    ]
+    assert (found.ignored, found.missing_in_result, found.missing_in_recorded) == (("x",), (), ("a", "y"))
+    assert found.is_reordered
+    with pytest.raises(ConfigurationError, match="no column 'z'"):
+        match_columns(["id"], ["id"], ["z"], [])
+
+
+def test_results_of_equal_names_dont_meet() -> None:
+    tables = ("lake.dws.daily", "lake.ods.daily", "other.dws.daily")
+    names = ResultTables(None, "scratch", [output(each) for each in tables]).names  # type: ignore[arg-type]
+    assert list(names.values()) == ["lake.scratch.daily", "lake.scratch.daily_2", "other.scratch.daily"]
+    assert full_name("lake.a.b") == "`lake`.`a`.`b`"
