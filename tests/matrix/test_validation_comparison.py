@@ -17,7 +17,7 @@ from tests.matrix.sparks import MAJOR
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from headwater.versions.validation.model import Comparison
+    from headwater.versions.validation.model import ResultComparison
 
 pytestmark = [pytest.mark.xdist_group("spark-plain"), pytest.mark.long]
 
@@ -27,11 +27,11 @@ def spark(java_home: Path) -> SparkSession:
     return shared_driver(java_home, PLAIN).spark
 
 
-def of(spark: SparkSession, one: str, other: str, **more: Any) -> Comparison:
+def of(spark: SparkSession, one: str, other: str, **more: Any) -> ResultComparison:
     return compare(spark.sql(one), spark.sql(other), **more)
 
 
-def counts(found: Comparison) -> tuple[int, int, int, int | None]:
+def counts(found: ResultComparison) -> tuple[int, int, int, int | None]:
     return found.equal, found.only_recorded, found.only_result, found.different
 
 

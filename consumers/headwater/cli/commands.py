@@ -80,10 +80,10 @@ TREE: Final = Group(
     "Snapshot-exact lineage for Apache Spark.",
     {
         "run": Leaf("run:run", "run a PySpark script, a server or a main class with headwater in its driver"),
-        "validate": Leaf("validate:validate", "run a job again on the same inputs, and compare what it makes"),
         "doctor": Leaf("doctor:doctor", "examine a Spark configuration and say what is wrong"),
         "demo": Leaf("demo:demo", "run a small warehouse and show what is known of it"),
         "replay": Leaf("replay:replay", "rebuild a store from its events, and switch over to it"),
+        "validate": Leaf("validate:validate", "run a job again on the same inputs, and compare what it makes"),
         "reconcile": Leaf("reconcile:reconcile", "find commits in tables' own logs that nobody reported"),
         "lineage": Group(
             "what tables, snapshots and columns were made from",

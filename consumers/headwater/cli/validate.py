@@ -16,7 +16,7 @@ from headwater.cli.store import add_store
 from headwater.errors import ConfigurationError, TerminalError
 
 if TYPE_CHECKING:  # SQLAlchemy and pydantic are imported where they are used
-    from headwater.versions.validation import Comparison, ValidationOutcome, ValidationPlan
+    from headwater.versions.validation import ResultComparison, ValidationOutcome, ValidationPlan
 
 _DESCRIPTION: Final = """Run a job again on the same inputs, and compare what it makes with a snapshot that it made.
 
@@ -125,7 +125,7 @@ def _give(plan: ValidationPlan, outcome: ValidationOutcome, given: Namespace, ou
         _give_comparison(found, output)
 
 
-def _give_comparison(found: Comparison, output: CommandOutput) -> None:
+def _give_comparison(found: ResultComparison, output: CommandOutput) -> None:
     from headwater.versions.validation.rendering import column_note, values_text  # noqa: PLC0415
 
     rows: dict[str, object] = {

@@ -51,6 +51,7 @@ def test_every_key_is_read() -> None:
     settings, faults = read_all(
         {
             "enabled": "true",
+            "validating": "true",
             "listeners": "kafka, audit=mycompany.audit:AuditFactory",
             "catalog.listeners": "changes=log",
             "job.listeners": "kafka2=kafka",
@@ -97,6 +98,7 @@ def test_every_key_is_read() -> None:
     assert settings.tags == {"team": "sales", "cost.centre": "7"}
     assert settings.model_dump(exclude={"namespaces", "tags", "listeners"}) == {
         "enabled": True,
+        "validating": True,
         "catalog_listeners": ("changes=log",),
         "job_listeners": ("kafka2=kafka",),
         "job_name": "orders_etl",

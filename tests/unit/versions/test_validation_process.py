@@ -10,9 +10,9 @@ from headwater.errors import ConfigurationError
 from headwater.versions.validation.comparison import match_columns
 from headwater.versions.validation.model import (
     ComparedRows,
-    Comparison,
     PinnedInput,
     RedirectedOutput,
+    ResultComparison,
     ResultStart,
     SampleDifference,
     SampleRow,
@@ -44,7 +44,7 @@ PLAN = ValidationPlan(
 )
 
 
-def comparison(**more: object) -> Comparison:
+def comparison(**more: object) -> ResultComparison:
     fields: dict[str, object] = {
         "recorded_rows": 3,
         "result_rows": 3,
@@ -62,7 +62,7 @@ def comparison(**more: object) -> Comparison:
         "samples_different": (SampleDifference(key={"id": "<3>"}, columns={"v": ("a", None)}),),
         "samples_only_result": (SampleRow(values={"id": "4"}, count=2),),
     }
-    return Comparison(**{**fields, **more})  # type: ignore[arg-type]
+    return ResultComparison(**{**fields, **more})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

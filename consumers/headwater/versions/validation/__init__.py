@@ -14,7 +14,7 @@ rendering    the comparison as a page
 from __future__ import annotations
 
 from headwater.versions.validation.model import (
-    Comparison,
+    ResultComparison,
     UnvalidatableError,
     ValidationOutcome,
     ValidationPlan,
@@ -24,8 +24,8 @@ from headwater.versions.validation.planning import plan_validation
 from headwater.versions.validation.process import JobCommand, validate
 
 __all__ = [
-    "Comparison",
     "JobCommand",
+    "ResultComparison",
     "UnvalidatableError",
     "ValidationOutcome",
     "ValidationPlan",

@@ -12,7 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from headwater.errors import ConfigurationError
-from headwater.versions.validation.model import ComparedColumn, Comparison, SampleDifference, SampleRow
+from headwater.versions.validation.model import ComparedColumn, ResultComparison, SampleDifference, SampleRow
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -34,7 +34,7 @@ def compare(
     key: Sequence[str] = (),
     ignored: Collection[str] = (),
     samples: int = 10,
-) -> Comparison:
+) -> ResultComparison:
     """Return how the rows of a result differ from the recorded ones.
 
     Without a key, rows are counted: a row that differs is one that only each side has. A ConfigurationError if a key or
@@ -44,7 +44,7 @@ def compare(
     rows = _UnitedRows(recorded, result, columns)
     found = _by_key(rows, samples) if key else _as_multisets(rows, samples)
     types = _types(recorded), _types(result)
-    return Comparison(
+    return ResultComparison(
         **found.counts,
         key=tuple(each.name for each in columns.pairs if each.is_key),
         columns=tuple(

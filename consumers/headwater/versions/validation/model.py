@@ -123,7 +123,7 @@ class SampleDifference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class ResultComparison:
     """Rows and columns of a recorded snapshot beside those of the result."""
 
     recorded_rows: int
@@ -169,7 +169,7 @@ class ValidationOutcome:
     """What came out."""
 
     status: ValidationStatus
-    comparison: Comparison | None = None
+    comparison: ResultComparison | None = None
     problems: tuple[str, ...] = ()
     exit_code: int | None = None
     """The job's own."""

@@ -8,14 +8,14 @@ from headwater.lineage.rendering.html.page import Chapter, Markup, Page, Tile, c
 from headwater.versions.validation.model import (
     ComparedColumn,
     ComparedRows,
-    Comparison,
+    ResultComparison,
     SampleRow,
     ValidationOutcome,
     ValidationPlan,
 )
 
 
-def verdict_of(comparison: Comparison) -> str:
+def verdict_of(comparison: ResultComparison) -> str:
     """Return in words what came out."""
     if comparison.is_equal:
         return "equal"
@@ -61,7 +61,7 @@ def as_page(plan: ValidationPlan, outcome: ValidationOutcome, command: Sequence[
     return str(Page(f"{plan.label}: {verdict.partition(':')[0]}", words, chapters, tiles))
 
 
-def _chapters(found: Comparison) -> Iterator[Chapter]:
+def _chapters(found: ResultComparison) -> Iterator[Chapter]:
     counts = [
         ("equal", found.equal),
         ("only recorded", found.only_recorded),
@@ -89,14 +89,14 @@ def _chapters(found: Comparison) -> Iterator[Chapter]:
             yield Chapter(anchor, title, "", [_samples(samples)])
 
 
-def _columns(found: Comparison) -> Markup:
+def _columns(found: ResultComparison) -> Markup:
     rows = [(each.name, each.recorded_type, each.result_type, each.different) for each in found.columns]
     rows += [(each, "there", "missing", None) for each in found.missing_in_result]
     rows += [(each, "missing", "there", None) for each in found.missing_in_recorded]
     return table(("column", "recorded", "result", "different"), rows)
 
 
-def _columns_text(found: Comparison) -> str:
+def _columns_text(found: ResultComparison) -> str:
     words = ["The columns stand in another order, which makes no difference."] if found.is_reordered else []
     if found.ignored:
         words.append(f"Ignored: {', '.join(found.ignored)}.")
