@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,7 @@ from tests.integration.drivers import BIN, Ended, Place
 from tests.integration.spark_packages import package_settings
 from tests.matrix.harness import Extensions
 
+SECONDS: Final = 800
 HEADWATER: Final = str(BIN / "headwater")
 RECORD: Final = """
 import json, runpy, shutil, sys
@@ -94,7 +96,14 @@ class ValidationPlace:
         return str(self.folder / "lineage.db")
 
     def run(self, *words: str) -> Ended:
-        return self.place.run(HEADWATER, *words)
+        """A validation is two processes, and on a busy machine slow ones."""
+        with self.place.start((HEADWATER, *words)) as process:
+            try:
+                out, err = process.communicate(timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                raise
+        return self.place.ended(process.returncode, out, err)
 
     def record(self, before: Sequence[str], jobs: Sequence[Sequence[str]], after: Sequence[str]) -> None:
         """Run statements of others, the job's script with each of these arguments, and statements of others."""
