@@ -81,7 +81,8 @@ def test_a_function_makes_the_lens_with_the_first_session_and_all_of_it_ends(mon
     monkeypatch.setattr(application, "ActiveLens", Recorded)
     end = put_into_sessions(ask)
     sessions: Any = SparkSession
-    sessions(one), sessions(other), sessions(one)
+    for state in (one, other, one):
+        sessions(state)
     assert happened == [("asked", one), ("begin", one, "made"), ("begin", other, "made")]
     happened.clear()
     end()

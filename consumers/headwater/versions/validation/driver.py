@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from headwater.listeners.installation import script
 from headwater.versions.validation.comparison import compare
 from headwater.versions.validation.model import (
     ComparedRows,
+    RedirectedOutput,
     ResultStart,
     ValidationOutcome,
     ValidationRequest,
@@ -65,8 +67,8 @@ class ValidatingDriver:
         self._end_lens()
         outcome = self._outcome(code)
         left = self._clean_up()
-        fields = {**vars(outcome), "kept": tuple(left), "seconds": round(time.monotonic() - began, 1)}
-        write_outcome(self._request.outcome_file, ValidationOutcome(**fields))
+        seconds = round(time.monotonic() - began, 1)
+        write_outcome(self._request.outcome_file, replace(outcome, kept=tuple(left), seconds=seconds))
 
     def _run_job(self) -> int:
         """Return the exit code that the job would have had as a process."""
@@ -107,13 +109,13 @@ class ValidatingDriver:
             writes_elsewhere=False,
         )
 
-    def _adjusted(self, session: Any, output: Any) -> Any:
+    def _adjusted(self, session: Any, output: RedirectedOutput) -> RedirectedOutput:
         """Return an output that is copied where adding rows may replace others."""
         if output.start is not ResultStart.EMPTY or not replaces_rows_of_keys(session, output):
             return output
         if output.table == self._plan.sink.table:
             self._rows = ComparedRows.ALL
-        return type(output)(**{**vars(output), "start": ResultStart.COPY})
+        return replace(output, start=ResultStart.COPY)
 
     def _find_problems(self, session: Any) -> list[str]:
         plan = self._plan
