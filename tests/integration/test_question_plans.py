@@ -29,6 +29,7 @@ from headwater.lineage.questions.tables import upstream_tables
 from headwater.lineage.questions.uses import uses
 from headwater.lineage.sql import METADATA
 from headwater.local import Service
+from headwater.versions import check
 from tests.benchmarks.graph import BEGAN, put_mysql, put_postgres, put_sqlite
 from tests.benchmarks.store_shapes import FEED, HUB, LATE, LONG, PONG, Statements, questions, rows, table
 
@@ -74,6 +75,7 @@ def asked() -> dict[str, Ask]:
         "by name": lambda c: (find(c, f"lake.db.t{LONG}"), find(c, f"s3://lake/warehouse/db/t{LONG}")),
         "a path of snapshots": lambda c: path_between(c, table(FEED), table(PONG)),
         "gaps of a table": lambda c: gaps(c, datasets=[table(LONG).key], now=now),
+        "versions": lambda c: check(c, [f"lake.db.t{each}" for each in (LONG, LATE, PONG)]),
         "complete until": lambda c: complete_until(c, now),
     }
 
