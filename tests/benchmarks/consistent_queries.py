@@ -139,9 +139,28 @@ def main() -> int:
             return measure(spark, given.queries, given.writers, given.seconds)
 
 
+def measure_cost(spark: SparkSession, jobs: Writers, rounds: int) -> None:
+    """What a statement costs while nobody writes, in a session with it and in one without, in turns."""
+    off, aligned = spark.newSession(), spark.newSession()
+    aligned.sql(f"SET {KEY} = true")
+    aligned.sql(f"SET {KEY}.otherwise = wait 60s")
+    query = f"SELECT * FROM {DB}.{jobs.tables[0]} x JOIN {DB}.{jobs.tables[1]} y USING (id)"
+    taken: dict[str, list[float]] = {"off": [], "on": []}
+    for number in range(rounds + 5):
+        for name, session in (("off", off), ("on", aligned)):
+            began = time.perf_counter()
+            session.sql(query)
+            if number >= 5:
+                taken[name].append((time.perf_counter() - began) * 1e3)
+    for name, each in taken.items():
+        print(f"analysis of a join, {name}: p50 {statistics.median(each):.2f} ms, at most {max(each):.1f} ms")
+    print(aligned.sql(f"EXPLAIN {query}").collect()[0][0].partition("== Consistent")[2])
+
+
 def measure(spark: SparkSession, queries: int, writers: int, seconds: float) -> int:
     jobs = Writers(spark, writers)
     jobs.prepare()
+    measure_cost(spark, jobs, 100)
     aligned, plain = spark.newSession(), spark.newSession()
     aligned.sql(f"SET {KEY} = true")
     aligned.sql(f"SET {KEY}.otherwise = wait 60s")

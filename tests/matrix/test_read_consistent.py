@@ -33,6 +33,19 @@ def tables(request: pytest.FixtureRequest, driver: Driver, tmp_path: Path) -> Ta
     return Tables(driver, request.param, tmp_path / "store.db")
 
 
+@pytest.fixture(scope="module", params=["iceberg", "delta"])
+def made(request: pytest.FixtureRequest, driver: Driver, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    """Tables that no case changes."""
+    return Tables(driver, request.param, tmp_path_factory.mktemp("made") / "store.db")
+
+
+@pytest.fixture
+def reader(made: Tables) -> Generator[SparkSession, None, None]:
+    with reading(made.driver.spark, made.store) as session:
+        yield session
+    made.driver.spark.catalog.clearCache()
+
+
 @pytest.fixture
 def spark(tables: Tables) -> Generator[SparkSession, None, None]:
     with reading(tables.driver.spark, tables.store) as session:
@@ -114,12 +127,12 @@ WAYS: dict[str, Callable[[SparkSession, Tables], str]] = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
-def test_each_way_to_name_tables(tables: Tables, spark: SparkSession, way: str) -> None:
+def test_each_way_to_name_tables(made: Tables, reader: SparkSession, way: str) -> None:
     """Fails for a way that isn't seen; each reads id 2 where nothing is pinned."""
-    query = WAYS[way](spark, tables)
-    assert ids(spark.sql(query)) == [1]
-    spark.sql(f"SET {KEY} = false")
-    assert ids(spark.sql(query)) == [1, 2]
+    query = WAYS[way](reader, made)
+    assert ids(reader.sql(query)) == [1]
+    reader.sql(f"SET {KEY} = false")
+    assert ids(reader.sql(query)) == [1, 2]
 
 
 @pytest.mark.long
@@ -149,14 +162,14 @@ def test_versions_that_the_user_names_stay(tables: Tables, spark: SparkSession) 
 
 
 @pytest.mark.long
-def test_explain_shows_what_is_pinned_and_how_far_it_is_behind(tables: Tables, spark: SparkSession) -> None:
+def test_explain_shows_what_is_pinned_and_how_far_it_is_behind(made: Tables, reader: SparkSession) -> None:
     for mode in ("", "FORMATTED ", "EXTENDED "):
-        lines = explained(spark, mode + _union(tables.b, tables.c)).splitlines()
-        assert lines[0].startswith(f"{tables.b} VERSION AS OF ")
+        lines = explained(reader, mode + _union(made.b, made.c)).splitlines()
+        assert lines[0].startswith(f"{made.b} VERSION AS OF ")
         assert lines[0].endswith("(1 behind its newest)")
         assert lines[1].endswith("(newest)")
         assert lines[2].startswith("they contain ")
-    assert explained(spark, f"SELECT * FROM {tables.b}") == ""
+    assert explained(reader, f"SELECT * FROM {made.b}") == ""
 
 
 @pytest.mark.long
@@ -196,9 +209,9 @@ def test_a_statement_waits_for_versions_that_belong_together(tables: Tables, spa
 
 
 @pytest.mark.long
-def test_a_store_that_is_away_costs_no_more_than_its_time(tables: Tables, tmp_path: Path) -> None:
+def test_a_store_that_is_away_costs_no_more_than_its_time(made: Tables, tmp_path: Path) -> None:
     """Fails if a statement hangs, or says nothing."""
-    query, base = _union(tables.b, tables.c), tables.driver.spark
+    query, base = _union(made.b, made.c), made.driver.spark
     with reading(base, tmp_path / "nowhere.db") as spark:
         with pytest.raises(Exception, match=rf"{NONE} .*nowhere.db"):
             spark.sql(query)
@@ -223,22 +236,22 @@ class Hanging:
 
 
 @pytest.mark.long
-def test_a_store_that_doesnt_answer_is_left_after_the_time_that_is_set(tables: Tables) -> None:
+def test_a_store_that_doesnt_answer_is_left_after_the_time_that_is_set(made: Tables) -> None:
     """Fails without the limit; more statements hang at a time than there are threads to answer."""
-    inside: Any = tables.driver.spark
+    inside: Any = made.driver.spark
     reads = consistent.ConsistentReads(inside.sparkContext, Hanging)
     reads.start()
     try:
-        spark = tables.driver.spark.newSession()
+        spark = made.driver.spark.newSession()
         for each in (" = true", ".otherwise = latest", ".timeout = 200ms"):
             spark.sql(f"SET {KEY}{each}")
         began = time.monotonic()
         for _ in range(6):
-            assert ids(spark.sql(_union(tables.b, tables.c))) == [1, 2]
+            assert ids(spark.sql(_union(made.b, made.c))) == [1, 2]
         assert time.monotonic() - began < 60
         spark.sql(f"SET {KEY}.otherwise = fail")
         with pytest.raises(Exception, match=r"hasn't answered within 200 ms"):
-            spark.sql(_union(tables.b, tables.c))
+            spark.sql(_union(made.b, made.c))
     finally:
         reads.close()
 
@@ -289,15 +302,15 @@ def test_a_table_that_was_made_anew_is_refused(tables: Tables, spark: SparkSessi
 
 
 @pytest.mark.long
-def test_a_lens_goes_before_it(tables: Tables, spark: SparkSession) -> None:
+def test_a_lens_goes_before_it(made: Tables, reader: SparkSession) -> None:
     """Fails if a session that reads consistently can't have a lens, or has none of its own afterwards."""
-    with lens(spark, reads_elsewhere=True):
-        assert tables.alone(spark) == [2]
-    assert tables.alone(spark) == []
+    with lens(reader, reads_elsewhere=True):
+        assert made.alone(reader) == [2]
+    assert made.alone(reader) == []
 
 
 @pytest.mark.long
-def test_a_driver_whose_python_is_busy_answers(tables: Tables, spark: SparkSession) -> None:
+def test_a_driver_whose_python_is_busy_answers(made: Tables, reader: SparkSession) -> None:
     """Fails if a statement needs the thread that waits for it, or one that computes."""
     stop = threading.Event()
 
@@ -308,7 +321,7 @@ def test_a_driver_whose_python_is_busy_answers(tables: Tables, spark: SparkSessi
     busy = threading.Thread(target=spin)
     busy.start()
     try:
-        assert tables.alone(spark) == []
+        assert made.alone(reader) == []
     finally:
         stop.set()
         busy.join()

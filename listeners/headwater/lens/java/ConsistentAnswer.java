@@ -36,6 +36,12 @@ final class ConsistentAnswer {
         return answer;
     }
 
+    /** None of these versions is read. */
+    void refuse(List why) {
+        reasons.addAll(why);
+        pins.clear();
+    }
+
     String why() {
         return String.join("; ", reasons);
     }
@@ -62,6 +68,11 @@ final class ConsistentAnswer {
         boolean isBefore(Pin other) {
             if (!generation.equals(other.generation) || version.equals(other.version)) return false;
             return madeAt >= 0 && other.madeAt >= 0 && madeAt < other.madeAt;
+        }
+
+        /** Whether a table with this id has other versions. Where either isn't known, nobody can say. */
+        boolean isOfAnother(String table) {
+            return !table.isEmpty() && !generation.isEmpty() && !table.equals(generation);
         }
 
         String describe() {

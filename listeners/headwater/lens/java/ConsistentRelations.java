@@ -41,7 +41,13 @@ public final class ConsistentRelations extends org.apache.spark.sql.catalyst.ana
         LogicalPlan explained = ConsistentExplain.of(session, plan);
         if (explained != null) return explained;
         LensSpec pins = session.pinsFor(plan);
-        return super.apply(pins == null ? plan : LensRewrite.apply(pins, session.state, plan));
+        if (pins == null) return super.apply(plan);
+        try {
+            return super.apply(LensRewrite.apply(pins, session.state, plan));
+        } catch (Throwable e) {
+            if (!session.goOnWithoutPins(e)) org.apache.spark.unsafe.Platform.throwException(e);
+            return super.apply(plan);
+        }
     }
 
     /** After the analysis, on everything that is analysed in the session. */

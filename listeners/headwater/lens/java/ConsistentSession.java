@@ -70,7 +70,6 @@ final class ConsistentSession {
         for (Iterator all = answer.pins.values().iterator(); all.hasNext();) {
             ConsistentAnswer.Pin pin = (ConsistentAnswer.Pin) all.next();
             pins.pin(pin.name, pin.version);
-            CachedTables.refresh(state, pin);
         }
         return pins;
     }
@@ -89,7 +88,11 @@ final class ConsistentSession {
         long end = System.nanoTime() + settings.waitMillis * 1000000L;
         while (true) {
             ConsistentAnswer answer = askOnce(tables, settings);
-            if (answer.reasons.isEmpty()) goForward(answer);
+            if (answer.reasons.isEmpty() || settings.readsLatest) {
+                List strangers = strangers(answer);
+                if (!strangers.isEmpty()) answer.refuse(strangers);
+                goForward(answer);
+            }
             long left = (end - System.nanoTime()) / 1000000L;
             if (answer.reasons.isEmpty() || left <= 0) return answer;
             pause(Math.min(PAUSE_MILLIS, left));
@@ -119,19 +122,46 @@ final class ConsistentSession {
         return new LensError("the statement was cancelled while it waited for versions that belong together");
     }
 
+    /** Why versions are of other tables than those that the session would read. */
+    private List strangers(ConsistentAnswer answer) {
+        List why = new ArrayList();
+        for (Iterator all = answer.pins.values().iterator(); all.hasNext();) {
+            ConsistentAnswer.Pin pin = (ConsistentAnswer.Pin) all.next();
+            if (pin.isOfAnother(CachedTables.generation(state, pin))) why.add(stranger(pin.name));
+        }
+        return why;
+    }
+
+    private static String stranger(String name) {
+        return name + " is another table than the one whose versions the lineage store knows: it was dropped and made again, or the store means another catalog of that name";
+    }
+
     /** Remember what is read now; where a table would go back in time, nothing is pinned, and the answer says why. */
     private void goForward(ConsistentAnswer answer) {
+        List why = new ArrayList();
         synchronized (newest) {
             for (Iterator all = answer.pins.values().iterator(); all.hasNext();) {
                 ConsistentAnswer.Pin pin = (ConsistentAnswer.Pin) all.next();
                 ConsistentAnswer.Pin before = (ConsistentAnswer.Pin) newest.get(pin.name);
                 if (before != null && pin.isBefore(before)) {
-                    answer.reasons.add("together with the others " + pin.name + " would be read at " + pin.version + ", and this session has read it at " + before.version + " before, which is later");
+                    why.add("together with the others " + pin.name + " would be read at " + pin.version + ", and this session has read it at " + before.version + " before, which is later");
                 }
             }
-            if (answer.reasons.isEmpty()) newest.putAll(answer.pins);
-            else answer.pins.clear();
+            if (why.isEmpty()) newest.putAll(answer.pins);
         }
+        if (!why.isEmpty()) answer.refuse(why);
+    }
+
+    /** Whether a statement goes on without pins whose tables can't be read so, as after a snapshot expired. */
+    boolean goOnWithoutPins(Throwable error) {
+        Analysis analysis = current();
+        if (analysis == null || analysis.pins == null || !ConsistentSettings.of(state.conf()).readsLatest) return false;
+        analysis.pins = null;
+        List tables = new ArrayList(analysis.tables);
+        String why = "they can't be read at the versions that belong together: " + error.getMessage();
+        warn(tables, why);
+        explain(ConsistentAnswer.none(why), tables);
+        return true;
     }
 
     /** Names that only came up when others had been looked up: in views of a kind that wasn't looked into. */
@@ -171,8 +201,7 @@ final class ConsistentSession {
             synchronized (newest) {
                 pin = (ConsistentAnswer.Pin) newest.get(name);
             }
-            if (pin == null || generation.isEmpty() || pin.generation.isEmpty() || generation.equals(pin.generation)) continue;
-            throw new LensError(name + " is another table than the one whose versions the lineage store knows: it was dropped and made again, or the store means another catalog of that name. " + advice());
+            if (pin != null && pin.isOfAnother(generation)) throw new LensError(stranger(name) + ". " + advice());
         }
     }
 
