@@ -13,7 +13,7 @@ from headwater.lineage.sql import METADATA
 from headwater.lineage.store import open_store
 from headwater.versions.finder import STORE, LineageFinderFactory, find_versions, store_of
 from tests.unit.lineage.scripted_producer import store
-from tests.unit.versions.test_data_versions import two_jobs
+from tests.unit.versions.test_data_versions import ALL, two_jobs
 
 B, C = "lake.db.b", "lake.db.c"
 
@@ -59,6 +59,19 @@ def test_no_versions_that_belong_together_is_a_reason(connection: Connection) ->
     found = find_versions(connection, [C, "lake.db.d"])
     assert found.pins == ()
     assert "belong together" in found.reasons[0]
+
+
+def test_a_table_isnt_read_at_a_version_from_before_it_had_anything(connection: Connection) -> None:
+    """It finds tables that were empty, as those of Delta are at first: they go with each other."""
+    story = two_jobs()
+    story.commit("e@1", job="Job-E")
+    story.commit("e@2", reads=["a@20"], job="Job-E")
+    story.commit("f@1", job="Job-F")
+    story.commit("f@2", reads=["a@21"], replaced=ALL, job="Job-F")
+    store(connection, story)
+    found = find_versions(connection, ["lake.db.e", "lake.db.f"])
+    assert found.pins == ()
+    assert "from before it contained any of lake.db.a: lake.db.e@1, lake.db.f@1" in found.reasons[0]
 
 
 def test_where_the_store_is(tmp_path: Path) -> None:

@@ -18,6 +18,9 @@ import org.apache.spark.sql.internal.SessionState;
  * somebody waits.
  */
 public final class ConsistentReads {
+    /** As many threads may wait for questions. */
+    private static final int MOST_THREADS = 16;
+
     final SparkContext context;
     private final LinkedBlockingQueue waiting = new LinkedBlockingQueue();
     private final Map open = new ConcurrentHashMap();
@@ -51,9 +54,10 @@ public final class ConsistentReads {
         question.answered.countDown();
     }
 
-    /** Sessions read as if this had never been. */
+    /** Sessions read as if this had never been, and nobody waits for a question any more. */
     public void close() {
         isClosed = true;
+        for (int i = 0; i < MOST_THREADS; i++) waiting.add(new Question("", ""));
     }
 
     boolean isClosed() {
