@@ -325,3 +325,32 @@ def test_a_driver_whose_python_is_busy_answers(made: Tables, reader: SparkSessio
     finally:
         stop.set()
         busy.join()
+
+
+@pytest.mark.long
+def test_a_reader_who_polls_sees_nothing_that_doesnt_belong_together(tables: Tables, spark: SparkSession) -> None:
+    """Fails if a moment between two commits shows; beside it the same reader sees one in each round."""
+    polled, finished = threading.Semaphore(0), threading.Event()
+
+    def write() -> None:
+        try:
+            for number in (3, 4, 5):
+                tables.grow(number)
+                tables.copy(tables.b)
+                assert polled.acquire(timeout=120)
+                tables.copy(tables.c)
+        finally:
+            finished.set()
+
+    aligned: list[list[int]] = []
+    plain: list[list[int]] = []
+    writer = threading.Thread(target=write)
+    writer.start()
+    while not finished.wait(0.1):
+        aligned.append(tables.alone(spark))
+        plain.append(tables.alone(tables.driver.spark))
+        if plain[-1]:
+            polled.release()
+    writer.join()
+    assert not any(aligned)
+    assert sum(map(bool, plain)) >= 3

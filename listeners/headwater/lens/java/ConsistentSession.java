@@ -177,11 +177,16 @@ final class ConsistentSession {
     /** Whether the analysed plan has what was decided, and what of it was looked up earlier, one by one. */
     void check(LogicalPlan plan) {
         PlanReads found = PlanReads.of(plan);
+        Analysis last = last();
+        for (Iterator each = found.fixed.keySet().iterator(); each.hasNext();) {
+            String name = (String) each.next();
+            if (last != null && last.pins != null && last.pins.pinOf(name) != null) found.pinned.add(name);
+        }
         checkGenerations(found);
         ConsistentSettings settings = ConsistentSettings.of(state.conf());
         List unpinned = notAllowed(found.unpinned, settings);
         if (unpinned.isEmpty() || settings.readsLatest && wasDecided(unpinned)) return;
-        Set all = new HashSet(found.pinned.keySet());
+        Set all = new HashSet(found.pinned);
         all.addAll(unpinned);
         if (all.size() < 2) return;
         refuse(new ArrayList(all), "of these " + String.join(", ", unpinned) + " was looked up before, by itself, as DataFrames are that are joined: read them by one SQL statement", settings);
@@ -189,14 +194,20 @@ final class ConsistentSession {
 
     /** Whether the analysis that ends now has said what becomes of these tables. */
     private static boolean wasDecided(List tables) {
+        Analysis last = last();
+        return last != null && last.tables.containsAll(tables);
+    }
+
+    /** The analysis that this thread has begun last. */
+    private static Analysis last() {
         ArrayDeque all = (ArrayDeque) ANALYSES.get();
-        return all != null && !all.isEmpty() && ((Analysis) all.getFirst()).tables.containsAll(tables);
+        return all == null || all.isEmpty() ? null : (Analysis) all.getFirst();
     }
 
     private void checkGenerations(PlanReads found) {
-        for (Iterator all = found.pinned.keySet().iterator(); all.hasNext();) {
+        for (Iterator all = found.pinned.iterator(); all.hasNext();) {
             String name = (String) all.next();
-            String generation = (String) found.pinned.get(name);
+            String generation = (String) found.fixed.get(name);
             ConsistentAnswer.Pin pin;
             synchronized (newest) {
                 pin = (ConsistentAnswer.Pin) newest.get(name);

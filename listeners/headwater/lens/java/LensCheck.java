@@ -113,7 +113,9 @@ public final class LensCheck {
     }
 
     private void fixed(String name, boolean isPinned, Object table) {
-        if (reads != null && isPinned) reads.pinned.put(name, Leaves.generation(table));
+        if (reads == null) return;
+        reads.fixed.put(name, Leaves.generation(table));
+        if (isPinned) reads.pinned.add(name);
     }
 
     private void read(String name, boolean hasVersions) {

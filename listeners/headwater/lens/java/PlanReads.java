@@ -8,8 +8,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** What an analysed plan reads: tables whose version a rule of ours has chosen, and those that are read as they are now. */
 final class PlanReads {
-    /** By full name, the id of the table that was found, which is empty where its format doesn't say it. */
-    final Map pinned = new LinkedHashMap();
+    /** Tables with a fixed version: by full name the id of the table that was found, empty where its format doesn't say it. */
+    final Map fixed = new LinkedHashMap();
+    /** Those of them that say that a rule of ours has chosen it. Delta's files don't. */
+    final Set pinned = new LinkedHashSet();
     final Set unpinned = new LinkedHashSet();
 
     private PlanReads() { }
