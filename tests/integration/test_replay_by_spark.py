@@ -161,6 +161,7 @@ def test_the_command(
     java_home: Path, kafka: KafkaServer, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is another process, with a session of its own."""
+    import json
     import subprocess
     import sys
 
@@ -179,6 +180,8 @@ def test_the_command(
         sys.executable,
         "-m",
         "headwater.cli",
+        "-o",
+        "json",
         "replay",
         "--by",
         "spark",
@@ -190,5 +193,6 @@ def test_the_command(
     monkeypatch.setenv("JAVA_HOME", str(java_home))
     done = subprocess.run([*command, *bus], capture_output=True, text=True, timeout=5 * PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["replay"]["switched"], "nothing but the answer is there"
     with open_store(url_of(store)) as after:
         assert digest_in(after) == before

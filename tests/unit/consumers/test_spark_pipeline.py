@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -17,6 +19,7 @@ from headwater.consumers.spark.pipeline.jobs import translate_job_error
 from headwater.consumers.spark.pipeline.log_batches import _to_arrow
 from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange, portions
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
+from headwater.consumers.spark.pipeline.session import java_on_standard_error
 from headwater.consumers.spark.pipeline.shares import MergedShares, Share, murmur3, shuffle_keys
 from headwater.errors import ConfigurationError, TerminalError, TransientError
 from headwater.events.avro import Codec
@@ -262,3 +265,10 @@ def test_listeners_of_a_session_that_nobody_watches_are_reported(
 ) -> None:
     session_module._warn_if_unwatched(cast("SparkSession", SimpleNamespace(conf=conf)))
     assert ("set spark.headwater.enabled to true" in caplog.text) is is_warned
+
+
+def test_java_writes_where_answers_are_not(capfd: pytest.CaptureFixture[str]) -> None:
+    with java_on_standard_error():
+        subprocess.run([sys.executable, "-c", "print('loading')"], check=True)
+    subprocess.run([sys.executable, "-c", "print('answer')"], check=True)
+    assert capfd.readouterr() == ("answer\n", "loading\n")

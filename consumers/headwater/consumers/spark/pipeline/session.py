@@ -54,7 +54,8 @@ def pipeline_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
-        spark: SparkSession = builder.getOrCreate()
+        with java_on_standard_error():
+            spark: SparkSession = builder.getOrCreate()
     except Exception as e:
         raise ConfigurationError(f"Spark doesn't start: {str(e).strip()[:1000]}") from e
     _warn_if_unwatched(spark)
@@ -62,6 +63,20 @@ def pipeline_session(
         yield spark
     finally:
         spark.stop()
+
+
+@contextmanager
+def java_on_standard_error() -> Generator[None]:
+    """Let processes that are started here write on standard error: Java says there what it fetches, and standard output
+    is for the command's answer."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _warn_if_unwatched(spark: SparkSession) -> None:
