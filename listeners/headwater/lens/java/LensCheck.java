@@ -149,7 +149,7 @@ public final class LensCheck {
             if (!lens.mayWrite(name)) throw writeError(lens, name);
         }
         String location = Leaves.givenLocation(plan);
-        if (location != null && !lens.writesElsewhere && !lens.mayWrite(TableNames.path(location))) throw placeError(lens, names.iterator().next(), location);
+        if (location != null && !lens.mayWrite(TableNames.path(location))) throw placeError(lens, names.iterator().next(), TableNames.path(location));
         written.addAll(names);
     }
 
