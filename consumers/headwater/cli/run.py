@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from headwater.cli.commands import command
 from headwater.cli.flags import Flags, pair
 from headwater.cli.output import CommandOutput
+from headwater.config import from_file
 
 if TYPE_CHECKING:
     from headwater.lens import Lens
@@ -22,11 +24,12 @@ reported as ENDED, because the exit code of an interpreter can't be seen from in
 
 A server runs until SIGTERM, Ctrl-C or SIGHUP stops it; both servers can be in one driver. Flags of headwater stand
 before the script; all that stands behind it is the script's. Runs that were made are listed by `headwater job runs`."""
-_USAGE: Final = """headwater run [--conf KEY=VALUE]… (job.py | -m MODULE) [ARGUMENT…]
+_USAGE: Final = """headwater run [--properties-file FILE] [--conf KEY=VALUE]… (job.py | -m MODULE) [ARGUMENT…]
        headwater run [--conf KEY=VALUE]… (--connect | --thrift)… [--port PORT] [-- FLAG-OF-SPARK-SUBMIT…]
        headwater run [--conf KEY=VALUE]… --class NAME app.jar [ARGUMENT…]"""
 _FLAGS_WITH_VALUE: Final = {
     "--conf",
+    "--properties-file",
     "--class",
     "--port",
     "--output",
@@ -44,8 +47,7 @@ _MOST_PORTS: Final = 65_535
 
 def _flags(parser: Flags) -> None:
     parser.usage = _USAGE
-    text = "a Spark property, as spark-submit takes it; what the script sets wins"
-    parser.flags("conf", pair, text, "KEY=VALUE")
+    add_properties(parser)
     parser.switch("connect", "host a Spark Connect server")
     parser.switch("thrift", "host the Thrift server, for JDBC and ODBC clients")
     parser.flag("port", _port, None, "where the server listens, else Spark's own default", "PORT")
@@ -56,6 +58,19 @@ def _flags(parser: Flags) -> None:
     )
     parser.flag("lens", str, "lens", "what the lens is called in errors and in the run's tags", "NAME")
     parser.flag("class", _checked_name, None, "the main class, in the jar that follows", "NAME")
+
+
+def add_properties(parser: Flags) -> None:
+    """Add the flags that take Spark properties."""
+    text = "a Spark property, as spark-submit takes it; what the script sets wins"
+    parser.flags("conf", pair, text, "KEY=VALUE")
+    text = "a file of Spark properties, such as spark-defaults.conf; --conf wins"
+    parser.flag("properties-file", Path, None, text, "FILE")
+
+
+def properties_of(given: Namespace) -> dict[str, str]:
+    """Return the Spark properties that the flags give."""
+    return {**(from_file(given.properties_file) if given.properties_file else {}), **dict(given.conf)}
 
 
 def split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -128,7 +143,7 @@ def _serve(
         "thrift": hosting.ThriftServer,
     }
     port = {} if given.port is None else {_PORTS[servers[0]]: str(given.port)}
-    launch = hosting.Launch({**dict(given.conf), **port}, target)
+    launch = hosting.Launch({**properties_of(given), **port}, target)
 
     starting = list(servers)
 
@@ -145,7 +160,7 @@ def _run_class(parser: Flags, name: str, given: Namespace, target: Sequence[str]
 
     if not target:
         parser.error(f"say the jar that {name} is in: headwater run --class {name} app.jar")
-    hosting.run_class(hosting.MainClass(name, target[0], target[1:]), hosting.Launch(dict(given.conf)))
+    hosting.run_class(hosting.MainClass(name, target[0], target[1:]), hosting.Launch(properties_of(given)))
 
 
 def _run_script(parser: Flags, given: Namespace, target: Sequence[str], lens: Lens | None) -> NoReturn:
@@ -161,7 +176,7 @@ def _run_script(parser: Flags, given: Namespace, target: Sequence[str], lens: Le
     except script.ScriptError as e:
         hint = "; runs are listed by `headwater job runs`" if target[0] == "list" else ""
         parser.error(f"{e}{hint}")
-    configuration = dict(given.conf)
+    configuration = properties_of(given)
     if lens is not None:
         from headwater.lens import put_into_sessions  # noqa: PLC0415
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from headwater.cli.answers import open_connection
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
-from headwater.cli.flags import Flags, count, pair
+from headwater.cli.flags import Flags, count
 from headwater.cli.output import CommandOutput
-from headwater.cli.run import table_and_version
+from headwater.cli.run import add_properties, properties_of, table_and_version
 from headwater.cli.store import add_store
 from headwater.errors import ConfigurationError, TerminalError
 
@@ -43,7 +43,7 @@ def _arguments(parser: Flags) -> None:
     parser.flags("allow", str, "let this table or path be read and written as it is now", "TABLE")
     parser.switch("anyway", "run although lineage has gaps, or doesn't show all that was read")
     parser.flag("samples", count, "10", "how many differing rows are shown of each kind", "N")
-    parser.flags("conf", pair, "a Spark property, as spark-submit takes it; what the script sets wins", "KEY=VALUE")
+    add_properties(parser)
 
 
 @command(
@@ -72,7 +72,7 @@ def validate(given: Namespace, output: CommandOutput) -> int:
         keep=given.keep,
         scratch=given.scratch,
         samples=int(given.samples),
-        configuration=dict(given.conf),
+        configuration=properties_of(given),
     )
     try:
         with open_connection(given) as connection:

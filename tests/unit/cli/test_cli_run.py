@@ -142,6 +142,7 @@ def test_what_cannot_be_run_is_reported(
         (["job.py", "--conf", "a=b"], [], ["job.py", "--conf", "a=b"]),
         (["--conf", "a=b", "job.py", "-m"], ["--conf", "a=b"], ["job.py", "-m"]),
         (["--conf=a=b", "-m", "job"], ["--conf=a=b"], ["-m", "job"]),
+        (["--properties-file", "spark.conf", "job.py"], ["--properties-file", "spark.conf"], ["job.py"]),
         (["--", "--help"], [], ["--help"]),
         (["--help", "job.py"], ["--help"], ["job.py"]),
         (["--connect", "--port", "1", "--", "--master", "x"], ["--connect", "--port", "1"], ["--master", "x"]),
@@ -155,11 +156,13 @@ def test_what_stands_behind_the_script_is_the_scripts(words: list[str], own: lis
 @pytest.mark.slow
 def test_the_configuration_goes_the_way_that_spark_submit_takes(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text("import os; print(os.environ['PYSPARK_SUBMIT_ARGS'])")
-    said = ["--conf", "spark.app.name=my app", "--conf", "spark.headwater.listeners=log", "job.py"]
+    (tmp_path / "spark.conf").write_text("spark.app.name of the file\nspark.jars one.jar\n")
+    said = ["--properties-file", "spark.conf", "--conf", "spark.app.name=my app"]
+    said += ["--conf", "spark.headwater.listeners=log", "job.py"]
     env = {**os.environ, "PYSPARK_SUBMIT_ARGS": "--packages a:b:1 pyspark-shell"}
     done = subprocess.run([HEADWATER, "run", *said], cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == (
-        "--conf spark.headwater.enabled=true --conf 'spark.app.name=my app' "
+        "--conf spark.headwater.enabled=true --conf 'spark.app.name=my app' --conf spark.jars=one.jar "
         "--conf spark.headwater.listeners=log --packages a:b:1 pyspark-shell"
     )
 
