@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -11,7 +12,6 @@ import pytest
 from headwater.consumers.sources import SourceBatch
 from headwater.errors import TransientError
 from headwater.events import Event
-from headwater.forwarders import isolation
 from headwater.forwarders.api import BusEvent
 from headwater.forwarders.dead_letters import LetterBox, LetterReason
 from headwater.forwarders.http_responses import BusyTargetError
@@ -95,7 +95,7 @@ def test_a_target_that_takes_nothing_is_waited_for(stage: Stage) -> None:
 def test_a_target_that_came_back_between_two_events_gets_both(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was away whenever the first one was tried, and there when the second one was."""
     another = lambda some, _: [each for each in some if each.event != commit(1, "a")]  # noqa: E731
-    monkeypatch.setattr(isolation.random, "sample", another)
+    monkeypatch.setattr(random, "sample", another)
     fill(stage, commit(1, "a"), commit(2, "b"))
     target = Target(lambda _: False)
     target.fails_on = lambda event: event == commit(1, "a") and target.calls.count([event]) <= 3
