@@ -8,6 +8,7 @@ histories are as long as there are rounds.
 from __future__ import annotations
 
 import argparse
+import gc
 import statistics
 import tempfile
 import time
