@@ -94,6 +94,7 @@ class Scene:
     def no_offset_moves(self) -> Iterator[None]:
         """Whoever stores a batch comes to its offsets last, and stands there within the block."""
         with self.engine.connect() as connection:
+            connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))  # others' alone is short
             connection.execute(text(f"LOCK TABLE {OFFSETS.name} IN SHARE MODE"))
             yield
             connection.rollback()

@@ -92,7 +92,10 @@ class WriterProcess:
                 os.kill(each, signal.SIGKILL)
 
     def freeze(self) -> None:
+        """It does nothing more when this returns. The signal reaches one thread, and others go on for a moment."""
         self._signal(signal.SIGSTOP)
+        if self.is_running:
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def thaw(self) -> None:
         self._signal(signal.SIGCONT)

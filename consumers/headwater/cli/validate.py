@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shlex
+import traceback
 from argparse import Namespace
 from typing import TYPE_CHECKING, Final
 
 from headwater.cli.answers import open_connection
 from headwater.cli.commands import command
-from headwater.cli.exits import Exit
+from headwater.cli.exits import Exit, exit_for
 from headwater.cli.flags import Flags, count
 from headwater.cli.output import CommandOutput
 from headwater.cli.run import add_properties, properties_of, table_and_version
 from headwater.cli.store import add_store
-from headwater.errors import ConfigurationError, TerminalError
+from headwater.errors import ConfigurationError, HeadwaterError, TerminalError
 
 if TYPE_CHECKING:  # SQLAlchemy and pydantic are imported where they are used
     from headwater.versions.validation import ResultComparison, ValidationOutcome, ValidationPlan
@@ -85,6 +86,14 @@ def validate(given: Namespace, output: CommandOutput) -> int:
             output.record("validation", {"snapshot": e.sink, "verdict": "not run", "problems": list(e.problems)})
         output.error(e)
         return Exit.INPUT_GONE
+    except HeadwaterError as e:
+        if exit_for(e) is not Exit.FAILED:
+            raise
+        output.error(e)
+        return Exit.JOB_FAILED
+    except Exception:  # noqa: BLE001 - else it ends with 1, which says that rows differ
+        traceback.print_exc()
+        return Exit.JOB_FAILED
     _give(plan, outcome, given, output)
     if outcome.status is ValidationStatus.JOB_FAILED:
         output.error(TerminalError(_failure(outcome)))

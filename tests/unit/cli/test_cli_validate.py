@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from headwater.cli import main
 from headwater.cli.exits import Exit
+from headwater.errors import TerminalError
 from headwater.lineage.store import open_store
 from headwater.versions import validation
 from headwater.versions.validation.model import ComparedColumn, ValidationOutcome, ValidationStatus
@@ -90,6 +92,18 @@ def test_a_job_that_fails_is_neither_equal_nor_different(
     ends(monkeypatch, ValidationOutcome(status=ValidationStatus.NOT_COMPARED, problems=("no session",)))
     assert main(COMMAND) == Exit.JOB_FAILED
     assert "no session" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("fault", [TerminalError("it broke"), RuntimeError("it broke")])
+def test_a_fault_of_ours_is_neither_equal_nor_different(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> NoReturn:
+        raise fault
+
+    monkeypatch.setattr(validation, "validate", broken)
+    assert main(COMMAND) == Exit.JOB_FAILED
+    assert "it broke" in capsys.readouterr().err
 
 
 def test_what_cant_be_read_as_it_was_is_said_before_anything_runs(
