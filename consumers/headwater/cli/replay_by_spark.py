@@ -80,7 +80,7 @@ class _Executors:
         from headwater.consumers.spark.pipeline.batch_writer import BatchWriter  # noqa: PLC0415
         from headwater.consumers.spark.pipeline.writing_tasks import StoreWriting  # noqa: PLC0415
 
-        writing = StoreWriting(options, self._patience(options))
+        writing = StoreWriting(options, self._retry_seconds(options))
         return self._reader(options, store.bulk, partial(BatchWriter, store.bulk, writing))
 
     def into_lake(self, address: LakeAddress) -> tuple[BulkLineageMeta, BulkReader]:
@@ -89,11 +89,11 @@ class _Executors:
         from headwater.consumers.spark.pipeline.lake.meta import LakeBulkMeta  # noqa: PLC0415
         from headwater.consumers.spark.pipeline.lake.writer import LakeBatchWriter  # noqa: PLC0415
 
-        patience = self._patience(address)
+        patience = self._retry_seconds(address)
         lake = LakeBulkMeta(LakeTables.open(self._spark, address, patience))
         return lake, self._reader(address, lake, partial(LakeBatchWriter, lake, patience))
 
-    def _patience(self, store: StoreOptions | LakeAddress) -> float:
+    def _retry_seconds(self, store: StoreOptions | LakeAddress) -> float:
         from headwater.consumers.spark.pipeline import PipelineOptions  # noqa: PLC0415
 
         return PipelineOptions(store).patience

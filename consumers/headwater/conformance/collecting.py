@@ -43,10 +43,10 @@ class EventCollector:
         self.count = 0
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
-        class Handler(_EventHandler):
+        class CollectingHandler(_EventHandler):
             collector = self
 
-        return Handler
+        return CollectingHandler
 
     @property
     def port(self) -> int:

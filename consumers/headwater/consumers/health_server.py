@@ -62,7 +62,7 @@ class HealthServer:
 
 
 def _handler(metrics: HealthMetrics) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class HealthHandler(BaseHTTPRequestHandler):
         timeout = _SECONDS
 
         def do_GET(self) -> None:
@@ -77,7 +77,7 @@ def _handler(metrics: HealthMetrics) -> type[BaseHTTPRequestHandler]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             """Probes come every few seconds."""
 
-    return Handler
+    return HealthHandler
 
 
 def _answer(metrics: HealthMetrics, path: str) -> tuple[HTTPStatus, str, str]:

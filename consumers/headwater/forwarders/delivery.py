@@ -163,7 +163,7 @@ class BatchDelivery:
                     if result is not None:
                         return result
                     isolate_at = 2 * time.monotonic() - began + self._waits.longest
-                self._transient = await self._wait(_seconds_asked(e) or self._transient, self._waits.longest)
+                self._transient = await self._wait(_retry_after(e) or self._transient, self._waits.longest)
             except TerminalError as e:
                 self._record_wait(f"{e}; somebody has to change that")
                 terminal = await self._wait(terminal, self._waits.longest_terminal)
@@ -240,7 +240,7 @@ class BatchDelivery:
             return False
 
     async def _wait_on(self, error: TransientError) -> None:
-        self._transient = await self._wait(_seconds_asked(error) or self._transient, self._waits.longest)
+        self._transient = await self._wait(_retry_after(error) or self._transient, self._waits.longest)
 
     def _refused(self, events: Sequence[BusEvent], error: RefusedEventsError) -> list[UnsentEvent]:
         """Tell the refused events from the others, which the target has."""
@@ -270,6 +270,6 @@ class BatchDelivery:
         return min(2 * seconds, longest)
 
 
-def _seconds_asked(error: BaseException) -> float | None:
+def _retry_after(error: BaseException) -> float | None:
     asked: float | None = getattr(error, "retry_after", None)
     return asked

@@ -65,7 +65,7 @@ def unknown_commit(write: SnapshotWrite, read: SnapshotRead, writer: WriterLooku
     return None
 
 
-def lacks_parent(connection: Connection, identities: Identities, write: SnapshotWrite) -> bool:
+def is_parent_unknown(connection: Connection, identities: Identities, write: SnapshotWrite) -> bool:
     """Return whether a commit without a parent isn't the first one of its table, which alone has none.
 
     Numbers say that where they have an order. Iceberg's don't: there a commit before it, of any branch, says it.

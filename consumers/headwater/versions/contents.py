@@ -16,7 +16,7 @@ from headwater.lineage.questions.snapshots import format_job_key
 from headwater.lineage.questions.traversal.context import TraversalContext, is_range, snapshot_ref_of
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite, is_unordered
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
-from headwater.versions.commit_lines import commits_read, keeps_rows, lacks_parent, parent_of, unknown_commit
+from headwater.versions.commit_lines import commits_read, is_parent_unknown, keeps_rows, parent_of, unknown_commit
 from headwater.versions.frontiers import SKEW_MICROS, FrontierMerger
 from headwater.versions.histories import TooNear, VersionHistories
 from headwater.versions.model import NOTHING_CONTAINED, Contents, Doubt, Frontier, Pair, TableContents, Version
@@ -214,7 +214,7 @@ class ContentsReader:
         return None
 
     def _missing_beginning(self, write: SnapshotWrite) -> set[Doubt]:
-        if not lacks_parent(self._walk.connection, self._walk.identities, write):
+        if not is_parent_unknown(self._walk.connection, self._walk.identities, write):
             return set()
         return {Doubt(self._identity(write), LimitReason.UNKNOWN_WRITER, write.snapshot, "its parent is unknown")}
 

@@ -16,7 +16,7 @@ from headwater.consumers.archive.directory import PENDING, ParquetArchive
 from headwater.consumers.archive.exchange import replace_files
 from headwater.consumers.archive.state import ArchivedRange, OffsetsTakenError
 from headwater.consumers.archive.upkeep import ArchiveUpkeep, compact, expire
-from headwater.consumers.archive.verification import OffsetHole, Verification
+from headwater.consumers.archive.verification import UnarchivedOffsets, Verification
 from headwater.consumers.sources import BusRecord, OffsetGap
 from headwater.consumers.sources.archive import ArchiveSource
 from headwater.errors import TransientError
@@ -214,7 +214,7 @@ def test_what_the_bus_had_lost_is_a_hole_with_its_reason(archive: ParquetArchive
     rows = TableBuilder(TOPIC).build(records(SECOND, 50, 60))
     gap = OffsetGap(SECOND, 40, 50, GapReason.LOG_EXPIRED)
     archive.append(rows, [ArchivedRange(SECOND, TOPIC, 40, 60)], [gap])  # as an archiver does, which begins at the end
-    assert verify(archive).holes == [OffsetHole(SECOND, TOPIC, 40, 50, "gap")]
+    assert verify(archive).holes == [UnarchivedOffsets(SECOND, TOPIC, 40, 50, "gap")]
 
 
 def test_upkeep_runs_beside_an_archiver(archive: ParquetArchive) -> None:

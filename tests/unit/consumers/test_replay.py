@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.consumers.replay.coverage import Hole, describe_holes, find_holes
+from headwater.consumers.replay.coverage import MissingOffsets, describe_missing_offsets, find_missing_offsets
 from headwater.consumers.replay.log_range import LogRange
 from headwater.consumers.replay.progress import PhaseProgress
 from headwater.consumers.replay.ranges import BusRange, Positions, RangePositions
@@ -47,13 +47,13 @@ class TestHoles:
         holes: list[tuple[BusPartition, int, int]],
     ) -> None:
         given = [{where: BusRange(*each) for where, each in source.items()} for source in ranges]
-        assert find_holes(given, start, live) == [Hole(*each) for each in holes]
+        assert find_missing_offsets(given, start, live) == [MissingOffsets(*each) for each in holes]
 
     def test_the_words_name_offsets_and_topics(self) -> None:
-        words = describe_holes([Hole(ONE, 0, 42), Hole(OTHER, 0, 1)], {"id": "events"})
+        words = describe_missing_offsets([MissingOffsets(ONE, 0, 42), MissingOffsets(OTHER, 0, 1)], {"id": "events"})
         assert "offsets 0 to 41 of partition 0 of events" in words
         assert "older id of cluster cluster, which no source is" in words
-        assert describe_holes([Hole(ONE, 0, 1)] * 10, {}).endswith("and 2 more")
+        assert describe_missing_offsets([MissingOffsets(ONE, 0, 1)] * 10, {}).endswith("and 2 more")
 
 
 class TestPositions:

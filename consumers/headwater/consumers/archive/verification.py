@@ -25,7 +25,7 @@ class DamagedFile(NamedTuple):
     error: str
 
 
-class OffsetHole(NamedTuple):
+class UnarchivedOffsets(NamedTuple):
     """Offsets that were read and have no record in the archive."""
 
     partition: BusPartition
@@ -44,7 +44,7 @@ class Verification:
         self._archive = archive
         self.state: ArchiveState = archive.refresh()
         self.damages: list[DamagedFile] = []
-        self.holes: list[OffsetHole] = []
+        self.holes: list[UnarchivedOffsets] = []
         self._seen: dict[BusPartition, Any] = {
             each: np.zeros(max(0, known.next - known.first), np.uint8) for each, known in self.state.partitions.items()
         }
@@ -57,7 +57,7 @@ class Verification:
                 self.damages.append(DamagedFile(file.path, error))
             yield file
         for partition, known in self.state.partitions.items():
-            self.holes += self._holes(partition, known)
+            self.holes += self._unarchived(partition, known)
 
     def _examine(self, file: ArchiveFile) -> str | None:
         try:
@@ -89,11 +89,11 @@ class Verification:
     def _first(self, partition: BusPartition) -> int:
         return self.state.partitions[partition].first
 
-    def _holes(self, partition: BusPartition, known: ArchivedPartition) -> list[OffsetHole]:
+    def _unarchived(self, partition: BusPartition, known: ArchivedPartition) -> list[UnarchivedOffsets]:
         empty = np.flatnonzero(np.diff(np.concatenate(([1], self._seen[partition] != 0, [1])).astype(np.int8)))
         found = [(int(a) + known.first, int(b) + known.first) for a, b in zip(empty[::2], empty[1::2], strict=True)]
         return [
-            OffsetHole(partition, known.topic, first, end, self._why(partition, first, end))
+            UnarchivedOffsets(partition, known.topic, first, end, self._why(partition, first, end))
             for first, end in found[:_MOST_HOLES]
         ]
 

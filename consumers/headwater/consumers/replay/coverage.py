@@ -1,4 +1,4 @@
-"""Finds what the sources no longer have: a replay from them would lose it, or leave a hole."""
+"""Finds what the sources no longer have: a replay from them would lose it, or leave a gap."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition
 
 
-class Hole(NamedTuple):
+class MissingOffsets(NamedTuple):
     """Offsets of a partition that no source has."""
 
     partition: BusPartition
@@ -20,39 +20,41 @@ class Hole(NamedTuple):
 
     @property
     def gap(self) -> OffsetGap:
-        """The hole as the store records it."""
+        """How the store records them."""
         return OffsetGap(self.partition, self.first, self.end, GapReason.LOG_EXPIRED)
 
 
-def find_holes(sources: Iterable[Mapping[BusPartition, BusRange]], start: Positions, live: Positions) -> list[Hole]:
-    """Return the holes between and before sources that are read one after the other, and before where the live store
+def find_missing_offsets(
+    sources: Iterable[Mapping[BusPartition, BusRange]], start: Positions, live: Positions
+) -> list[MissingOffsets]:
+    """Return the offsets between and before sources that are read one after the other, and before where the live store
     is.
 
     `start` are the offsets up to which everything is there already, `live` those that the live store has read.
     """
-    at, holes = dict(start), list[Hole]()
+    at, missing = dict(start), list[MissingOffsets]()
     for ranges in sources:
         for partition, (first, end) in sorted(ranges.items()):
             here = at.get(partition, 0)
             if first > here:
-                holes.append(Hole(partition, here, first))
+                missing.append(MissingOffsets(partition, here, first))
             at[partition] = max(here, end)
     for partition, end in sorted(live.items()):
         here = at.get(partition, 0)
         if here < end:
-            holes.append(Hole(partition, here, end))
-    return holes
+            missing.append(MissingOffsets(partition, here, end))
+    return missing
 
 
-def describe_holes(holes: Iterable[Hole], names: Mapping[str, str], most: int = 8) -> str:
-    """Return the holes in words. `names` are the names of topics by their ids."""
-    each = list(holes)
-    words = [_words(hole, names) for hole in each[:most]]
+def describe_missing_offsets(missing: Iterable[MissingOffsets], names: Mapping[str, str], most: int = 8) -> str:
+    """Return missing offsets in words. `names` are the names of topics by their ids."""
+    each = list(missing)
+    words = [_words(one, names) for one in each[:most]]
     return "; ".join(words) + (f"; and {len(each) - most} more" if len(each) > most else "")
 
 
-def _words(hole: Hole, names: Mapping[str, str]) -> str:
-    where = hole.partition
+def _words(missing: MissingOffsets, names: Mapping[str, str]) -> str:
+    where = missing.partition
     topic = names.get(where.topic)
     name = topic if topic is not None else f"{where.topic} of cluster {where.cluster}, which no source is"
-    return f"offsets {hole.first} to {hole.end - 1} of partition {where.number} of {name}"
+    return f"offsets {missing.first} to {missing.end - 1} of partition {where.number} of {name}"

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Engine
 
-from headwater.consumers.replay.coverage import describe_holes, find_holes
+from headwater.consumers.replay.coverage import describe_missing_offsets, find_missing_offsets
 from headwater.consumers.replay.filling import PipelineSettings
 from headwater.consumers.replay.ranges import Positions, RangeSource
 from headwater.consumers.writer.bus_gaps import gap_rows
@@ -144,13 +144,13 @@ def check_coverage(
     """Refuse what would leave a hole, before anything is read. An accepted hole is a gap in the fresh store."""
     ranges = [source.ranges() for source in sources]
     names = {where.topic: source.topic for source, each in zip(sources, ranges, strict=True) for where in each}
-    holes = find_holes(ranges, start, live)
-    if holes and not accept_loss:
+    missing = find_missing_offsets(ranges, start, live)
+    if missing and not accept_loss:
         raise EventsWouldBeLost(
-            f"the sources don't have {describe_holes(holes, names)}. Name the archive before the topic, by a --from of "
-            "its own, or copy the store's rows first, by --from store:URL. With --accept-loss the replay leaves them "
-            "out, and the rebuilt store has a gap there"
+            f"the sources don't have {describe_missing_offsets(missing, names)}. Name the archive before the topic, by "
+            "a --from of its own, or copy the store's rows first, by --from store:URL. With --accept-loss the replay "
+            "leaves them out, and the rebuilt store has a gap there"
         )
-    rows = [row for hole in holes for row in gap_rows(hole.gap, names.get(hole.partition.topic, ""))]
+    rows = [row for each in missing for row in gap_rows(each.gap, names.get(each.partition.topic, ""))]
     if rows:
         fresh.merge(WriteBatch(rows=rows))

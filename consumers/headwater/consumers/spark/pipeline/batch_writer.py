@@ -28,8 +28,8 @@ from headwater.consumers.spark.pipeline.shares import SCHEMA, Reached, furthest,
 from headwater.consumers.spark.pipeline.writing_tasks import (
     StoreWriting,
     TaskReply,
+    retry_transient,
     single_events_task,
-    with_patience,
     writing_task,
 )
 from headwater.consumers.writer.coordinated.timeline import Timeline
@@ -144,12 +144,12 @@ class OrderedBatches:
 
     def begin(self, partitions: Sequence[BusPartition]) -> None:
         """Give up the instants of dead drivers, and record which partitions there are."""
-        with_patience(self._timeline.give_up_orphans, self._patience)
+        retry_transient(self._timeline.give_up_orphans, self._patience)
         self._merge(self._bus_work(ends=dict.fromkeys(partitions, 0)))
 
     def stored_offsets(self) -> dict[BusPartition, int]:
         """Return the store's next offset of each partition."""
-        return with_patience(lambda: self._offsets(self._bus.cluster), self._patience)
+        return retry_transient(lambda: self._offsets(self._bus.cluster), self._patience)
 
     def write(self, batch: SparkBatch) -> None:
         """Store a micro-batch. After an error it can be written again. Raises StopRequested if it isn't completed."""
@@ -204,7 +204,7 @@ class OrderedBatches:
 
     def _write_ranges(self, batch: SparkBatch, ranges: Mapping[BusPartition, PartitionRange]) -> None:
         self._number += 1
-        epoch = with_patience(lambda: self._open(ranges), self._patience)
+        epoch = retry_transient(lambda: self._open(ranges), self._patience)
         frame = batch.frame(ranges)
         with job_errors(), small_arrow_batches(frame):
             replies = self._run_tasks(batch, ranges, frame, epoch)
@@ -270,7 +270,7 @@ class OrderedBatches:
         return bus_work(batch, self._settings.group, self._bus.kind, self._bus.topic_name)
 
     def _merge(self, work: WriteBatch) -> None:
-        with_patience(lambda: self._meta.merge(replace(work, mark=self._mark)), self._patience)
+        retry_transient(lambda: self._meta.merge(replace(work, mark=self._mark)), self._patience)
 
     def _record(self, replies: Sequence[TaskReply]) -> None:
         figures = self.figures

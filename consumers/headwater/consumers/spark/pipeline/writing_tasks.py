@@ -134,7 +134,7 @@ class _Bucket:
             return
         work = WriteBatch(tuple(held.rows.values()), held.copies, held.letters, mark=self._mark)
         try:
-            merged = with_patience(lambda: self._merge(work), self._patience)
+            merged = retry_transient(lambda: self._merge(work), self._patience)
         except StoreDataError:
             reply.is_refused = True
             return
@@ -184,14 +184,14 @@ def _write_one_by_one(
         some = complete[start : start + _MOST_TOGETHER]
         letters = reader.read(some).dead_letters
         events, work = list(reader.event_rows(some)), WriteBatch(dead_letters=letters)
-        merged = with_patience(lambda events=events, work=work: meta.merge_events(events, work), store.patience)  # type: ignore[misc]
+        merged = retry_transient(lambda events=events, work=work: meta.merge_events(events, work), store.patience)  # type: ignore[misc]
         reply.rows += merged.rows
         reply.retries += merged.retries
         reply.add_letters([*letters, *merged.refused])
     bus.give_back(reader)
 
 
-def with_patience(work: Callable[[], T], seconds: float) -> T:
+def retry_transient(work: Callable[[], T], seconds: float) -> T:
     """Repeat work that raises TransientErrors, with growing pauses, for so many seconds."""
     deadline, wait = time.monotonic() + seconds, 0.1
     while True:

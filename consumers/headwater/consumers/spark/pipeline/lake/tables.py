@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from headwater.consumers.spark.pipeline.lake.arrow import SCHEMA, pack, unpacking_task
-from headwater.consumers.spark.pipeline.writing_tasks import with_patience
+from headwater.consumers.spark.pipeline.writing_tasks import retry_transient
 from headwater.errors import ConfigurationError, TransientError
 from headwater.lineage.lake import LakeAddress
 from headwater.lineage.lake.merging import VERSION, VERSION_PROPERTY, LakeTable, lake_tables
@@ -61,7 +61,7 @@ class LakeTables:
         `bounds` are the least and the greatest value of the table's partition column. It is tried again while others
         change the table: a MERGE never writes over what it hasn't read.
         """
-        return with_patience(lambda: self._merge(lake_tables()[name], frame, bounds), self._patience)
+        return retry_transient(lambda: self._merge(lake_tables()[name], frame, bounds), self._patience)
 
     def frame_of(self, name: str, values: Sequence[Sequence[Any]]) -> DataFrame:
         """Return rows of the driver as a frame."""
