@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -62,6 +63,17 @@ class TestIceberg:
             1: LogCommit(1, (NOON + 1) * 1000, CommitKind.APPEND, OverwriteScope.NOTHING, None, 0, (None,), 3),
             2: LogCommit(2, (NOON + 2) * 1000, CommitKind.OVERWRITE, OverwriteScope.UNKNOWN, 1, 0, (None,), 3),
         }
+
+    @pytest.mark.parametrize("name", ["v2.gz.metadata.json", "v2.metadata.json.gz"])
+    def test_compressed_metadata(self, tmp_path: Path, name: str) -> None:
+        """Iceberg writes the first name, and reads both."""
+        write(tmp_path / "metadata/v1.metadata.json", metadata(snapshot(1, None), main=1))
+        content = json.dumps(metadata(snapshot(1, None), snapshot(2, 1), main=2)).encode()
+        (tmp_path / "metadata" / name).write_bytes(gzip.compress(content))
+        assert [*by_number(iceberg.read_log(LocalLogFiles(tmp_path)))] == [1, 2]
+        (tmp_path / "metadata" / name).write_bytes(gzip.compress(content)[:-20])
+        with pytest.raises(TableLogError, match="may be damaged"):
+            iceberg.read_log(LocalLogFiles(tmp_path))
 
     def test_branches_what_is_held_back_and_what_was_rolled_back(self, tmp_path: Path) -> None:
         snapshots = [snapshot(1, None), snapshot(2, 1), snapshot(3, 1), snapshot(4, 1), snapshot(5, 1)]
@@ -197,6 +209,78 @@ class TestHudi:
             (20260301120000002, "MERGE", 20200301120000001),
             (20260301120000001, "COMPACT", 20260301120000002),
         ]
+
+    def archive(self, table: Path, version: int, *instants: tuple[str, str, str, dict[str, Any]]) -> None:
+        """Write a version of the archive, which has these instants beside those that it had."""
+        history = table / ".hoodie/timeline/history"
+        history.mkdir(parents=True, exist_ok=True)
+        columns = ("instantTime", "completionTime", "action", "metadata")
+        rows = [(*each[:3], json.dumps(each[3]).encode()) for each in instants]
+        name = f"{version}_0.parquet"
+        parquet.write_table(
+            pa.table(dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))), history / name
+        )
+        files = [] if version == 1 else json.loads((history / f"manifest_{version - 1}").read_text())["files"]
+        write(history / f"manifest_{version}", {"files": [*files, {"fileName": name, "fileLen": 1}]})
+        write(history / "_version_", str(version))
+
+    def archived(self, table: Path) -> None:
+        write(table / ".hoodie/hoodie.properties", "hoodie.table.version=9\n")
+        first = ("20260301120000001", "20260301120000005", "commit", {"operationType": "INSERT"})
+        clean: tuple[str, str, str, dict[str, Any]] = ("20260301120000002", "20260301120000006", "clean", {})
+        third = ("20260301120000003", "20260301120000007", "deltacommit", {"operationType": "UPSERT"})
+        self.archive(table, 1, first, clean)
+        self.archive(table, 2, third)
+        # The third is still in the active timeline, as in the moment after it was archived.
+        for at, digits in enumerate(("20260301120000003_20260301120000007", "20260301120000004_20260301120000008")):
+            file = table / f".hoodie/timeline/{digits}.deltacommit"
+            write(file, {"operationType": "UPSERT"})
+            noon_in_tokyo = NOON / 1_000 - 9 * 3_600 + at
+            os.utime(file, (noon_in_tokyo, noon_in_tokyo))
+
+    def test_archived_commits_come_before_active_ones_and_none_twice(self, tmp_path: Path) -> None:
+        self.archived(tmp_path)
+        log = hudi.read_log(LocalLogFiles(tmp_path))
+        assert log is not None
+        one, three, four = (20260301120000000 + each for each in (1, 3, 4))
+        found = [(each.snapshot, each.kind.value, each.parent) for each in log.commits]
+        assert found == [(one, "APPEND", None), (three, "MERGE", one), (four, "MERGE", three)]
+
+    def test_an_archived_commit_has_the_time_of_its_digits_in_the_zone_of_its_writer(self, tmp_path: Path) -> None:
+        self.archived(tmp_path)
+        at_five = NOON * 1_000 + 5_000
+        assert by_number(hudi.read_log(LocalLogFiles(tmp_path)))[20260301120000001].time == at_five - 9 * 3_600_000_000
+        write(tmp_path / ".hoodie/hoodie.properties", "hoodie.table.timeline.timezone=UTC\n")
+        assert by_number(hudi.read_log(LocalLogFiles(tmp_path)))[20260301120000001].time == at_five
+
+    def test_copied_files_say_nothing_of_a_zone(self, tmp_path: Path) -> None:
+        self.archived(tmp_path)
+        for file in (tmp_path / ".hoodie/timeline").glob("*.deltacommit"):
+            os.utime(file, (NOON / 1_000 + 90_000, NOON / 1_000 + 90_000))
+        assert by_number(hudi.read_log(LocalLogFiles(tmp_path)))[20260301120000001].time == NOON * 1_000 + 5_000
+
+    def test_an_archive_that_is_compacted_meanwhile_is_read_again(self, tmp_path: Path) -> None:
+        self.archived(tmp_path)
+        history = tmp_path / ".hoodie/timeline/history"
+
+        class Meanwhile(LocalLogFiles):
+            def read(self, path: str) -> bytes | None:
+                if path.endswith("1_0.parquet") and (history / "1_0.parquet").exists():
+                    both = [parquet.read_table(history / f"{each}_0.parquet") for each in (1, 2)]
+                    parquet.write_table(pa.concat_tables(both), history / "all.parquet")
+                    write(history / "manifest_3", {"files": [{"fileName": "all.parquet", "fileLen": 1}]})
+                    write(history / "_version_", "")
+                    for each in (1, 2):
+                        (history / f"{each}_0.parquet").unlink()
+                return super().read(path)
+
+        assert len(by_number(hudi.read_log(Meanwhile(tmp_path)))) == 3
+
+    def test_an_archive_whose_files_are_lost_is_an_error(self, tmp_path: Path) -> None:
+        self.archived(tmp_path)
+        (tmp_path / ".hoodie/timeline/history/1_0.parquet").unlink()
+        with pytest.raises(TableLogError, match="changed while it was read"):
+            hudi.read_log(LocalLogFiles(tmp_path))
 
 
 class TestWhereATableIs:

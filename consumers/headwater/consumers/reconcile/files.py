@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from headwater.consumers.reconcile.model import TableLogError
 from headwater.errors import ConfigurationError
+
+_GZIP: Final = b"\x1f\x8b"
 
 
 class LogFile(NamedTuple):
@@ -122,13 +126,13 @@ def _for_arrow(location: str) -> str:
 
 
 def read_json(files: LogFiles, path: str) -> dict[str, Any] | None:
-    """Return the JSON object of a file; None where it isn't there."""
+    """Return the JSON object of a file, which may be compressed by gzip; None where it isn't there."""
     content = files.read(path)
     if content is None:
         return None
     try:
-        found = json.loads(content)
-    except ValueError:
+        found = json.loads(gzip.decompress(content) if content.startswith(_GZIP) else content)
+    except (ValueError, EOFError, OSError, zlib.error):
         raise TableLogError(f"{path} isn't JSON: the file may be damaged, or is being written; try again") from None
     if not isinstance(found, dict):
         raise TableLogError(f"{path} isn't what a table's log has: it holds no JSON object")

@@ -1,64 +1,104 @@
-"""Hudi's log: the completed instants of a table's active timeline. Older ones are archived, and aren't read."""
+"""Hudi's log: the completed instants of a table's active timeline, and those that its archive has."""
 
 from __future__ import annotations
 
 import io
 import json
 import re
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
 from typing import Any, Final, NamedTuple
 
 import fastavro
 
 from headwater.consumers.reconcile.files import LogFiles
+from headwater.consumers.reconcile.hudi_archive import read_archive
 from headwater.consumers.reconcile.model import LogCommit, TableLog
 from headwater.events.commit_words import HUDI_KINDS, hudi_operation
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.events.scalars import Format
 
-_INSTANT: Final = re.compile(r"(\d{14,17})(?:_(\d{14,17}))?\.(commit|deltacommit|replacecommit)")
-"""Actions that make a table's rows what they are; a requested or inflight one has another word behind it."""
+_ACTIONS: Final = ("commit", "deltacommit", "replacecommit")
+"""Those that make a table's rows what they are; a requested or inflight one has another word behind it."""
+_INSTANT: Final = re.compile(rf"(\d{{14,17}})(?:_(\d{{14,17}}))?\.({'|'.join(_ACTIONS)})")
+_DIGITS: Final = "%Y%m%d%H%M%S%f"
+_QUARTER: Final = timedelta(minutes=15)
+_FARTHEST: Final = timedelta(hours=14)
+"""No time zone is farther from UTC."""
 
 
 class _Instant(NamedTuple):
     completed: str
     number: int
-    path: str
-    modified: int
+    content: bytes
+    modified: int | None
+    """When its file was written, in microseconds. The archive doesn't say it."""
 
 
 def read_log(files: LogFiles) -> TableLog | None:
     """Read the log; None where there is no table of this format.
 
-    Times are those of the files: an instant's own digits are in the time zone of whoever wrote it.
+    Times are those of the files, where there is one: an instant's own digits are in the time zone of whoever wrote it.
     """
-    if files.read(".hoodie/hoodie.properties") is None:
+    properties = files.read(".hoodie/hoodie.properties")
+    if properties is None:
         return None
-    instants: list[_Instant] = []
-    for directory in (".hoodie/timeline", ".hoodie"):  # since version 8 of tables, and before
-        for each in files.files_in(directory):
-            found = _INSTANT.fullmatch(each.name)
-            if found is not None:
-                path = f"{directory}/{each.name}"
-                instants.append(_Instant(found[2] or found[1], int(found[1]), path, each.modified))
+    active = _active(files)  # first: what is archived in between is found twice rather than never
+    known = {each.number for each in active}
+    archived = [
+        _Instant(each.completed or each.requested, int(each.requested), each.content, None)
+        for each in read_archive(files)
+        if each.action in _ACTIONS and int(each.requested) not in known
+    ]
+    offset = timedelta() if b"timeline.timezone=UTC" in properties else _offset_of(active)
     commits, parent = [], None
-    for instant in sorted(instants):
-        content = files.read(instant.path)
-        if content is not None:  # else it was archived meanwhile
-            commits.append(_commit(instant, content, parent))
-            parent = instant.number
+    for instant in sorted([*archived, *active]):
+        commits.append(_commit(instant, parent, offset))
+        parent = instant.number
     return TableLog(Format.HUDI, None, tuple(commits))
 
 
-def _commit(instant: _Instant, content: bytes, parent: int | None) -> LogCommit:
-    operation = hudi_operation(str(_content(content).get("operationType") or ""))
+def _active(files: LogFiles) -> list[_Instant]:
+    instants = []
+    for directory in (".hoodie/timeline", ".hoodie"):  # since version 8 of tables, and before
+        for each in files.files_in(directory):
+            found = _INSTANT.fullmatch(each.name)
+            content = files.read(f"{directory}/{each.name}") if found else None
+            if found is not None and content is not None:  # else it was archived meanwhile
+                instants.append(_Instant(found[2] or found[1], int(found[1]), content, each.modified))
+    return instants
+
+
+def _commit(instant: _Instant, parent: int | None, offset: timedelta) -> LogCommit:
+    operation = hudi_operation(str(_content(instant.content).get("operationType") or ""))
     kind = HUDI_KINDS.get(operation, CommitKind.OTHER)
     return LogCommit(
         snapshot=instant.number,
-        time=instant.modified,
+        time=_micros(_read(instant.completed) - offset) if instant.modified is None else instant.modified,
         kind=kind,
         replaced=_scope(operation, kind),
         parent=parent,
     )
+
+
+def _offset_of(active: Iterable[_Instant]) -> timedelta:
+    """Return by how much the writers' clocks were ahead of UTC, as the active instants' files show it: most of them
+    were written when their digits say. Files that were copied have any time, and are of no use."""
+    seen = Counter(
+        round((_read(each.completed) - datetime.fromtimestamp(each.modified / 1e6, timezone.utc)) / _QUARTER) * _QUARTER
+        for each in active
+        if each.modified
+    )
+    return max((each for each in seen if abs(each) <= _FARTHEST), key=seen.__getitem__, default=timedelta())
+
+
+def _read(digits: str) -> datetime:
+    return datetime.strptime(digits.ljust(17, "0"), _DIGITS).replace(tzinfo=timezone.utc)
+
+
+def _micros(time: datetime) -> int:
+    return round(time.timestamp() * 1_000_000)
 
 
 def _scope(operation: str, kind: CommitKind) -> OverwriteScope:

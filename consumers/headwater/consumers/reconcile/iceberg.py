@@ -12,9 +12,8 @@ from headwater.events.commit_words import ICEBERG_KINDS
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.events.scalars import Format
 
-_HADOOP: Final = re.compile(r"v(\d+)(?:\.gz)?\.metadata\.json")
+_HADOOP: Final = re.compile(r"v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _CATALOG: Final = re.compile(r"(\d+)-[0-9a-fA-F-]+(?:\.gz)?\.metadata\.json")
-_GZIP: Final = b"\x1f\x8b"
 _MAIN: Final = "main"
 _KEEPS_ALL: Final = frozenset({CommitKind.APPEND, CommitKind.REPLACE})
 """Of these kinds no row is replaced. A delete or an overwrite may be of a part or of all."""
@@ -48,9 +47,6 @@ def _without_catalog(files: LogFiles, names: list[str]) -> TableLog:
 
 
 def _metadata(files: LogFiles, path: str) -> dict[str, Any]:
-    content = files.read(path)
-    if content is not None and content.startswith(_GZIP):
-        raise TableLogError(f"{path} is compressed, which isn't read yet: set write.metadata.compression-codec=none")
     found = read_json(files, path)
     if found is None:
         raise TableLogError(f"{path} isn't there any more: the table was changed or dropped meanwhile; try again")
