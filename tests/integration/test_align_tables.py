@@ -21,14 +21,14 @@ pytestmark = [pytest.mark.database, pytest.mark.long]
 
 T = TypeVar("T")
 ROUNDS: Final = 60
-_MOST_STATEMENTS: Final = 30
+_MOST_STATEMENTS: Final = 24
 _NAMES: Final = [f"lake.mart.m{200 + mart}" for mart in range(TABLES)]
 
 
 class Cost(NamedTuple):
     statements: int
     rows: int
-    """Those that came from the database, but for the edges between tables, which other sources have others of."""
+    """Those that came from the database, the edges between tables among them."""
 
 
 def test_what_is_behind_common_sources_costs_nothing(postgres: Service) -> None:
@@ -37,7 +37,7 @@ def test_what_is_behind_common_sources_costs_nothing(postgres: Service) -> None:
     for question, small in costs[2_000].items():
         large = costs[20_000][question]
         assert small.statements <= _MOST_STATEMENTS
-        assert large.statements <= small.statements
+        assert large.statements <= small.statements + 1  # what is behind them was looked at to the end in the small one
         assert large.rows <= small.rows * 1.1
 
 
@@ -72,8 +72,8 @@ def _filled(engine: Engine, edges: int) -> Generator[Engine]:
 def _asked(engine: Engine, ask: Callable[[Connection], T]) -> tuple[T, Cost]:
     executed: list[int] = []
 
-    def add(_: Any, cursor: Any, statement: str, *__: Any) -> None:
-        executed.append(0 if "table_edges" in statement else max(cursor.rowcount, 0))
+    def add(_: Any, cursor: Any, *__: Any) -> None:
+        executed.append(max(cursor.rowcount, 0))
 
     event.listen(engine, "after_cursor_execute", add)
     try:

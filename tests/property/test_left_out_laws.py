@@ -23,7 +23,8 @@ from headwater.events.names import TableName
 from headwater.events.scalars import Format
 from headwater.lineage.maintenance.deletion import expire_before
 from headwater.lineage.sql import METADATA
-from headwater.versions import NoAlignmentError, align, check, histories
+from headwater.versions import NoAlignmentError, align, check
+from headwater.versions.shared_tables import SharedTables
 from tests.property.effort import examples
 from tests.unit.lineage.scripted_producer import ScriptedProducer, at, dataset, store
 
@@ -201,7 +202,7 @@ def test_what_is_left_out_changes_no_answer(
                 short = told(lambda: question(connection, tables))  # noqa: B023 - it is called at once
             except Exception as error:  # noqa: BLE001 - what is refused is refused in both ways
                 short = repr(error)
-            with patch.object(histories, "shared_by_all", lambda *_: frozenset()):
+            with patch.object(SharedTables, "nearest", lambda _: frozenset()):
                 try:
                     long = told(lambda: question(connection, tables))  # noqa: B023
                 except Exception as error:  # noqa: BLE001

@@ -20,7 +20,7 @@ from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 from headwater.lineage.questions.traversal.upstream import UpstreamWalk
 from headwater.versions.commit_lines import keeps_rows, parent_of
 from headwater.versions.read_versions import ObservedVersion, has_writing_job, load_versions_read
-from headwater.versions.shared_tables import Edges, load_edges, shared_by_all, with_upstream
+from headwater.versions.shared_tables import SharedTables
 
 _PORTION: Final = 256
 _FEW: Final = 32
@@ -39,9 +39,7 @@ class VersionHistories:
 
     def __init__(self, walk: TraversalContext) -> None:
         self._walk = walk
-        self._tables: Collection[bytes] = ()
-        self._edges: Edges = frozenset()
-        self._needed: set[bytes] = set()
+        self._shared: SharedTables | None = None
         self._revision = 0
         self._is_written: dict[bytes, bool] = {}
         self._versions_read: dict[SnapshotRef, ObservedVersion] = {}
@@ -62,15 +60,16 @@ class VersionHistories:
         tables = {key for each in refs for key in (each.dataset, identities.one(each.dataset, each.generation))}
         if len({identities.one(each.dataset, each.generation) for each in refs}) < len(tables):
             return  # a renamed table: its edges stand under several identities
-        self._tables, self._edges = tables, load_edges(self._walk.connection, identities, tables)
-        self.left_out = shared_by_all(self._edges, identities, tables)
+        self._shared = SharedTables(self._walk.connection, identities, tables)
+        self.left_out = self._shared.nearest()
         self._start_over()
 
     def include(self, tables: Collection[bytes]) -> None:
-        """Leave out no more what is behind some tables: a version that lacks them will lack what is behind them, too.
-        All versions have to be loaded again."""
-        self._needed |= with_upstream(self._edges, self._walk.identities, tables)
-        self.left_out = shared_by_all(self._edges, self._walk.identities, self._tables, self._needed)
+        """Leave out no more some tables that were left out, and what is behind them: a version that lacks them will
+        lack that, too. All versions have to be loaded again."""
+        assert self._shared is not None  # noqa: S101 - nothing was left out otherwise
+        self._shared.include(tables)
+        self.left_out = self._shared.nearest()
         self._start_over()
 
     def load(self, refs: Collection[SnapshotRef]) -> None:
@@ -96,10 +95,10 @@ class VersionHistories:
     def _ends(self, step: LineageStep) -> Iterator[SnapshotRef]:
         """Yield the versions that a step read of a table that is left out."""
         read = step.read
-        if read.dataset is None or not self.left_out:
+        if read.dataset is None or self._shared is None or not self.left_out:
             return
-        if (step.write.dataset, read.dataset) not in self._edges:
-            raise TooNear({*self._tables, *(end for pair in self._edges for end in pair)})
+        if step.write.dataset is None or not self._shared.has_edge(step.write.dataset, read.dataset):
+            raise TooNear(self.left_out)
         if not self.is_left_out(read.dataset, read.generation):
             return
         ref = snapshot_ref_of(read, step.write.at)

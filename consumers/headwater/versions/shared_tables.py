@@ -3,82 +3,148 @@
 What is behind a table that all contain is decided by its version. So it needn't be known, unless a table that is
 compared, or one on the way to the shared ones, is contained in it as well: then that can be contained in another way,
 too, and has to be the same on both.
+
+Edges between tables are read level by level, up to the first tables that all share. Of what is behind these only one
+thing is asked: whether it contains a table that was met on the way. That is seen from either end, so both are tried in
+turns with a growing limit: a dimension is read by thousands, and a report is made from thousands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from functools import reduce
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
 from sqlalchemy import Connection
 
 from headwater.lineage.questions.traversal.identities import Identities
-from headwater.lineage.questions.traversal.table_edges import load_edges_upstream
+from headwater.lineage.questions.traversal.table_edges import load_neighbors
 
-Edges = frozenset[tuple[bytes, bytes]]
-"""Which tables were ever made from which: pairs of target and source."""
-
-
-def load_edges(connection: Connection, identities: Identities, tables: Collection[bytes]) -> Edges:
-    """Load the edges upstream of tables, behind all identities that any of them ever had."""
-    found, wanted = set[tuple[bytes, bytes]](), identities.linked(tables)
-    known = set[bytes]()
-    while wanted:
-        known |= wanted
-        found |= load_edges_upstream(connection, wanted)
-        met = {end for pair in found for end in pair}
-        wanted = identities.linked(met) - known - met
-        known |= met
-    return frozenset(found)
+_FEW_EDGES: Final = 256
+_GROWTH: Final = 4
 
 
-def shared_by_all(
-    edges: Edges, identities: Identities, tables: Collection[bytes], needed: Collection[bytes] = ()
-) -> frozenset[bytes]:
-    """Return the nearest tables that all of these contain, or are, and behind which nothing has to be loaded. `needed`
-    are tables behind which it has to be."""
-    sources = _sources(edges, identities)
-    contained = [_upstream({each}, sources) for each in tables]
-    left_out = reduce(set.__and__, contained).difference(needed)
-    while True:
-        seen = _upstream(tables, sources, left_out)
-        nearest = left_out & seen
-        too_near = {each for each in nearest if not seen.isdisjoint(_upstream(sources.get(each, ()), sources))}
-        if not too_near:
-            return frozenset(nearest)
-        left_out -= too_near
+class SharedTables:
+    """The nearest tables that all of some tables contain, or are."""
+
+    def __init__(self, connection: Connection, identities: Identities, tables: Collection[bytes]) -> None:
+        self._tables = tables
+        self._sources = NeighborTables(connection, identities, is_upward=True)
+        self._targets = NeighborTables(connection, identities, is_upward=False)
+        self._contained_in = {each: 1 << number for number, each in enumerate(tables)}
+        """By which of the tables each table upstream is contained, one bit for each, and one for those of `include`."""
+        self._by_all = (1 << len(tables)) - 1
+        self._is_included = 1 << len(tables)
+
+    def include(self, tables: Collection[bytes]) -> None:
+        """Leave out no more these tables and all that they were ever made from."""
+        for each in tables:
+            self._contained_in[each] = self._contained_in.get(each, 0) | self._is_included
+        self._spread(tables)
+
+    def has_edge(self, target: bytes, source: bytes) -> bool:
+        """Return whether a table that isn't left out is known to be made from another one, or from itself."""
+        return target == source or source in self._sources.known.get(target, ())
+
+    def nearest(self) -> frozenset[bytes]:
+        """Return the nearest of them behind which nothing has to be loaded."""
+        passed = set[bytes]()
+        while True:
+            met, nearest = self._walk(passed)
+            too_near = self._too_near(nearest, met)
+            if not too_near:
+                return frozenset(nearest)
+            passed |= too_near
+
+    def _walk(self, passed: Collection[bytes]) -> tuple[set[bytes], set[bytes]]:
+        """Return the tables that are met up to the nearest that all contain, and these."""
+        while True:
+            shared = {each for each, mask in self._contained_in.items() if mask == self._by_all}.difference(passed)
+            met = _reach(self._tables, self._sources.known, shared)
+            unknown = met - shared - self._sources.known.keys()
+            if not unknown:
+                return met, shared & met
+            self._sources.load(unknown)
+            self._spread(unknown)
+
+    def _spread(self, tables: Iterable[bytes]) -> None:
+        """Tell the tables upstream of these by which tables they are contained."""
+        masks, waiting = self._contained_in, list(tables)
+        while waiting:
+            one = waiting.pop()
+            mask = masks.get(one, 0)
+            for source in self._sources.known.get(one, ()):
+                known = masks.get(source, 0)
+                if mask | known != known:
+                    masks[source] = mask | known
+                    waiting.append(source)
+
+    def _too_near(self, nearest: Collection[bytes], met: Collection[bytes]) -> set[bytes]:
+        """Return the shared tables that contain one of those that were met."""
+        most = _FEW_EDGES
+        while nearest:
+            is_known = self._sources.load_all(nearest, most)
+            self._spread([*self._sources.known])
+            if is_known:
+                return {each for each in nearest if not _behind(each, self._sources.known).isdisjoint(met)}
+            if self._targets.load_all(met, most):
+                made_of_met = {target for each in met for target in _behind(each, self._targets.known)}
+                return made_of_met.intersection(nearest)
+            most *= _GROWTH
+        return set()
 
 
-def with_upstream(edges: Edges, identities: Identities, tables: Collection[bytes]) -> set[bytes]:
-    """Return these tables and all that they were ever made from."""
-    return _upstream(tables, _sources(edges, identities))
+class NeighborTables:
+    """The tables that others were made from, or that were made from others, as far as they were loaded. Tables that
+    were ever linked count as made from each other: their identities can be several tables."""
+
+    def __init__(self, connection: Connection, identities: Identities, *, is_upward: bool) -> None:
+        self._connection = connection
+        self._identities = identities
+        self._is_upward = is_upward
+        self.known: dict[bytes, set[bytes]] = {}
+
+    def load(self, tables: Collection[bytes], most: int | None = None) -> int | None:
+        """Load the neighbors of tables. Return how many edges that took; None, and load nothing, if there are more than
+        `most`."""
+        found = load_neighbors(self._connection, tables, is_upward=self._is_upward, most=most)
+        if most is not None and len(found) > most:
+            return None
+        self._identities.load(tables)
+        for each in tables:
+            self.known[each] = self._identities.linked({each}) - {each}
+        for here, there in found:
+            if here != there:
+                self.known[here].add(there)
+        return len(found)
+
+    def load_all(self, tables: Collection[bytes], most: int) -> bool:
+        """Load all that is behind tables. Return whether that is known; it isn't if there are more edges than these."""
+        reached, waiting = set(tables), set(tables)
+        while waiting:
+            unknown = waiting - self.known.keys()
+            took = self.load(unknown, most) if unknown else 0
+            if took is None:
+                return False
+            most -= took
+            waiting = {other for each in waiting for other in self.known[each]} - reached
+            reached |= waiting
+        return True
 
 
-def _sources(edges: Edges, identities: Identities) -> Mapping[bytes, set[bytes]]:
-    """Return of what each table was ever made. Tables that were ever linked count as made from each other, and so are
-    never left out: their identities can be several tables."""
-    found: dict[bytes, set[bytes]] = {}
-    for target, source in edges:
-        if target != source:
-            found.setdefault(target, set()).add(source)
-    for each in {end for pair in edges for end in pair}:
-        others = identities.linked({each}) - {each}
-        if others:
-            found.setdefault(each, set()).update(others)
-            for other in others:
-                found.setdefault(other, set()).add(each)
-    return found
+def _behind(table: bytes, neighbors: Mapping[bytes, Collection[bytes]]) -> set[bytes]:
+    """Return all that is behind a table; the table, too, if it is behind itself."""
+    return _reach(neighbors.get(table, ()), neighbors)
 
 
-def _upstream(
-    tables: Collection[bytes], sources: Mapping[bytes, Collection[bytes]], ends: Collection[bytes] = frozenset()
+def _reach(
+    tables: Collection[bytes], neighbors: Mapping[bytes, Collection[bytes]], ends: Collection[bytes] = frozenset()
 ) -> set[bytes]:
-    """Return these tables and all upstream of them, but for what is behind some of them."""
+    """Return these tables and all behind them, but for what is behind some of them."""
     found, waiting = set(tables), list(tables)
     while waiting:
         one = waiting.pop()
         if one not in ends:
-            new = set(sources.get(one, ())) - found
+            new = set(neighbors.get(one, ())) - found
             found |= new
             waiting += new
     return found

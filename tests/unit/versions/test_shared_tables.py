@@ -15,7 +15,7 @@ from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.tables import table_of
 from headwater.versions import align, check
-from headwater.versions.shared_tables import load_edges, shared_by_all
+from headwater.versions.shared_tables import SharedTables
 from tests.unit.lineage.scripted_producer import dataset, store
 from tests.unit.lineage.stories import StoryProducer
 
@@ -38,10 +38,11 @@ def connection(engine: Engine) -> Iterator[Connection]:
 
 def left_out(connection: Connection, *names: str) -> set[str]:
     keys = {key(each): each for each in "abcdefgh"}
-    identities = Identities(connection)
-    tables = [key(each) for each in names]
-    found = shared_by_all(load_edges(connection, identities, tables), identities, tables)
-    return {keys[each] for each in found}
+    return {keys[each] for each in shared(connection, *names)}
+
+
+def shared(connection: Connection, *names: str) -> frozenset[bytes]:
+    return SharedTables(connection, Identities(connection), [key(each) for each in names]).nearest()
 
 
 def key(name: str) -> bytes:
@@ -86,6 +87,19 @@ def test_tables_that_feed_each_other(connection: Connection) -> None:
     story.commit("b@2", reads=["b@1"])  # what reads itself has nothing of others by that
     store(connection, story)
     assert left_out(connection, "c", "d") == set()
+
+
+@pytest.mark.parametrize("how_many", [3, 300])
+def test_what_many_were_put_into_is_asked_from_the_other_end(connection: Connection, how_many: int) -> None:
+    """`c` was made from hundreds of tables, one of which is read beside it: what reads that one is soon known."""
+    story = StoryProducer()
+    sources = [f"x{number}" for number in range(how_many)]
+    for target, read in (("c", ["b", *sources]), ("d", ["c", "b"]), ("e", ["c", "b"]), ("f", ["c"]), ("g", ["c"])):
+        story.commit(f"{target}@1", reads=[f"{each}@1" for each in read], replaced=ALL)
+    store(connection, story)
+    assert key("c") not in shared(connection, "d", "e")
+    assert key("c") not in shared(connection, "d", "f")
+    assert shared(connection, "f", "g") == {key("c")}
 
 
 def test_a_table_that_was_linked_with_another_one_is_needed(connection: Connection) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import ARRAY, Connection, LargeBinary, and_, bindparam, exists, func, or_, select, true
-from sqlalchemy import cast as sql_cast
+from sqlalchemy import Connection, and_, exists, or_, select, true
 
 from headwater.events.administration import LineageScope
 from headwater.lineage.mapping.commits import SINK, SOURCE
@@ -18,34 +16,25 @@ from headwater.lineage.questions.traversal.portions import growing_portions
 from headwater.lineage.questions.traversal.tombstone_lookup import TombstoneLookup
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import TABLES_OF, DeletionSubject
-from headwater.lineage.sql.key_lookup import array_text, select_by_keys
+from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import table_of
 
 _OF_RUNS: Final = (LineageScope.ALL.value, LineageScope.TABLES.value, *TABLES_OF[SOURCE], *TABLES_OF[SINK])
 
 
-def load_edges_upstream(connection: Connection, datasets: Collection[bytes]) -> set[tuple[bytes, bytes]]:
-    """Return which tables were ever made from which, as pairs of target and source, of all tables upstream of these.
+def load_neighbors(
+    connection: Connection, datasets: Collection[bytes], *, is_upward: bool, most: int | None = None
+) -> list[tuple[bytes, bytes]]:
+    """Return pairs of each of these tables and one that it was ever made from, or downward one that was ever made from it.
 
-    That is in one statement, and never too little: every commit reports these edges too, and they are never erased.
-    Deletions are disregarded.
+    These are never too few: every commit reports these edges too, and they are never erased. Deletions are disregarded.
+    With `most`, one more says that there are more, and a pair can come again.
     """
-    is_array = connection.dialect.name == "postgresql"
-    keys = sorted(set(datasets))
-    found = connection.execute(_upstream(is_array=is_array), {"keys": array_text(keys) if is_array else keys})
-    return {(bytes(each.target), bytes(each.source)) for each in found}
-
-
-@cache
-def _upstream(*, is_array: bool) -> Any:
-    edge, behind = table_of(t.TABLE_EDGE), table_of(t.TABLE_EDGE).alias("behind")
-    array = sql_cast(bindparam("keys"), ARRAY(LargeBinary()))
-    is_start = edge.c.target == func.any(array) if is_array else edge.c.target.in_(bindparam("keys", expanding=True))
-    tables = select(edge.c.target.label("dataset")).where(is_start).cte("tables", recursive=True)
-    further = select(behind.c.source).join_from(tables, behind, behind.c.target == tables.c.dataset)
-    tables = tables.union(further.where(behind.c.source.is_not(None)))
-    chosen = select(edge.c.target, edge.c.source).join_from(tables, edge, edge.c.target == tables.c.dataset)
-    return chosen.where(edge.c.source.is_not(None)).distinct()
+    row = table_of(t.TABLE_EDGE).c
+    here, there = (row.target, row.source) if is_upward else (row.source, row.target)
+    chosen = select(here, there).where(there.is_not(None))
+    chosen = chosen.distinct() if most is None else chosen.limit(most + 1)
+    return [(bytes(one), bytes(other)) for one, other in select_by_keys(connection, chosen, here, datasets)]
 
 
 def visible_edges(connection: Connection, edges: Sequence[Any], limits: LimitCollector) -> list[Any]:
