@@ -25,9 +25,9 @@ _OF_RUNS: Final = (LineageScope.ALL.value, LineageScope.TABLES.value, *TABLES_OF
 def load_neighbors(
     connection: Connection, datasets: Collection[bytes], *, is_upward: bool, most: int | None = None
 ) -> list[tuple[bytes, bytes]]:
-    """Return pairs of each of these tables and one that it was ever made from, or downward one that was ever made from it.
+    """Return pairs of each of these tables and one that it was ever made from; downward one that was made from it.
 
-    These are never too few: every commit reports these edges too, and they are never erased. Deletions are disregarded.
+    These are never too few: every commit reports these edges too, and they are never erased. Deletions don't count.
     With `most`, one more says that there are more, and a pair can come again.
     """
     row = table_of(t.TABLE_EDGE).c
