@@ -17,16 +17,16 @@ from typing import Any, Final
 from headwater import local
 from headwater.versions.aligned.checkpoints import Checkpoint
 from headwater.versions.aligned.claims import GroupClaims
-from headwater.versions.aligned.formats.delta import DeltaTables
-from headwater.versions.aligned.formats.iceberg import IcebergTables
+from headwater.versions.aligned.formats.delta import DeltaTable
+from headwater.versions.aligned.formats.iceberg import IcebergTable
 from tests.integration.aligned_kit import query_of, step_of, warehouse_session
 
 _PLACES: Final[dict[str, tuple[type[Any], str]]] = {
     "claim": (GroupClaims, "claim"),
     "move": (GroupClaims, "move"),
     "checkpoint": (Checkpoint, "write"),
-    "iceberg write": (IcebergTables, "write_marked"),
-    "delta write": (DeltaTables, "write_marked"),
+    "iceberg write": (IcebergTable, "write_marked"),
+    "delta write": (DeltaTable, "write_marked"),
 }
 POINTS: Final = [f"{when} {what}" for what in _PLACES for when in ("before", "after")]
 FIRST: Final = 1

@@ -17,7 +17,9 @@ from headwater.cli.store import add_store
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError
 
 if TYPE_CHECKING:  # SQLAlchemy and pydantic are imported where they are used
-    from headwater.versions.validation import ResultComparison, ValidationOutcome, ValidationPlan
+    from sqlalchemy import Connection
+
+    from headwater.versions.validation import RepeatedBarrier, ResultComparison, ValidationOutcome, ValidationPlan
 
 _DESCRIPTION: Final = """Run a job again on the same inputs, and compare what it makes with a snapshot that it made.
 
@@ -30,7 +32,17 @@ said before the job reads anything, and 70 if the job fails."""
 
 
 def _arguments(parser: Flags) -> None:
-    parser.word("sink", str, "the snapshot that the job made: TABLE@SNAPSHOT", "TABLE@SNAPSHOT")
+    parser.word(
+        "what",
+        str,
+        "the snapshot that the job made: TABLE@SNAPSHOT; with --aligned JOB or JOB@DATA_VERSION",
+        "TABLE@SNAPSHOT",
+    )
+    parser.switch(
+        "aligned", "it is an aligned job, of which one barrier is played again: its newest, unless one is named"
+    )
+    parser.flag("group", str, None, "the group of the aligned job, if several have a job of its name", "GROUP")
+    parser.flag("sink", str, None, "the table of the aligned job that is compared, if it wrote several", "TABLE")
     parser.flag("run", _words, None, "the job and its arguments, as behind `headwater run`", "'JOB.PY ARGUMENT…'")
     parser.flags(
         "key", str, "a column by which rows are compared; without one rows are compared as multisets", "COLUMN"
@@ -52,15 +64,16 @@ def _arguments(parser: Flags) -> None:
     "headwater validate lake.dws.daily@8 --run 'jobs/report.py 2026-01-31'",
     "headwater validate lake.dws.daily@8 --run 'jobs/report.py 2026-01-31' --key day --key shop --ignore loaded_at",
     "headwater validate lake.dws.daily@8 --run '-m company.report' -o html > report.html",
+    "headwater validate revenue@7 --aligned --run jobs/revenue.py",
     flags=[add_store, _arguments],
     outputs=("text", "json", "html"),
 )
 def validate(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions.validation import (  # noqa: PLC0415
         JobCommand,
+        RepeatedBarrier,
         UnvalidatableError,
         ValidationStatus,
-        plan_validation,
     )
     from headwater.versions.validation import validate as run_validation  # noqa: PLC0415
 
@@ -77,9 +90,7 @@ def validate(given: Namespace, output: CommandOutput) -> int:
     )
     try:
         with open_connection(given) as connection:
-            plan = plan_validation(
-                connection, given.sink, pins=dict(given.pin), allowed=given.allow, anyway=given.anyway
-            )
+            plan = _plan(connection, given)
         outcome = run_validation(plan, job)
     except UnvalidatableError as e:
         if given.output == "json":
@@ -94,7 +105,9 @@ def validate(given: Namespace, output: CommandOutput) -> int:
     except Exception:  # noqa: BLE001 - else it ends with 1, which says that rows differ
         traceback.print_exc()
         return Exit.JOB_FAILED
-    _give(plan, outcome, given, output)
+    found = outcome.plan or plan
+    if not isinstance(found, RepeatedBarrier):
+        _give(found, outcome, given, output)
     if outcome.status is ValidationStatus.JOB_FAILED:
         output.error(TerminalError(_failure(outcome)))
         return Exit.JOB_FAILED
@@ -102,6 +115,26 @@ def validate(given: Namespace, output: CommandOutput) -> int:
         output.error(TerminalError("; ".join(outcome.problems)))
         return Exit.JOB_FAILED
     return Exit.DONE if outcome.is_equal else Exit.FAILED
+
+
+def _plan(connection: Connection, given: Namespace) -> ValidationPlan | RepeatedBarrier:
+    from headwater.versions.validation import plan_repetition, plan_validation  # noqa: PLC0415
+
+    if not given.aligned:
+        if given.group or given.sink:
+            raise ConfigurationError("--group and --sink are for aligned jobs: say --aligned, and the job's name")
+        return plan_validation(connection, given.what, pins=dict(given.pin), allowed=given.allow, anyway=given.anyway)
+    job, at, number = given.what.rpartition("@")
+    if at and not number.isdigit():
+        raise ConfigurationError(f"{given.what!r} isn't JOB or JOB@DATA_VERSION, such as revenue@7")
+    return plan_repetition(
+        connection,
+        job if at else number,
+        int(number) if at else None,
+        group=given.group,
+        sink=given.sink,
+        allowed=given.allow,
+    )
 
 
 def _failure(outcome: ValidationOutcome) -> str:

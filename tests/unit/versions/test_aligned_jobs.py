@@ -29,17 +29,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-class _Format:
-    """Of whose tables only the generation is asked for."""
+class _Looker:
+    """Of whose tables only their snapshots are asked for."""
 
-    def generation(self, *_: Any) -> str:
-        return "1"
+    def source(self, _: str) -> Any:
+        return self
 
-
-@pytest.fixture
-def spark(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("headwater.versions.aligned.starts.format_of_source", lambda *_: _Format())
-    return None
+    def at(self, snapshot: int) -> TableSnapshot:
+        return TableSnapshot(snapshot, "1")
 
 
 def test_snapshots_that_dont_belong_together_become_the_newest_that_do(store: Store) -> None:
@@ -51,11 +48,12 @@ def test_snapshots_that_dont_belong_together_become_the_newest_that_do(store: St
     assert agreement.agreed(unknown) == unknown
 
 
-def test_a_job_begins_after_what_a_table_contains(store: Store, spark: Any) -> None:
+def test_a_job_begins_after_what_a_table_contains(store: Store) -> None:
     """It finds a start at another snapshot than the one that the table was made from."""
-    assert contained_cut(spark, store, "lake.db.b@11", {"a": "lake.db.a"}) == CUT
+    looker: Any = _Looker()
+    assert contained_cut(looker, store, "lake.db.b@11", {"a": "lake.db.a"}) == CUT
     with pytest.raises(ConfigurationError, match="Begin at a data version"):
-        contained_cut(spark, store, "lake.db.b@11", {"c": "lake.db.c"})
+        contained_cut(looker, store, "lake.db.b@11", {"c": "lake.db.c"})
 
 
 def test_where_a_run_begins_is_in_the_store(store: Store) -> None:

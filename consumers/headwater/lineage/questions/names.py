@@ -71,6 +71,14 @@ def find(connection: Connection, text: str) -> ResolvedName:
     raise _unknown_name(connection, text)
 
 
+def find_known(connection: Connection, table: str) -> Dataset | None:
+    """Return the dataset of a table; None if the store doesn't know it."""
+    try:
+        return find(connection, table).dataset
+    except UnknownNameError:
+        return None
+
+
 def find_all(connection: Connection, texts: Sequence[str]) -> list[ResolvedName]:
     """Resolve several names. Those of tables, spelled exactly, take two statements together."""
     parts = {text: found for text in texts if (found := _parts_of_table(text)) is not None}

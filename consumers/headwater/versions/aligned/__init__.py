@@ -9,9 +9,11 @@ sinks         writes that happen once
 formats       what Iceberg, Delta and Paimon tables say of their snapshots
 batch         what the user's function gets
 runs          reports the runs of jobs
-query         the loop
+loop          one run, barrier by barrier
+store_watch   wakes a continuous job
+query         what a program makes, runs and stops
 
-Only `query`, `batch`, `sinks`, `starts` and `formats` use Spark.
+Only `query`, `loop`, `batch`, `sinks`, `starts` and `formats` use Spark.
 """
 
 from headwater.versions.aligned.batch import AlignedBatch, OverwrittenSourceError

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from headwater.errors import ConfigurationError, TerminalError
 from headwater.versions.aligned.cuts import Cut
-from headwater.versions.aligned.formats import format_of_source
+from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.aligned.formats.protocol import CommitEffect, SourceCommit, UnalignableTableError
-from headwater.versions.aligned.sinks import BarrierSinks
+from headwater.versions.aligned.sinks import SinkWriter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,18 +31,20 @@ class AlignedBatch:
     def __init__(
         self,
         spark: SparkSession,
+        looker: TableLooker,
         *,
         number: int,
         cut: Cut,
         before: Cut | None,
         tables: Mapping[str, str],
         overwrites: Mapping[str, OverwritePolicy],
-        sinks: BarrierSinks,
+        sinks: SinkWriter,
     ) -> None:
         self.spark: Final = spark
         self.number: Final = number
         """The number of the data version."""
         self.cut: Final = cut
+        self._looker: Final = looker
         self._before: Final = before
         self._tables: Final = tables
         self._overwrites: Final = overwrites
@@ -52,7 +54,7 @@ class AlignedBatch:
     def state(self, source: str) -> DataFrame:
         """Return all rows of a source at this data version."""
         table = self._table(source)
-        return format_of_source(self.spark, table).state(self.spark, table, self.cut[table].snapshot)
+        return self._looker.source(table).state(self.cut[table])
 
     def changes(self, source: str) -> DataFrame:
         """Return what this data version added to a source since the barrier before.
@@ -63,10 +65,9 @@ class AlignedBatch:
         commits = self._commits_of(source)
         if self.is_full(source) or commits is None or self._before is None:
             return self.state(source)
-        form, until = format_of_source(self.spark, table), self.cut[table].snapshot
         if not any(each.effect is CommitEffect.ADDS for each in commits):
             return self.state(source).limit(0)
-        return form.additions(self.spark, table, self._before[table].snapshot, until, commits)
+        return self._looker.source(table).additions(self._before[table], self.cut[table], commits)
 
     def is_full(self, source: str) -> bool:
         """Return whether `changes` gives all rows of a source: at the job's first barrier, and after an overwrite that
@@ -105,16 +106,16 @@ class AlignedBatch:
     def _load_commits(self, table: str) -> list[SourceCommit] | None:
         if self._before is None:
             return None
-        after, until = self._before[table].snapshot, self.cut[table].snapshot
-        if after == until:
+        before, until = self._before[table], self.cut[table].snapshot
+        if before.snapshot == until:
             return []
-        found = format_of_source(self.spark, table).commits_after(self.spark, table, after) or ()
+        found = self._looker.source(table).commits_after(before) or ()
         numbers = [each.snapshot for each in found]
         if until not in numbers:
             raise UnalignableTableError(
-                f"{table} isn't made from its snapshots {after} and {until} any more, one after the other: they have "
-                "expired, or the table was rolled back. Start the job with a new checkpoint; if the table was rolled "
-                "back, in a group of another name"
+                f"{table} isn't made from its snapshots {before.snapshot} and {until} any more, one after the other: "
+                "they have expired, or it was rolled back. Start the job with a new checkpoint; if the table was "
+                "rolled back, in a group of another name"
             )
         return list(found[: numbers.index(until) + 1])
 

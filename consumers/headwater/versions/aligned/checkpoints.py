@@ -40,6 +40,11 @@ class JobStart:
     incarnation: str
     """Told apart by this, a job with a new checkpoint writes its barriers again."""
 
+    @property
+    def mark_prefix(self) -> str:
+        """What the marks of all its writes begin with."""
+        return f"headwater/{self.group}/{self.job}/{self.incarnation}"
+
 
 @dataclass(frozen=True)
 class Barrier:
@@ -95,17 +100,11 @@ class Checkpoint:
     def newest(self) -> Barrier | None:
         """Return the newest barrier."""
         files = sorted((self._directory / _BARRIERS).glob("*.json"))
-        found = _read(files[-1]) if files else None
-        if found is None:
-            return None
-        before = found["cut before"]
-        return Barrier(
-            found["data version"],
-            Cut.from_json(json.dumps(found["cut"])),
-            None if before is None else Cut.from_json(json.dumps(before)),
-            found["state"] == _COMMITTED,
-            found["sinks before"],
-        )
+        return _barrier(_read(files[-1])) if files else None
+
+    def barrier(self, number: int) -> Barrier | None:
+        """Return the barrier of a data version; None if the job hasn't had it."""
+        return _barrier(_read(self._file(number)))
 
     def write(self, barrier: Barrier) -> None:
         fields = {
@@ -116,7 +115,23 @@ class Checkpoint:
             "sinks before": dict(barrier.sinks),
             "written at": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
         }
-        _write(self._directory / _BARRIERS / f"{barrier.number:012d}.json", fields)
+        _write(self._file(barrier.number), fields)
+
+    def _file(self, number: int) -> Path:
+        return self._directory / _BARRIERS / f"{number:012d}.json"
+
+
+def _barrier(found: dict[str, Any] | None) -> Barrier | None:
+    if found is None:
+        return None
+    before = found["cut before"]
+    return Barrier(
+        found["data version"],
+        Cut.from_json(json.dumps(found["cut"])),
+        None if before is None else Cut.from_json(json.dumps(before)),
+        found["state"] == _COMMITTED,
+        found["sinks before"],
+    )
 
 
 def _local_path(directory: str) -> str:

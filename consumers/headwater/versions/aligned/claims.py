@@ -70,11 +70,14 @@ class GroupClaims:
 
     def version(self, number: int) -> DataVersion | None:
         """Return a data version; None if nobody has claimed that number."""
+        found = self.versions_from(number, 1)
+        return found[0] if found and found[0].number == number else None
+
+    def versions_from(self, number: int, most: int) -> list[DataVersion]:
+        """Return so many data versions from a number on, the oldest first."""
+        query = select(DATA_VERSIONS).where(_VERSION.group_id == self._id, _VERSION.number >= number)
         with self._reading() as connection:
-            row = connection.execute(
-                select(DATA_VERSIONS).where(_VERSION.group_id == self._id, _VERSION.number == number)
-            ).first()
-        return None if row is None else _data_version(row)
+            return [_data_version(row) for row in connection.execute(query.order_by(_VERSION.number).limit(most))]
 
     def newest(self) -> DataVersion | None:
         """Return the newest data version."""
@@ -192,6 +195,12 @@ class GroupClaims:
     def _reading(self) -> Generator[Connection]:
         with translate_errors(self._store.target.words), self._store.engine.connect() as connection:
             yield connection
+
+
+def checkpoints_of(connection: Connection, job: str) -> dict[str, str]:
+    """Return where the checkpoints of the jobs with a name are, by their group."""
+    chosen = select(_GROUP.name, _JOB.checkpoint).where(_JOB.job_id == _job_id(job), _GROUP.id == _JOB.group_id)
+    return {row.name: row.checkpoint for row in connection.execute(chosen)}
 
 
 def _job_id(job: str) -> bytes:

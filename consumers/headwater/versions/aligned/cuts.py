@@ -15,6 +15,8 @@ class TableSnapshot:
 
     snapshot: int
     generation: str | None = None
+    identity: str | None = None
+    """What tells it from another snapshot with its number, where a roll-back lets numbers come again."""
 
 
 @dataclass(frozen=True)
@@ -77,4 +79,9 @@ def check_name(kind: str, name: str) -> str:
 
 
 def _fields(each: TableSnapshot) -> dict[str, int | str]:
-    return {"snapshot": each.snapshot} | ({} if each.generation is None else {"generation": each.generation})
+    fields: dict[str, int | str | None] = {
+        "snapshot": each.snapshot,
+        "generation": each.generation,
+        "identity": each.identity,
+    }
+    return {name: value for name, value in fields.items() if value is not None}

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from headwater.lineage.questions.names import UnknownNameError, find
+from headwater.lineage.questions.names import find_known
 from headwater.lineage.store import Store, translate_errors
 from headwater.versions.aligned.cuts import Cut, TableSnapshot
-from headwater.versions.aligned.formats import format_of_source
-from headwater.versions.aligned.formats.protocol import CommitEffect, SourceCommit, UnalignableTableError
+from headwater.versions.aligned.formats import TableLooker
+from headwater.versions.aligned.formats.protocol import (
+    AlignableTable,
+    CommitEffect,
+    SourceCommit,
+    UnalignableTableError,
+)
 from headwater.versions.alignment import NoAlignmentError
 from headwater.versions.questions import align, check
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from sqlalchemy import Connection
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -24,26 +25,23 @@ _LOG: Final = logging.getLogger(__name__)
 class CutProposer:
     """Finds the next cut of a group of tables."""
 
-    def __init__(self, spark: SparkSession, store: Store, tables: Sequence[str], most: int) -> None:
-        self._spark: Final = spark
+    def __init__(self, looker: TableLooker, store: Store, tables: Sequence[str], most: int) -> None:
+        self._looker: Final = looker
         self._agreement: Final = StoreAgreement(store)
         self._tables: Final = tables
         self._most: Final = most
 
     def first(self) -> Cut | None:
         """Return the newest cut of the tables as they are; None if they don't have one that belongs together."""
-        newest: dict[str, int] = {}
-        for table in self._tables:
-            found = format_of_source(self._spark, table).current(self._spark, table)
-            if found is None:
-                return None
-            newest[table] = found
-        agreed = self._agreement.agreed(newest)
-        return None if agreed is None else self._cut(agreed)
+        tables = self._look()
+        newest = {name: found for name, table in tables.items() if (found := table.newest()) is not None}
+        agreed = self._agreement.agreed(newest) if len(newest) == len(tables) else None
+        return None if agreed is None else _cut(tables, agreed)
 
     def after(self, before: Cut) -> Cut | None:
         """Return the cut after another one; None while there is nothing new that belongs together."""
-        lines = {table: self._line(table, before[table]) for table in self._tables}
+        tables = self._look()
+        lines = {name: _line(table, before[name]) for name, table in tables.items()}
         steps = {table: _step(before[table].snapshot, line, self._most) for table, line in lines.items()}
         if all(steps[table] == before[table].snapshot for table in self._tables):
             return None
@@ -55,32 +53,26 @@ class CutProposer:
             if agreed[table] not in reachable:
                 self._agreement.report(f"{table}@{agreed[table]} belongs to the others, and is behind data versions")
                 return None
-        return Cut({table: TableSnapshot(agreed[table], before[table].generation) for table in self._tables})
+        return _cut(tables, agreed)
 
-    def _line(self, table: str, before: TableSnapshot) -> Sequence[SourceCommit]:
-        form = format_of_source(self._spark, table)
-        generation = form.generation(self._spark, table)
-        if generation != before.generation:
-            raise UnalignableTableError(
-                f"{table} was dropped and made again since the newest data version: align it in a group of another name"
-            )
-        found = form.commits_after(self._spark, table, before.snapshot)
-        if found is None:
-            raise UnalignableTableError(
-                f"{table} isn't made from snapshot {before.snapshot} any more, which the newest data version has: it "
-                "was rolled back, or its snapshots have expired. Data versions never go back: align it in a group of "
-                "another name"
-            )
-        return found
+    def _look(self) -> dict[str, AlignableTable]:
+        return {name: self._looker.source(name, anew=True) for name in self._tables}
 
-    def _cut(self, snapshots: Mapping[str, int]) -> Cut:
-        forms = {table: format_of_source(self._spark, table) for table in snapshots}
-        return Cut(
-            {
-                table: TableSnapshot(number, forms[table].generation(self._spark, table))
-                for table, number in snapshots.items()
-            }
+
+def _cut(tables: Mapping[str, AlignableTable], snapshots: Mapping[str, int]) -> Cut:
+    """Return a cut of tables as they were looked at, so that one that is made again since doesn't get into it."""
+    return Cut({name: tables[name].at(number) for name, number in snapshots.items()})
+
+
+def _line(table: AlignableTable, before: TableSnapshot) -> Sequence[SourceCommit]:
+    found = table.commits_after(before)
+    if found is None:
+        raise UnalignableTableError(
+            f"{table.name} isn't made from snapshot {before.snapshot} any more, which the newest data version has: it "
+            "was rolled back, or its snapshots have expired. Data versions never go back: align it in a group of "
+            "another name"
         )
+    return found
 
 
 def _step(before: int, line: Sequence[SourceCommit], most: int) -> int:
@@ -113,8 +105,10 @@ class StoreAgreement:
 
         A table that the store doesn't know is where lineage begins: it goes with any other.
         """
+        if len(snapshots) < 2:
+            return dict(snapshots)
         with translate_errors(self._store.target.words), self._store.engine.connect() as connection:
-            known = {table: number for table, number in snapshots.items() if _is_known(connection, table)}
+            known = {table: number for table, number in snapshots.items() if find_known(connection, table)}
             if len(known) < 2 or check(connection, known).is_consistent:
                 return dict(snapshots)
             try:
@@ -128,11 +122,3 @@ class StoreAgreement:
             if each.table.snapshot is not None
         }
         return {**snapshots, **aligned} if len(aligned) == len(known) else None
-
-
-def _is_known(connection: Connection, table: str) -> bool:
-    try:
-        find(connection, table)
-    except UnknownNameError:
-        return False
-    return True

@@ -1,30 +1,27 @@
-"""The loop of an aligned job: claim or take the next data version, run the user's function on it, commit, go on."""
+"""Aligned queries: what a user's program makes, runs and stops."""
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
-from uuid import uuid4
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from headwater.errors import ConfigurationError
+from headwater.errors import ConfigurationError, TransientError
 from headwater.lineage.store import Store, StoreOptions, open_store
-from headwater.versions.aligned.batch import AlignedBatch, OverwritePolicy
-from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, CheckpointError, JobStart
-from headwater.versions.aligned.claims import DataVersionConflictError, GroupClaims, JobTakenOverError
-from headwater.versions.aligned.cuts import Cut, DataVersion, check_name
-from headwater.versions.aligned.proposals import CutProposer
-from headwater.versions.aligned.runs import report_run
-from headwater.versions.aligned.sinks import BarrierSinks
-from headwater.versions.aligned.starts import contained_cut, start_positions
+from headwater.versions.aligned.batch import OverwritePolicy
+from headwater.versions.aligned.checkpoints import Barrier, Checkpoint
+from headwater.versions.aligned.cuts import check_name
+from headwater.versions.aligned.loop import BarrierFunction, JobLoop, QuerySettings
+from headwater.versions.aligned.repetition import BarrierRepetition
+from headwater.versions.aligned.store_watch import StoreWatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BarrierFunction = Callable[[AlignedBatch], object]
+_LOG: Final = logging.getLogger(__name__)
 _POLICIES: Final = ("fail", "full", "ignore")
 
 
@@ -70,21 +67,11 @@ def aligned_query(
     return AlignedQuery(settings, store, spark)
 
 
-@dataclass(frozen=True)
-class QuerySettings:
-    """What an aligned query was asked to do."""
-
-    group: str
-    name: str
-    sources: Mapping[str, str]
-    checkpoint: Checkpoint
-    start: str | int
-    snapshots_per_barrier: int
-    overwrites: Mapping[str, OverwritePolicy]
-
-
 class AlignedQuery:
     """An aligned job. `aligned_query` makes one."""
+
+    repetition: ClassVar[BarrierRepetition | None] = None
+    """Where a validation has set it, queries of this process play that barrier again, and touch no store."""
 
     def __init__(
         self, settings: QuerySettings, store: str | StoreOptions | Store | None, spark: SparkSession | None
@@ -93,32 +80,62 @@ class AlignedQuery:
         self._store: Final = store
         self._spark: Final = spark
         self._stopped: Final = threading.Event()
+        self._woken: Final = threading.Event()
 
     def stop(self) -> None:
         """Let `run` return after the barrier that it works on. Any thread may call it."""
         self._stopped.set()
+        self._woken.set()
 
     def run(
         self,
         step: BarrierFunction,
         *,
         trigger: Literal["available-now", "continuous"] = "available-now",
-        poll_seconds: float = 1.0,
+        poll_seconds: float = 5.0,
     ) -> int:
         """Run the function on each data version, and return on how many. `available-now` returns when nothing is new;
-        `continuous` looks again every `poll_seconds`, until `stop` is called."""
+        `continuous` goes on until `stop` is called. Then it looks at the tables every `poll_seconds`, and at once when
+        the store learns of a commit to them."""
         if trigger not in ("available-now", "continuous"):
             raise ConfigurationError(f"a trigger is available-now or continuous, and not {trigger!r}")
+        if self.repetition is not None:
+            return self.repetition.play(self.settings, self._session(), step)
         with ExitStack() as held:
-            run = _Run(self.settings, self._session(), self._opened(held))
-            run.begin(held)
-            count = 0
-            while not self._stopped.is_set():
-                if run.next(step):
-                    count += 1
-                elif trigger == "available-now" or self._stopped.wait(poll_seconds):
-                    break
-            return count
+            store = self._opened(held)
+            loop = JobLoop(self.settings, self._session(), store)
+            loop.begin(held)
+            if trigger == "available-now":
+                return self._run_available(loop, step)
+            tables = self.settings.sources.values()
+            held.enter_context(StoreWatch(store, self.settings.group, tables, self._woken, poll_seconds))
+            return self._run_continuous(loop, step, poll_seconds)
+
+    def _run_available(self, loop: JobLoop, step: BarrierFunction) -> int:
+        count = 0
+        while not self._stopped.is_set() and (barrier := loop.next_barrier()) is not None:
+            loop.play(step, barrier)
+            count += 1
+        return count
+
+    def _run_continuous(self, loop: JobLoop, step: BarrierFunction, poll_seconds: float) -> int:
+        count = 0
+        while not self._stopped.is_set():
+            self._woken.clear()  # before it looks, so that what comes while it looks wakes it
+            if (barrier := self._look(loop)) is not None:
+                loop.play(step, barrier)
+                count += 1
+            elif not self._stopped.is_set():
+                self._woken.wait(poll_seconds)
+        return count
+
+    def _look(self, loop: JobLoop) -> Barrier | None:
+        """Return the next barrier. While a store is away there is none, and nothing is lost by waiting for it."""
+        try:
+            return loop.next_barrier()
+        except TransientError as e:
+            _LOG.warning("the job %s waits: %s", self.settings.name, e)
+            return None
 
     def _session(self) -> SparkSession:
         from pyspark.sql import SparkSession as Sessions  # noqa: PLC0415 - an extra
@@ -140,167 +157,3 @@ class AlignedQuery:
             raise ConfigurationError("which store? Give it as store=, or in the variable HEADWATER_STORE")
         options = where if isinstance(where, StoreOptions) else StoreOptions.from_environment(os.environ, where)
         return held.enter_context(open_store(options))
-
-
-class _Run:
-    """One run of an aligned query."""
-
-    def __init__(self, query: QuerySettings, spark: SparkSession, store: Store) -> None:
-        self._query: Final = query
-        self._spark: Final = spark
-        self._store: Final = store
-        self._claims: Final = GroupClaims(store, query.group)
-        self._checkpoint: Final = query.checkpoint
-        self._tables: Final = query.sources
-        self._epoch = 0
-        self._begin: JobStart | None = None
-        self._last: Barrier | None = None
-        self._proposer: CutProposer | None = None
-
-    def begin(self, held: ExitStack) -> None:
-        """Enter the group, find where to go on, and let older processes of this job be refused."""
-        group = self._claims.enter(set(self._tables.values()))
-        self._proposer = CutProposer(self._spark, self._store, group.tables, self._query.snapshots_per_barrier)
-        self._epoch = self._claims.take_over(self._query.name, self._checkpoint.location)
-        self._begin = self._known_start()
-        self._last = self._checkpoint.newest()
-        if self._last is not None:
-            self._claims.confirm(self._last.number, self._last.cut, self._query.name)
-        position = self._last.cut if self._last is not None else self._first_position()
-        starts_at = () if position is None else start_positions(self._store, self._only_read(position))
-        held.enter_context(report_run(self._store, self._query.name, starts_at))
-
-    def next(self, step: BarrierFunction) -> bool:
-        """Run the function on the next data version; return False while there is none."""
-        barrier = self._next_barrier()
-        if barrier is None:
-            return False
-        name = self._query.name
-        self._claims.move(name, self._epoch, done=self._done(), running=barrier.number)
-        if barrier is not self._last:
-            self._keep(barrier)
-        self._run_step(step, barrier)
-        assert self._last is not None  # noqa: S101 - it was kept
-        self._claims.move(name, self._epoch, done=barrier.number, running=None)
-        self._keep(self._last.commit())
-        return True
-
-    def _done(self) -> int | None:
-        """Return the data version that was committed last."""
-        last, begin = self._last, self._begin
-        if last is None or begin is None:
-            return None
-        done = last.number if last.is_committed else last.number - 1
-        return done if done >= begin.first else None
-
-    def _first_position(self) -> Cut | None:
-        """Return the snapshots at which a new job begins: what it goes on from, or the first ones that it reads."""
-        assert self._begin is not None  # noqa: S101 - found by `begin`
-        if self._begin.after is not None:
-            return self._begin.after
-        found = self._claims.version(self._begin.first) or self._claim(self._begin.first)
-        return None if found is None else found.cut
-
-    def _only_read(self, cut: Cut) -> Cut:
-        return Cut({table: each for table, each in cut.snapshots.items() if table in self._tables.values()})
-
-    def _run_step(self, step: BarrierFunction, barrier: Barrier) -> None:
-        assert self._begin is not None  # noqa: S101 - found by `begin`
-        prefix = f"headwater/{self._query.group}/{self._query.name}/{self._begin.incarnation}"
-        sinks = BarrierSinks(self._spark, prefix, barrier.number, barrier.sinks, self._remember)
-        step(
-            AlignedBatch(
-                self._spark,
-                number=barrier.number,
-                cut=barrier.cut,
-                before=barrier.before,
-                tables=self._tables,
-                overwrites=self._query.overwrites,
-                sinks=sinks,
-            )
-        )
-
-    def _remember(self, sinks: Mapping[str, int | None]) -> None:
-        """Write down where the sinks were, and refuse to write them if another process has taken over."""
-        if not self._claims.is_current(self._query.name, self._epoch):
-            raise JobTakenOverError(f"another process has started the job {self._query.name}: this one stops")
-        assert self._last is not None  # noqa: S101 - it was kept
-        last = self._last
-        self._keep(Barrier(last.number, last.cut, last.before, is_committed=False, sinks=sinks))
-
-    def _keep(self, barrier: Barrier) -> None:
-        self._checkpoint.write(barrier)
-        self._last = barrier
-
-    def _next_barrier(self) -> Barrier | None:
-        """Return the barrier that was begun and not committed, or the next one."""
-        assert self._begin is not None  # noqa: S101 - found by `begin`
-        last = self._last
-        if last is not None and not last.is_committed:
-            return last
-        number = self._begin.first if last is None else last.number + 1
-        found = self._claims.version(number) or self._claim(number)
-        if found is None:
-            return None
-        before = self._begin.after if last is None else last.cut
-        return Barrier(number, found.cut, before, is_committed=False)
-
-    def _claim(self, number: int) -> DataVersion | None:
-        """Claim a number, for the cut after the one before it."""
-        assert self._proposer is not None  # noqa: S101 - made by `begin`
-        newest = self._claims.newest()
-        last = newest.number if newest else 0
-        if last >= number and self._claims.version(number) is None:
-            raise DataVersionConflictError(
-                f"the store has no data version {number} of the group {self._query.group}, but later ones: it was set "
-                "back. Start this job with a new checkpoint, at a data version that `headwater version list` shows"
-            )
-        if last != number - 1:
-            return None
-        cut = self._proposer.first() if newest is None else self._proposer.after(newest.cut)
-        return None if cut is None else self._claims.claim(number, cut, self._query.name)
-
-    def _known_start(self) -> JobStart:
-        """Return where the job begins, which is decided once for each checkpoint."""
-        query, known = self._query, self._checkpoint.start()
-        if known is not None:
-            if (known.job, known.group, dict(known.tables)) != (query.name, query.group, dict(self._tables)):
-                raise CheckpointError(
-                    f"{self._checkpoint.location} is the checkpoint of the job {known.job} of the group {known.group} "
-                    f"on {', '.join(sorted(known.tables.values()))}: give this one another checkpoint"
-                )
-            return known
-        first, after = self._find_start(query.start)
-        begin = JobStart(query.name, query.group, dict(self._tables), first, after, str(query.start), str(uuid4()))
-        self._checkpoint.write_start(begin)
-        return begin
-
-    def _find_start(self, start: str | int) -> tuple[int, Cut | None]:
-        newest = self._claims.newest()
-        last = newest.number if newest else 0
-        if isinstance(start, int):
-            if not 1 <= start <= last + 1:
-                raise ConfigurationError(
-                    f"the group {self._query.group} has no data version {start}: its newest is {last}"
-                )
-            return start, None
-        if start == "newest":
-            return max(last, 1), None
-        after = contained_cut(self._spark, self._store, start, self._tables)
-        return self._first_after(after, last), after
-
-    def _first_after(self, cut: Cut, last: int) -> int:
-        """Return the first data version that has everything which a cut has."""
-        for number in range(1, last + 1):
-            version = self._claims.version(number)
-            if version is not None and all(self._has(version.cut, table, cut) for table in cut.snapshots):
-                return number
-        return last + 1
-
-    def _has(self, later: Cut, table: str, earlier: Cut) -> bool:
-        from headwater.versions.aligned.formats import format_of_source  # noqa: PLC0415 - only here
-
-        if later[table] == earlier[table]:
-            return True
-        line = format_of_source(self._spark, table).commits_after(self._spark, table, earlier[table].snapshot)
-        return line is not None and later[table].snapshot in [each.snapshot for each in line]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from headwater.errors import ConfigurationError
 from headwater.events.jobs import StartPosition, StartReason
 from headwater.events.names import DatasetId, TableName
-from headwater.lineage.questions.names import UnknownNameError, find
+from headwater.lineage.questions.names import find, find_known
 from headwater.lineage.store import Store, translate_errors
 from headwater.versions.aligned.cuts import Cut, TableSnapshot
-from headwater.versions.aligned.formats import format_of_source
+from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.questions import contained
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ def start_options(source: str, cut: Cut, spark: SparkSession | None = None) -> d
             raise ConfigurationError("there is no Spark session here: give one as spark=")
     if source not in cut.snapshots:
         raise ConfigurationError(f"the cut has no {source}: it is of {', '.join(sorted(cut.snapshots))}")
-    return format_of_source(spark, source).stream_options(spark, source, cut[source].snapshot)
+    return TableLooker(spark).source(source).stream_options(cut[source].snapshot)
 
 
-def contained_cut(spark: SparkSession, store: Store, start: str, tables: Mapping[str, str]) -> Cut:
+def contained_cut(looker: TableLooker, store: Store, start: str, tables: Mapping[str, str]) -> Cut:
     """Return which snapshots of these tables are in another table at a snapshot: `lake.db.b@11`."""
     with translate_errors(store.target.words), store.engine.connect() as connection:
         answer = contained(connection, start)
@@ -57,10 +57,9 @@ def contained_cut(spark: SparkSession, store: Store, start: str, tables: Mapping
         snapshot = rows[0].table.snapshot
         if snapshot is None:
             raise ConfigurationError(f"which snapshot of {table} is in {answer.of.label} isn't known")
-        generation = format_of_source(spark, table).generation(spark, table)
-        if rows[0].table.generation not in (None, generation):
+        found[table] = looker.source(table).at(snapshot)
+        if rows[0].table.generation not in (None, found[table].generation):
             raise ConfigurationError(f"{table} was dropped and made again since {answer.of.label} was made from it")
-        found[table] = TableSnapshot(snapshot, generation)
     return Cut(found)
 
 
@@ -72,10 +71,7 @@ def start_positions(store: Store, cut: Cut) -> tuple[StartPosition, ...]:
 
 def _position(connection: Connection, table: str, each: TableSnapshot) -> StartPosition:
     catalog, database, name = _parts(table)
-    try:
-        known = find(connection, table).dataset
-    except UnknownNameError:
-        known = None
+    known = find_known(connection, table)
     dataset = None if known is None else DatasetId(namespace=known.namespace, name=known.name)
     return StartPosition(
         dataset=dataset,

@@ -2,6 +2,7 @@
 
 model        what is pinned, redirected and compared, and what came out
 planning     finds that in a store's lineage, or says why it can't be
+aligned_plans  finds it for a barrier of an aligned job, in its checkpoint and its tables
 comparison   compares two DataFrames by key or as multisets
 results      the tables that the job writes in place of its sinks
 driver       the job's own process: makes the results, puts the lens in, runs the job, compares
@@ -13,7 +14,9 @@ rendering    the comparison as a page
 
 from __future__ import annotations
 
+from headwater.versions.validation.aligned_plans import plan_repetition
 from headwater.versions.validation.model import (
+    RepeatedBarrier,
     ResultComparison,
     UnvalidatableError,
     ValidationOutcome,
@@ -25,11 +28,13 @@ from headwater.versions.validation.process import JobCommand, validate
 
 __all__ = [
     "JobCommand",
+    "RepeatedBarrier",
     "ResultComparison",
     "UnvalidatableError",
     "ValidationOutcome",
     "ValidationPlan",
     "ValidationStatus",
+    "plan_repetition",
     "plan_validation",
     "validate",
 ]

@@ -18,12 +18,18 @@ from typing import Any, Final
 from headwater.errors import HeadwaterError
 from headwater.lens import Lens, put_into_sessions
 from headwater.listeners.installation import script
+from headwater.versions.aligned.query import AlignedQuery
+from headwater.versions.aligned.repetition import BarrierRepetition
+from headwater.versions.validation.aligned_plans import plan_in_session
 from headwater.versions.validation.comparison import compare
 from headwater.versions.validation.model import (
     ComparedRows,
     RedirectedOutput,
+    RepeatedBarrier,
     ResultStart,
+    UnvalidatableError,
     ValidationOutcome,
+    ValidationPlan,
     ValidationRequest,
     ValidationStatus,
     dump_outcome,
@@ -50,13 +56,20 @@ class ValidatingDriver:
 
     def __init__(self, request: ValidationRequest) -> None:
         self._request = request
-        self._plan = request.plan
+        self._repeated = request.plan if isinstance(request.plan, RepeatedBarrier) else None
+        self._repetition: BarrierRepetition | None = None
+        self._found: ValidationPlan | None = None if isinstance(request.plan, RepeatedBarrier) else request.plan
         self._results: ResultTables | None = None
         self._session: Any = None
         self._conf: dict[str, str] = {}
         self._problems: tuple[str, ...] = ()
-        self._rows = self._plan.rows
+        self._rows = ComparedRows.ALL if self._found is None else self._found.rows
         self._end_lens: Callable[[], None] = lambda: None
+
+    @property
+    def _plan(self) -> ValidationPlan:
+        assert self._found is not None  # noqa: S101 - a barrier's is found with the first session
+        return self._found
 
     def run(self) -> None:
         """Run the job, compare, clean up, and write the outcome. Ends as the interpreter ends, not as the job."""
@@ -68,7 +81,7 @@ class ValidatingDriver:
         outcome = self._outcome(code)
         left = self._clean_up()
         seconds = round(time.monotonic() - began, 1)
-        write_outcome(self._request.outcome_file, replace(outcome, kept=tuple(left), seconds=seconds))
+        write_outcome(self._request.outcome_file, replace(outcome, kept=tuple(left), seconds=seconds, plan=self._found))
 
     def _run_job(self) -> int:
         """Return the exit code that the job would have had as a process."""
@@ -88,9 +101,9 @@ class ValidatingDriver:
             raise SystemExit(_REFUSED)
         self._session = session
         self._conf = configuration_of(session)
-        plan = self._plan
         self._problems = tuple(self._find_problems(session))
         if not self._problems:
+            plan = self._plan
             outputs = [self._adjusted(session, each) for each in plan.outputs]
             self._results = ResultTables(session, self._request.scratch, outputs)
             try:
@@ -101,6 +114,7 @@ class ValidatingDriver:
             session.stop()
             raise SystemExit(_REFUSED)
         assert self._results is not None  # noqa: S101 - made above
+        plan = self._plan
         return Lens(
             name=f"validate {plan.label}",
             pins={name: each.snapshot for each in plan.inputs for name in each.names},
@@ -118,6 +132,12 @@ class ValidatingDriver:
         return replace(output, start=ResultStart.COPY)
 
     def _find_problems(self, session: Any) -> list[str]:
+        if self._repeated is not None:
+            try:
+                self._found = plan_in_session(session, self._repeated)
+            except UnvalidatableError as e:
+                return list(e.problems)
+            self._repetition = AlignedQuery.repetition = BarrierRepetition(self._repeated.committed)
         plan = self._plan
         found = [problem for each in plan.inputs for problem in problems_of_input(session, each)]
         sink = plan.sink
@@ -128,7 +148,7 @@ class ValidatingDriver:
             if output.table == sink.table and self._rows is ComparedRows.ADDED:
                 wanted += [parent for parent, _ in output.commits]
             for snapshot in dict.fromkeys(each for each in wanted if each is not None):
-                found += problems_of_table(session, output.table, snapshot, output.format, output.generation)
+                found += problems_of_table(session, output.table, snapshot, output.generation)
         return found
 
     def _outcome(self, code: int) -> ValidationOutcome:
@@ -139,6 +159,9 @@ class ValidatingDriver:
             status = ValidationStatus.JOB_FAILED if code else ValidationStatus.NOT_COMPARED
             return ValidationOutcome(status=status, problems=() if code else (problem,), exit_code=code)
         name = self._results.names[self._plan.sink.table]
+        if self._repetition is not None and not self._repetition.count and not code:
+            problem = f"the script didn't run the aligned query {self._request.plan.label.rpartition('@')[0]}"
+            return ValidationOutcome(status=ValidationStatus.NOT_COMPARED, problems=(problem,), exit_code=code)
         if code:
             return ValidationOutcome(status=ValidationStatus.JOB_FAILED, exit_code=code, result=name)
         try:

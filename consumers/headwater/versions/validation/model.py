@@ -9,6 +9,7 @@ from enum import Enum
 from pydantic import TypeAdapter
 
 from headwater.errors import TerminalError
+from headwater.versions.aligned.repetition import CommittedBarrier
 
 
 class UnvalidatableError(TerminalError):
@@ -88,6 +89,22 @@ class ValidationPlan:
     @property
     def label(self) -> str:
         return f"{self.sink.table}@{self.snapshot}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatedBarrier:
+    """A barrier of an aligned job that is made again. What that needs is found in the job's session."""
+
+    committed: CommittedBarrier
+    sink: str
+    """The table that is compared, as the job names it."""
+    sinks: tuple[str, ...]
+    """All tables that the barrier wrote once."""
+    allowed: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{self.committed.start.job}@{self.committed.barrier.number}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +195,8 @@ class ValidationOutcome:
     kept: tuple[str, ...] = ()
     """Result tables that are still there."""
     seconds: float = 0.0
+    plan: ValidationPlan | None = None
+    """What was done, if that was found in the job's session."""
 
     @property
     def is_equal(self) -> bool:
@@ -188,7 +207,7 @@ class ValidationOutcome:
 class ValidationRequest:
     """What the job's process is told."""
 
-    plan: ValidationPlan
+    plan: ValidationPlan | RepeatedBarrier
     command: tuple[str, ...]
     scratch: str
     """The namespace of the results, in the catalog of each sink."""

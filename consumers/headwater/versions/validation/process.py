@@ -12,6 +12,7 @@ from typing import Final
 from uuid import uuid4
 
 from headwater.versions.validation.model import (
+    RepeatedBarrier,
     UnvalidatableError,
     ValidationOutcome,
     ValidationPlan,
@@ -41,7 +42,7 @@ class JobCommand:
     """Spark properties, as spark-submit's --conf."""
 
 
-def validate(plan: ValidationPlan, job: JobCommand) -> ValidationOutcome:
+def validate(plan: ValidationPlan | RepeatedBarrier, job: JobCommand) -> ValidationOutcome:
     """Run a job under the lens of a plan and compare what it writes. What the job prints goes to standard error.
 
     An UnvalidatableError says why nothing was run.
@@ -73,7 +74,7 @@ def validate(plan: ValidationPlan, job: JobCommand) -> ValidationOutcome:
     return outcome
 
 
-def marks_of(plan: ValidationPlan) -> dict[str, str]:
+def marks_of(plan: ValidationPlan | RepeatedBarrier) -> dict[str, str]:
     """Return the properties that mark the run as a validation: questions leave it out unless they are asked for it."""
     return {"spark.headwater.validating": "true", "spark.headwater.tags.lens": f"validate {plan.label}"}
 

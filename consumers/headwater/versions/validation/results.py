@@ -9,20 +9,14 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.errors import TerminalError
-from headwater.versions.aligned.formats.delta import DeltaTables
-from headwater.versions.aligned.formats.iceberg import IcebergTables
-from headwater.versions.aligned.formats.paimon import PaimonTables
-from headwater.versions.aligned.formats.protocol import AlignableFormat, CommitEffect, SourceCommit
+from headwater.versions.aligned.formats import TableLooker
+from headwater.versions.aligned.formats.protocol import CommitEffect, SourceCommit
+from headwater.versions.spark_tables import identify, load_table
 from headwater.versions.validation.model import PinnedInput, RedirectedOutput, ResultStart
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FORMATS: Final[dict[str, AlignableFormat]] = {
-    "ICEBERG": IcebergTables(),
-    "DELTA": DeltaTables(),
-    "PAIMON": PaimonTables(),
-}
 _SESSION_CATALOG: Final = "spark_catalog"
 _OF_PLACE: Final = frozenset(
     {
@@ -132,14 +126,14 @@ def state_at(spark: SparkSession, table: str, snapshot: int) -> DataFrame:
 
 def additions_of(spark: SparkSession, output: RedirectedOutput) -> DataFrame:
     """Return the rows that a job's commits added, and not those of other jobs in between."""
-    found = _FORMATS[output.format]
+    table = TableLooker(spark).source(full_name(output.table))
     parts = []
     for parent, snapshot in output.commits:
         if parent is None:
             parts.append(state_at(spark, output.table, snapshot))
             continue
         commits = [SourceCommit(snapshot, CommitEffect.ADDS, "append")]
-        parts.append(found.additions(spark, full_name(output.table), parent, snapshot, commits))
+        parts.append(table.additions(table.at(parent), table.at(snapshot), commits))
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
 
@@ -153,19 +147,17 @@ def problems_of_input(spark: SparkSession, pinned: PinnedInput) -> Iterator[str]
     name = next((each for each in pinned.names if "/" not in each), None)
     if name is None or pinned.format is None:
         return  # read by its path alone, or chosen by the user: reading it says what is wrong
-    yield from problems_of_table(spark, name, int(pinned.snapshot), pinned.format, pinned.generation)
+    yield from problems_of_table(spark, name, int(pinned.snapshot), pinned.generation)
 
 
-def problems_of_table(
-    spark: SparkSession, table: str, snapshot: int, table_format: str, generation: str | None
-) -> Iterator[str]:
+def problems_of_table(spark: SparkSession, table: str, snapshot: int, generation: str | None) -> Iterator[str]:
     """Yield why a table can't be read at a snapshot: it isn't there, was made anew, or the snapshot has expired."""
     try:
-        now = _FORMATS[table_format].generation(spark, full_name(table))
+        now = TableLooker(spark).source(full_name(table)).generation
     except Exception as e:  # noqa: BLE001 - each format and release has errors of its own
         yield f"{table} can't be read: {_first_line(e)}"
         return
-    if generation is not None and table_format != "PAIMON" and now != generation:
+    if generation not in (None, now):
         yield f"{table} was dropped and made again since: its snapshot {snapshot} is of the table before"
         return
     try:
@@ -182,15 +174,15 @@ def _create_like(spark: SparkSession, sink: str, result: str, provider: str | No
     """Make a table with the columns, partitions and properties of another one, by Spark's interface for catalogs."""
     inside: Any = spark  # SQL has LIKE for tables of Spark's own catalog only
     jvm = inside._jvm  # noqa: SLF001
-    catalog, identifier = _identify(spark, sink)
-    _, other = _identify(spark, result)
-    table = catalog.loadTable(identifier)
+    found = load_table(spark, full_name(sink))
+    _, other = identify(spark, full_name(result))
+    table = found.table
     properties = jvm.java.util.HashMap()
     for name, value in _copied_properties(table):
         properties.put(name, value)
     if provider is not None:
         properties.put("provider", provider)
-    catalog.createTable(other, table.schema(), table.partitioning(), properties)
+    found.catalog.createTable(other, table.schema(), table.partitioning(), properties)
 
 
 def _copied_properties(table: Any) -> Iterator[tuple[str, str]]:
@@ -201,19 +193,7 @@ def _copied_properties(table: Any) -> Iterator[tuple[str, str]]:
 
 
 def _properties(spark: SparkSession, table: str) -> dict[str, str]:
-    catalog, identifier = _identify(spark, table)
-    return dict(_copied_properties(catalog.loadTable(identifier)))
-
-
-def _identify(spark: SparkSession, table: str) -> tuple[Any, Any]:
-    inside: Any = spark
-    jvm, gateway = inside._jvm, inside.sparkContext._gateway  # noqa: SLF001
-    name, *namespace, last = table.split(".")
-    levels = gateway.new_array(jvm.java.lang.String, len(namespace))
-    for place, each in enumerate(namespace):
-        levels[place] = each
-    catalog = inside._jsparkSession.sessionState().catalogManager().catalog(name)  # noqa: SLF001
-    return catalog, jvm.org.apache.spark.sql.connector.catalog.Identifier.of(levels, last)
+    return dict(_copied_properties(load_table(spark, full_name(table)).table))
 
 
 def _has_namespace(spark: SparkSession, catalog: str, namespace: str) -> bool:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from headwater.versions.aligned.cuts import TableSnapshot
 from headwater.versions.aligned.formats.protocol import (
+    AlignableTable,
     CommitEffect,
     SourceCommit,
     UnalignableTableError,
@@ -16,73 +18,106 @@ from headwater.versions.aligned.formats.protocol import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from headwater.versions.spark_tables import CatalogTable
+
 _EFFECTS: Final = {"append": CommitEffect.ADDS, "replace": CommitEffect.KEEPS}
 _PROPERTY: Final = "headwater.barrier"
+_EXPIRED: Final = (
+    "{table} has no snapshot {snapshot} any more: it has expired. Let snapshots live as long as the slowest job of the "
+    "group may lag behind, or start the job anew, with another checkpoint"
+)
 
 
-class IcebergTables:
-    name: ClassVar[str] = "iceberg"
-    can_mark: ClassVar[bool] = True
+class IcebergTable(AlignableTable):
+    format: ClassVar[str] = "iceberg"
+    tells_unmarked: ClassVar[bool] = True
 
-    def generation(self, spark: SparkSession, table: str) -> str:
-        return str(_load(spark, table).uuid())
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        super().__init__(spark, name)
+        self._table: Any = None
+        self._generation = ""
+        self._line: list[SourceCommit] = []
+        """The newest commits, as far as they were asked for, the oldest first."""
 
-    def current(self, spark: SparkSession, table: str) -> int | None:
-        found = _load(spark, table).currentSnapshot()
+    def look(self, loaded: CatalogTable) -> None:
+        """Catalogs cache tables, and others commit to them. One that was made again can't be refreshed."""
+        table = loaded.table.table()
+        try:
+            table.refresh()
+        except Exception:  # noqa: BLE001 - each catalog has its own; loading it again says what is wrong
+            table = loaded.reload().table.table()
+        generation = str(table.uuid())
+        if generation != self._generation:
+            self._line = []
+        self._table, self._generation = table, generation
+
+    @property
+    def generation(self) -> str:
+        return self._generation
+
+    def newest(self) -> int | None:
+        found = self._table.currentSnapshot()
         return None if found is None else int(found.snapshotId())
 
-    def commits_after(self, spark: SparkSession, table: str, snapshot: int) -> Sequence[SourceCommit] | None:
-        found: list[SourceCommit] = []
-        for each in _line(_load(spark, table)):
-            if each.snapshotId() == snapshot:
-                return found[::-1]
+    def _commits_after(self, at: TableSnapshot) -> list[SourceCommit] | None:
+        """Walk back to what is known; the rest follows it as before, because a snapshot's parent never changes."""
+        if self._table.snapshot(at.snapshot) is None:
+            return None
+        known = {each.snapshot: place for place, each in enumerate(self._line)}
+        begins, new = known.get(at.snapshot), list[SourceCommit]()
+        for each in self._ancestors():
+            number = int(each.snapshotId())
+            if begins is not None and (place := known.get(number, -1)) >= begins:
+                self._line = [*self._line[begins : place + 1], *reversed(new)]
+                return self._line[1:]
             operation = str(each.operation())
-            found.append(SourceCommit(int(each.snapshotId()), _EFFECTS.get(operation, CommitEffect.CHANGES), operation))
+            new.append(SourceCommit(number, _EFFECTS.get(operation, CommitEffect.CHANGES), operation))
+            if number == at.snapshot:
+                self._line = new[::-1]
+                return self._line[1:]
         return None
 
-    def state(self, spark: SparkSession, table: str, snapshot: int) -> DataFrame:
-        if _load(spark, table).snapshot(snapshot) is None:
-            raise UnalignableTableError(_EXPIRED.format(table=table, snapshot=snapshot))
-        return spark.sql(f"SELECT * FROM {table} VERSION AS OF {snapshot}")  # noqa: S608 - the user's own table
+    def state(self, at: TableSnapshot) -> DataFrame:
+        if self._table.snapshot(at.snapshot) is None:
+            raise UnalignableTableError(_EXPIRED.format(table=self.name, snapshot=at.snapshot))
+        return super().state(at)
 
     def additions(
         self,
-        spark: SparkSession,
-        table: str,
-        after: int,
-        until: int,
+        after: TableSnapshot,
+        until: TableSnapshot,
         commits: Sequence[SourceCommit],  # noqa: ARG002
     ) -> DataFrame:
-        reader = spark.read.format("iceberg").option("start-snapshot-id", after).option("end-snapshot-id", until)
-        return reader.load(table)
+        self.check_generation(until)
+        reader = self.spark.read.format("iceberg").option("start-snapshot-id", after.snapshot)
+        return reader.option("end-snapshot-id", until.snapshot).load(self.name)
 
-    def stream_options(self, spark: SparkSession, table: str, after: int) -> dict[str, str]:
+    def stream_options(self, after: int) -> dict[str, str]:
         """Iceberg's streams begin at a time, so a snapshot that has the time of the one before it can't be told."""
-        loaded = _load(spark, table)
-        at = loaded.snapshot(after)
+        at = self._table.snapshot(after)
         if at is None:
-            raise UnalignableTableError(_EXPIRED.format(table=table, snapshot=after))
+            raise UnalignableTableError(_EXPIRED.format(table=self.name, snapshot=after))
         later = []
-        for each in _line(loaded):
+        for each in self._ancestors():
             if each.snapshotId() == after:
                 break
             later.append(int(each.timestampMillis()))
         else:
             raise UnalignableTableError(
-                f"{table}@{after} isn't in the history of the table any more: it was rolled back"
+                f"{self.name}@{after} isn't in the history of the table any more: it was rolled back"
             )
         time = later[-1] if later else int(at.timestampMillis()) + 1
         if time <= int(at.timestampMillis()):
             raise UnalignableTableError(
-                f"{table}@{after} and the snapshot after it have the same time, by which alone a stream of Iceberg can "
-                "begin: use an aligned query, or begin at another snapshot"
+                f"{self.name}@{after} and the snapshot after it have the same time, by which alone a stream of Iceberg "
+                "can begin: use an aligned query, or begin at another snapshot"
             )
         return {"stream-from-timestamp": str(time)}
 
-    def write_marked(self, spark: SparkSession, mark: str, write: Callable[[], object]) -> None:
+    def write_marked(self, mark: str, write: Callable[[], object]) -> None:
         """Iceberg takes properties of snapshots from the JVM's thread. A setting of the session would do only from
         Spark 4 on."""
-        inside: Any = spark
+        inside: Any = self.spark
         jvm = inside._jvm  # noqa: SLF001
         import_module("pyspark.java_gateway").ensure_callback_server_started(inside.sparkContext._gateway)  # noqa: SLF001
         call = _JavaCallable(write)
@@ -94,22 +129,37 @@ class IcebergTables:
                 raise call.error from None
             raise
 
-    def find_mark(self, spark: SparkSession, table: str, mark: str, after: int | None) -> WriteSearch:
-        application = spark.sparkContext.applicationId
-        unmarked: list[int] = []
+    def find_mark(self, mark: str, after: int | None) -> WriteSearch:
         last: Any = None
-        for each in _line(_load(spark, table)):
+        for each in self._ancestors():
             if each.snapshotId() == after:
-                return WriteSearch(None, is_certain=True, unmarked=tuple(unmarked))
-            summary = each.summary()
-            found = summary.get(_PROPERTY)
-            if found == mark:
+                return WriteSearch(None, is_certain=True)
+            if each.summary().get(_PROPERTY) == mark:
                 return WriteSearch(int(each.snapshotId()), is_certain=True)
-            if found is None and summary.get("spark.app.id") == application:
-                unmarked.append(int(each.snapshotId()))
             last = each
         is_whole = last is None or last.parentId() is None
-        return WriteSearch(None, is_certain=after is None and is_whole, unmarked=tuple(unmarked))
+        return WriteSearch(None, is_certain=after is None and is_whole)
+
+    def unmarked_write(self, mark: str, after: int | None) -> int | None:
+        application, found = self.spark.sparkContext.applicationId, None
+        for each in self._ancestors():
+            if each.snapshotId() == after:
+                break
+            summary = each.summary()
+            written_for = summary.get(_PROPERTY)
+            if written_for == mark:
+                return None
+            if found is None and written_for is None and summary.get("spark.app.id") == application:
+                found = int(each.snapshotId())
+        return found
+
+    def _ancestors(self) -> Iterator[Any]:
+        """Yield the current snapshot and those that it was made from, as far as they haven't expired."""
+        at = self._table.currentSnapshot()
+        while at is not None:
+            yield at
+            parent = at.parentId()
+            at = None if parent is None else self._table.snapshot(parent)
 
 
 class _JavaCallable:
@@ -130,26 +180,3 @@ class _JavaCallable:
         """Named as py4j looks for it."""
 
         implements: ClassVar = ["java.util.concurrent.Callable"]
-
-
-_EXPIRED: Final = (
-    "{table} has no snapshot {snapshot} any more: it has expired. Let snapshots live as long as the slowest job of the "
-    "group may lag behind, or start the job anew, with another checkpoint"
-)
-
-
-def _load(spark: SparkSession, table: str) -> Any:
-    """Return the table as it is now: the catalog caches tables, and others commit to them."""
-    inside: Any = spark
-    loaded = inside._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(inside._jsparkSession, table)  # noqa: SLF001
-    loaded.refresh()
-    return loaded
-
-
-def _line(table: Any) -> Iterator[Any]:
-    """Yield the current snapshot and those that it was made from, as far as they haven't expired."""
-    at = table.currentSnapshot()
-    while at is not None:
-        yield at
-        parent = at.parentId()
-        at = None if parent is None else table.snapshot(parent)

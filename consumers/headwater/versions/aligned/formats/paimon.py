@@ -1,62 +1,145 @@
-"""Paimon tables: snapshots are numbers without holes, from 1."""
+"""Paimon tables: snapshots are numbers without holes, from 1. A roll-back lets the same numbers come again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from headwater.versions.aligned.formats.protocol import CommitEffect, SourceCommit, WriteSearch
+from headwater.versions.aligned.cuts import TableSnapshot
+from headwater.versions.aligned.formats.protocol import (
+    AlignableTable,
+    CommitEffect,
+    SourceCommit,
+    UnalignableTableError,
+    WriteSearch,
+    session_settings,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_EFFECTS: Final = {"APPEND": CommitEffect.ADDS, "COMPACT": CommitEffect.KEEPS, "ANALYZE": CommitEffect.KEEPS}
+    from headwater.versions.spark_tables import CatalogTable
+
+_USER_PREFIX: Final = "spark.paimon.commit.user-prefix"
+_KINDS: Final = {"APPEND": CommitEffect.ADDS, "COMPACT": CommitEffect.KEEPS, "ANALYZE": CommitEffect.KEEPS}
+_DELETIONS: Final = "deletion-vectors.enabled"
 
 
-class PaimonTables:
-    """Spark's writers choose Paimon's commit identifiers themselves, so a barrier can't be found in a sink."""
+class PaimonTable(AlignableTable):
+    """A write carries its mark as the user of its commit, whose name Paimon begins with a text of the session's and
+    ends with one of its own. Commit identifiers are chosen by Spark's writers themselves."""
 
-    name: ClassVar[str] = "paimon"
-    can_mark: ClassVar[bool] = False
+    format: ClassVar[str] = "paimon"
 
-    def generation(self, spark: SparkSession, table: str) -> str:
-        schemas = spark.table(_metadata_table(table, "schemas")).where("schema_id = 0").collect()
-        return str(schemas[0]["update_time"]) if schemas else ""
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        super().__init__(spark, name)
+        self._table: Any = None
+        self._snapshots: Any = None
+        self._generation = ""
 
-    def current(self, spark: SparkSession, table: str) -> int | None:
-        found = spark.table(_metadata_table(table, "snapshots")).selectExpr("max(snapshot_id) AS newest").collect()
-        return None if found[0]["newest"] is None else int(found[0]["newest"])
+    def look(self, loaded: CatalogTable) -> None:
+        """The catalog caches snapshots by their numbers, so they are looked at past it."""
+        self._table = loaded.reload().table.getTable()
+        self._snapshots = self._table.snapshotManager()
+        self._generation = str(self._table.schemaManager().schema(0).timeMillis())
 
-    def commits_after(self, spark: SparkSession, table: str, snapshot: int) -> Sequence[SourceCommit] | None:
-        rows = spark.table(_metadata_table(table, "snapshots")).where(f"snapshot_id >= {snapshot}")
-        found = sorted((int(row["snapshot_id"]), str(row["commit_kind"])) for row in rows.collect())
-        if not found or found[0][0] != snapshot:
+    @property
+    def generation(self) -> str:
+        return self._generation
+
+    @property
+    def can_mark(self) -> bool:
+        """A row-level change of a table that keeps deletions beside its files is two commits, and half of it would pass
+        for the whole."""
+        return bool(self._table.options().get(_DELETIONS) != "true")
+
+    def newest(self) -> int | None:
+        found = self._snapshots.latestSnapshotId()
+        return None if found is None else int(found)
+
+    def at(self, snapshot: int) -> TableSnapshot:
+        identity = self._identity(snapshot) if self._snapshots.snapshotExists(snapshot) else None
+        return TableSnapshot(snapshot, self._generation, identity)
+
+    def check_generation(self, at: TableSnapshot) -> None:
+        super().check_generation(at)
+        if at.identity is None or not self._snapshots.snapshotExists(at.snapshot):
+            return
+        if self._identity(at.snapshot) != at.identity:
+            raise UnalignableTableError(
+                f"{self.name} was rolled back, and its snapshot {at.snapshot} is another one than that of the data "
+                "version: align it in a group of another name"
+            )
+
+    def _identity(self, snapshot: int) -> str:
+        found = self._snapshots.snapshot(snapshot)
+        return f"{found.commitUser()} {found.timeMillis()}"
+
+    def _commits_after(self, at: TableSnapshot) -> list[SourceCommit] | None:
+        newest = self.newest()
+        if newest is None or newest < at.snapshot:
             return None
-        return [SourceCommit(number, _EFFECTS.get(kind, CommitEffect.CHANGES), kind) for number, kind in found[1:]]
+        if not self._snapshots.snapshotExists(at.snapshot):
+            return None
+        return [self._commit(number) for number in range(at.snapshot + 1, newest + 1)]
 
-    def state(self, spark: SparkSession, table: str, snapshot: int) -> DataFrame:
-        return spark.sql(f"SELECT * FROM {table} VERSION AS OF {snapshot}")  # noqa: S608 - the user's own table
+    def _commit(self, number: int) -> SourceCommit:
+        """The kind doesn't say what became of rows: UPDATE and DELETE append files in place of others, or compact the
+        table with other deletions, and a row of a table with a primary key may replace another one."""
+        found = self._snapshots.snapshot(number)
+        kind, effect = str(found.commitKind().toString()), CommitEffect.CHANGES
+        if kind in _KINDS and self._has_same_index(found, number):
+            effect = _KINDS[kind]
+        if effect is CommitEffect.ADDS and (self._table.primaryKeys() or self._removes_files(number)):
+            effect = CommitEffect.CHANGES
+        return SourceCommit(number, effect, kind)
+
+    def _has_same_index(self, found: Any, number: int) -> bool:
+        """Return whether the same rows are marked as deleted as before."""
+        return number == 1 or found.indexManifest() == self._snapshots.snapshot(number - 1).indexManifest()
+
+    def _removes_files(self, number: int) -> bool:
+        inside: Any = self.spark
+        paimon = inside._jvm.org.apache.paimon  # noqa: SLF001
+        scan = self._table.store().newScan().withSnapshot(number).withKind(paimon.table.source.ScanMode.DELTA)
+        return not scan.plan().files(paimon.manifest.FileKind.DELETE).isEmpty()
 
     def additions(
         self,
-        spark: SparkSession,
-        table: str,
-        after: int,
-        until: int,
-        commits: Sequence[SourceCommit],  # noqa: ARG002
+        after: TableSnapshot,
+        until: TableSnapshot,
+        commits: Sequence[SourceCommit],
     ) -> DataFrame:
-        return spark.read.option("incremental-between", f"{after},{until}").table(table)
+        self.check_generation(after)
+        self.check_generation(until)
+        parts = [
+            self.spark.read.option("incremental-between", f"{first - 1},{last}").table(self.name)
+            for first, last in _runs_without_changes(commits)
+        ]
+        return reduce(lambda one, other: one.unionByName(other), parts)
 
-    def stream_options(self, spark: SparkSession, table: str, after: int) -> dict[str, str]:  # noqa: ARG002
+    def stream_options(self, after: int) -> dict[str, str]:
         return {"scan.mode": "from-snapshot", "scan.snapshot-id": str(after + 1)}
 
-    def write_marked(self, spark: SparkSession, mark: str, write: Callable[[], object]) -> None:  # noqa: ARG002
-        write()
+    def write_marked(self, mark: str, write: Callable[[], object]) -> None:
+        with session_settings(self.spark, {_USER_PREFIX: mark}):
+            write()
 
-    def find_mark(self, spark: SparkSession, table: str, mark: str, after: int | None) -> WriteSearch:  # noqa: ARG002
-        return WriteSearch(None, is_certain=False)
+    def find_mark(self, mark: str, after: int | None) -> WriteSearch:
+        first, newest = (after or 0) + 1, self.newest() or 0
+        for number in range(newest, first - 1, -1):
+            if not self._snapshots.snapshotExists(number):
+                return WriteSearch(None, is_certain=False)
+            if str(self._snapshots.snapshot(number).commitUser()).startswith(f"{mark}_"):
+                return WriteSearch(number, is_certain=True)
+        return WriteSearch(None, is_certain=newest >= (after or 0))
 
 
-def _metadata_table(table: str, name: str) -> str:
-    database, _, last = table.rpartition(".")
-    return f"{database}.`{last.strip('`')}${name}`"
+def _runs_without_changes(commits: Sequence[SourceCommit]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last of neighbouring commits that only add rows or keep them."""
+    for is_changed, several in groupby(commits, key=lambda each: each.effect is CommitEffect.CHANGES):
+        numbers = [each.snapshot for each in several]
+        if not is_changed:
+            yield numbers[0], numbers[-1]

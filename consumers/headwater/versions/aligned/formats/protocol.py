@@ -1,16 +1,21 @@
-"""What an aligned job has to know of a table format."""
+"""What an aligned job has to know of a table, whatever its format."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from headwater.errors import TerminalError
+from headwater.versions.aligned.cuts import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from headwater.versions.spark_tables import CatalogTable
 
 
 class UnalignableTableError(TerminalError):
@@ -35,49 +40,6 @@ class SourceCommit:
     """What the format calls it."""
 
 
-class AlignableFormat(Protocol):
-    """Tables of one format, each named as Spark names it."""
-
-    name: ClassVar[str]
-    can_mark: ClassVar[bool]
-    """Whether a write of Spark can carry a mark."""
-
-    def generation(self, spark: SparkSession, table: str) -> str:
-        """Return what tells this table from one that was dropped before it under the same name."""
-        ...
-
-    def current(self, spark: SparkSession, table: str) -> int | None:
-        """Return the newest snapshot, as it is now; None if there is none."""
-        ...
-
-    def commits_after(self, spark: SparkSession, table: str, snapshot: int) -> Sequence[SourceCommit] | None:
-        """Return the commits from this snapshot to the newest one, the oldest first; None if the newest one isn't made
-        from this snapshot, or too much has expired to know."""
-        ...
-
-    def state(self, spark: SparkSession, table: str, snapshot: int) -> DataFrame:
-        """Return all rows at a snapshot."""
-        ...
-
-    def additions(
-        self, spark: SparkSession, table: str, after: int, until: int, commits: Sequence[SourceCommit]
-    ) -> DataFrame:
-        """Return the rows that commits added which only add rows."""
-        ...
-
-    def stream_options(self, spark: SparkSession, table: str, after: int) -> dict[str, str]:
-        """Return the options with which Spark's `readStream` begins after a snapshot."""
-        ...
-
-    def write_marked(self, spark: SparkSession, mark: str, write: Callable[[], object]) -> None:
-        """Call a function whose writes carry a mark, those of this thread."""
-        ...
-
-    def find_mark(self, spark: SparkSession, table: str, mark: str, after: int | None) -> WriteSearch:
-        """Look for a write with this mark after a snapshot."""
-        ...
-
-
 @dataclass(frozen=True)
 class WriteSearch:
     """What was found of a barrier's write."""
@@ -86,5 +48,97 @@ class WriteSearch:
     """The snapshot that carries the mark."""
     is_certain: bool
     """Whether all snapshots since were seen."""
-    unmarked: tuple[int, ...] = ()
-    """Snapshots since that this application wrote without a mark."""
+
+
+class AlignableTable(ABC):
+    """A table as it was when `look` was called last. What it has read of the table's history it doesn't read again, as
+    long as it is the same table: commits never change."""
+
+    format: ClassVar[str]
+    tells_unmarked: ClassVar[bool] = False
+    """Whether a write of this application that doesn't carry its mark can be told from others'."""
+
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        self.spark: Final = spark
+        self.name: Final = name
+
+    @abstractmethod
+    def look(self, loaded: CatalogTable) -> None:
+        """Take the table as a catalog has it now."""
+
+    @property
+    @abstractmethod
+    def generation(self) -> str:
+        """What tells this table from one that was dropped before it under the same name."""
+
+    @property
+    def can_mark(self) -> bool:
+        """Whether each write of the table is one commit that carries its mark."""
+        return True
+
+    @abstractmethod
+    def newest(self) -> int | None:
+        """Return the newest snapshot; None if there is none."""
+
+    @abstractmethod
+    def _commits_after(self, at: TableSnapshot) -> list[SourceCommit] | None:
+        """Return the commits from a snapshot of this generation to the newest one."""
+
+    @abstractmethod
+    def additions(self, after: TableSnapshot, until: TableSnapshot, commits: Sequence[SourceCommit]) -> DataFrame:
+        """Return the rows that those of these commits added which only add rows; there is one at least."""
+
+    @abstractmethod
+    def stream_options(self, after: int) -> dict[str, str]:
+        """Return the options with which Spark's `readStream` begins after a snapshot."""
+
+    @abstractmethod
+    def write_marked(self, mark: str, write: Callable[[], object]) -> None:
+        """Call a function whose writes carry a mark, those of this thread."""
+
+    @abstractmethod
+    def find_mark(self, mark: str, after: int | None) -> WriteSearch:
+        """Look for a write with this mark after a snapshot."""
+
+    def unmarked_write(self, mark: str, after: int | None) -> int | None:  # noqa: ARG002
+        """Return a snapshot that this application wrote since, if none of them carries the mark."""
+        return None
+
+    def at(self, snapshot: int) -> TableSnapshot:
+        """Return a snapshot as a cut has it."""
+        return TableSnapshot(snapshot, self.generation)
+
+    def commits_after(self, at: TableSnapshot) -> list[SourceCommit] | None:
+        """Return the commits from this snapshot to the newest one, the oldest first; None if the newest one isn't made
+        from this snapshot, or too much has expired to know. An error if the table was made again."""
+        self.check_generation(at)
+        return self._commits_after(at)
+
+    def state(self, at: TableSnapshot) -> DataFrame:
+        """Return all rows at a snapshot."""
+        self.check_generation(at)
+        return self.spark.sql(f"SELECT * FROM {self.name} VERSION AS OF {at.snapshot}")  # noqa: S608 - the user's own
+
+    def check_generation(self, at: TableSnapshot) -> None:
+        """Raise an error if a snapshot is of a table that was dropped since."""
+        if at.generation not in (None, self.generation):
+            raise UnalignableTableError(
+                f"{self.name} was dropped and made again since its snapshot {at.snapshot} became part of a data "
+                "version: align it in a group of another name"
+            )
+
+
+@contextmanager
+def session_settings(spark: SparkSession, settings: Mapping[str, str]) -> Generator[None]:
+    """Have settings of a session inside the block, and those of before after it."""
+    former = {key: spark.conf.get(key, None) for key in settings}
+    try:
+        for key, value in settings.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, old in former.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)

@@ -14,6 +14,7 @@ import org.apache.spark.sql.delta.catalog.DeltaTableV2;
 import org.apache.spark.sql.delta.commands.CloneDeltaSource;
 import org.apache.spark.sql.delta.commands.RestoreTableCommand;
 import org.apache.spark.sql.delta.commands.cdc.CDCReader;
+import org.apache.spark.sql.delta.files.TahoeBatchFileIndex;
 import org.apache.spark.sql.delta.files.TahoeFileIndex;
 import org.apache.spark.sql.delta.files.TahoeLogFileIndex;
 import org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex;
@@ -26,6 +27,8 @@ import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand;
 public final class DeltaExtractor implements FormatExtractor {
     private static final String TABLES = "delta.tables";
     private static final String GENERATED = "delta.generationExpression";
+    /** What aligned jobs call their reads of files that some commits added, before the first and the last commit. */
+    private static final String ALIGNED = "headwater changes ";
 
     public String format() { return "delta"; }
 
@@ -58,6 +61,12 @@ public final class DeltaExtractor implements FormatExtractor {
             json.key("delta").open().entry("path", index.deltaLog().dataPath().toString());
             described(log.snapshotAtAnalysis(), json);
             if (log.isTimeTravelQuery()) json.entry("timeTravel", true);
+            json.close();
+            return true;
+        }
+        if (alignedChanges(index) != null) {
+            json.key("delta").open().entry("path", index.deltaLog().dataPath().toString()).entry("changes", true);
+            described(((TahoeBatchFileIndex) index).snapshot(), json);
             json.close();
             return true;
         }
@@ -113,6 +122,13 @@ public final class DeltaExtractor implements FormatExtractor {
         TahoeFileIndex index = index(relation);
         if (index == null) return false;
         json.entry("path", index.deltaLog().dataPath().toString());
+        String[] aligned = alignedChanges(index);
+        if (aligned != null) {
+            Long last = Long.valueOf(aligned[1]);
+            json.entry("changes", true).entry("from", Long.valueOf(aligned[0])).entry("to", last);
+            json.entry("lowest", last).entry("highest", last);
+            return true;
+        }
         if (index instanceof PreparedDeltaFileIndex) json.entry("version", ((PreparedDeltaFileIndex) index).preparedScan().version());
         else if (index instanceof TahoeLogFileIndex && ((TahoeLogFileIndex) index).isTimeTravelQuery())
             json.entry("asked", ((TahoeLogFileIndex) index).snapshotAtAnalysis().version());
@@ -125,6 +141,13 @@ public final class DeltaExtractor implements FormatExtractor {
         json.entry("path", snapshot.deltaLog().dataPath().toString()).entry("changes", true);
         json.entry("from", (Long) ScalaOptions.get(relation.startingVersion())).entry("to", (Long) ScalaOptions.get(relation.endingVersion()));
         json.entry("lowest", snapshot.version()).entry("highest", snapshot.deltaLog().unsafeVolatileSnapshot().version());
+    }
+
+    /** The first and the last commit of which an aligned job reads the added files; null for another read. */
+    private static String[] alignedChanges(TahoeFileIndex index) {
+        if (!(index instanceof TahoeBatchFileIndex)) return null;
+        String type = ((TahoeBatchFileIndex) index).actionType();
+        return type.startsWith(ALIGNED) ? type.substring(ALIGNED.length()).split(" ") : null;
     }
 
     private static boolean isChanges(Object relation) { return relation instanceof CDCReader.DeltaCDFRelation; }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,16 +165,26 @@ def test_several_snapshots_in_one_barrier(spark: SparkSession, place: Path, tabl
 
 
 @pytest.mark.long
-def test_a_change_feed_is_used_where_there_is_one(spark: SparkSession, place: Path) -> None:
-    """It finds a feed whose commits aren't those of the data version."""
-    table = "default.with_feed"
-    spark.sql(f"CREATE TABLE {table} (id INT) USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)")
+def test_additions_have_the_columns_of_their_data_version(spark: SparkSession, place: Path) -> None:
+    """It finds rows of Delta that are read with the columns of a later version, or of an earlier one: a column comes
+    after the first, and goes after the third of three data versions that are read at the end. It has a change feed,
+    which makes no difference."""
+    table, found = "default.with_columns", list[list[dict[str, object]]]()
+    properties = "delta.enableChangeDataFeed = true, delta.columnMapping.mode = 'name'"
+    spark.sql(f"CREATE TABLE {table} (id INT) USING delta TBLPROPERTIES ({properties})")
     append(spark, table, 1)
-    seen = Seen()
-    query(spark, place, table).run(seen)
-    append(spark, table, 2, 3)
-    query(spark, place, table).run(seen)
-    assert seen.changes == [[1], [2], [3]]
+    query(spark, place, table).run(Seen())
+    append(spark, table, 2)
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN v STRING")
+    spark.sql(f"INSERT INTO {table} VALUES (3, 'c')")
+    spark.sql(f"ALTER TABLE {table} DROP COLUMN v")
+    append(spark, table, 4)
+
+    def step(batch: AlignedBatch) -> None:
+        found.append([row.asDict() for row in batch.changes("t").collect()])
+
+    query(spark, place, table).run(step)
+    assert found == [[{"id": 2, "v": None}], [{"id": 3}], [{"id": 4}]]
 
 
 @pytest.mark.long
@@ -195,22 +205,70 @@ def test_overwritten_rows_follow_the_policy(
     assert seen.full == [policy == "full"]
 
 
+def roll_back(spark: SparkSession, table: str) -> None:
+    first = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots").collect()[0][0]
+    spark.sql(f"CALL ice.system.rollback_to_snapshot('{table}', {first})")
+
+
+def make_again(spark: SparkSession, table: str) -> None:
+    """Drop a table and make it with as many snapshots, and more."""
+    spark.sql(f"DROP TABLE {table}")
+    spark.sql(f"CREATE TABLE {table} (id INT) USING {'iceberg' if table.startswith('ice') else 'delta'}")
+    append(spark, table, 7, 8, 9)
+
+
+def become_parquet(spark: SparkSession, table: str) -> None:
+    """The same name becomes a table without snapshots."""
+    spark.sql(f"DROP TABLE {table}")
+    spark.sql(f"CREATE TABLE {table} (id INT) USING parquet")
+
+
+def went_back(table: str) -> list[Callable[[SparkSession, str], None]]:
+    return [make_again, roll_back] if table.startswith("ice") else [make_again, become_parquet]
+
+
 @pytest.mark.long
-def test_a_table_that_went_back_stops_the_group(spark: SparkSession, place: Path, table: str) -> None:
-    """It finds a cut that goes back."""
-    if table.startswith("ice"):
-        first = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots").collect()[0][0]
-        back = f"CALL ice.system.rollback_to_snapshot('{table}', {first})"
-    else:
-        back = f"DROP TABLE {table}"
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_table_that_went_back_stops_the_group(spark: SparkSession, place: Path, table: str, which: int) -> None:
+    """It finds a cut that goes back, between two runs of a job."""
     append(spark, table, 2)
     query(spark, place, table).run(Seen())
-    spark.sql(back)
-    if table.startswith("default"):
-        spark.sql(f"CREATE TABLE {table} (id INT) USING delta")
-        append(spark, table, 7, 8, 9)
-    with pytest.raises(UnalignableTableError, match="group of another name"):
+    went_back(table)[which](spark, table)
+    with pytest.raises(UnalignableTableError, match=r"group of another name|no table of"):
         query(spark, place, table).run(Seen())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_table_that_goes_back_between_two_barriers_stops_the_job(
+    spark: SparkSession, place: Path, table: str, which: int
+) -> None:
+    """It finds what a job remembers of a table though it is another one: the function's own session changes it, after
+    the job has read its history."""
+    job, seen = query(spark, place, table), Seen()
+
+    def step(batch: AlignedBatch) -> None:
+        seen(batch)
+        append(spark, table, 20 + batch.number)
+        if batch.number == 3:
+            went_back(table)[which](spark, table)
+
+    with pytest.raises(UnalignableTableError, match=r"group of another name|no table of"):
+        job.run(step, trigger="continuous", poll_seconds=0.05)
+    assert seen.changes == [[1], [21], [22]]
+
+
+@pytest.mark.long
+def test_a_table_that_is_made_again_within_a_barrier_isnt_read(spark: SparkSession, place: Path, table: str) -> None:
+    """It finds rows of another table at the number of the snapshot that was to be read."""
+    append(spark, table, 2)
+
+    def step(batch: AlignedBatch) -> None:
+        make_again(spark, table)
+        batch.state("t").collect()
+
+    with pytest.raises(UnalignableTableError, match=r"dropped and made again|has expired"):
+        query(spark, place, table).run(step)
 
 
 @pytest.mark.long

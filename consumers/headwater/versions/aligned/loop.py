@@ -1,0 +1,198 @@
+"""One run of an aligned job: claim or take the next data version, run the user's function on it, commit, go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from headwater.errors import ConfigurationError
+from headwater.lineage.store import Store
+from headwater.versions.aligned.batch import AlignedBatch, OverwritePolicy
+from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, CheckpointError, JobStart
+from headwater.versions.aligned.claims import DataVersionConflictError, GroupClaims, JobTakenOverError
+from headwater.versions.aligned.cuts import Cut, DataVersion
+from headwater.versions.aligned.formats import TableLooker
+from headwater.versions.aligned.proposals import CutProposer
+from headwater.versions.aligned.runs import report_run
+from headwater.versions.aligned.sinks import BarrierSinks
+from headwater.versions.aligned.starts import contained_cut, start_positions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BarrierFunction = Callable[[AlignedBatch], object]
+
+
+@dataclass(frozen=True)
+class QuerySettings:
+    """What an aligned query was asked to do."""
+
+    group: str
+    name: str
+    sources: Mapping[str, str]
+    checkpoint: Checkpoint
+    start: str | int
+    snapshots_per_barrier: int
+    overwrites: Mapping[str, OverwritePolicy]
+
+
+class JobLoop:
+    """One run of an aligned query, barrier by barrier."""
+
+    def __init__(self, query: QuerySettings, spark: SparkSession, store: Store) -> None:
+        self._query: Final = query
+        self._spark: Final = spark
+        self._store: Final = store
+        self._claims: Final = GroupClaims(store, query.group)
+        self._checkpoint: Final = query.checkpoint
+        self._tables: Final = query.sources
+        self._looker: Final = TableLooker(spark)
+        self._epoch = 0
+        self._begin: JobStart | None = None
+        self._last: Barrier | None = None
+        self._proposer: CutProposer | None = None
+
+    def begin(self, held: ExitStack) -> None:
+        """Enter the group, find where to go on, and let older processes of this job be refused."""
+        group = self._claims.enter(set(self._tables.values()))
+        self._proposer = CutProposer(self._looker, self._store, group.tables, self._query.snapshots_per_barrier)
+        self._epoch = self._claims.take_over(self._query.name, self._checkpoint.location)
+        self._begin = self._known_start()
+        self._last = self._checkpoint.newest()
+        if self._last is not None:
+            self._claims.confirm(self._last.number, self._last.cut, self._query.name)
+        position = self._last.cut if self._last is not None else self._first_position()
+        starts_at = () if position is None else start_positions(self._store, self._only_read(position))
+        held.enter_context(report_run(self._store, self._query.name, starts_at))
+
+    def play(self, step: BarrierFunction, barrier: Barrier) -> None:
+        """Run the function on a barrier that `next_barrier` returned, and commit it."""
+        name = self._query.name
+        self._claims.move(name, self._epoch, done=self._done(), running=barrier.number)
+        if barrier is not self._last:
+            self._keep(barrier)
+        self._run_step(step, barrier)
+        assert self._last is not None  # noqa: S101 - it was kept
+        self._claims.move(name, self._epoch, done=barrier.number, running=None)
+        self._keep(self._last.commit())
+
+    def _done(self) -> int | None:
+        """Return the data version that was committed last."""
+        last, begin = self._last, self._begin
+        if last is None or begin is None:
+            return None
+        done = last.number if last.is_committed else last.number - 1
+        return done if done >= begin.first else None
+
+    def _first_position(self) -> Cut | None:
+        """Return the snapshots at which a new job begins: what it goes on from, or the first ones that it reads."""
+        assert self._begin is not None  # noqa: S101 - found by `begin`
+        if self._begin.after is not None:
+            return self._begin.after
+        found = self._find_or_claim(self._begin.first)
+        return None if found is None else found.cut
+
+    def _only_read(self, cut: Cut) -> Cut:
+        return Cut({table: each for table, each in cut.snapshots.items() if table in self._tables.values()})
+
+    def _run_step(self, step: BarrierFunction, barrier: Barrier) -> None:
+        assert self._begin is not None  # noqa: S101 - found by `begin`
+        sinks = BarrierSinks(self._looker, self._begin.mark_prefix, barrier.number, barrier.sinks, self._remember)
+        step(
+            AlignedBatch(
+                self._spark,
+                self._looker,
+                number=barrier.number,
+                cut=barrier.cut,
+                before=barrier.before,
+                tables=self._tables,
+                overwrites=self._query.overwrites,
+                sinks=sinks,
+            )
+        )
+
+    def _remember(self, sinks: Mapping[str, int | None]) -> None:
+        """Write down where the sinks were, and refuse to write them if another process has taken over."""
+        if not self._claims.is_current(self._query.name, self._epoch):
+            raise JobTakenOverError(f"another process has started the job {self._query.name}: this one stops")
+        assert self._last is not None  # noqa: S101 - it was kept
+        last = self._last
+        self._keep(Barrier(last.number, last.cut, last.before, is_committed=False, sinks=sinks))
+
+    def _keep(self, barrier: Barrier) -> None:
+        self._checkpoint.write(barrier)
+        self._last = barrier
+
+    def next_barrier(self) -> Barrier | None:
+        """Return the barrier that was begun and not committed, or the next one; None while there is none."""
+        assert self._begin is not None  # noqa: S101 - found by `begin`
+        last = self._last
+        if last is not None and not last.is_committed:
+            return last
+        found = self._find_or_claim(self._begin.first if last is None else last.number + 1)
+        if found is None:
+            return None
+        before = self._begin.after if last is None else last.cut
+        return Barrier(found.number, found.cut, before, is_committed=False)
+
+    def _find_or_claim(self, number: int) -> DataVersion | None:
+        """Return a data version. If nobody has claimed it, claim it for the cut after the one before it."""
+        assert self._proposer is not None  # noqa: S101 - made by `begin`
+        known = {each.number: each for each in self._claims.versions_from(number - 1, 2)}
+        if number in known:
+            return known[number]
+        if max(known, default=0) > number:
+            raise DataVersionConflictError(
+                f"the store has no data version {number} of the group {self._query.group}, but later ones: it was set "
+                "back. Start this job with a new checkpoint, at a data version that `headwater version list` shows"
+            )
+        if number > 1 and number - 1 not in known:
+            return None
+        cut = self._proposer.first() if number == 1 else self._proposer.after(known[number - 1].cut)
+        return None if cut is None else self._claims.claim(number, cut, self._query.name)
+
+    def _known_start(self) -> JobStart:
+        """Return where the job begins, which is decided once for each checkpoint."""
+        query, known = self._query, self._checkpoint.start()
+        if known is not None:
+            if (known.job, known.group, dict(known.tables)) != (query.name, query.group, dict(self._tables)):
+                raise CheckpointError(
+                    f"{self._checkpoint.location} is the checkpoint of the job {known.job} of the group {known.group} "
+                    f"on {', '.join(sorted(known.tables.values()))}: give this one another checkpoint"
+                )
+            return known
+        first, after = self._find_start(query.start)
+        begin = JobStart(query.name, query.group, dict(self._tables), first, after, str(query.start), str(uuid4()))
+        self._checkpoint.write_start(begin)
+        return begin
+
+    def _find_start(self, start: str | int) -> tuple[int, Cut | None]:
+        newest = self._claims.newest()
+        last = newest.number if newest else 0
+        if isinstance(start, int):
+            if not 1 <= start <= last + 1:
+                raise ConfigurationError(
+                    f"the group {self._query.group} has no data version {start}: its newest is {last}"
+                )
+            return start, None
+        if start == "newest":
+            return max(last, 1), None
+        after = contained_cut(self._looker, self._store, start, self._tables)
+        return self._first_after(after, last), after
+
+    def _first_after(self, cut: Cut, last: int) -> int:
+        """Return the first data version that has everything which a cut has."""
+        for number in range(1, last + 1):
+            version = self._claims.version(number)
+            if version is not None and all(self._has(version.cut, table, cut) for table in cut.snapshots):
+                return number
+        return last + 1
+
+    def _has(self, later: Cut, table: str, earlier: Cut) -> bool:
+        if later[table] == earlier[table]:
+            return True
+        line = self._looker.source(table).commits_after(earlier[table])
+        return line is not None and later[table].snapshot in [each.snapshot for each in line]

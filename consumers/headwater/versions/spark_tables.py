@@ -1,0 +1,70 @@
+"""Tables as Spark's catalogs have them: one call of a catalog, where SQL would plan and run a statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class CatalogTable:
+    """A table as its catalog gives it."""
+
+    catalog: Any
+    identifier: Any
+    table: Any
+
+    @property
+    def provider(self) -> str:
+        """What made it, in lower case: `iceberg`, `delta`; empty for a view."""
+        return str(self.table.properties().get("provider") or "").lower()
+
+    def reload(self) -> CatalogTable:
+        """Return the table anew, past what the catalog remembers of it."""
+        self.catalog.invalidateTable(self.identifier)
+        return CatalogTable(self.catalog, self.identifier, self.catalog.loadTable(self.identifier))
+
+
+def load_table(spark: SparkSession, name: str, *, anew: bool = False) -> CatalogTable:
+    """Return a table by its name in SQL, with `anew` past what its catalog remembers. An AnalysisException if there is
+    none."""
+    catalog, identifier = identify(spark, name)
+    if anew:
+        catalog.invalidateTable(identifier)
+    return CatalogTable(catalog, identifier, catalog.loadTable(identifier))
+
+
+def find_table(spark: SparkSession, name: str) -> CatalogTable | None:
+    """Return a table by its name in SQL; None if there is none."""
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 - an extra
+
+    catalog, identifier = identify(spark, name)
+    try:
+        return CatalogTable(catalog, identifier, catalog.loadTable(identifier))
+    except AnalysisException:
+        if catalog.tableExists(identifier):
+            raise
+        return None
+
+
+def identify(spark: SparkSession, name: str) -> tuple[Any, Any]:
+    """Return the catalog of a table and its identifier there, as Spark finds them by a name in SQL."""
+    inside: Any = spark
+    jvm, gateway = inside._jvm, inside.sparkContext._gateway  # noqa: SLF001
+    state = inside._jsparkSession.sessionState()  # noqa: SLF001
+    manager, parsed = state.catalogManager(), state.sqlParser().parseMultipartIdentifier(name)
+    parts = [str(parsed.apply(place)) for place in range(parsed.size())]
+    catalog = manager.currentCatalog()
+    if len(parts) == 1:
+        namespace = list(manager.currentNamespace())
+    elif manager.isCatalogRegistered(parts[0]):
+        catalog, namespace = manager.catalog(parts[0]), parts[1:-1]
+    else:
+        namespace = parts[:-1]
+    levels = gateway.new_array(jvm.java.lang.String, len(namespace))
+    for place, each in enumerate(namespace):
+        levels[place] = each
+    return catalog, jvm.org.apache.spark.sql.connector.catalog.Identifier.of(levels, parts[-1])

@@ -1,0 +1,80 @@
+"""What wakes a continuous job: a commit that the store learns of, and a data version of another job."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headwater.lineage.questions.names import find
+from headwater.lineage.rows.values import hash_key
+from headwater.lineage.sql.alignment_tables import ALIGNMENT_GROUPS
+from headwater.lineage.store import Store, open_store
+from headwater.versions.aligned import Cut, GroupClaims, TableSnapshot
+from headwater.versions.aligned.store_watch import StoreWatch, ask
+from tests.unit.lineage.scripted_producer import store as put
+from tests.unit.lineage.stories import StoryProducer
+
+GROUP = hash_key(ALIGNMENT_GROUPS.name, ["shop"])
+SECONDS = 20
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(str(tmp_path / "store.db")) as opened:
+        yield opened
+
+
+def commit(store: Store, story: StoryProducer, name: str) -> None:
+    known = len(story.events)
+    story.commit(name)
+    with store.engine.begin() as connection:
+        put(connection, story.events[known:])
+
+
+def test_a_commit_and_a_claim_wake_a_job(store: Store) -> None:
+    """A table that the store doesn't know at first becomes known; a commit to another table wakes nobody."""
+    story, woken = StoryProducer(), threading.Event()
+    claims = GroupClaims(store, "shop")
+    claims.enter(["lake.db.a"])
+    with StoreWatch(store, "shop", ["lake.db.a"], woken, poll_seconds=0.5):
+        assert woken.wait(SECONDS), "the first answer is news"
+        woken.clear()
+        commit(store, story, "a@20")
+        assert woken.wait(SECONDS)
+        woken.clear()
+        claims.claim(1, Cut({"lake.db.a": TableSnapshot(20)}), "other")
+        assert woken.wait(SECONDS)
+
+
+def test_an_answer_changes_with_the_tables_of_the_group_alone(store: Store) -> None:
+    story = StoryProducer()
+    commit(store, story, "a@20")
+    commit(store, story, "b@1")
+    with store.engine.connect() as connection:
+        key = find(connection, "lake.db.a").dataset.key
+        before = ask(connection, GROUP, [key])
+    commit(store, story, "b@2")
+    with store.engine.connect() as connection:
+        assert ask(connection, GROUP, [key]) == before
+    commit(store, story, "a@21")
+    with store.engine.connect() as connection:
+        assert ask(connection, GROUP, [key]) != before
+        assert ask(connection, GROUP, []) == (None, frozenset())
+
+
+def test_a_store_that_is_away_ends_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It finds a watch that ends with the first error, or fills the log with them."""
+    woken = threading.Event()
+    with open_store(str(tmp_path / "store.db")) as store:
+        with store.engine.begin() as connection:
+            connection.exec_driver_sql("ALTER TABLE alignment_groups RENAME TO elsewhere")
+        with StoreWatch(store, "shop", [], woken, poll_seconds=0.5) as watch:
+            assert not woken.wait(0.6)
+            with store.engine.begin() as connection:
+                connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO alignment_groups")
+            assert woken.wait(SECONDS), "what came while it was away isn't missed"
+            assert watch is not None
+    assert sum("doesn't say what is new" in each.message for each in caplog.records) == 1
