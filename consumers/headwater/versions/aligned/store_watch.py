@@ -27,7 +27,7 @@ _LOG: Final = logging.getLogger(__name__)
 _SECONDS: Final = 0.25
 _SECONDS_WHILE_AWAY: Final = 5.0
 
-Answer = tuple[int | None, frozenset[tuple[bytes, int | None]]]
+GroupNews = tuple[int | None, frozenset[tuple[bytes, int | None]]]
 """The newest data version of a group, and when each place of its tables was written last."""
 
 
@@ -57,7 +57,7 @@ class StoreWatch:
         self._thread.join(_SECONDS)
 
     def _run(self) -> None:
-        last: Answer | None = None
+        last: GroupNews | None = None
         datasets, waited, is_away = list[bytes](), self._seconds_by_name, False
         while not self._ended.is_set():
             try:
@@ -79,7 +79,7 @@ class StoreWatch:
             self._ended.wait(seconds)
 
 
-def ask(connection: Connection, group: bytes, datasets: Collection[bytes]) -> Answer:
+def ask(connection: Connection, group: bytes, datasets: Collection[bytes]) -> GroupNews:
     """Return what changes whenever a commit to one of these datasets, or a data version of the group, gets into the
     store."""
     newest = connection.scalar(select(ALIGNMENT_GROUPS.c.newest).where(ALIGNMENT_GROUPS.c.id == group))
