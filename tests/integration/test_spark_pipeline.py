@@ -15,6 +15,7 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 from sqlalchemy import text
 
+from headwater.cli import main
 from headwater.consumers.sources.kafka import KafkaSource
 from headwater.consumers.spark.pipeline import PipelineRun, run_pipeline, store_events
 from headwater.consumers.spark.pipeline.batch_writer import BatchWriter, OrderedBatches
@@ -316,24 +317,44 @@ def test_a_local_log_into_sqlite(spark: SparkSession, request: pytest.FixtureReq
         for number, each in enumerate(EVERYTHING):
             (one if number % 3 else other).append(each)
     with new_store(request, tmp_path, "sqlite") as store:
-        options = batch_options(store, tmp_path / "log", most_records=200)
+        options = pipeline_options(store, log=tmp_path / "log", most_records=200)
         figures = run_pipeline(spark, options)
         assert (figures.events, figures.dead_letters) == (len(EVERYTHING), len(BAD))
         assert figures.batches >= 2
         assert run_pipeline(spark, options).events == 0
-        times = list[tuple[bytes, int | None]]()
-        for name in log.partitions():
-            with log.reader(name).tail(0) as tail:
-                while found := tail.read(10_000):
-                    times += [(each.value, each.time) for each in found.records if each.value not in BAD]
-        assert digest_in(store) == digest_by_law(times)
+        assert digest_in(store) == digest_by_law(appended(tmp_path / "log"))
 
 
-def batch_options(store: Store, log: Path, **more: Any) -> Any:
+def test_an_archive_that_grows_into_sqlite(spark: SparkSession, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    half = len(EVERYTHING) // 2
+    with new_store(request, tmp_path, "sqlite") as store:
+        for events in (EVERYTHING[:half], EVERYTHING[half:]):
+            with LocalLog.open(tmp_path / "log").writer() as writer:
+                for each in events:
+                    writer.append(each)
+            places = ["--bus", f"log:{tmp_path / 'log'}", "--archive", str(tmp_path / "archive")]
+            assert main(["archive", "run", *places, "--until-end"]) == 0
+            options = pipeline_options(store, archive=tmp_path / "archive", most_records=200)
+            assert run_pipeline(spark, options).events == len(events)
+        assert run_pipeline(spark, options).events == 0
+        assert digest_in(store) == digest_by_law(appended(tmp_path / "log"))
+
+
+def appended(directory: Path) -> list[tuple[bytes, int | None]]:
+    """The log's events, with the times at which they were appended."""
+    log, times = LocalLog.open(directory), list[tuple[bytes, int | None]]()
+    for name in log.partitions():
+        with log.reader(name).tail(0) as tail:
+            while found := tail.read(10_000):
+                times += [(each.value, each.time) for each in found.records if each.value not in BAD]
+    return times
+
+
+def pipeline_options(store: Store, **more: Any) -> Any:
     from headwater.consumers.spark.pipeline import PipelineOptions
     from headwater.lineage.store import StoreOptions
 
-    return PipelineOptions(StoreOptions.at(url_of(store)), log=log, group=GROUP, **more)
+    return PipelineOptions(StoreOptions.at(url_of(store)), group=GROUP, **more)
 
 
 @pytest.mark.long

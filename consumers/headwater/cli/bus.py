@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from headwater.lineage.bulk import BusPartition
 
 WAYS: Final = "kafka://HOST:PORT[,HOST:PORT…][/TOPIC], log:DIR or archive:DIR"
-ARCHIVE: Final = "archive:"
+_ARCHIVE: Final = "archive:"
 _TOPIC: Final = "headwater.events"
 
 
@@ -33,10 +33,10 @@ def open_source(
         from headwater.consumers.sources.local_log import LocalLogSource  # noqa: PLC0415
 
         return LocalLogSource(log_directory(bus), group, stored)
-    if bus.startswith(ARCHIVE):
+    if is_archive(bus):
         from headwater.consumers.sources.archive import ArchiveSource  # noqa: PLC0415
 
-        return ArchiveSource(Path(bus.removeprefix(ARCHIVE)).expanduser(), group, stored)
+        return ArchiveSource(archive_directory(bus), group, stored)
     from headwater.consumers.sources.kafka import KafkaSource  # noqa: PLC0415
 
     return KafkaSource(kafka_settings(bus, kafka), topic_of(bus), group, stored)
@@ -48,6 +48,14 @@ def is_log(bus: str) -> bool:
 
 def is_kafka(bus: str) -> bool:
     return bus.startswith("kafka:")
+
+
+def is_archive(bus: str) -> bool:
+    return bus.startswith(_ARCHIVE)
+
+
+def archive_directory(bus: str) -> Path:
+    return Path(bus.removeprefix(_ARCHIVE)).expanduser()
 
 
 def log_directory(bus: str) -> Path:
@@ -98,7 +106,7 @@ class ConsumerBus:
     def _group(self, group: str) -> KafkaGroup | LogGroup | ReadOnlyGroup:
         from headwater.consumers.sources.group_start import KafkaGroup, LogGroup, ReadOnlyGroup  # noqa: PLC0415
 
-        if self._address.startswith(ARCHIVE):
+        if is_archive(self._address):
             return ReadOnlyGroup(self._address)
         if is_log(self._address):
             return LogGroup(log_directory(self._address), group)

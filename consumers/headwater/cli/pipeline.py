@@ -7,7 +7,17 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from headwater.cli import logs
-from headwater.cli.bus import WAYS, bus_address, is_log, kafka_settings, log_directory, topic_of
+from headwater.cli.bus import (
+    WAYS,
+    archive_directory,
+    bus_address,
+    is_archive,
+    is_kafka,
+    is_log,
+    kafka_settings,
+    log_directory,
+    topic_of,
+)
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, count, one_of, pair, whole_number
@@ -64,12 +74,12 @@ Under spark-submit the master and the configuration are those of its command lin
     "headwater pipeline run --bus kafka://broker-1:9092 --store iceberg:lake.lineage --checkpoint s3a://lake/c "
     "--conf spark.sql.catalog.lake=org.apache.iceberg.spark.SparkCatalog --conf spark.sql.catalog.lake.type=rest "
     "--conf spark.sql.catalog.lake.uri=https://catalog.example.com",
-    "headwater pipeline run --bus log:/var/lib/headwater/log --store postgresql://writer@db/lineage --available-now",
+    "headwater pipeline run --bus archive:/mnt/lineage/archive --store postgresql://writer@db/lineage --available-now",
     flags=[add_store, _flags],
 )
 def run(given: Namespace, output: CommandOutput) -> int:
     if given.bus is None:
-        raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
+        raise ConfigurationError(f"where are the events? Name the bus by --bus {WAYS}")
     with logs.logging_as(given.log_format, given.log_level):
         options = _options(given).checked()
         figures = _run(options, given)
@@ -82,12 +92,12 @@ def _options(given: Any) -> PipelineOptions:
 
     store = options_of(given)
     lake = store.lake
-    from_log = is_log(given.bus)
     return PipelineOptions(
         store if lake is None else lake,
         topic=topic_of(given.bus),
-        kafka={} if from_log else kafka_settings(given.bus, given.kafka_client),
-        log=log_directory(given.bus) if from_log else None,
+        kafka=kafka_settings(given.bus, given.kafka_client) if is_kafka(given.bus) else {},
+        log=log_directory(given.bus) if is_log(given.bus) else None,
+        archive=archive_directory(given.bus) if is_archive(given.bus) else None,
         group=given.group,
         checkpoint=given.checkpoint,
         interval=None if given.available_now else given.trigger,
@@ -106,7 +116,7 @@ def _run(options: PipelineOptions, given: Any) -> dict[str, int]:
     is_lake = not isinstance(options.store, StoreOptions)
     if isinstance(options.store, StoreOptions):
         open_store(options.store).close()  # what is wrong there shows before a cluster's cores are taken
-    needs = {"reads_kafka": options.log is None, "writes_lake": is_lake}
+    needs = {"reads_kafka": options.reads_kafka, "writes_lake": is_lake}
     with pipeline_session(dict(given.conf), master=given.master, **needs) as spark:
         running = PipelineRun(spark, options)
         for each in (signal.SIGTERM, signal.SIGINT):

@@ -6,11 +6,19 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.cli.answers import add_namespace, job_of
-from headwater.cli.bus import ARCHIVE, WAYS, bus_address, is_log, kafka_settings, log_directory, topic_of
+from headwater.cli.bus import (
+    WAYS,
+    archive_directory,
+    bus_address,
+    is_archive,
+    is_log,
+    kafka_settings,
+    log_directory,
+    topic_of,
+)
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, count, moment, one_of, pair, whole_number
@@ -250,10 +258,10 @@ def _open(address: str, kafka: Sequence[tuple[str, str]], stored: Callable[[], P
         from headwater.consumers.replay.log_range import LogRange  # noqa: PLC0415
 
         return LogRange(address, log_directory(address), stored)
-    if address.startswith(ARCHIVE):
+    if is_archive(address):
         from headwater.consumers.replay.archive_range import ArchiveRange  # noqa: PLC0415
 
-        return ArchiveRange(address, Path(address.removeprefix(ARCHIVE)).expanduser(), stored)
+        return ArchiveRange(address, archive_directory(address), stored)
     from headwater.consumers.replay.kafka_range import KafkaRange  # noqa: PLC0415
 
     return KafkaRange(address, kafka_settings(address, kafka), topic_of(address), stored)

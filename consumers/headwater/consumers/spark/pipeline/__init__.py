@@ -1,21 +1,23 @@
-"""The pipeline on Spark: events from Kafka or a local log into a store, decoded and written by executors.
+"""The pipeline on Spark: events from Kafka, a local log or an archive into a store, decoded and written by executors.
 
 The driver only keeps order. Tasks turn records into rows, by the writer's own code; rows of one key meet in one task,
 which writes them. The driver moves offsets when all tasks are done.
 
-options        the settings
-runner         runs a pipeline; the functions for jobs of users
-kafka_query    micro-batches of Structured Streaming
-kafka_topic    what brokers say of a topic
-log_batches    micro-batches of a local log
-ranges         which offsets a micro-batch has to read
-batch_writer   has a micro-batch read and written, and moves offsets
-jobs           errors of Spark's jobs, translated
-records        records as columns, and in an executor's Python
-reading_tasks  on executors: records to rows
-shares         what goes through the shuffle
-writing_tasks  on executors: rows into the store
-lake           rows into Iceberg tables, for a store that outgrows a database
+options         the settings
+runner          runs a pipeline; the functions for jobs of users
+kafka_query     micro-batches of Structured Streaming
+kafka_topic     what brokers say of a topic
+polled_batches  micro-batches of a bus that Spark has no source for
+log_batches     records of a local log
+range_frames    records of an archive, and of what a replay reads
+ranges          which offsets a micro-batch has to read
+batch_writer    has a micro-batch read and written, and moves offsets
+jobs            errors of Spark's jobs, translated
+records         records as columns, and in an executor's Python
+reading_tasks   on executors: records to rows
+shares          what goes through the shuffle
+writing_tasks   on executors: rows into the store
+lake            rows into Iceberg tables, for a store that outgrows a database
 """
 
 from headwater.consumers.spark.pipeline.batch_writer import PipelineFigures

@@ -1,22 +1,18 @@
-"""From a local log: Spark has no source for it, so batches are formed here, and tasks read its files by ranges.
+"""Reads a local log, which Spark has no source for: tasks read its files by ranges.
 
-Only the store's offsets say how far the log was read; there is no checkpoint. Where executors are on other machines,
-the log's directory has to be on a disk that all of them see, under the same path.
+Where executors are on other machines, the log's directory has to be on a disk that all of them see, under the same
+path.
 """
 
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
 from headwater.consumers.sources.local_log import KIND, REASONS
-from headwater.consumers.spark.pipeline.batch_writer import OrderedBatches
 from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange
 from headwater.consumers.spark.pipeline.records import COLUMNS, SCHEMA
 from headwater.errors import ConfigurationError
@@ -29,53 +25,21 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 2_000
 _BYTES_AT_ONCE: Final = 4 << 20
-_PAUSE_SECONDS: Final = 0.2
 
 
-class LogBatches:
-    """Forms batches of a log, and has them written."""
+class LogBus:
+    """A log, which is asked for batches. Drivers write to it."""
 
-    def __init__(self, spark: SparkSession, directory: Path, writer: OrderedBatches, *, most_records: int) -> None:
+    def __init__(self, spark: SparkSession, directory: Path) -> None:
         self._spark = spark
         self._directory = directory
-        self._writer = writer
-        self._most_records = most_records
+        self.is_first_hand: Final = True
 
-    def run(self, is_stopping: Callable[[], bool], *, interval: float | None) -> None:
-        """Run until stopped, with a batch each `interval` seconds; with None until the end that the log has now."""
-        asked = wall_micros() - CLOCK_SKEW_MICROS
-        last = available(self._directory)
-        self._writer.begin(list(last))
-        with suppress(StopRequested):
-            self._run(is_stopping, last, asked, interval)
+    def available(self) -> dict[BusPartition, PartitionRange]:
+        return available(self._directory)
 
-    def _run(
-        self,
-        is_stopping: Callable[[], bool],
-        last: Mapping[BusPartition, PartitionRange],
-        asked: int,
-        interval: float | None,
-    ) -> None:
-        while not is_stopping():
-            began = time.monotonic()
-            is_done = self._write_next(last if interval is None else available(self._directory))
-            if interval is None and is_done:
-                self._writer.record_ends(last, asked)
-                return
-            while is_done and interval is not None and not is_stopping() and time.monotonic() - began < interval:
-                time.sleep(_PAUSE_SECONDS)
-
-    def _write_next(self, there: Mapping[BusPartition, PartitionRange]) -> bool:
-        """Write one batch. Return whether nothing is left of what is there."""
-        stored = self._writer.stored_offsets()
-        begun = {each: PartitionRange(stored.get(each, found.first), found.end) for each, found in there.items()}
-        left = {each: found for each, found in begun.items() if found.size}
-        if not left:
-            return True
-        share = max(1, self._most_records // len(left))
-        batch = {each: PartitionRange(found.first, min(found.end, found.first + share)) for each, found in left.items()}
-        self._writer.write(LogBatch(self._spark, self._directory, BatchOffsets(batch, dict(there))))
-        return False
+    def batch(self, offsets: BatchOffsets) -> LogBatch:
+        return LogBatch(self._spark, self._directory, offsets)
 
 
 class LogBatch:

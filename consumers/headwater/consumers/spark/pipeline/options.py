@@ -29,15 +29,17 @@ class PipelineOptions:
     store: StoreOptions | LakeAddress
     """A database, or a lake: Iceberg tables in a catalog of the Spark session."""
     topic: str = "headwater.events"
-    """Kafka's topic. Ignored with `log`."""
+    """Kafka's topic. Ignored with `log` and `archive`."""
     kafka: Mapping[str, str] = field(default_factory=dict)
-    """Settings of Kafka's Java client, with `bootstrap.servers`. Empty with `log`."""
+    """Settings of Kafka's Java client, with `bootstrap.servers`. Empty with `log` and `archive`."""
     log: Path | None = None
     """The directory of a local log that is read instead of Kafka."""
+    archive: Path | None = None
+    """The directory of an archive that is read instead of Kafka."""
     group: str = GROUP
     """Whose offsets these are in the store. A writer of the same group goes on where the pipeline ended."""
     checkpoint: str | None = None
-    """The directory of Spark's checkpoint; any file system that Spark knows. A local log has none."""
+    """The directory of Spark's checkpoint; any file system that Spark knows. Only Kafka needs one."""
     interval: float | None = None
     """Seconds between the beginnings of micro-batches; 0 for as soon as the one before is done. None: read what is
     there now, and end."""
@@ -51,14 +53,20 @@ class PipelineOptions:
     """How many seconds it waits for a store that doesn't answer, before it ends."""
 
     @property
+    def reads_kafka(self) -> bool:
+        return self.log is None and self.archive is None
+
+    @property
     def is_sqlite(self) -> bool:
         return isinstance(self.store, StoreOptions) and self.store.target.kind.scheme == "sqlite"
 
     def checked(self) -> PipelineOptions:
         """Return these options, or raise a ConfigurationError that says what to do."""
-        if self.log is None and not self.kafka.get("bootstrap.servers"):
-            raise ConfigurationError("where are the events? Name Kafka's bootstrap.servers, or the directory of a log")
-        if self.log is None and self.checkpoint is None:
+        if self.reads_kafka and not self.kafka.get("bootstrap.servers"):
+            raise ConfigurationError(
+                "where are the events? Name Kafka's bootstrap.servers, or the directory of a log or an archive"
+            )
+        if self.reads_kafka and self.checkpoint is None:
             raise ConfigurationError(
                 "a pipeline from Kafka needs a checkpoint: a directory that survives the driver, on a disk that its "
                 "next driver sees (--checkpoint hdfs://…, s3a://…, or a local one with local[*])"

@@ -1,4 +1,4 @@
-"""Records of a bus from offsets to offsets, as batches for a replay by Spark."""
+"""Reads records of a bus from offsets to offsets, as batches for a replay by Spark; and an archive as a bus."""
 
 from __future__ import annotations
 
@@ -96,6 +96,21 @@ class RangeBatch:
     def check(self) -> None:
         """Raise an error if the topic was deleted and made again meanwhile."""
         self._source.ranges()
+
+
+class ArchiveBus:
+    """An archive, which is asked for batches. It may lack what drivers have sent last."""
+
+    def __init__(self, spark: SparkSession, source: ArchiveRange) -> None:
+        self._spark = spark
+        self._source = source
+        self.is_first_hand: Final = False
+
+    def available(self) -> dict[BusPartition, PartitionRange]:
+        return {where: PartitionRange(*each) for where, each in self._source.ranges().items()}
+
+    def batch(self, offsets: BatchOffsets) -> RangeBatch:
+        return RangeBatch(self._spark, self._source, lambda _: {}, offsets.batch, offsets.available)
 
 
 def has_records_in(file: ArchiveFile, ranges: RangesByPartition) -> bool:
