@@ -1,7 +1,8 @@
 """`make test`: what finds most faults per minute, in at most 15 minutes on two idle cores.
 
-First the second type checker and a few tests of capture on two other Sparks, side by side; then every test that isn't
-`long`, in parallel, on real servers and real Spark. A skipped test counts as a failure, and a failed one is not tried
+First the second type checker and a few tests of capture on two other Sparks, side by side; then, in parallel, on real
+servers and real Spark, every test that is neither `long` nor one of `make check`'s. Its laws are played again, with more
+examples. A skipped test counts as a failure, and a failed one is not tried
 again: `tests/quarantine.txt` names the few that are known to be unsteady. What is long runs in slices
 (tools/test_all.py).
 """
@@ -14,11 +15,12 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from tools import environment, sparks
+from tools import check, environment, sparks
 
 # Groups of tests stay in one worker (tests/tiers.py), so that what they share, a Spark driver say, starts once.
 PARALLEL = ("--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
 CHOSEN = ("-m", "not long and not spark4")
+BEYOND_CHECK = ("-m", f"not long and not spark4 and (law or not ({check.FAST}))")
 SECOND = ("catalog_tables", "delta", "files", "iceberg_writes", "streams_files")
 NEWEST = ("catalog_tables", "files", "spark4", "streams_files")
 """Modules whose smoke tests are played on the other main line and on the newest Spark each time; slices play all."""
@@ -61,7 +63,7 @@ def main() -> int:
     if sys.argv[1:]:
         return pytest(*CHOSEN, *sys.argv[1:])
     passed = beside()
-    status = pytest(*CHOSEN)
+    status = pytest(*BEYOND_CHECK)
     return status or int(not passed)
 
 
