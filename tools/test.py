@@ -1,10 +1,9 @@
 """`make test`: what finds most faults per minute, in at most 15 minutes on two idle cores.
 
 First the second type checker and a few tests of capture on two other Sparks, side by side; then, in parallel, on real
-servers and real Spark, every test that is neither `long` nor one of `make check`'s. Its laws are played again, with more
-examples. A skipped test counts as a failure, and a failed one is not tried
-again: `tests/quarantine.txt` names the few that are known to be unsteady. What is long runs in slices
-(tools/test_all.py).
+servers and real Spark, every test that is neither `long` nor one of `make check`'s. Its laws are played again, with
+more examples. A skipped test counts as a failure, and a failed one is not tried again: `tests/quarantine.txt` names the
+few that are known to be unsteady. What is long runs in slices (tools/test_all.py).
 """
 
 from __future__ import annotations
