@@ -13,6 +13,7 @@ from headwater.events import AlterTable, Committed, Event, JobLineage, JobName, 
 from headwater.events.avro import Codec, DecodeError
 from headwater.events.changes import SetComment, SetProperty
 from headwater.events.envelope import EventPart
+from headwater.events.jobs import Input, Output
 from headwater.lineage.mapping import BatchMapper, map_event
 from headwater.lineage.rows import KINDS, Row, RowSet
 from headwater.lineage.rows.copy_format import decode_copy_row
@@ -50,12 +51,23 @@ def by_the_short_way(emitted: list[tuple[Event, int | None]], size: int, *, pack
     return state.digest()
 
 
+def by_columns(emitted: list[tuple[Event, int | None]], size: int) -> str:
+    state, mapper = RowSet(), BatchMapper(packs=True, fewest=1)
+    for start in range(0, len(emitted), size):
+        some = [(CODEC.encode(event), appended) for event, appended in emitted[start : start + size]]
+        for number in mapper.add_known([data for data, _ in some], [appended for _, appended in some]):
+            assert mapper.add(*some[number]) is None
+        state.merge(rows_of(mapper))
+    assert rows_of(mapper) == []
+    return state.digest()
+
+
 def rows_of(mapper: BatchMapper) -> list[Row]:
     batch = mapper.drain()
     unpacked = [
         decode_copy_row(KINDS_BY_NAME[name], data)
-        for name, rows in batch.copies.by_kind.items()
-        for data in rows.values()
+        for name in batch.copies.kinds
+        for data in batch.copies.ordered(KINDS_BY_NAME[name])
     ]
     return [*batch.rows, *unpacked]
 
@@ -109,6 +121,42 @@ def test_of_events_that_are_alike(emitted: list[Event], appended: int | None, si
     assert by_the_short_way(both, size, packs=packs) == by_the_law(both)
 
 
+@st.composite
+def of_few_shapes(draw: st.DrawFn) -> list[Event]:
+    """Events of two shapes, which differ in what slots hold."""
+    shapes = draw(st.lists(alike(), min_size=1, max_size=2))
+    return [draw(with_other_slots(draw(st.sampled_from(shapes)))) for _ in range(draw(st.integers(1, 12)))]
+
+
+def with_other_slots(event: Event) -> st.SearchStrategy[Event]:
+    slots: dict[str, st.SearchStrategy[object]] = {
+        "sequence": st.integers(1, 3) | st.integers(1, 2**63 - 1),
+        "family_sequence": st.integers(1, 200),
+        "producer": st.sampled_from([UUID(int=1), UUID(int=2), UUID(int=2**127 + 1)]),
+        "time": st.sampled_from([0, 1, 2**26]).map(lambda seconds: event.time + timedelta(seconds=seconds)),
+        "application": TEXTS,
+        "run": st.sampled_from([UUID(int=3), UUID(int=4)]) if event.run is not None else st.none(),
+    }
+    if isinstance(event, Committed):
+        slots["barrier"] = st.integers(1, 3) | st.integers(-(2**63), 2**63 - 1)
+        slots["outputs"] = st.tuples(*map(with_other_numbers, event.outputs))
+        slots["inputs"] = st.tuples(*map(with_other_numbers, event.inputs))
+    return st.fixed_dictionaries(slots).map(lambda update: event.model_copy(update=update))
+
+
+def with_other_numbers(place: Input | Output) -> st.SearchStrategy[Input | Output]:
+    wanted = {"snapshot": st.integers(-(2**63), 2**63 - 1), "version": TEXTS, "rows": st.integers(0, 2**63 - 1)}
+    slots = {name: each for name, each in wanted.items() if getattr(place, name) is not None}
+    return st.fixed_dictionaries(slots).map(lambda update: place.model_copy(update=update))
+
+
+@given(of_few_shapes().map(unique), st.lists(NOW, min_size=12, max_size=12), st.integers(3, 12))
+@settings(max_examples=examples(60), deadline=None)
+def test_by_columns_of_few_shapes(emitted: list[Event], appended: list[int | None], size: int) -> None:
+    both = list(zip(emitted, appended, strict=False))
+    assert by_columns(both, size) == by_the_law(both)
+
+
 @pytest.mark.slow
 @given(st.lists(st.tuples(pooled(), NOW), max_size=10), st.integers(1, 4))
 @settings(max_examples=examples(100), deadline=None)
@@ -121,6 +169,7 @@ def test_of_all_kinds(emitted: list[tuple[Event, int | None]], size: int) -> Non
 def test_of_whatever_stands_in_them(emitted: list[tuple[Event, int | None]], size: int) -> None:
     again = [*emitted, *emitted]
     assert by_the_short_way(again, size) == by_the_law(emitted)
+    assert by_columns([*again, *again], 2 * size) == by_the_law(emitted)
 
 
 @pytest.mark.slow

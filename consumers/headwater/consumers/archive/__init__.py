@@ -5,7 +5,6 @@ archiver       from a source into an archive
 buffer         rows that wait to be archived
 columns        the columns; records to rows and back
 column_decoding  decodes a batch
-avro_columns   reads many events of one schema at once
 decoding       reads single events
 directory      Parquet files in a directory
 iceberg        an Iceberg table

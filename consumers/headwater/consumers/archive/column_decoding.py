@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from headwater.consumers.archive.arrow import pa
-from headwater.consumers.archive.avro_columns import AvroColumns, FoundSpans, ReadColumns, Rows
 from headwater.consumers.archive.decoding import FIRST_TIME, LAST_TIME, TIME, EventReader, dataset_text, to_columns
 from headwater.events.avro import DecodeError
+from headwater.events.avro.column_reader import AvroColumns, FoundSpans, ReadColumns, Rows
 from headwater.events.avro.framing import HEADER_BYTES
 from headwater.events.avro.schema_cache import WriterSchema
 
@@ -19,6 +19,8 @@ FEWEST: Final = 64
 _MOST_DATASETS: Final = 100_000
 _ID_BYTES: Final = 16
 _INT: Final = 1 << 31
+_ENVELOPE: Final = ("schema_version", "producer", "sequence", "time", "application", "run")
+_WANTED: Final = frozenset([*_ENVELOPE, "job.namespace", "job.name", "part.number", "part.of", "barrier"])
 _NUMBERS: Final = {"schema_version": _INT, "part.number": _INT, "part.of": _INT}
 
 
@@ -64,7 +66,7 @@ class ColumnDecoder:
         """Return the columns of the plain events, and which those are; None if all have to be read one by one."""
         reader = self._columns.get(schema.fingerprint)
         if reader is None:
-            reader = self._columns[schema.fingerprint] = AvroColumns(schema)
+            reader = self._columns[schema.fingerprint] = AvroColumns(schema, _WANTED.__contains__)
         found = reader.read(events, HEADER_BYTES)
         time = _numbers(found, "time", len(events))[0]
         found.is_odd |= (time < FIRST_TIME) | (time > LAST_TIME)

@@ -17,8 +17,8 @@ from uuid import UUID
 from fastavro import parse_schema, schemaless_reader
 
 from headwater.consumers.archive.arrow import pa
-from headwater.consumers.archive.avro_columns import DATASET
 from headwater.events.avro import DecodeError
+from headwater.events.avro.column_reader import DATASET
 from headwater.events.avro.framing import Framed, SingleObject
 from headwater.events.avro.raw_reader import physical
 from headwater.events.avro.schema_cache import SchemaCache, WriterSchema

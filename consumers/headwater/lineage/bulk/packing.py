@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from sqlalchemy import Connection
 
 from headwater.lineage.rows import KINDS, Row, RowKind, merge_by_key
 from headwater.lineage.rows.columns import RowTuple, key_picker, packer
-from headwater.lineage.rows.copy_format import CopyRows, copy_row, decode_copy_row, owner_bytes
+from headwater.lineage.rows.copy_format import CopyRows, copy_row, decode_copy_row
 from headwater.lineage.rows.tables import EVENT_FACTS
 from headwater.lineage.sql.upsert import ORDER, upsert_text
 
 _KINDS: Final = {kind.name: kind for kind in KINDS}
-NOTHING: Final[Mapping[bytes, bytes]] = {}
 
 
 class OrderedRows(Protocol):
@@ -34,8 +32,8 @@ class KindRows(NamedTuple):
 
     kind: RowKind
     rows: list[Row]
-    copies: Mapping[bytes, bytes] = NOTHING
-    """Or all of them by id in COPY's format; `rows` is empty then."""
+    copies: Sequence[bytes] = ()
+    """Or all of them in COPY's format, sorted by primary key; `rows` is empty then."""
 
     def __len__(self) -> int:
         return len(self.rows) + len(self.copies)
@@ -46,18 +44,16 @@ class KindRows(NamedTuple):
         return bool(self.copies) or self.kind in EVENT_FACTS
 
     def _unpacked(self) -> Iterable[Row]:
-        return (decode_copy_row(self.kind, data) for data in self.copies.values())
+        return (decode_copy_row(self.kind, data) for data in self.copies)
 
     def ordered(self) -> list[RowTuple]:
         """Return the rows as column tuples, sorted by primary key. Every transaction writes in this order."""
         pack = packer(self.kind)
         return sorted([pack(row) for row in (*self.rows, *self._unpacked())], key=key_picker(self.kind))
 
-    def ordered_copies(self) -> list[bytes]:
+    def ordered_copies(self) -> Sequence[bytes]:
         """Return the rows in COPY's format, sorted by primary key."""
-        copies = self.copies or {row.id: copy_row(row) for row in self.rows}
-        by_id = [copies[number] for number in sorted(copies)]
-        return sorted(by_id, key=itemgetter(owner_bytes(self.kind))) if self.kind.partition else by_id
+        return self.copies or _ordered_copies(self.kind, self.rows, CopyRows())
 
 
 def group_by_kind(rows: Iterable[Row], copies: CopyRows | None = None) -> list[KindRows]:
@@ -69,20 +65,23 @@ def group_by_kind(rows: Iterable[Row], copies: CopyRows | None = None) -> list[K
         if pile is None:
             pile = found[name] = KindRows(row.kind, [])
         pile.rows.append(row)
-    for name, data in (copies.by_kind if copies is not None else {}).items():
-        found[name] = _packed_rows(_KINDS[name], found[name].rows if name in found else (), data)
+    copies = copies or CopyRows()
+    for name in copies.kinds:
+        rows_of_kind = found[name].rows if name in found else ()
+        found[name] = KindRows(_KINDS[name], [], _ordered_copies(_KINDS[name], rows_of_kind, copies))
     return sorted(found.values(), key=lambda pile: ORDER[pile.kind.name])
 
 
-def _packed_rows(kind: RowKind, rows: Iterable[Row], data: Mapping[bytes, bytes]) -> KindRows:
-    """Combine rows of both forms. `data` stays as it is: a transaction may be repeated."""
+def _ordered_copies(kind: RowKind, rows: Iterable[Row], copies: CopyRows) -> list[bytes]:
+    """Combine rows of both forms. `copies` stay as they are: a transaction may be repeated."""
     if rows:
         combined = CopyRows()
-        combined.by_kind[kind.name] = dict(data)
+        combined.by_kind[kind.name] = dict(copies.by_kind.get(kind.name, {}))
+        combined.blocks = copies.blocks
         for row in rows:
             combined.add(kind, row.id, copy_row(row))
-        data = combined.by_kind[kind.name]
-    return KindRows(kind, [], data)
+        copies = combined
+    return copies.ordered(kind)
 
 
 def execute_many(connection: Connection, pile: OrderedRows) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from headwater.lineage.rows import ColumnGroup, GroupValues, Precedence, Row, RowTimes, merge_by_key
+from headwater.lineage.rows.copy_format import copy_row
 from headwater.lineage.rows.model import NEVER, NO_TIMES, NOT_YET
 
 _FIRST_POSSIBLE, _LAST_POSSIBLE = b"", b"\xff" * 34
@@ -14,13 +15,14 @@ _FIRST_POSSIBLE, _LAST_POSSIBLE = b"", b"\xff" * 34
 class RepeatedRows:
     """Rows that events always write together with the same content. Only the times and stamps differ."""
 
-    __slots__ = ("_first", "_last", "_newest", "_oldest", "_rows", "lasting")
+    __slots__ = ("_copies", "_first", "_last", "_newest", "_oldest", "_rows", "lasting")
 
     def __init__(self, rows: Iterable[Row]) -> None:
         distinct = merge_by_key(rows).values()
         self._rows = tuple(row for row in distinct if not row.kind.is_immutable)
         self.lasting: Final = tuple(row for row in distinct if row.kind.is_immutable)
         """The immutable rows."""
+        self._copies: tuple[bytes, ...] | None = None
         self._forget()
 
     def _forget(self) -> None:
@@ -29,6 +31,12 @@ class RepeatedRows:
 
     def __len__(self) -> int:
         return len(self._rows) + len(self.lasting)
+
+    def lasting_copies(self) -> tuple[bytes, ...]:
+        """Return the immutable rows in COPY's format."""
+        if self._copies is None:
+            self._copies = tuple([copy_row(row) for row in self.lasting])
+        return self._copies
 
     def record(self, time: int, stamp: bytes) -> None:
         """Record that an event wrote these rows."""

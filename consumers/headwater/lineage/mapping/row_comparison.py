@@ -119,10 +119,11 @@ def render_text(pieces: Sequence[str | int], values: Sequence[Any]) -> str:
     """Return a JSON text with the values of its slots. What the pieces hold is clean already."""
     if any(not isinstance(each, str) and each >= len(values) for each in pieces):
         raise NotLearnableError
-    return "".join([each if isinstance(each, str) else _json(values[each]) for each in pieces])
+    return "".join([each if isinstance(each, str) else json_text(values[each]) for each in pieces])
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """Return a value as it stands in a JSON text; of a text what stands between the quotes."""
     text = str(clean_text(to_json(value).decode()))
     return text[1:-1] if isinstance(value, str) else text
 

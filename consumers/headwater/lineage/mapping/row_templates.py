@@ -117,40 +117,61 @@ class RowTemplate:
 class CopyTemplate:
     """Renders one row of an event in COPY's format."""
 
-    __slots__ = ("_pattern", "_pick", "id", "kind")
+    __slots__ = ("_pattern", "_pick", "id", "key", "kind", "pieces", "places")
 
     def __init__(self, kind: RowKind, sources: Sequence[ValueSource], layout: ValueLayout, copied: CopyLayout) -> None:
         self.kind = kind
         self.id = _id_maker(kind, sources, layout)
-        columns = zip(column_types(kind), sources, strict=True)
-        self._pattern = escape(column_count(len(sources))) + b"".join(_copy_pattern(*each) for each in columns)
-        self._pick = picker([copied.place(layout.place(each)) for each in sources if not each.is_constant])
+        self.key = KeyPattern.of(kind, sources, layout)
+        self.pieces = _constant_pieces(kind, sources)
+        """The constant bytes before, between and behind the values that vary."""
+        self.places = tuple([layout.place(each) for each in sources if not each.is_constant])
+        """The places of an environment that hold the values that vary."""
+        self._pattern = b"%b".join(map(escape, self.pieces))
+        self._pick = picker([copied.place(place) for place in self.places])
 
     def render(self, copied: list[bytes]) -> bytes:
         """Render the row. The environment already ends with its id."""
         return self._pattern % self._pick(copied)
 
 
-def _copy_pattern(column: ColumnType, source: ValueSource) -> bytes:
-    if source.is_constant:
-        return escape(copy_value(column, source.value))
-    if column is ColumnType.TEXT:
-        return b"%b"
-    size = _LONG_BYTES if column is ColumnType.LONG else len(source.value)
-    return escape(_LENGTH.pack(size)) + b"%b"
+def _constant_pieces(kind: RowKind, sources: Sequence[ValueSource]) -> tuple[bytes, ...]:
+    """Return the constant bytes of a row. The length of a varying text is no part of them."""
+    pieces = [column_count(len(sources))]
+    for column, source in zip(column_types(kind), sources, strict=True):
+        if source.is_constant:
+            pieces[-1] += copy_value(column, source.value)
+            continue
+        if column is not ColumnType.TEXT:
+            pieces[-1] += _LENGTH.pack(_LONG_BYTES if column is ColumnType.LONG else len(source.value))
+        pieces.append(b"")
+    return tuple(pieces)
+
+
+class KeyPattern(NamedTuple):
+    """What a row's id is a hash of: a pattern for values of these places of an environment. A text is two values, its
+    length in bytes and its bytes."""
+
+    pattern: bytes
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, kind: RowKind, sources: Sequence[ValueSource], layout: ValueLayout) -> KeyPattern:
+        key = sources[1 : 1 + len(kind.key)]
+        pattern = escape(encode((kind.name,))) + b"".join(map(_hash_pattern, key))
+        return cls(pattern, tuple([layout.place(each) for each in key if not each.is_constant]))
 
 
 def _id_maker(kind: RowKind, sources: Sequence[ValueSource], layout: ValueLayout) -> Callable[[RowValues], bytes]:
     """Return a function that computes the row's id, as `rows.values.hash_key` does."""
     key = sources[1 : 1 + len(kind.key)]
-    places = [layout.place(each) for each in key if not each.is_constant]
+    if any(isinstance(each.value, str) and not each.is_constant for each in key):
+        return _slow_id_maker(kind, key, layout)
+    pattern, places = KeyPattern.of(kind, sources, layout)
     if not places:
         number: bytes = sources[0].value
         return lambda _: number
-    if any(isinstance(each.value, str) and not each.is_constant for each in key):
-        return _slow_id_maker(kind, key, layout)
     pick = picker(places)
-    pattern = escape(encode((kind.name,))) + b"".join(map(_hash_pattern, key))
 
     def identify(environment: RowValues) -> bytes:
         return blake2b(pattern % pick(environment), digest_size=HASH_BYTES).digest()
@@ -173,6 +194,8 @@ def _hash_pattern(source: ValueSource) -> bytes:
     """Return the part of the pattern that is hashed: the value as `encode` encodes it."""
     if source.is_constant:
         return escape(encode((source.value,)))
+    if isinstance(source.value, str):
+        return b"t%d:%b"
     return b"i%d;" if isinstance(source.value, int) else b"b%d:%%b" % len(source.value)
 
 

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, Final
+from itertools import chain
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
 
 from headwater.lineage.rows.columns import column_types, packer, row_of
 from headwater.lineage.rows.model import Row, RowKind, combine_rows
 from headwater.lineage.rows.values import HASH_BYTES, ColumnType
+
+if TYPE_CHECKING:
+    from headwater.lineage.rows.copy_blocks import CopyBlock
 
 _SIGNATURE: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 """The beginning of a stream of rows, with no flags and no extension."""
@@ -27,21 +32,79 @@ _COUNT: Final = struct.Struct(">h")
 
 
 class CopyRows:
-    """Rows in COPY's format, by the name of their kind and by their id."""
+    """Rows in COPY's format, by the name of their kind: single ones by their id, and blocks of them."""
 
     def __init__(self) -> None:
         self.by_kind: defaultdict[str, dict[bytes, bytes]] = defaultdict(dict)
+        self.blocks: defaultdict[str, list[CopyBlock]] = defaultdict(list)
+        """Several rows of one key may be in them."""
 
     def __len__(self) -> int:
-        return sum(map(len, self.by_kind.values()))
+        return sum(map(len, self.by_kind.values())) + sum(len(each) for some in self.blocks.values() for each in some)
+
+    @property
+    def kinds(self) -> set[str]:
+        """The names of the kinds that have rows."""
+        return {name for name, some in (*self.by_kind.items(), *self.blocks.items()) if some}
 
     def add(self, kind: RowKind, number: bytes, data: bytes) -> None:
         """Add a row. A row of the same key is combined with it."""
         rows = self.by_kind[kind.name]
         known = rows.get(number)
-        if known is not None and known != data:
-            data = copy_row(combine_rows(decode_copy_row(kind, known), decode_copy_row(kind, data)))
-        rows[number] = data
+        rows[number] = data if known is None else combine_copies(kind, known, data)
+
+    def split(self, buckets: int) -> list[CopyRows]:
+        """Distribute the rows by the last bytes of their ids."""
+        parts = [CopyRows() for _ in range(buckets)]
+        for name, some in self.by_kind.items():
+            of_kind = [each.by_kind[name] for each in parts]
+            for row_id, data in some.items():
+                of_kind[row_id[-1] % buckets][row_id] = data
+        for name, blocks in self.blocks.items():
+            for block in blocks:
+                for number, chosen in block.split(buckets):
+                    parts[number].blocks[name].append(chosen)
+        return parts
+
+    def update(self, other: CopyRows, kinds: Mapping[str, RowKind]) -> None:
+        """Add all rows of another one."""
+        for name, some in other.by_kind.items():
+            held = self.by_kind[name]
+            if held.keys().isdisjoint(some):
+                held.update(some)
+                continue
+            for number, data in some.items():
+                self.add(kinds[name], number, data)
+        for name, blocks in other.blocks.items():
+            self.blocks[name] += blocks
+
+    def ordered(self, kind: RowKind) -> list[bytes]:
+        """Return the rows of a kind, one of each key, sorted by primary key."""
+        single, owner = self.by_kind.get(kind.name, {}), owner_bytes(kind) if kind.partition else slice(0)
+        if kind.name not in self.blocks:
+            by_id = [single[number] for number in sorted(single)]
+            return sorted(by_id, key=itemgetter(owner)) if kind.partition else by_id
+        return self._ordered_blocks(kind, owner)
+
+    def _ordered_blocks(self, kind: RowKind, owner: slice) -> list[bytes]:
+        from headwater.lineage.rows.copy_blocks import sort_places  # noqa: PLC0415 - it needs numpy
+
+        single, blocks = self.by_kind.get(kind.name, {}), self.blocks[kind.name]
+        rows = [*single.values(), *chain.from_iterable(each.lines() for each in blocks)]
+        keys = [*(data[owner] + number for number, data in single.items()), *(each.keys(owner) for each in blocks)]
+        order, same = sort_places(b"".join(keys), len(rows))
+        ordered = [rows[each] for each in order]
+        for place in same:
+            ordered[place] = combine_copies(kind, ordered[place - 1], ordered[place])
+            ordered[place - 1] = b""
+        return [each for each in ordered if each] if same else ordered
+
+
+def combine_copies(kind: RowKind, one: bytes, other: bytes) -> bytes:
+    """Combine two rows of one key."""
+    if one == other:
+        return one
+    return copy_row(combine_rows(decode_copy_row(kind, one), decode_copy_row(kind, other)))
 
 
 @cache

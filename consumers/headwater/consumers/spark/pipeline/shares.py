@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from headwater.consumers.sources import BusRecord, OffsetGap
 from headwater.consumers.writer.coordinated.slice_reader import bucket_of
 from headwater.lineage.bulk import DeadLetter
-from headwater.lineage.rows import KINDS, Row, RowKind, combine_rows
+from headwater.lineage.rows import KINDS, Row, combine_rows
 from headwater.lineage.rows.columns import RowTuple, packer, row_of
 from headwater.lineage.rows.copy_format import CopyRows
 from headwater.lineage.rows.tables import TOMBSTONE
@@ -41,7 +41,7 @@ class Share(NamedTuple):
     """What becomes of some records in one bucket. Only the first bucket has positions, gaps and tombstones."""
 
     rows: Mapping[str, Sequence[RowTuple]]
-    copies: Mapping[str, Mapping[bytes, bytes]]
+    copies: CopyRows
     letters: Sequence[DeadLetter] = ()
     reached: Mapping[int, Reached] = {}
     """By the number of the partition."""
@@ -58,18 +58,10 @@ class Share(NamedTuple):
 def shares_of(rows: Iterable[Row], copies: CopyRows, buckets: int) -> list[Share]:
     """Distribute rows over buckets. Tombstones all have the first one."""
     tuples: list[dict[str, list[RowTuple]]] = [{} for _ in range(buckets)]
-    packed: list[dict[str, dict[bytes, bytes]]] = [{} for _ in range(buckets)]
     for row in rows:
         number = 0 if row.kind == TOMBSTONE else bucket_of(row.id, buckets)
         tuples[number].setdefault(row.kind.name, []).append(packer(row.kind)(row))
-    for name, some in copies.by_kind.items():
-        of_kind: list[dict[bytes, bytes]] = [{} for _ in range(buckets)]
-        for row_id, data in some.items():
-            of_kind[bucket_of(row_id, buckets)][row_id] = data
-        for of_bucket, rows_of_kind in zip(packed, of_kind, strict=True):
-            if rows_of_kind:
-                of_bucket[name] = rows_of_kind
-    return [Share(*each) for each in zip(tuples, packed, strict=True)]
+    return [Share(*each) for each in zip(tuples, copies.split(buckets), strict=True)]
 
 
 class MergedShares:
@@ -89,18 +81,9 @@ class MergedShares:
             into = self.tombstones if kind == TOMBSTONE else self.rows
             for values in some:
                 _merge(into, row_of(kind, values))
-        for name, packed in share.copies.items():
-            self._add_copies(_KIND_OF[name], packed)
+        self.copies.update(share.copies, _KIND_OF)
         self.letters += share.letters
         self.size += size
-
-    def _add_copies(self, kind: RowKind, packed: Mapping[bytes, bytes]) -> None:
-        held = self.copies.by_kind[kind.name]
-        if held.keys().isdisjoint(packed):
-            held.update(packed)
-            return
-        for number, data in packed.items():
-            self.copies.add(kind, number, data)
 
 
 def _merge(into: dict[bytes, Row], row: Row) -> None:

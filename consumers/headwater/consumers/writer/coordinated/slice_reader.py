@@ -13,7 +13,6 @@ from headwater.consumers.writer.record_reader import ReadResult, RecordReader
 from headwater.lineage.bulk import DeadLetter, pack_rows
 from headwater.lineage.bulk.transactions import DRIVER_DATA_ERRORS
 from headwater.lineage.rows import Row
-from headwater.lineage.rows.copy_format import CopyRows
 from headwater.lineage.rows.tables import TOMBSTONE
 
 
@@ -82,15 +81,11 @@ class SliceReader:
     def _packed(self, read: ReadResult) -> dict[int, bytes]:
         count = self._role.buckets
         rows: list[list[Row]] = [[] for _ in range(count)]
-        copies = [CopyRows() for _ in range(count)]
         for row in read.rows:
             rows[0 if row.kind == TOMBSTONE else bucket_of(row.id, count)].append(row)
-        for name, some in read.copies.by_kind.items():
-            for number, data in some.items():
-                copies[bucket_of(number, count)].by_kind[name][number] = data
         return {
             number: pickle.dumps(pack_rows(*share, as_copy=self._role.as_copy), pickle.HIGHEST_PROTOCOL)
-            for number, share in enumerate(zip(rows, copies, strict=True))
+            for number, share in enumerate(zip(rows, read.copies.split(count), strict=True))
             if share[0] or len(share[1])
         }
 

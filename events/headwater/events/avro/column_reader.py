@@ -8,15 +8,18 @@ reader of single events, which also says what is wrong.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from headwater.events.avro.raw_reader import physical
 from headwater.events.avro.schema_cache import WriterSchema
 
+FieldFilter: TypeAlias = "Callable[[str], bool]"
+"""Says whether the values at a path are wanted, such as `inputs.0.rows`."""
+Found = TypeVar("Found", bound="FoundValues | FoundSpans")
 Rows: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 DATASET: Final = "DatasetId"
 _LONGEST_LIST: Final = 512
@@ -27,8 +30,6 @@ _PADDING: Final = bytes(16)
 _ONE_BYTE: Final = 64
 _LAST_SHIFT: Final = 63
 """Of the tenth byte of a number, which has one bit more."""
-_ENVELOPE: Final = ("schema_version", "producer", "sequence", "time", "application", "run")
-_WANTED: Final = frozenset([*_ENVELOPE, "job.namespace", "job.name", "part.number", "part.of", "barrier"])
 
 
 class FoundValues(NamedTuple):
@@ -36,12 +37,16 @@ class FoundValues(NamedTuple):
 
     rows: Rows
     values: Rows
+    starts: Rows
+    ends: Rows
 
 
 class FoundSpans(NamedTuple):
     """Where a text, or other bytes, stand in some of the events."""
 
     rows: Rows
+    starts: Rows
+    """Where the length of a text stands."""
     begins: Rows
     ends: Rows
 
@@ -62,32 +67,37 @@ class ReadColumns:
 class AvroColumns:
     """Reads events of one schema."""
 
-    def __init__(self, schema: WriterSchema) -> None:
+    def __init__(self, schema: WriterSchema, is_wanted: FieldFilter, fields: int | None = None) -> None:
+        """With `fields` only so many fields are read, and whatever stands behind them belongs to the event."""
         self._schema = physical(json.loads(schema.text))
         self._named: dict[str, Any] = {}
         _collect_named(self._schema, self._named)
+        self._is_wanted = is_wanted
+        self._is_whole = fields is None
+        self._schema = {**self._schema, "fields": self._schema["fields"][:fields]}
 
     def read(self, events: Sequence[bytes], offset: int) -> ReadColumns:
         """Read events whose Avro bytes begin at an offset."""
         lengths = np.fromiter(map(len, events), np.int64, len(events))
         ends = np.cumsum(lengths)
         data = np.frombuffer(b"".join([*events, _PADDING]), np.uint8)
-        walk = _Walk(data, len(events), self._named)
+        walk = _Walk(data, len(events), self._named, self._is_wanted)
         at = walk.visit(self._schema, np.arange(len(events)), ends - lengths + offset, "")
-        walk.found.is_odd |= at != ends
+        walk.found.is_odd |= at != ends if self._is_whole else at > ends
         return walk.found
 
 
 class _Walk:
     """Methods are given events and where each of them is, and return where each is behind the value."""
 
-    def __init__(self, data: Any, count: int, named: dict[str, Any]) -> None:
+    def __init__(self, data: Any, count: int, named: dict[str, Any], is_wanted: FieldFilter) -> None:
         self.found: Final = ReadColumns(data, np.zeros(count, np.bool_))
         self._data = data
         self._named = named
+        self._is_wanted = is_wanted
 
-    def visit(self, schema: Any, rows: Rows, at: Rows, path: str | None) -> Rows:
-        """Walk over a value in these events. `path` is given where something of it may be wanted."""
+    def visit(self, schema: Any, rows: Rows, at: Rows, path: str) -> Rows:
+        """Walk over a value in these events."""
         if isinstance(schema, list):
             return self._union(schema, rows, at, path)
         name = schema["type"] if isinstance(schema, dict) else schema
@@ -96,19 +106,18 @@ class _Walk:
         if name == "record":
             return self._record(schema, rows, at, path)
         if name in {"array", "map"}:
-            return self._list(schema, rows, at)
+            return self._list(schema, rows, at, path)
         return self._value(name, schema, rows, at, path)
 
-    def _record(self, schema: Any, rows: Rows, at: Rows, path: str | None) -> Rows:
+    def _record(self, schema: Any, rows: Rows, at: Rows, path: str) -> Rows:
         begins = at
         for each in schema["fields"]:
-            inner = None if path is None else f"{path}.{each['name']}" if path else each["name"]
-            at = self.visit(each["type"], rows, at, inner)
+            at = self.visit(each["type"], rows, at, f"{path}.{each['name']}" if path else each["name"])
         if schema["name"] == DATASET:
-            self.found.datasets.append(FoundSpans(rows, begins, at.copy()))
+            self.found.datasets.append(FoundSpans(rows, begins, begins, at.copy()))
         return at
 
-    def _union(self, branches: Sequence[Any], rows: Rows, at: Rows, path: str | None) -> Rows:
+    def _union(self, branches: Sequence[Any], rows: Rows, at: Rows, path: str) -> Rows:
         chosen, at = self._choice(rows, at, len(branches))
         for number, branch in enumerate(branches):
             if branch != "null":
@@ -119,53 +128,56 @@ class _Walk:
                     at[taken] = self.visit(branch, rows[taken], at[taken], path)
         return at
 
-    def _list(self, schema: Any, rows: Rows, at: Rows) -> Rows:
-        at, left = at.copy(), np.arange(len(rows))
-        while len(left):
-            counts, at[left] = self._varint(rows[left], at[left])
-            self._mark(rows[left], (counts < 0) | (counts > _LONGEST_LIST))
-            is_going_on = (counts > 0) & ~self.found.is_odd[rows[left]]
-            left, counts = left[is_going_on], counts[is_going_on]
-            at[left] = self._items(schema, rows[left], at[left], counts)
+    def _list(self, schema: Any, rows: Rows, at: Rows, path: str) -> Rows:
+        """Walk over a list of one block, as writers write lists, and its end."""
+        counts, at = self._varint(rows, at)
+        self._mark(rows, (counts < 0) | (counts > _LONGEST_LIST))
+        left = np.flatnonzero((counts > 0) & ~self.found.is_odd[rows])
+        if len(left):
+            at[left] = self._items(schema, rows[left], at[left], counts[left], path)
             left = left[~self.found.is_odd[rows[left]]]
+            more, at[left] = self._varint(rows[left], at[left])
+            self._mark(rows[left], more != 0)
         return at
 
-    def _items(self, schema: Any, rows: Rows, at: Rows, counts: Rows) -> Rows:
-        fewest = int(counts.min()) if len(counts) else 0
-        for number in range(int(counts.max()) if len(counts) else 0):
+    def _items(self, schema: Any, rows: Rows, at: Rows, counts: Rows, path: str) -> Rows:
+        fewest = int(counts.min())
+        for number in range(int(counts.max())):
+            inner = f"{path}.{number}"
             if number < fewest:
-                at = self._item(schema, rows, at)
+                at = self._item(schema, rows, at, inner)
                 continue
             left = np.flatnonzero(counts > number)
             if number > _LONG and len(left) < _FEW:
                 self.found.is_odd[rows[left]] = True
                 break
-            at[left] = self._item(schema, rows[left], at[left])
+            at[left] = self._item(schema, rows[left], at[left], inner)
         return at
 
-    def _item(self, schema: Any, rows: Rows, at: Rows) -> Rows:
+    def _item(self, schema: Any, rows: Rows, at: Rows, path: str) -> Rows:
         if schema["type"] == "map":
-            at = self._bytes(rows, at, None)
-        return self.visit(schema["items" if schema["type"] == "array" else "values"], rows, at, None)
+            at = self._bytes(rows, at, "")
+        return self.visit(schema["items" if schema["type"] == "array" else "values"], rows, at, path)
 
-    def _bytes(self, rows: Rows, at: Rows, path: str | None) -> Rows:
+    def _bytes(self, rows: Rows, at: Rows, path: str) -> Rows:
+        starts = at
         lengths, at = self._varint(rows, at)
         self._mark(rows, (lengths < 0) | (lengths > len(self._data)))
-        return self._span(rows, at, at + np.clip(lengths, 0, len(self._data)), path)
+        return self._span(rows, starts, at, at + np.clip(lengths, 0, len(self._data)), path)
 
-    def _span(self, rows: Rows, begins: Rows, ends: Rows, path: str | None) -> Rows:
-        if path in _WANTED:
-            self.found.spans[path] = FoundSpans(rows, begins.copy(), ends.copy())
+    def _span(self, rows: Rows, starts: Rows, begins: Rows, ends: Rows, path: str) -> Rows:
+        if self._is_wanted(path):
+            _add(self.found.spans, path, FoundSpans(rows, starts.copy(), begins.copy(), ends.copy()))
         return ends
 
-    def _value(self, name: str, schema: Any, rows: Rows, at: Rows, path: str | None) -> Rows:
+    def _value(self, name: str, schema: Any, rows: Rows, at: Rows, path: str) -> Rows:
         if name in {"string", "bytes"}:
             return self._bytes(rows, at, path)
         if name == "fixed":
-            return self._span(rows, at, at + schema["size"], path)
+            return self._span(rows, at, at, at + schema["size"], path)
         return at if name == "null" else self._number(name, schema, rows, at, path)
 
-    def _number(self, name: str, schema: Any, rows: Rows, at: Rows, path: str | None) -> Rows:
+    def _number(self, name: str, schema: Any, rows: Rows, at: Rows, path: str) -> Rows:
         if name == "boolean":
             self._mark(rows, self._data.take(at, mode="clip") > 1)
             return at + 1
@@ -174,9 +186,10 @@ class _Walk:
         if name not in {"int", "long"}:
             self.found.is_odd[rows] = True
             return at
+        starts = at
         values, at = self._varint(rows, at)
-        if path in _WANTED:
-            self.found.numbers[path] = FoundValues(rows, values)
+        if self._is_wanted(path):
+            _add(self.found.numbers, path, FoundValues(rows, values, starts.copy(), at.copy()))
         return at
 
     def _choice(self, rows: Rows, at: Rows, count: int) -> tuple[Any, Rows]:
@@ -212,6 +225,12 @@ class _Walk:
     def _mark(self, rows: Rows, is_odd: Any) -> None:
         if is_odd.any():
             self.found.is_odd[rows[is_odd]] = True
+
+
+def _add(found: dict[str, Found], path: str, more: Found) -> None:
+    """Add values of a path, which may stand in several branches of a union."""
+    known = found.get(path)
+    found[path] = more if known is None else type(more)(*map(np.concatenate, zip(known, more, strict=True)))
 
 
 def _collect_named(schema: Any, named: dict[str, Any]) -> None:
