@@ -101,7 +101,7 @@ def test_each_record_is_archived_once_whoever_is_killed(kafka: Service, tmp_path
     assert sorted(rows) == sorted(expected)
     verification = Verification(ParquetArchive.open(stage.directory))
     assert list(verification.run())
-    assert (verification.damages, verification.holes) == ([], [])
+    assert (verification.damages, verification.unarchived) == ([], [])
 
 
 def play(stage: Stage) -> None:

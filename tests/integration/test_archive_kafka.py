@@ -48,7 +48,7 @@ def test_every_record_is_archived_once_and_as_it_was(
     assert as_truth(read_all(directory, most=1_000)) == expected
     verification = Verification(ParquetArchive.open(directory))
     assert list(verification.run())
-    assert (verification.damages, verification.holes) == ([], [])
+    assert (verification.damages, verification.unarchived) == ([], [])
     assert committed(kafka, topic) == dict.fromkeys(range(PARTITIONS), 200)
     check_duckdb(directory, expected)
     check_pyarrow(directory)
@@ -101,7 +101,7 @@ def test_what_the_topic_had_forgotten_is_a_gap_of_the_archive(kafka: Service, tm
     assert [each.offset for each in read_all(directory)] == [*range(10), *range(25, 30)]
     verification = Verification(ParquetArchive.open(directory))
     assert list(verification.run())
-    assert [(hole.first, hole.end, hole.why) for hole in verification.holes] == [(10, 25, "gap")]
+    assert [(hole.first, hole.end, hole.why) for hole in verification.unarchived] == [(10, 25, "gap")]
 
 
 @pytest.fixture(scope="module")

@@ -168,7 +168,7 @@ def test_records_come_back_as_they_went_in(commits: list[list[BusRecord]], most:
         )
         verification = Verification(archive)
         assert list(verification.run())
-        assert (verification.damages, verification.holes) == ([], [])
+        assert (verification.damages, verification.unarchived) == ([], [])
 
 
 def test_each_column_has_a_field() -> None:

@@ -203,7 +203,9 @@ TREE: Final = Group(
             {
                 "run": Leaf("archive.process:run", "archive the events of Kafka or a local log"),
                 "status": Leaf("archive.inspection:status", "show what is there, and which offsets"),
-                "verify": Leaf("archive.inspection:verify", "read it from end to end and show damage and holes"),
+                "verify": Leaf(
+                    "archive.inspection:verify", "read it from end to end and show damage and offsets without a record"
+                ),
                 "compact": Leaf("archive.upkeep:compact", "make large files of small ones"),
                 "expire": Leaf("archive.upkeep:expire", "remove old days"),
             },

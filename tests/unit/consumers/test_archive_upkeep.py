@@ -169,7 +169,7 @@ def test_old_days_expire_and_readers_hear_of_it(archive: ParquetArchive) -> None
     assert [*batch.records, *source.poll(100, 0).records] == EXPECTED[FIRST][40:]
     verification = verify(archive)
     assert verification.damages == []
-    assert [(hole.partition, hole.first, hole.end, hole.why) for hole in verification.holes] == [
+    assert [(hole.partition, hole.first, hole.end, hole.why) for hole in verification.unarchived] == [
         (FIRST, 0, 40, "expired"),
         (SECOND, 0, 40, "expired"),
     ]
@@ -205,8 +205,8 @@ def test_damage_is_found(archive: ParquetArchive) -> None:
     archive.path_of(files[2]).write_bytes(archive.path_of(files[3]).read_bytes())
     verification = verify(archive)
     assert {each.path for each in verification.damages} == {each.path for each in files[:3]}
-    assert all(each.why == "no record" for each in verification.holes)
-    missing = sum(hole.end - hole.first for hole in verification.holes)
+    assert all(each.why == "no record" for each in verification.unarchived)
+    missing = sum(hole.end - hole.first for hole in verification.unarchived)
     assert missing == sum(each.rows for each in files[:3])
 
 
@@ -214,7 +214,7 @@ def test_what_the_bus_had_lost_is_a_hole_with_its_reason(archive: ParquetArchive
     rows = TableBuilder(TOPIC).build(records(SECOND, 50, 60))
     gap = OffsetGap(SECOND, 40, 50, GapReason.LOG_EXPIRED)
     archive.append(rows, [ArchivedRange(SECOND, TOPIC, 40, 60)], [gap])  # as an archiver does, which begins at the end
-    assert verify(archive).holes == [UnarchivedOffsets(SECOND, TOPIC, 40, 50, "gap")]
+    assert verify(archive).unarchived == [UnarchivedOffsets(SECOND, TOPIC, 40, 50, "gap")]
 
 
 def test_upkeep_runs_beside_an_archiver(archive: ParquetArchive) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SMALL: Final = 8 << 20
 """The rows of a file of which compaction makes a larger one take less than that in memory."""
-_HOLE: Final = ("topic", "partition", "first", "end", "why")
+_OFFSETS: Final = ("topic", "partition", "first", "end", "why")
 
 
 @command(
@@ -43,7 +43,7 @@ def status(given: Namespace, output: CommandOutput) -> int:
         },
     )
     output.table("partitions", ("topic", "partition", "first", "next", "expired before", "records"), _partitions(state))
-    output.table("gaps", (*_HOLE[:4], "reason"), _gaps(state))
+    output.table("gaps", (*_OFFSETS[:4], "reason"), _gaps(state))
     return Exit.DONE
 
 
@@ -74,7 +74,7 @@ def _gaps(state: ArchiveState) -> list[tuple[object, ...]]:
 @command(
     """Read an archive from end to end: is each file what was written, and is each offset there once?
 
-Offsets without a record are listed as holes. `gap` is what the bus had lost, `expired` what retention removed, and
+Offsets without a record are listed as unarchived. `gap` is what the bus had lost, `expired` what retention removed, and
 `no record` a mark of a transaction or what a compacted topic had dropped. Exit code 1 means damage.""",
     "headwater archive verify --archive /mnt/lineage/archive",
     flags=[add_archive],
@@ -85,7 +85,7 @@ def verify(given: Namespace, output: CommandOutput) -> int:
 
     began, verification = datetime.now(timezone.utc), Verification(archive)
     files = list(verification.run())
-    damages, holes = verification.damages, verification.holes
+    damages, unarchived = verification.damages, verification.unarchived
     output.record(
         "verified",
         {
@@ -93,12 +93,13 @@ def verify(given: Namespace, output: CommandOutput) -> int:
             "records": sum(each.rows for each in files),
             "size": Size(sum(each.size for each in files)),
             "damaged files": len(damages),
-            "holes": len(holes),
+            "unarchived ranges": len(unarchived),
             "seconds": round((datetime.now(timezone.utc) - began).total_seconds(), 1),
         },
     )
     output.table("damages", ("path", "error"), damages)
-    output.table("holes", _HOLE, [(h.topic, h.partition.number, h.first, h.end, h.why) for h in holes])
+    rows = [(each.topic, each.partition.number, each.first, each.end, each.why) for each in unarchived]
+    output.table("unarchived", _OFFSETS, rows)
     return Exit.FAILED if damages else Exit.DONE
 
 

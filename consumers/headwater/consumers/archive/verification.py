@@ -15,7 +15,7 @@ from headwater.errors import TransientError
 from headwater.lineage.bulk import BusPartition
 
 _PLACE: Final = ("cluster", "topic_id", "partition", "offset")
-_MOST_HOLES: Final = 100
+_MOST_RANGES: Final = 100
 
 
 class DamagedFile(NamedTuple):
@@ -44,20 +44,20 @@ class Verification:
         self._archive = archive
         self.state: ArchiveState = archive.refresh()
         self.damages: list[DamagedFile] = []
-        self.holes: list[UnarchivedOffsets] = []
+        self.unarchived: list[UnarchivedOffsets] = []
         self._seen: dict[BusPartition, Any] = {
             each: np.zeros(max(0, known.next - known.first), np.uint8) for each, known in self.state.partitions.items()
         }
 
     def run(self) -> Iterator[ArchiveFile]:
-        """Examine each file, and yield it afterwards; then look for holes."""
+        """Examine each file, and yield it afterwards; then look for offsets without a record."""
         for file in self.state.files.values():
             error = self._examine(file)
             if error is not None:
                 self.damages.append(DamagedFile(file.path, error))
             yield file
         for partition, known in self.state.partitions.items():
-            self.holes += self._unarchived(partition, known)
+            self.unarchived += self._unarchived(partition, known)
 
     def _examine(self, file: ArchiveFile) -> str | None:
         try:
@@ -94,7 +94,7 @@ class Verification:
         found = [(int(a) + known.first, int(b) + known.first) for a, b in zip(empty[::2], empty[1::2], strict=True)]
         return [
             UnarchivedOffsets(partition, known.topic, first, end, self._why(partition, first, end))
-            for first, end in found[:_MOST_HOLES]
+            for first, end in found[:_MOST_RANGES]
         ]
 
     def _why(self, partition: BusPartition, first: int, end: int) -> str:
