@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from uuid import UUID
 
+import numpy as np
 import pytest
 
 from headwater.events import AlterTable, Committed, Event, JobLineage, JobStatusChanged
@@ -12,6 +13,7 @@ from headwater.events.avro import Codec, DecodeError
 from headwater.events.avro.framing import HEADER_BYTES
 from headwater.events.changes import SetProperty
 from headwater.lineage.mapping import BatchMapper, map_event
+from headwater.lineage.mapping.column_rows import groups_of
 from headwater.lineage.rows import KINDS, Row, RowSet
 from headwater.lineage.rows.copy_format import decode_copy_row
 from headwater.testing.examples import EXAMPLES
@@ -125,3 +127,11 @@ def test_few_events_are_mapped_one_by_one() -> None:
     data = [CODEC.encode(each) for each in of_one_shape(Committed, 9)]
     assert BatchMapper(packs=True, fewest=10).add_known(data, [NOW] * 9) == list(range(9))
     assert BatchMapper(packs=False, fewest=1).add_known(data, [NOW] * 9) == list(range(9))
+
+
+def test_rows_are_alike_only_if_all_their_sizes_are_however_large() -> None:
+    """Three sizes of up to 2**40 are more than a number of 64 bits can tell apart."""
+    large = (1 << 40) - 1
+    sizes = [(0, large, large), (1, large, large), (0, large, large), (0, 3, large)]
+    columns = [np.array(each, np.int64) for each in zip(*sizes, strict=True)]
+    assert sorted(each.tolist() for each in groups_of(columns)) == [[0, 2], [1], [3]]

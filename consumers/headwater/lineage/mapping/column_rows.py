@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from headwater.lineage.mapping.event_templates import EventTemplate
 
 _LENGTH: Final = struct.Struct(">i")
+_MOST_CODES: Final = 1 << 62
+"""More numbers don't fit into 64 bits."""
 _SIGN: Final = np.uint64(1 << 63)
 
 
@@ -179,7 +181,10 @@ def groups_of(columns: Sequence[Rows]) -> list[Rows]:
     """Return the numbers of those rows that are alike in all columns."""
     code = columns[0]
     for each in columns[1:]:
-        code = code * (int(each.max()) + 1) + each
+        size = int(each.max()) + 1
+        if (int(code.max()) + 1) * size > _MOST_CODES:
+            code = np.unique(code, return_inverse=True)[1]
+        code = code * size + each
     values, code = np.unique(code, return_inverse=True)
     if len(values) == 1:
         return [np.arange(len(code))]
