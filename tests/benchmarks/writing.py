@@ -27,7 +27,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater import local
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.consumers.writer.plain_pipeline import PlainPipeline
+from headwater.consumers.writer.plain_pipeline import PlainPipeline, PreparedBatch
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import BusPartition, WriteBatch
@@ -124,8 +124,10 @@ def parts(url: str, data: list[bytes]) -> Parts:
         taken = [BusRecord(each, where, number, None) for number, each in enumerate(data)]
         batches = [SourceBatch(tuple(taken[at : at + AT_ONCE])) for at in range(0, len(taken), AT_ONCE)]
         prepared: list[WriteBatch] = []
-        making = seconds(lambda: prepared.extend(WriteBatch(pipeline.prepare(each).rows) for each in batches))
-        packed = [{pile.kind.name: pile.ordered() for pile in group_by_kind(each.rows)} for each in prepared]
+        making = seconds(lambda: prepared.extend(_rows_of(pipeline.prepare(each)) for each in batches))
+        packed = [
+            {pile.kind.name: pile.ordered() for pile in group_by_kind(each.rows, each.copies)} for each in prepared
+        ]
         merging = seconds(lambda: [store.bulk.merge(each) for each in prepared])
         digest = digest_in(store)
         emptied(store)
@@ -135,7 +137,11 @@ def parts(url: str, data: list[bytes]) -> Parts:
         bare.close()
         if digest_in(store) != digest:
             raise SystemExit("the two ways don't end in the same rows: their times mean nothing")
-        return Parts(making, merging, by_hand, sum(len(each.rows) for each in prepared))
+        return Parts(making, merging, by_hand, sum(len(rows) for each in packed for rows in each.values()))
+
+
+def _rows_of(prepared: PreparedBatch) -> WriteBatch:
+    return WriteBatch(prepared.rows, prepared.copies)
 
 
 def digest_in(store: Store) -> str:
