@@ -1,9 +1,12 @@
 """Queries of two tables while jobs write them: python -m tests.benchmarks.consistent_queries --queries 10000
 
-Each job overwrites its table with all rows of one source, which grows meanwhile. So a table holds the rows of the
-version that it was made from, and two tables that were read together are consistent if their rows are equal. The same
-queries are asked in a session with `spark.headwater.read.consistent = true` and in one without, in turns. Events take
-their real way: capture, spool, shipper, PostgreSQL.
+Each job overwrites its table with all rows of one source, which has the numbers up to one that grows. So a table holds
+the rows of the version that it was made from, and two tables that were read together are consistent if their rows are
+equal. Several threads ask the same queries in a session with `spark.headwater.read.consistent = true` and in one
+without, in turns. Events take their real way: capture, spool, shipper, PostgreSQL.
+
+Nine queries of ten ask for the count and the greatest number, which Iceberg answers from the snapshot's own metadata;
+one reads all rows. The catalog keeps no tables, or old ones that are kept would be counted as inconsistent.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +38,9 @@ if TYPE_CHECKING:
 DB: Final = "ice.db"
 KEY: Final = "spark.headwater.read.consistent"
 AIM_MILLIS: Final = 20.0
-PAUSE: Final = 0.2
+PAUSE: Final = 1.0
+"""Seconds between two commits of all jobs together, about."""
+ALL_ROWS_EVERY: Final = 10
 
 
 @dataclass
@@ -49,8 +54,9 @@ class Asked:
     """Seconds from the statement's text to its analysed plan."""
     rows: list[int] = field(default_factory=list)
 
-    def ask(self, spark: SparkSession, tables: tuple[str, str]) -> None:
-        parts = (f"SELECT {n} AS n, count(*) AS c, sum(id) AS s FROM {DB}.{t}" for n, t in enumerate(tables))
+    def ask(self, spark: SparkSession, tables: tuple[str, str], *, all_rows: bool) -> None:
+        found = "count(id) + 0 AS c, sum(id) AS s" if all_rows else "count(*) AS c, max(id) AS s"
+        parts = (f"SELECT {n} AS n, {found} FROM {DB}.{t}" for n, t in enumerate(tables))
         began = time.perf_counter()
         try:
             frame = spark.sql(" UNION ALL ".join(parts))
@@ -63,6 +69,13 @@ class Asked:
         self.queries += 1
         self.inconsistent += one != other
         self.rows.append(one[0])
+
+    def add(self, other: Asked) -> None:
+        self.queries += other.queries
+        self.inconsistent += other.inconsistent
+        self.errors.update(other.errors)
+        self.analysis += other.analysis
+        self.rows += other.rows
 
 
 class Writers:
@@ -84,7 +97,7 @@ class Writers:
         self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {DB}")
         for table in ("a", *self._tables):
             self._spark.sql(f"CREATE TABLE {DB}.{table} (id BIGINT) USING iceberg")
-        self._spark.sql(f"INSERT INTO {DB}.a VALUES (0)")
+        self._spark.sql(f"INSERT OVERWRITE {DB}.a SELECT id FROM range(0, 1, 1, 1)")
         for table in self._tables:
             self._spark.sql(f"INSERT OVERWRITE {DB}.{table} SELECT * FROM {DB}.a")
 
@@ -100,9 +113,9 @@ class Writers:
     def _grow(self) -> None:
         number = 1
         while not self._stop.wait(PAUSE * 5):
-            self._spark.sql(f"INSERT INTO {DB}.a VALUES ({number})")
-            self.commits["a"] += 1
             number += 1
+            self._spark.sql(f"INSERT OVERWRITE {DB}.a SELECT id FROM range(0, {number}, 1, 1)")
+            self.commits["a"] += 1
 
     def _copy(self, table: str) -> None:
         chance = random.Random(f"{seed()} {table}")
@@ -112,7 +125,7 @@ class Writers:
 
 
 @contextmanager
-def driver(place: Path, store: str) -> Iterator[SparkSession]:
+def driver(place: Path, store: str) -> Generator[SparkSession]:
     conf = {key: value.replace("{warehouse}", str(place)) for key, value in ICEBERG.conf.items()}
     conf |= {
         "spark.jars.packages": ",".join(ICEBERG.packages),
@@ -120,6 +133,9 @@ def driver(place: Path, store: str) -> Iterator[SparkSession]:
         "spark.headwater.listeners": "jdbc",
         "spark.headwater.jdbc.url": store,
         "spark.headwater.spool.dir": str(place / "spool"),
+        "spark.sql.catalog.ice.cache-enabled": "false",
+        # that of other tests is small, and full after some hundred queries: then nothing is compiled any more
+        "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC",
         KEY: "false",
     }
     with spark_session(local.java().home, **conf) as spark:
@@ -130,20 +146,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--writers", type=int, default=10)
+    parser.add_argument("--threads", type=int, default=4, help="that ask, each in two sessions of its own")
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so long, whatever was asked by then")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory, local.postgres(durable=False) as server:
         url = server.address
         open_store(url).close()
         with driver(Path(directory), url) as spark:
-            return measure(spark, given.queries, given.writers, given.seconds)
+            return measure(spark, given)
+
+
+def aligned_session(spark: SparkSession) -> SparkSession:
+    session = spark.newSession()
+    session.sql(f"SET {KEY} = true")
+    session.sql(f"SET {KEY}.otherwise = wait 60s")
+    return session
 
 
 def measure_cost(spark: SparkSession, jobs: Writers, rounds: int) -> None:
     """What a statement costs while nobody writes, in a session with it and in one without, in turns."""
-    off, aligned = spark.newSession(), spark.newSession()
-    aligned.sql(f"SET {KEY} = true")
-    aligned.sql(f"SET {KEY}.otherwise = wait 60s")
+    off, aligned = spark.newSession(), aligned_session(spark)
     query = f"SELECT * FROM {DB}.{jobs.tables[0]} x JOIN {DB}.{jobs.tables[1]} y USING (id)"
     taken: dict[str, list[float]] = {"off": [], "on": []}
     for number in range(rounds + 5):
@@ -157,26 +179,52 @@ def measure_cost(spark: SparkSession, jobs: Writers, rounds: int) -> None:
     print(aligned.sql(f"EXPLAIN {query}").collect()[0][0].partition("== Consistent")[2])
 
 
-def measure(spark: SparkSession, queries: int, writers: int, seconds: float) -> int:
-    jobs = Writers(spark, writers)
+def measure(spark: SparkSession, given: argparse.Namespace) -> int:
+    jobs = Writers(spark, given.writers)
     jobs.prepare()
     measure_cost(spark, jobs, 100)
-    aligned, plain = spark.newSession(), spark.newSession()
-    aligned.sql(f"SET {KEY} = true")
-    aligned.sql(f"SET {KEY}.otherwise = wait 60s")
-    found, without = Asked(), Asked()
-    chance, began = random.Random(seed()), time.monotonic()
-    found.ask(aligned, (jobs.tables[0], jobs.tables[1]))
-    found.analysis.clear()
+    aligned = aligned_session(spark)
+    for table in jobs.tables[1:]:  # until the events of all have come
+        Asked().ask(aligned, (jobs.tables[0], table), all_rows=False)
+    askers = [Asker(spark, jobs.tables, number) for number in range(given.threads)]
+    began = time.monotonic()
     jobs.start()
     try:
-        while found.queries < queries and time.monotonic() - began < seconds:
-            one, other = chance.sample(jobs.tables, 2)
-            found.ask(aligned, (one, other))
-            without.ask(plain, (one, other))
+        each = -(-given.queries // given.threads)
+        threads = [threading.Thread(target=asker.run, args=(each, began + given.seconds)) for asker in askers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(60)
+                done = sum(asker.found.queries for asker in askers)
+                print(f"{done} queries after {time.monotonic() - began:,.0f} s", file=sys.stderr, flush=True)
     finally:
         jobs.stop()
+    found, without = Asked(), Asked()
+    for asker in askers:
+        found.add(asker.found)
+        without.add(asker.without)
     return report(found, without, jobs, time.monotonic() - began)
+
+
+class Asker:
+    """Asks the same queries with and without, in a thread of its own."""
+
+    def __init__(self, spark: SparkSession, tables: list[str], number: int) -> None:
+        self.found, self.without = Asked(), Asked()
+        self._tables = tables
+        self._aligned, self._plain = aligned_session(spark), spark.newSession()
+        self._chance = random.Random(f"{seed()} {number}")
+
+    def run(self, queries: int, until: float) -> None:
+        number = 0
+        while self.found.queries < queries and time.monotonic() < until:
+            number += 1
+            one, other = self._chance.sample(self._tables, 2)
+            all_rows = number % ALL_ROWS_EVERY == 0
+            self.found.ask(self._aligned, (one, other), all_rows=all_rows)
+            self.without.ask(self._plain, (one, other), all_rows=all_rows)
 
 
 def report(found: Asked, without: Asked, jobs: Writers, seconds: float) -> int:

@@ -18,7 +18,7 @@ from tests.matrix.lens_cases import ids
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CATALOGS: Final = {"iceberg": "ice", "delta": "spark_catalog", "paimon": "pai"}
+CATALOGS: Final = {"iceberg": "ice", "delta": "spark_catalog", "paimon": "pai", "hudi": "spark_catalog"}
 KEY: Final = consistent.KEY
 
 
@@ -53,7 +53,7 @@ class Tables:
         self.run(*(self.copying(each) for each in tables))
 
     def copying(self, table: str) -> str:
-        return f"INSERT OVERWRITE {table} SELECT * FROM {self.a}"
+        return f"INSERT OVERWRITE {table} SELECT id FROM {self.a}"
 
     def alone(self, spark: SparkSession) -> list[int]:
         """The ids that only one of `b` and `c` has."""
@@ -62,13 +62,16 @@ class Tables:
 
 
 @contextmanager
-def reading(spark: SparkSession, store: Path | str, **settings: str) -> Generator[SparkSession, None, None]:
-    """A session beside this one that reads consistently: with `otherwise="latest"` and the like."""
+def reading(
+    spark: SparkSession, store: Path | str, max_age: str = "0s", **settings: str
+) -> Generator[SparkSession, None, None]:
+    """A session beside this one that reads consistently: with `otherwise="latest"` and the like. Each statement asks
+    the store, unless an answer may have an age."""
     inside: Any = spark
     reads = consistent.begin(inside.sparkContext, {f"{KEY}.store": str(store)})
     session = spark.newSession()
     session.sql(f"SET {KEY} = true")
-    for key, value in settings.items():
+    for key, value in {"max.age": max_age, **settings}.items():
         session.sql(f"SET {KEY}.{key} = {value}")
     try:
         yield session

@@ -283,6 +283,27 @@ def test_a_session_never_goes_back(tables: Tables, spark: SparkSession) -> None:
 
 
 @pytest.mark.long
+def test_an_answer_may_be_as_old_as_a_session_says_and_never_takes_it_back(tables: Tables) -> None:
+    """Fails if each statement asks the store, if an old answer is taken where none may be, or one that would take a
+    session back isn't replaced by a newer one."""
+    with reading(tables.driver.spark, tables.store, max_age="1h") as spark:
+        assert tables.alone(spark) == []
+        query = _union(tables.b, tables.c)
+        assert ids(spark.sql(query)) == [1]
+        tables.copy(tables.c)
+        assert ids(spark.sql(query)) == [1], "the answer of before"
+        other = spark.newSession()
+        for each in (" = true", ".max.age = 0s"):
+            other.sql(f"SET {KEY}{each}")
+        assert ids(other.sql(query)) == [1, 2], "which is the newest answer for all sessions now"
+        assert ids(spark.sql(query)) == [1, 2]
+        tables.grow(3)
+        tables.copy(tables.b, tables.c)
+        assert ids(spark.sql(_union(tables.c, tables.b))) == [1, 2, 3], "of this order nobody has asked"
+        assert ids(spark.sql(query)) == [1, 2, 3], "what is known of it would be a step back"
+
+
+@pytest.mark.long
 def test_tables_that_were_looked_up_one_by_one_are_refused(tables: Tables, spark: SparkSession) -> None:
     """Fails if DataFrames are joined of which each read the newest version at its time."""
     one, other = spark.table(tables.b), spark.table(tables.c)

@@ -14,7 +14,7 @@ from itertools import count, pairwise
 from typing import Final
 
 from headwater.errors import TerminalError
-from headwater.versions.consistency import SharedVersions, VersionComparison, compare
+from headwater.versions.consistency import SharedVersions, VersionComparison, compare, shared_by
 from headwater.versions.frontiers import FrontierMerger
 from headwater.versions.model import Frontier, TableContents
 
@@ -76,11 +76,13 @@ class AlignmentSearch:
         self._tables = tables
         self._merger = merger
         self._left = _MOST_SETS
+        self._newest: Sequence[TableContents] = ()
 
     def run(self) -> Alignment | Miss:
         newest = self._states([0] * len(self._tables))
         if newest is None:
             raise NoAlignmentError("one of these tables has no version in that time")
+        self._newest = newest
         found = self._descend()
         if found is None and not all(self._grows(each) for each in self._tables):
             found = self._try_all((), ())
@@ -96,14 +98,29 @@ class AlignmentSearch:
         steps = [0] * len(self._tables)
         while (states := self._states(steps)) is not None:
             comparison = compare(states)
-            if comparison.is_consistent:
+            ahead = (
+                self._with_beginnings(states) if comparison.is_consistent else self._tables_ahead(states, comparison)
+            )
+            if comparison.is_consistent and not ahead:
                 return Alignment(states, tuple(steps), comparison)
-            ahead = self._tables_ahead(states, comparison)
             if not ahead:
                 return None
             for index in ahead:
                 steps[index] += 1
         return None
+
+    def _with_beginnings(self, states: Sequence[TableContents]) -> set[int]:
+        """Return the tables that contain something of which another one contains nothing yet, and later does. All of
+        them do so where nothing at all is shared yet."""
+        found: set[int] = set()
+        is_shared = is_shared_later = False
+        for dataset in shared_by(self._newest):
+            has = {index for index, each in enumerate(states) if _contains(each, dataset)}
+            later = {index for index, each in enumerate(self._newest) if _contains(each, dataset)}
+            is_shared |= len(has) > 1
+            is_shared_later = True
+            found |= has if later - has else set()
+        return set(range(len(states))) if is_shared_later and not is_shared else found
 
     def _tables_ahead(self, states: Sequence[TableContents], comparison: VersionComparison) -> set[int]:
         """Return the tables that can't be in any set with these versions of the others: they reach farther than another
@@ -144,7 +161,8 @@ class AlignmentSearch:
         """Try all sets, newest first: add a version of the next table that goes with those that were chosen."""
         if len(states) == len(self._tables):
             comparison = compare(states)
-            return Alignment(states, steps, comparison) if comparison.is_consistent else None
+            belong_together = comparison.is_consistent and not self._with_beginnings(states)
+            return Alignment(states, steps, comparison) if belong_together else None
         for step in count():
             state = self._tables[len(states)].at(step)
             if state is None or self._left <= 0:
@@ -155,6 +173,10 @@ class AlignmentSearch:
                 if found is not None:
                     return found
         return None
+
+
+def _contains(state: TableContents, dataset: bytes) -> bool:
+    return dataset == state.dataset or dataset in state.contents.ancestors
 
 
 def _reach(state: TableContents, row: SharedVersions) -> Sequence[Frontier]:

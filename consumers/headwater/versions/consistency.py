@@ -66,7 +66,7 @@ class VersionComparison:
 
 def compare(states: Sequence[TableContents]) -> VersionComparison:
     """Compare what several tables contain."""
-    shared = _shared_by(states)
+    shared = shared_by(states)
     private, near = _compare_pairs(states)
     rows = []
     for dataset in sorted(shared):
@@ -77,7 +77,7 @@ def compare(states: Sequence[TableContents]) -> VersionComparison:
     return VersionComparison(tuple(rows), tuple(sorted(doubts, key=_order)))
 
 
-def _shared_by(states: Sequence[TableContents]) -> set[bytes]:
+def shared_by(states: Sequence[TableContents]) -> set[bytes]:
     """Return the tables of which at least two of these contain something, or are one."""
     seen: set[bytes] = set()
     shared: set[bytes] = set()
@@ -94,7 +94,7 @@ def _compare_pairs(states: Sequence[TableContents]) -> tuple[dict[bytes, set[byt
     private: dict[bytes, set[bytes]] = {each.dataset: set() for each in states}
     near: set[bytes] = set()
     for pair in combinations(states, 2):
-        shared = _shared_by(pair)
+        shared = shared_by(pair)
         for each in pair:
             readers = _private_readers(each, shared)
             private[each.dataset] |= readers

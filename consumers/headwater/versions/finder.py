@@ -19,7 +19,7 @@ from headwater.lineage.questions.names import find_dataset
 from headwater.lineage.store import StoreOptions, translate_errors
 from headwater.versions.alignment import NoAlignmentError
 from headwater.versions.answers import AlignedTable, AlignmentAnswer
-from headwater.versions.questions import align, check, contained
+from headwater.versions.questions import align, contained
 
 STORE: Final = "spark.headwater.read.consistent.store"
 _LISTENER: Final = "spark.headwater.jdbc."
@@ -74,7 +74,7 @@ class LineageFinder:
 def find_versions(connection: Connection, tables: Sequence[str]) -> FoundVersions:
     """Align these tables. Those that can't be aligned are named, and the others are aligned without them."""
     try:
-        return _pinned(tables, _aligned(connection, tables))
+        return _pinned(tables, align(connection, tables))
     except NoAlignmentError as e:
         return FoundVersions(reasons=(str(e),))
     except TerminalError:
@@ -94,28 +94,12 @@ def _without_strangers(connection: Connection, tables: Sequence[str]) -> FoundVe
     if len(by_dataset) < 2:
         return FoundVersions(reasons=tuple(reasons))
     try:
-        aligned = _aligned(connection, [names[0] for names in by_dataset.values()])
+        aligned = align(connection, [names[0] for names in by_dataset.values()])
     except NoAlignmentError as e:
         return FoundVersions(reasons=(*reasons, str(e)))
     first = _pinned([names[0] for names in by_dataset.values()], aligned)
     pins = [_named(pin, name) for pin, names in zip(first.pins, by_dataset.values(), strict=False) for name in names]
     return FoundVersions(tuple(pins), (*reasons, *first.reasons), first.cut, first.notes)
-
-
-def _aligned(connection: Connection, tables: Sequence[str]) -> AlignmentAnswer:
-    """Align tables. Versions from before a table had anything of what they share now, as an empty table is, go with
-    everything, and aren't meant."""
-    found = align(connection, tables)
-    if any(each.steps_behind for each in found.rows):
-        kept = {each.dataset.key for each in found.shared}
-        lost = [each.dataset.label for each in check(connection, tables).rows if each.dataset.key not in kept]
-        if lost:
-            versions = ", ".join(each.table.label for each in found.rows)
-            raise NoAlignmentError(
-                f"only versions belong together of which one is from before it contained any of {', '.join(lost)}: "
-                f"{versions}. Let the job that is behind catch up"
-            )
-    return found
 
 
 def _look_up(connection: Connection, table: str) -> bytes | str:

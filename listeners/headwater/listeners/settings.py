@@ -145,6 +145,9 @@ class Settings(Config):
     """Tables that are read as they are now in such queries; `*` stands for anything. A session can `SET` it."""
     read_consistent_timeout: Annotated[Seconds, Field(gt=0)] = 5.0
     """How long a statement waits for the store's answer. A session can `SET` it."""
+    read_consistent_max_age: Annotated[Seconds, Field(ge=0)] = 1.0
+    """How old the store's answer may be, if another statement got it. Its versions belong together, and newer ones may
+    have come since. With 0 each statement asks. A session can `SET` it."""
     read_consistent_store: SecretStr | None = None
     """The URL of the lineage store. Without it the store that the listener `jdbc` writes to, else `HEADWATER_STORE`,
     whose variables also give passwords."""

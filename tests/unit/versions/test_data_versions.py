@@ -75,6 +75,23 @@ def test_a_table_goes_with_the_version_that_is_in_the_other(connection: Connecti
     assert labels(align(connection, ["a", "c"])) == ["lake.db.a@20", "lake.db.c@15"]
 
 
+def test_versions_from_before_a_table_had_anything_of_what_they_share_dont_count(connection: Connection) -> None:
+    """It finds empty versions of both, and one that is empty beside one that isn't; `z` is in all of them."""
+    story = StoryProducer()
+    story.commit("z@1")
+    for name in "efgh":
+        story.commit(f"{name}@1", reads=["z@1"] if name in "gh" else [])
+    for name, source in (("e", "a@20"), ("f", "a@21"), ("g", "a@20"), ("h", "a@21")):
+        story.commit(f"{name}@2", reads=[source])
+    store(connection, story)
+    for names in ("ef", "eh"):
+        with pytest.raises(NoAlignmentError, match=r"contains lake\.db\.a@20"):
+            align(connection, [*names])
+    answer = align(connection, ["g", "h"])
+    assert labels(answer) == ["lake.db.g@1", "lake.db.h@1"]
+    assert [each.label for each in answer.cut] == ["lake.db.z@1"]
+
+
 def test_at_a_version_of_the_source(connection: Connection) -> None:
     store(connection, two_jobs())
     assert labels(align(connection, ["b", "c"], at="a@20")) == ["lake.db.b@11", "lake.db.c@15"]
@@ -288,14 +305,16 @@ def test_tables_that_share_nothing_belong_together(connection: Connection) -> No
 
 
 def test_two_tables_that_feed_each_other(connection: Connection) -> None:
-    """Each version is made from the one before of the other table, but for the first."""
+    """Each version is made from the one before of the other table. The first of `a` has nothing of `b`, and no version
+    of `b` has nothing of `a`."""
     story = StoryProducer()
     story.commit("a@1")
     for number in range(1, 200):
         story.commit(f"b@{number}", reads=[f"a@{number}"])
         story.commit(f"a@{number + 1}", reads=[f"b@{number}"])
     store(connection, story)
-    assert labels(align(connection, ["a", "b"])) == ["lake.db.a@1", "lake.db.b@1"]
+    with pytest.raises(NoAlignmentError, match=r"lake\.db\.b@199 contains lake\.db\.a@199"):
+        align(connection, ["a", "b"])
 
 
 def test_no_versions_named_twice_and_columns_are_errors(connection: Connection) -> None:

@@ -27,6 +27,7 @@ public final class ConsistentReads {
     private final AtomicLong count = new AtomicLong();
     /** The extensions that sessions share of which one was made from another. */
     private final Map extended = Collections.synchronizedMap(new WeakHashMap());
+    private final RecentAnswers recent = new RecentAnswers();
     private volatile boolean isClosed;
 
     public ConsistentReads(SparkContext context) {
@@ -64,8 +65,22 @@ public final class ConsistentReads {
         return isClosed;
     }
 
+    /** What was answered to these tables, unless that is older than this; null if it is. */
+    ConsistentAnswer recent(String tables, long maxAgeMillis) {
+        return recent.get(tables, maxAgeMillis);
+    }
+
     /** What Python answers to these tables, a line each; null if it doesn't in this time. */
-    String ask(String tables, long millis) throws InterruptedException {
+    ConsistentAnswer ask(String tables, long millis) throws InterruptedException {
+        long asked = System.nanoTime();
+        String text = askPython(tables, millis);
+        if (text == null) return null;
+        ConsistentAnswer answer = ConsistentAnswer.parse(text);
+        if (answer.reasons.isEmpty()) recent.put(tables, text, asked);
+        return answer;
+    }
+
+    private String askPython(String tables, long millis) throws InterruptedException {
         Question question = new Question(Long.toString(count.incrementAndGet()), tables);
         open.put(question.id, question);
         try {

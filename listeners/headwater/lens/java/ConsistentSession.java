@@ -83,26 +83,34 @@ final class ConsistentSession {
         return asked;
     }
 
-    /** Ask until there is an answer, or the time is over for which the session waits. */
+    /** A recent answer that this session can read; else ask until there is one, or the time is over for which it waits. */
     private ConsistentAnswer answer(List tables, ConsistentSettings settings) {
+        ConsistentAnswer recent = reads.recent(String.join("\n", tables), settings.maxAgeMillis);
+        if (recent != null) {
+            refuseUnreadable(recent);
+            if (recent.reasons.isEmpty()) return recent;
+        }
         long end = System.nanoTime() + settings.waitMillis * 1000000L;
         while (true) {
             ConsistentAnswer answer = askOnce(tables, settings);
-            if (answer.reasons.isEmpty() || settings.readsLatest) {
-                List strangers = strangers(answer);
-                if (!strangers.isEmpty()) answer.refuse(strangers);
-                goForward(answer);
-            }
+            if (answer.reasons.isEmpty() || settings.readsLatest) refuseUnreadable(answer);
             long left = (end - System.nanoTime()) / 1000000L;
             if (answer.reasons.isEmpty() || left <= 0) return answer;
             pause(Math.min(PAUSE_MILLIS, left));
         }
     }
 
+    /** Refuse versions of other tables, and those that this session has left behind. */
+    private void refuseUnreadable(ConsistentAnswer answer) {
+        List strangers = strangers(answer);
+        if (!strangers.isEmpty()) answer.refuse(strangers);
+        goForward(answer);
+    }
+
     private ConsistentAnswer askOnce(List tables, ConsistentSettings settings) {
         try {
-            String text = reads.ask(String.join("\n", tables), settings.timeoutMillis);
-            if (text != null) return ConsistentAnswer.parse(text);
+            ConsistentAnswer answer = reads.ask(String.join("\n", tables), settings.timeoutMillis);
+            if (answer != null) return answer;
             return ConsistentAnswer.none("the lineage store hasn't answered within " + settings.timeoutMillis + " ms");
         } catch (InterruptedException e) {
             throw interrupted();

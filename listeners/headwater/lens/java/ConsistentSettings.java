@@ -11,6 +11,7 @@ final class ConsistentSettings {
     static final String OTHERWISE = KEY + ".otherwise";
     static final String ALLOWED = KEY + ".allowed";
     private static final String TIMEOUT = KEY + ".timeout";
+    private static final String MAX_AGE = KEY + ".max.age";
     private static final Pattern DURATION = Pattern.compile("(\\d+(?:\\.\\d+)?)\\s*(ms|s|m|min|h)?");
     private static final long SECOND = 1000L;
 
@@ -20,12 +21,15 @@ final class ConsistentSettings {
     final long waitMillis;
     /** For how long it waits for an answer. */
     final long timeoutMillis;
+    /** How old an answer may be that another statement got. */
+    final long maxAgeMillis;
     private final String[] allowed;
 
-    private ConsistentSettings(boolean readsLatest, long waitMillis, long timeoutMillis, String[] allowed) {
+    private ConsistentSettings(boolean readsLatest, long waitMillis, long timeoutMillis, long maxAgeMillis, String[] allowed) {
         this.readsLatest = readsLatest;
         this.waitMillis = waitMillis;
         this.timeoutMillis = timeoutMillis;
+        this.maxAgeMillis = maxAgeMillis;
         this.allowed = allowed;
     }
 
@@ -49,7 +53,8 @@ final class ConsistentSettings {
             throw new LensError(OTHERWISE + " = " + otherwise + " is none of fail, latest, and wait with a time, as in wait 60s");
         }
         long timeout = millis(TIMEOUT, conf.getConfString(TIMEOUT, "5s").trim());
-        return new ConsistentSettings(otherwise.equals("latest"), wait, timeout, conf.getConfString(ALLOWED, "").split(","));
+        long maxAge = millis(MAX_AGE, conf.getConfString(MAX_AGE, "1s").trim());
+        return new ConsistentSettings(otherwise.equals("latest"), wait, timeout, maxAge, conf.getConfString(ALLOWED, "").split(","));
     }
 
     /** Whether a table is read as it is now, whatever belongs together. */

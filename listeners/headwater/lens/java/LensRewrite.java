@@ -32,6 +32,8 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
     private static final TreeNodeTag TARGET = new TreeNodeTag("headwater.lens.target");
     /** On names that the lens has replaced, which aren't looked at again. */
     private static final TreeNodeTag REPLACED = new TreeNodeTag("headwater.lens.replaced");
+    /** The time travel of somebody's own in Hudi, whose table is a child and is left alone. */
+    static final String HUDI_TRAVEL = "TimeTravelRelation";
     /** In the options of a pinned relation: data that was cached of another version must not be taken for it. */
     static final String PINNED = "headwater-lens-version";
     /** What the statement writes that this thread analyses, with the cache of its analysis, which tells it from others. */
@@ -66,6 +68,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
         if (node instanceof InsertIntoStatement) return insert((InsertIntoStatement) node);
         if (node instanceof V2WriteCommand) return write((V2WriteCommand) node);
         String type = node.getClass().getSimpleName();
+        if (type.equals(HUDI_TRAVEL)) ((LogicalPlan) ((LogicalPlan) node).children().apply(0)).setTagValue(REPLACED, Boolean.TRUE);
         // Spark 4 runs a procedure while its statement is analysed: the check of what was analysed would come too late.
         if (!lens.writesElsewhere && (type.equals("Call") || type.equals("CallStatement"))) throw LensCheck.unknownError(lens, "CALL");
         if (node instanceof UnresolvedIdentifier) return identifier((UnresolvedIdentifier) node);
@@ -138,8 +141,21 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
     private LogicalPlan pinned(scala.collection.Seq parts, CaseInsensitiveStringMap options, String version, String name) {
         UnresolvedRelation relation = new UnresolvedRelation(parse(quoted(parts)), marked(options, version), false);
         relation.setTagValue(REPLACED, Boolean.TRUE);
-        if (isHudi(name)) return new RelationTimeTravel(relation, scala.Option.apply(Literal.create(org.apache.spark.unsafe.types.UTF8String.fromString(version), org.apache.spark.sql.types.StringType$.MODULE$)), scala.Option.empty());
+        if (isHudi(name)) return pinnedInHudi(relation, options, version);
         return new RelationTimeTravel(relation, scala.Option.empty(), scala.Option.apply(version));
+    }
+
+    /** An instant is no timestamp of Spark's. Hudi's own node takes it, which its parser makes for `TIMESTAMP AS OF`. */
+    private LogicalPlan pinnedInHudi(UnresolvedRelation relation, CaseInsensitiveStringMap options, String version) {
+        Literal instant = Literal.create(org.apache.spark.unsafe.types.UTF8String.fromString(version), org.apache.spark.sql.types.StringType$.MODULE$);
+        UnresolvedRelation plain = new UnresolvedRelation(relation.multipartIdentifier(), options, false);
+        plain.setTagValue(REPLACED, Boolean.TRUE);
+        try {
+            Class type = Class.forName("org.apache.spark.sql.catalyst.plans.logical." + HUDI_TRAVEL, true, Thread.currentThread().getContextClassLoader());
+            return (LogicalPlan) type.getConstructors()[0].newInstance(new Object[] {plain, scala.Option.apply(instant), scala.Option.empty()});
+        } catch (Exception e) {
+            throw new LensError("the lens '" + lens.name + "' can't pin a table of Hudi: this release has no time travel that it knows (" + e + ")");
+        }
     }
 
     private static CaseInsensitiveStringMap marked(CaseInsensitiveStringMap options, String version) {
