@@ -87,7 +87,7 @@ def ask(connection: Connection, group: bytes, datasets: Collection[bytes]) -> Gr
     return newest, frozenset((bytes(row.id), row.newest) for row in rows)
 
 
-def _question() -> Select[Any]:
+def _question() -> Select[Any, Any]:
     """One entry of an index is read for each place, however much was written there."""
     place, write = table_of(t.PLACE).c, table_of(t.WRITE).c
     newest = select(write.first).where(write.place_id == place.id).order_by(write.first.desc()).limit(1)
