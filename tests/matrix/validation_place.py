@@ -105,17 +105,19 @@ class ValidationPlace:
                 raise
         return self.place.ended(process.returncode, out, err)
 
-    def record(self, before: Sequence[str], jobs: Sequence[Sequence[str]], after: Sequence[str]) -> None:
+    def record(
+        self, before: Sequence[str], jobs: Sequence[Sequence[str]], after: Sequence[str], script: str = "shops.py"
+    ) -> None:
         """Run statements of others, the job's script with each of these arguments, and statements of others."""
-        words = [["shops.py", self.database, *each] for each in jobs]
+        words = [[script, self.database, *each] for each in jobs]
         (self.folder / "story.json").write_text(json.dumps([before, words, after]))
         self.place.script(RECORD, "record.py")
         ended = self.run("run", "record.py")
         assert ended.code == 0, ended.err[-3000:]
 
-    def validate(self, sink: str, job: str, *flags: str) -> tuple[Ended, dict[str, Any]]:
+    def validate(self, sink: str, job: str, *flags: str, script: str = "shops.py") -> tuple[Ended, dict[str, Any]]:
         """Return how `headwater validate` ended, and its answer."""
-        run = f"shops.py {self.database} {job}"
+        run = f"{script} {self.database} {job}"
         ended = self.run("validate", sink, "--store", self.store, "--run", run, "-o", "json", *flags)
         return ended, json.loads(ended.out) if ended.out.strip() else {}
 

@@ -124,3 +124,12 @@ def test_the_job_and_the_snapshot_have_to_be_named(capsys: pytest.CaptureFixture
     assert main(["validate", "b", "--run", "job.py"]) == Exit.CONFIGURATION
     with pytest.raises(SystemExit):
         main(["validate", "b@8", "--run", "  "])
+
+
+def test_an_aligned_job_is_named_with_its_data_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "revenue@7", "--aligned", "--run", "job.py"]) == Exit.CONFIGURATION
+    assert "knows no aligned job 'revenue'" in capsys.readouterr().err
+    assert main(["validate", "revenue@x", "--aligned", "--run", "job.py"]) == Exit.CONFIGURATION
+    assert "isn't JOB or JOB@DATA_VERSION" in capsys.readouterr().err
+    assert main(["validate", "b@8", "--sink", "b", "--run", "job.py"]) == Exit.CONFIGURATION
+    assert "are for aligned jobs" in capsys.readouterr().err

@@ -66,8 +66,8 @@ class Checkpoint:
     """The files of a job's checkpoint."""
 
     def __init__(self, directory: str) -> None:
-        self.location: Final = directory
         self._directory: Final = Path(_local_path(directory)).absolute()
+        self.location: Final = str(self._directory)
 
     def start(self) -> JobStart | None:
         """Return where the job began; None for a new checkpoint."""
