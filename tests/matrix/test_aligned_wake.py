@@ -9,15 +9,11 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import make_url
 
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import Store, open_store
-from headwater.local import Service
 from headwater.versions.aligned import AlignedBatch, aligned_query
-from tests.faults.tcp_proxy import CLEAR, REFUSED, Proxy
 from tests.matrix.harness import DELTA, Driver, driver_with
-from tests.stores import own_database
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("delta")]
 POLL_SECONDS = 600
@@ -39,8 +35,6 @@ class ContinuousJob:
         driver: Driver,
         store: Store,
         checkpoint: Path,
-        own_store: Store | None = None,
-        poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self.driver = driver
         self.store = store
@@ -48,13 +42,12 @@ class ContinuousJob:
         self.begins: queue.Queue[float] = queue.Queue()
         self._commit(f"CREATE TABLE {self.table} (id INT) USING delta")
         self.append(0)
-        self.poll_seconds = poll_seconds
         self.query = aligned_query(
             "shop",
             {"t": self.table},
             name="job",
             checkpoint=str(checkpoint),
-            store=own_store or store,
+            store=store,
             spark=driver.spark,
         )
         self._thread = threading.Thread(target=self._run)
@@ -84,12 +77,12 @@ class ContinuousJob:
         def step(_: AlignedBatch) -> None:
             self.begins.put(time.monotonic())
 
-        self.query.run(step, trigger="continuous", poll_seconds=self.poll_seconds)
+        self.query.run(step, trigger="continuous", poll_seconds=POLL_SECONDS)
 
 
 def test_a_commit_that_the_store_learns_of_starts_a_barrier(driver: Driver, place: str, tmp_path: Path) -> None:
-    """It finds a job that waits for its next look at the tables, which is ten minutes away. A commit of which the store
-    doesn't know starts nothing, so it is the store that starts it."""
+    """It finds a job that waits for its next look at the tables, which is ten minutes away, and one whose thread has no
+    active session of Spark."""
     with open_store(place) as store, ContinuousJob(driver, store, tmp_path / "checkpoint") as job:
         job.append(1)
         job.begins.get(timeout=60)  # it may have been found by the look that follows the first answer
@@ -99,31 +92,3 @@ def test_a_commit_that_the_store_learns_of_starts_a_barrier(driver: Driver, plac
             took.append(job.begins.get(timeout=60) - learned)
         print(f"a barrier began {min(took):.2f} to {max(took):.2f} s after the store learned of the commit")
         assert max(took) < BOUND
-        driver.run(f"INSERT INTO {job.table} VALUES (6)")
-        with pytest.raises(queue.Empty):
-            job.begins.get(timeout=2)
-
-
-@pytest.mark.database
-def test_a_store_that_is_away_for_a_while_ends_no_continuous_job(
-    driver: Driver, postgres: Service, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It finds a job that ends because it can't ask, and one that never asks again: what came meanwhile is read when
-    the store is back."""
-    with own_database(postgres) as url, Proxy() as proxy:
-        address = make_url(url)
-        proxy.target = (str(address.host), int(address.port or 0))
-        through = address.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
-        with (
-            open_store(url) as store,
-            open_store(through) as unsteady,
-            ContinuousJob(driver, store, tmp_path / "checkpoint", unsteady, poll_seconds=0.2) as job,
-        ):
-            proxy.turn(REFUSED)
-            proxy.cut()
-            job.append(1)
-            with pytest.raises(queue.Empty):
-                job.begins.get(timeout=2)
-            assert [each.message for each in caplog.records if "the job job waits" in each.message]
-            proxy.turn(CLEAR)
-            job.begins.get(timeout=60)

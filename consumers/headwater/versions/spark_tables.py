@@ -54,6 +54,9 @@ def identify(spark: SparkSession, name: str) -> tuple[Any, Any]:
     """Return the catalog of a table and its identifier there, as Spark finds them by a name in SQL."""
     inside: Any = spark
     jvm, gateway = inside._jvm, inside.sparkContext._gateway  # noqa: SLF001
+    # Catalogs are made with the settings of the session that is active in this thread.
+    find_class = getattr(inside, "_get_j_spark_session_class", None)  # from Spark 4 on
+    (find_class(jvm) if find_class else jvm.SparkSession).setActiveSession(inside._jsparkSession)  # noqa: SLF001
     state = inside._jsparkSession.sessionState()  # noqa: SLF001
     manager, parsed = state.catalogManager(), state.sqlParser().parseMultipartIdentifier(name)
     parts = [str(parsed.apply(place)) for place in range(parsed.size())]
