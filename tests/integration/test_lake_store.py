@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from functools import partial
@@ -17,29 +16,28 @@ from headwater.consumers.replay.log_range import LogRange
 from headwater.consumers.spark.pipeline import PipelineOptions, run_pipeline
 from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, OrderedBatches
 from headwater.consumers.spark.pipeline.lake import LakeTables, compact, expire
-from headwater.consumers.spark.pipeline.lake.arrow import tuples_by_table
 from headwater.consumers.spark.pipeline.lake.meta import LakeBulkMeta
 from headwater.consumers.spark.pipeline.lake.writer import LakeBatchWriter
 from headwater.consumers.spark.pipeline.range_reading import SparkRangeReader
 from headwater.errors import ConfigurationError, HeadwaterError
-from headwater.events.avro import Codec
-from headwater.journal import LocalLog
 from headwater.lineage.client import Lineage
 from headwater.lineage.lake import LakeAddress
 from headwater.lineage.lake.reading import open_lake
 from headwater.lineage.mapping import map_event
-from headwater.lineage.rows import Row, RowSet
+from headwater.lineage.rows import RowKind, RowSet
 from headwater.lineage.rows.tables import COMMIT, DATASET, JOB
 from headwater.lineage.sql import store_digest
 from headwater.lineage.sql.errors import StoreSchemaError
 from headwater.lineage.store import open_store
 from headwater.testing.examples import EXAMPLES
 from tests.benchmarks.mixture import events
-from tests.integration.lake_kit import Lakes, digest_by_spark, lakes, merge
+from tests.integration.lake_contract import LakeReadingContract
+from tests.integration.lake_kit import Lakes, digest_by_spark, lake_of, lakes, merge
+from tests.integration.lake_logs import BAD, EVERYTHING, appended, write_log
+from tests.integration.lake_race import merge_the_same_rows_at_once
 from tests.integration.test_writer import digest_by_law
 from tests.unit.lineage.all_stories import STORIES
 from tests.unit.lineage.stories import ask, producer_of
-from tests.waiting import until
 
 pytestmark = [
     pytest.mark.spark,
@@ -50,35 +48,12 @@ pytestmark = [
     # Spark 3.5 compares the versions of pandas so
     pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
 ]
-CODEC = Codec()
-SOUND = [CODEC.encode(each) for each in events(60, shapes=6)]
-BAD = [b"no event", b"", SOUND[0][:-1]]
-EVERYTHING = [*SOUND, *BAD, *SOUND[:30]]
-"""Events, what is none, and events that come again."""
 
 
 @pytest.fixture(scope="module")
 def lake_session(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lakes]:
     with lakes(java_home, tmp_path_factory.mktemp("lake")) as session:
         yield session
-
-
-def write_log(place: Path, data: list[bytes]) -> LocalLog:
-    log = LocalLog.open(place)
-    with log.writer() as one, log.writer() as other:
-        for number, each in enumerate(data):
-            (one if number % 3 else other).append(each)
-    return log
-
-
-def appended(log: LocalLog) -> list[tuple[bytes, int | None]]:
-    """The sound records with their append times, read without the pipeline."""
-    found = list[tuple[bytes, int | None]]()
-    for name in log.partitions():
-        with log.reader(name).tail(0) as tail:
-            while read := tail.read(10_000):
-                found += [(each.value, each.time) for each in read.records if each.value not in BAD]
-    return found
 
 
 def options(address: LakeAddress, log: Path, **more: Any) -> PipelineOptions:
@@ -160,56 +135,11 @@ def snapshots(lake: LakeTables) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("kind", [DATASET, pytest.param(COMMIT, marks=pytest.mark.long)], ids=lambda kind: kind.name)
-def test_two_drivers_that_add_the_same_rows_at_once_add_them_once(
-    lake_session: Lakes, tmp_path: Path, kind: Any
+def test_of_two_merges_that_add_the_same_rows_one_is_refused(
+    lake_session: Lakes, tmp_path: Path, kind: RowKind
 ) -> None:
-    """One has found that they are new, and waits; the other one commits them. A plain append adds them twice."""
-    lake = LakeTables.open(lake_session.spark, lake_session.address(), 60)
-    rows = [row for each in EXAMPLES for row in map_event(each) if row.kind == kind]
-    values = tuples_by_table(RowSetOf(rows).rows())[kind.name]
-    waiting, go_on = tmp_path / "waiting", tmp_path / "go-on"
-    slow = lake.frame_of(kind.name, values).mapInArrow(
-        pause(str(waiting), str(go_on)), lake.frame_of(kind.name, values).schema
-    )
-    thread = threading.Thread(target=merge_without_looking, args=(lake, kind.name, slow))
-    thread.start()
-    try:
-        until(waiting.exists, "the slow one has begun")
-        lake.merge(kind.name, lake.frame_of(kind.name, values))
-    finally:
-        go_on.touch()
-        thread.join(120)
-    assert lake.counts()[kind.name] == len(values)
-
-
-class RowSetOf:
-    """Rows, one of each key."""
-
-    def __init__(self, rows: list[Row]) -> None:
-        self._state = RowSet()
-        self._state.merge(rows)
-
-    def rows(self) -> list[Row]:
-        return list(self._state.rows())
-
-
-def pause(waiting: str, go_on: str) -> Any:
-    """A task that begins, and goes on when it may."""
-
-    def run(batches: Any) -> Any:
-        import time
-        from pathlib import Path
-
-        Path(waiting).touch()
-        while not Path(go_on).exists():
-            time.sleep(0.05)
-        yield from batches
-
-    return run
-
-
-def merge_without_looking(lake: LakeTables, name: str, frame: Any) -> None:
-    lake.merge(name, frame)
+    """A MERGE that Iceberg plans as a plain append isn't refused."""
+    merge_the_same_rows_at_once(lake_of(lake_session, kind), kind, tmp_path)
 
 
 @pytest.mark.long
@@ -271,5 +201,9 @@ def test_what_a_lake_cannot_do_is_said_with_what_to_do(lake_session: Lakes, tmp_
         LakeTables.open(lake_session.spark, LakeAddress.parse("iceberg:elsewhere.lineage"))
     with pytest.raises(ConfigurationError, match="Spark alone writes"):
         open_store("iceberg:lake.lineage")
-    with pytest.raises(ConfigurationError, match="delta isn't supported"):
-        open_store("delta:lake.lineage", readonly=True)
+    with pytest.raises(ConfigurationError, match="paimon isn't supported"):
+        open_store("paimon:lake.lineage", readonly=True)
+
+
+class TestBySpark(LakeReadingContract):
+    """Iceberg tables in Spark's SQL."""

@@ -164,7 +164,7 @@ TREE: Final = Group(
             },
         ),
         "lake": Group(
-            "lineage stores of Iceberg tables",
+            "lineage stores of Iceberg or Delta tables",
             {
                 "compact": Leaf("lake:compact", "make large files of small ones"),
                 "expire": Leaf("lake:expire", "remove old snapshots of the tables"),

@@ -1,4 +1,4 @@
-"""`headwater lake compact` and `expire`: the files and snapshots of a lineage store of Iceberg tables."""
+"""`headwater lake compact` and `expire`: the files and old versions of a lineage store in a lake."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ def _smallest(parser: Flags) -> None:
 
 
 @command(
-    """Rewrite the small files of a lake store's tables into large ones, by Iceberg's procedures, while others read.
+    """Rewrite the small files of a lake store's tables into large ones, while others read.
 
+It is done by the format: Iceberg's rewrite_data_files, Delta's OPTIMIZE.
 Each micro-batch of a pipeline adds files. Run it once an hour, or once a day.""",
     f"headwater lake compact --store iceberg:lake.lineage {_CATALOG}",
     flags=[add_store, _smallest, add_spark],
@@ -46,14 +47,15 @@ def compact(given: Namespace, output: CommandOutput) -> int:
 
 
 def _retention(parser: Flags) -> None:
-    parser.flag("older-than", moment, None, "the snapshots that are older, such as 7d", "AGE")
-    parser.flag("retain", count, "1", "but for the newest ones, so many of each table", "N")
+    parser.flag("older-than", moment, None, "the versions that are older, such as 7d", "AGE")
+    parser.flag("retain", count, "1", "but for the newest ones, so many of each table; not for Delta", "N")
 
 
 @command(
-    """Remove old snapshots of a lake store's tables, with the files that only they have, by Iceberg's procedures.
+    """Remove old versions of a lake store's tables, with the files that only they have.
 
-The rows of the newest snapshot stay: no lineage is lost. A query as of an older time fails afterwards.""",
+It is done by the format: Iceberg's expire_snapshots, Delta's VACUUM, which keeps seven days at least.
+The rows of the newest version stay: no lineage is lost. A query as of an older time fails afterwards.""",
     f"headwater lake expire --store iceberg:lake.lineage --older-than 7d --yes {_CATALOG}",
     flags=[add_store, _retention, add_erasing, add_spark],
 )
@@ -66,9 +68,9 @@ def expire(given: Namespace, output: CommandOutput) -> int:
         from headwater.consumers.spark.pipeline import lake  # noqa: PLC0415
 
         files = _with_lake(given, address, lambda tables: lake.expire(tables, given.older_than, retained=given.retain))
-        return f"removed {sum(files.values())} data files of old snapshots", {"files": sum(files.values())}
+        return f"removed {sum(files.values())} data files of old versions", {"files": sum(files.values())}
 
-    question = f"Remove the snapshots of {address.words} before {given.older_than:%Y-%m-%d %H:%M}?"
+    question = f"Remove the versions of {address.words} before {given.older_than:%Y-%m-%d %H:%M}?"
     return erase(given, output, question, work)
 
 
@@ -76,7 +78,7 @@ def _address(given: Any) -> LakeAddress:
     address = options_of(given).lake
     if address is None:
         raise ConfigurationError(
-            "this is for a lake store, --store iceberg:CATALOG.NAMESPACE; a database needs none of it"
+            "this is for a lake store, --store iceberg:CATALOG.NAMESPACE or delta:…; a database needs none of it"
         )
     return address
 
@@ -85,5 +87,5 @@ def _with_lake(given: Any, address: LakeAddress, work: Callable[[LakeTables], Ma
     from headwater.consumers.spark.pipeline.lake import LakeTables  # noqa: PLC0415
     from headwater.consumers.spark.pipeline.session import pipeline_session  # noqa: PLC0415
 
-    with pipeline_session(dict(given.conf), master=given.master, reads_kafka=False, writes_lake=True) as spark:
+    with pipeline_session(dict(given.conf), master=given.master, reads_kafka=False, lake=address) as spark:
         return work(LakeTables.open(spark, address))

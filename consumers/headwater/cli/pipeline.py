@@ -64,7 +64,7 @@ def add_spark(parser: Flags) -> None:
 It ends at a SIGTERM or Ctrl-C; what isn't stored then is read again next time. Restarted with the same checkpoint and
 group it goes on where it ended. With --available-now it ends when all is stored that is on the bus.
 
-A store of Iceberg tables, iceberg:CATALOG.NAMESPACE, is for lineage that outgrows a database.
+A store in a lake, iceberg:CATALOG.NAMESPACE or delta:…, is for lineage that outgrows a database.
 
 Under spark-submit the master and the configuration are those of its command line.""",
     "headwater pipeline run --bus kafka://broker-1:9092 --store postgresql://writer@db/lineage "
@@ -113,11 +113,11 @@ def _run(options: PipelineOptions, given: Any) -> dict[str, int]:
     from headwater.consumers.spark.pipeline.session import pipeline_session  # noqa: PLC0415
     from headwater.lineage.store import StoreOptions, open_store  # noqa: PLC0415
 
-    is_lake = not isinstance(options.store, StoreOptions)
+    lake = None if isinstance(options.store, StoreOptions) else options.store
     if isinstance(options.store, StoreOptions):
         open_store(options.store).close()  # what is wrong there shows before a cluster's cores are taken
-    needs = {"reads_kafka": options.reads_kafka, "writes_lake": is_lake}
-    with pipeline_session(dict(given.conf), master=given.master, **needs) as spark:
+    reads_kafka = options.reads_kafka
+    with pipeline_session(dict(given.conf), master=given.master, reads_kafka=reads_kafka, lake=lake) as spark:
         running = PipelineRun(spark, options)
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, lambda *_: _stop(running))

@@ -45,7 +45,7 @@ def fill_lake(given: Any, output: CommandOutput, sources: Sequence[RangeSource],
     from headwater.consumers.replay.preparation import check_coverage  # noqa: PLC0415
 
     lines, events = ProgressLines(given.output, sys.stderr), 0
-    with _Executors.opened(given, writes_lake=True) as executors:
+    with _Executors.opened(given, lake=address) as executors:
         lake, reader = executors.into_lake(address)
         check_coverage(lake, sources, lake.offsets(given.group), {}, accept_loss=given.accept_loss)
         for each in sources:
@@ -69,11 +69,12 @@ class _Executors:
 
     @classmethod
     @contextmanager
-    def opened(cls, given: Any, *, writes_lake: bool = False) -> Generator[_Executors]:
+    def opened(cls, given: Any, *, lake: LakeAddress | None = None) -> Generator[_Executors]:
         from headwater.consumers.spark.pipeline.session import pipeline_session  # noqa: PLC0415
 
-        needs = {"reads_kafka": any(map(is_kafka, getattr(given, "from"))), "writes_lake": writes_lake}
-        with pipeline_session(dict(given.conf), master=given.master, **needs) as spark, _stop_requests() as is_stopping:
+        reads_kafka = any(map(is_kafka, getattr(given, "from")))
+        session = pipeline_session(dict(given.conf), master=given.master, reads_kafka=reads_kafka, lake=lake)
+        with session as spark, _stop_requests() as is_stopping:
             yield cls(spark, given, is_stopping)
 
     def into_database(self, store: Store, options: StoreOptions) -> BulkReader:

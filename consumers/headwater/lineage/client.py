@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from typing_extensions import Self
 
 from headwater.lineage.async_iteration import iterate_in_thread
+from headwater.lineage.lake.formats import SqlSession
 from headwater.lineage.questions import columns, completeness, jobs, names, paths, snapshots, states, tables
 from headwater.lineage.questions import generations as naming
 from headwater.lineage.questions import history as modifications
@@ -124,9 +125,12 @@ class Lineage(_Questions):
     """Answers questions from a store. Any thread may use it. Each answer is one read of the store's current content."""
 
     @classmethod
-    def open(cls, url: str | StoreOptions) -> Self:
-        """Open a store to read it. Creates and changes nothing; raises a StoreSchemaError where there is no store."""
-        return cls(open_store(url, readonly=True))
+    def open(cls, url: str | StoreOptions, *, spark: SqlSession | None = None) -> Self:
+        """Open a store to read it. Creates and changes nothing; raises a StoreSchemaError where there is no store.
+
+        With `spark`, a session, a lake store is asked by Spark, which knows its catalog.
+        """
+        return cls(open_store(url, readonly=True, spark=spark))
 
     def close(self) -> None:
         self.store.close()
@@ -145,8 +149,8 @@ class AsyncLineage(_Questions):
     """
 
     @classmethod
-    async def open(cls, url: str | StoreOptions) -> Self:
-        return cls(await asyncio.to_thread(open_store, url, readonly=True))
+    async def open(cls, url: str | StoreOptions, *, spark: SqlSession | None = None) -> Self:
+        return cls(await asyncio.to_thread(open_store, url, readonly=True, spark=spark))
 
     async def close(self) -> None:
         await asyncio.to_thread(self.store.close)

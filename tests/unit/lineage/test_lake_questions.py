@@ -88,6 +88,7 @@ def test_an_addresss_parts_are_names() -> None:
             LakeAddress.parse(wrong)
     with pytest.raises(ConfigurationError, match="paimon isn't supported"):
         LakeAddress.parse("paimon:lake.lineage")
+    assert LakeAddress.parse("delta:lake.lineage").words == "delta:lake.lineage"
     with pytest.raises(ConfigurationError, match="needs a database"):
         _ = StoreOptions.at("iceberg:lake.lineage").target
 

@@ -12,11 +12,12 @@ from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, Column, Integer, LargeBinary, SmallInteger, Table, Text, func
-from sqlalchemy.engine.default import DefaultDialect
-from sqlalchemy.sql.compiler import IdentifierPreparer
 from sqlalchemy.sql.elements import ColumnElement
 
 from headwater.lineage.bulk.insert_or_update import ColumnUpdates, keep_existing, keep_greatest
+from headwater.lineage.lake.address import LakeAddress
+from headwater.lineage.lake.formats import format_of
+from headwater.lineage.lake.spark_dialect import SparkDialect
 from headwater.lineage.rows import KINDS, RowKind
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.upsert import change_conditions, merged_columns
@@ -25,14 +26,6 @@ from headwater.lineage.sql.writer_tables import DEAD_LETTERS, INGESTS, OFFSETS
 VERSION: Final = "1"
 """The version of a lake's tables. It stands in each table's properties."""
 VERSION_PROPERTY: Final = "headwater.lake"
-_PROPERTIES: Final = {
-    VERSION_PROPERTY: VERSION,
-    "format-version": "2",
-    # Of two writers that add the same row one has to fail: a MERGE that isn't serializable would add it twice.
-    "write.merge.isolation-level": "serializable",
-    "write.merge.mode": "copy-on-write",
-    "write.parquet.compression-codec": "zstd",
-}
 _TYPES: Final[dict[type, str]] = {
     Text: "STRING",
     BigInteger: "BIGINT",
@@ -42,22 +35,7 @@ _TYPES: Final[dict[type, str]] = {
 }
 
 
-class _SparkIdentifiers(IdentifierPreparer):
-    """Quotes names by backticks."""
-
-    def __init__(self, dialect: Any) -> None:
-        super().__init__(dialect, initial_quote="`", final_quote="`", escape_quote="`")
-
-
-class _SparkSql(DefaultDialect):
-    """Compiles expressions to Spark's SQL."""
-
-    name = "spark"
-    preparer = _SparkIdentifiers  # type: ignore[assignment]  # SQLAlchemy annotates the instance's class only
-    supports_statement_cache = False
-
-
-_SPARK: Final = _SparkSql()
+_SPARK: Final = SparkDialect()
 
 
 @dataclass(frozen=True)
@@ -82,11 +60,11 @@ class LakeTable:
         """The columns with their types in Spark's SQL."""
         return {str(column.name): spark_type(column) for column in self.table.c}
 
-    def create_text(self, name: str) -> str:
+    def create_text(self, address: LakeAddress) -> str:
         """Return the statement that makes the table, unless it is there."""
         columns = ", ".join(f"`{column}` {kind}" for column, kind in self.columns.items())
-        properties = ", ".join(f"'{key}' = '{value}'" for key, value in _PROPERTIES.items())
-        return f"CREATE TABLE IF NOT EXISTS {name} ({columns}) USING iceberg TBLPROPERTIES ({properties})"
+        clauses = format_of(address).clauses({VERSION_PROPERTY: VERSION})
+        return f"CREATE TABLE IF NOT EXISTS {address.table(self.name)} ({columns}) {clauses}"
 
     def changed_text(self, target: str, source: str, bounds: tuple[int, int] | None) -> str:
         """Return the query for those rows of a source that change the target: new ones, and others that say more.
@@ -103,18 +81,19 @@ class LakeTable:
     def merge_text(self, target: str, source: str, bounds: tuple[int, int] | None) -> str:
         """Return the MERGE of a source that has each key once.
 
-        It has a clause for rows that are there even where those never change: without one Iceberg's MERGE is a plain
-        append, which doesn't look whether somebody else has added the same rows meanwhile.
+        It has a clause for rows that are there even where those never change: without one
+        Iceberg's MERGE is a plain append, which doesn't look whether somebody else has added the same rows meanwhile.
         """
         names = [f"`{column.name}`" for column in self.table.c]
+        matched = ""
         if self.updates:
             changes = " OR ".join(map(_compiled, self.conditions))
             sets = ", ".join(f"t.`{name}` = {_compiled(value)}" for name, value in self.updates)
+            matched = f"WHEN MATCHED AND ({changes}) THEN UPDATE SET {sets} "
         else:
-            changes, sets = "t.id IS NULL", "t.id = s.id"
+            matched = "WHEN MATCHED AND (t.id IS NULL) THEN UPDATE SET t.id = s.id "
         return (
-            f"MERGE INTO {target} t USING {source} s ON {self._on(bounds)} "  # noqa: S608 - names of our own
-            f"WHEN MATCHED AND ({changes}) THEN UPDATE SET {sets} "
+            f"MERGE INTO {target} t USING {source} s ON {self._on(bounds)} {matched}"  # noqa: S608 - names of our own
             f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) VALUES ({', '.join(f's.{name}' for name in names)})"
         )
 

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import URL
+from typing_extensions import Self
 
 from headwater.errors import ConfigurationError, HeadwaterError, TransientError
-from headwater.lineage.lake.address import LakeAddress
+from headwater.lineage.lake.address import ICEBERG, LakeAddress
 from headwater.lineage.lake.merging import VERSION, VERSION_PROPERTY, lake_tables, spark_type
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.errors import StoreSchemaError
@@ -31,9 +32,13 @@ _TYPES: Final = {"STRING": "string", "BIGINT": "int64", "INT": "int32", "BINARY"
 class LakeTarget(StoreAddress):
     """The address of a lake among those of stores."""
 
+    @classmethod
+    def of(cls, address: LakeAddress) -> Self:
+        return cls(URL.create(address.format, database=address.words.partition(":")[2]), "")
+
     @property
     def words(self) -> str:
-        return f"iceberg:{self.url.database}"
+        return f"{self.url.drivername}:{self.url.database}"
 
 
 class LakeStore(Store):
@@ -46,6 +51,11 @@ def open_lake(address: LakeAddress, properties: Mapping[str, str] | None = None)
     Each connection sees each table as it was when the connection first used it. Raises a ConfigurationError if the
     catalog can't be opened, and a StoreSchemaError if there is no lake.
     """
+    if address.format != ICEBERG:
+        raise ConfigurationError(
+            f"{address.words} is read by Spark alone: ask it in Python with a session that knows its catalog, by "
+            f"Lineage.open({address.words!r}, spark=spark)"
+        )
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ConfigurationError(f"to read a lake store, {missing[0]} is missing: pip install 'headwater[lake]'")
@@ -53,8 +63,7 @@ def open_lake(address: LakeAddress, properties: Mapping[str, str] | None = None)
 
     catalog = _Catalog(address, properties or {})
     catalog.check()
-    url = URL.create("lake", database=address.words.partition(":")[2])
-    return LakeStore(duckdb_engine(_connect, catalog.prepare), LakeTarget(url, ""))
+    return LakeStore(duckdb_engine(_connect, catalog.prepare), LakeTarget.of(address))
 
 
 def _connect() -> duckdb.DuckDBPyConnection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, func, literal, or_
+from sqlalchemy import ColumnElement, CompoundSelect, and_, case, func, literal, null, or_, select, union_all
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Integer
@@ -39,6 +39,18 @@ def belongs_to(row: Any, catalog: ColumnElement[Any]) -> ColumnElement[bool]:
     return row_exists(name, place, where=and_(is_its_name, or_(~is_shared(name.c), lies)))
 
 
+def names_of_catalogs() -> CompoundSelect[Any, Any, None]:
+    """Select what `belongs_to` looks for, as pairs of a catalog and one of its names: with each dataset that lies there
+    where the name is shared, else without one."""
+    name, place, dataset = table_of(t.CATALOG_NAME).alias(), table_of(t.CATALOG).alias(), table_of(t.DATASET).alias()
+    own = select(name.c.catalog_id, name.c.name, null().label("dataset"))
+    own = own.join_from(name, place, place.c.id == name.c.catalog_id).where(~is_shared(name.c))
+    begins = begins_with(dataset.c, dataset_prefix(place.c))
+    lying = select(name.c.catalog_id, name.c.name, dataset.c.id)
+    lying = lying.join_from(name, place, place.c.id == name.c.catalog_id).join(dataset, begins)
+    return union_all(own, lying.where(is_shared(name.c)))
+
+
 def is_shared(name: Any) -> ColumnElement[bool]:
     """Return a condition: the name has stood for another catalog, too."""
     other = table_of(t.CATALOG_NAME).alias()
@@ -55,8 +67,12 @@ def dataset_prefix(place: Any) -> ColumnElement[Any]:
 def lies_under(row: Any, prefix: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return a condition: the name of the row's dataset begins with the prefix."""
     table = table_of(t.DATASET).alias()
-    dataset = table.c
+    return row_exists(table, where=and_(table.c.id == row.dataset, begins_with(table.c, prefix)))
+
+
+def begins_with(dataset: Any, prefix: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return a condition: the name of a dataset begins with the prefix."""
     rooted = func.substr(dataset.name, 1, 1) == literal("/")
     whole = dataset.namespace + case((rooted, dataset.name), else_=literal("/") + dataset.name)
-    begins = func.substr(whole, 1, characters(prefix)) == prefix
-    return row_exists(table, where=and_(dataset.id == row.dataset, begins))
+    begins: ColumnElement[bool] = func.substr(whole, 1, characters(prefix)) == prefix
+    return begins

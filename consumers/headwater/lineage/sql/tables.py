@@ -12,6 +12,7 @@ from typing import Any, Final
 from sqlalchemy import (
     DDL,
     BigInteger,
+    Boolean,
     Column,
     ColumnElement,
     FromClause,
@@ -26,6 +27,8 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.dialects import mysql, postgresql
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.visitors import InternalTraversal
 from sqlalchemy.types import TypeEngine
 
 from headwater.lineage.rows import KINDS, ColumnType, RowColumn, RowKind
@@ -101,6 +104,31 @@ def _table(kind: RowKind) -> Table:
 
 for _kind in KINDS:
     _TABLES[_kind.name] = _table(_kind)
+
+
+class SparkAlternative(ColumnElement[bool]):
+    """A condition that is written in another way for Spark, with the same meaning."""
+
+    inherit_cache = True
+    type = Boolean()
+    _traverse_internals = [  # noqa: RUF012 - as SQLAlchemy has it
+        ("elsewhere", InternalTraversal.dp_clauseelement),
+        ("in_spark", InternalTraversal.dp_clauseelement),
+    ]
+
+    def __init__(self, elsewhere: ColumnElement[bool], in_spark: ColumnElement[bool]) -> None:
+        self.elsewhere = elsewhere
+        self.in_spark = in_spark
+
+
+@compiles(SparkAlternative)
+def _elsewhere(element: SparkAlternative, compiler: Any, **options: Any) -> str:
+    return f"({compiler.process(element.elsewhere, **options)})"
+
+
+@compiles(SparkAlternative, "spark")
+def _in_spark(element: SparkAlternative, compiler: Any, **options: Any) -> str:
+    return f"({compiler.process(element.in_spark, **options)})"
 
 
 def row_exists(*tables: FromClause, where: ColumnElement[bool]) -> ColumnElement[bool]:

@@ -7,20 +7,27 @@ several alternatives.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, or_
+from sqlalchemy import ColumnElement, FromClause, Select, and_, or_, select
 
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA
-from headwater.lineage.sql.catalogs import belongs_to
-from headwater.lineage.sql.tables import row_exists, table_of
+from headwater.lineage.sql.catalogs import belongs_to, names_of_catalogs
+from headwater.lineage.sql.tables import SparkAlternative, row_exists, table_of
 
 
 def not_hidden(row: Any, by: Any, scopes: ColumnElement[bool] | tuple[str, ...]) -> ColumnElement[bool]:
     """Return a condition: no tombstone hides the row. `by` is the row that names the reporting job: the row itself, or
     its commit."""
-    run, job, step, dataset, wide = (table_of(t.TOMBSTONE).alias() for _ in range(5))
+    nested = _has_no_stone(row, by, scopes, [table_of(t.TOMBSTONE).alias() for _ in range(5)])
+    return SparkAlternative(nested, _has_no_stone(row, by, scopes, [_stones_in_spark().alias() for _ in range(5)]))
+
+
+def _has_no_stone(row: Any, by: Any, scopes: Any, stones: Sequence[FromClause]) -> ColumnElement[bool]:
+    run, job, step, dataset, wide = stones
     is_its_dataset = [or_(stone.c.dataset.is_(None), stone.c.dataset == row.dataset) for stone in (run, job, step)]
     found = [
         (run, and_(run.c.run == by.run, _is_job(run.c, by), is_its_dataset[0])),
@@ -61,12 +68,28 @@ def _covers(stone: Any, row: Any, scopes: ColumnElement[bool] | tuple[str, ...])
     conditions: list[ColumnElement[bool]] = [
         stone.deleted >= row.last,
         stone.scope.in_(scopes) if isinstance(scopes, tuple) else scopes,
-        or_(stone.catalog_id.is_(None), belongs_to(row, stone.catalog_id)),
+        or_(stone.catalog_id.is_(None), _is_in_catalog(row, stone)),
     ]
     if "generation" not in row:
         return [*conditions, stone.generation.is_(None), stone.up_to_snapshot.is_(None)]
     conditions.append(or_(stone.generation.is_(None), stone.generation == row.generation))
     return [*conditions, or_(stone.up_to_snapshot.is_(None), row.snapshot <= stone.up_to_snapshot)]
+
+
+def _is_in_catalog(row: Any, stone: Any) -> ColumnElement[bool]:
+    if "its_name" not in stone:
+        return belongs_to(row, stone.catalog_id)
+    return and_(stone.its_name == row.catalog, or_(stone.its_dataset.is_(None), stone.its_dataset == row.dataset))
+
+
+@cache
+def _stones_in_spark() -> Select[Any]:
+    """Select tombstones, each with every name of its catalog and, where the name alone doesn't tell, every dataset that
+    lies there. Spark refers to the next enclosing statement only, so `belongs_to` can't stand within an EXISTS."""
+    stone, its = table_of(t.TOMBSTONE), names_of_catalogs().subquery("its")
+    joined = stone.outerjoin(its, stone.c.catalog_id == its.c.catalog_id)
+    names = its.c.name.label("its_name"), its.c.dataset.label("its_dataset")
+    return select(*stone.c, *names).select_from(joined)
 
 
 def _covers_all(stone: Any, commit: Any) -> list[ColumnElement[bool]]:

@@ -11,6 +11,7 @@ from typing_extensions import Self
 from headwater.errors import ConfigurationError
 from headwater.lineage.bulk import DatabaseBulkMeta, WriteBatch
 from headwater.lineage.lake.address import LakeAddress
+from headwater.lineage.lake.formats import SqlSession
 from headwater.lineage.maintenance.partitions import make_ahead
 from headwater.lineage.rows import Row
 from headwater.lineage.sql.errors import StoreRightsError, StoreSchemaError, translate_errors
@@ -56,18 +57,21 @@ def open_store(
     create: bool = True,
     views: bool = True,
     history: MigrationHistory = HISTORY,
+    spark: SqlSession | None = None,
 ) -> Store:
     """Open a store whose tables have the version that this code needs.
 
     Creates the tables of a new store and migrates an older one, if this user may. With `create=False` or
     `readonly=True` it does neither. With `views=False` it leaves the PIP-5 views as they are. Raises the errors of
     `headwater.lineage.sql.errors`; each says what to do. A lake store (`iceberg:CATALOG.NAMESPACE`) is opened only to
-    read it.
+    read it, by `spark` if a session is given.
     """
     options = url if isinstance(url, StoreOptions) else StoreOptions.at(url)
     lake = options.lake
     if lake is not None:
-        return _open_lake(lake, readonly=readonly)
+        return _open_lake(lake, spark, readonly=readonly)
+    if spark is not None:
+        raise ConfigurationError("a Spark session answers for a lake store alone: leave `spark` out for a database")
     target = options.target
     check_file(target, readonly=readonly, create=create)
     engine = engine_for(target, readonly=readonly)
@@ -84,12 +88,16 @@ def open_store(
     return Store(engine, target)
 
 
-def _open_lake(address: LakeAddress, *, readonly: bool) -> Store:
+def _open_lake(address: LakeAddress, spark: SqlSession | None, *, readonly: bool) -> Store:
     if not readonly:
         raise ConfigurationError(
             f"{address.words} is a lake store, which Spark alone writes: fill it by `headwater pipeline run`, keep it "
             "by `headwater lake`, and name a database for anything else that writes"
         )
+    if spark is not None:
+        from headwater.lineage.lake.spark_reading import open_lake_by_spark  # noqa: PLC0415 - it needs this module
+
+        return open_lake_by_spark(address, spark)
     from headwater.lineage.lake.reading import open_lake  # noqa: PLC0415 - it needs this module
 
     return open_lake(address)

@@ -17,7 +17,7 @@ records         records as columns, and in an executor's Python
 reading_tasks   on executors: records to rows
 shares          what goes through the shuffle
 writing_tasks   on executors: rows into the store
-lake            rows into Iceberg tables, for a store that outgrows a database
+lake            rows into tables of a lake, for a store that outgrows a database
 """
 
 from headwater.consumers.spark.pipeline.batch_writer import PipelineFigures

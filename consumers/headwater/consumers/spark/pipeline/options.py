@@ -27,7 +27,7 @@ class PipelineOptions:
     """Where events come from, where their rows go, and how."""
 
     store: StoreOptions | LakeAddress
-    """A database, or a lake: Iceberg tables in a catalog of the Spark session."""
+    """A database, or a lake: tables in a catalog of the Spark session."""
     topic: str = "headwater.events"
     """Kafka's topic. Ignored with `log` and `archive`."""
     kafka: Mapping[str, str] = field(default_factory=dict)

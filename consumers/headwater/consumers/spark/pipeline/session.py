@@ -14,26 +14,26 @@ from typing import TYPE_CHECKING, Any, Final
 from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
 from headwater.consumers.spark.session import MissingSparkError
 from headwater.errors import ConfigurationError
+from headwater.lineage.lake import LakeAddress
+from headwater.lineage.lake.formats import format_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG: Final = logging.getLogger(__name__)
 APP_NAME: Final = "headwater-pipeline"
-_ICEBERG: Final = {"3.5": "1.12.0", "4.0": "1.11.0", "4.1": "1.12.0"}
-"""The release of Iceberg that is taken for each line of Spark."""
 _ENABLED: Final = "spark.headwater.enabled"
 _LISTENERS: Final = "spark.headwater.listeners"
 
 
 @contextmanager
 def pipeline_session(
-    conf: Mapping[str, str], *, master: str | None = None, reads_kafka: bool = True, writes_lake: bool = False
+    conf: Mapping[str, str], *, master: str | None = None, reads_kafka: bool = True, lake: LakeAddress | None = None
 ) -> Generator[SparkSession]:
     """Yield the session that spark-submit prepared, or a new one with this configuration, and stop it in the end.
 
-    Under spark-submit the configuration is that of its command line. Without it, Spark's Kafka source, and Iceberg for
-    a lake, are fetched unless `conf` names jars. headwater watches this session if its configuration has
+    Under spark-submit the configuration is that of its command line. Without it, Spark's Kafka source, and the
+    format of a lake, are fetched unless `conf` names jars. headwater watches this session if its configuration has
     `spark.headwater.enabled = true`.
     """
     try:
@@ -46,7 +46,7 @@ def pipeline_session(
         ) from e
     submitted = _submitted(pyspark)
     version = str(pyspark.__version__)
-    defaults = {} if submitted else _defaults(version, reads_kafka=reads_kafka, writes_lake=writes_lake)
+    defaults = {} if submitted else _defaults(version, lake, reads_kafka=reads_kafka)
     settings = {**defaults, **conf}
     if master is not None:
         settings["spark.master"] = master
@@ -102,25 +102,13 @@ def _submitted(pyspark: Any) -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ or getattr(pyspark.SparkContext, "_gateway", None) is not None
 
 
-def iceberg_package(version: str) -> str:
-    """Return the package of Iceberg for a version of Spark."""
-    line = ".".join(version.split(".")[:2])
-    release = _ICEBERG.get(line)
-    if release is None:
-        raise ConfigurationError(
-            f"there is no Iceberg that this headwater knows for Spark {version}: use Spark {', '.join(_ICEBERG)}, or "
-            "name the package by --conf spark.jars.packages=…"
-        )
-    return f"org.apache.iceberg:iceberg-spark-runtime-{line}_{'2.12' if line.startswith('3') else '2.13'}:{release}"
-
-
-def _defaults(version: str, *, reads_kafka: bool, writes_lake: bool) -> dict[str, str]:
+def _defaults(version: str, lake: LakeAddress | None, *, reads_kafka: bool) -> dict[str, str]:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     names = [kafka_package(version)] if reads_kafka else []
-    names += [iceberg_package(version)] if writes_lake else []
+    names += [] if lake is None else [format_of(lake).package(version)]
     packages = {"spark.jars.packages": ",".join(names)} if names else {}
-    if writes_lake:
-        packages["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+    if lake is not None:
+        packages["spark.sql.extensions"] = format_of(lake).extensions
     return {
         "spark.app.name": APP_NAME,
         "spark.master": "local[*]",

@@ -10,17 +10,16 @@ from uuid import uuid4
 
 from headwater.consumers.spark.pipeline.lake.arrow import SCHEMA, pack, unpacking_task
 from headwater.consumers.spark.pipeline.writing_tasks import retry_transient
-from headwater.errors import ConfigurationError, TransientError
+from headwater.errors import TransientError
 from headwater.lineage.lake import LakeAddress
-from headwater.lineage.lake.merging import VERSION, VERSION_PROPERTY, LakeTable, lake_tables
+from headwater.lineage.lake.formats import LakeFormat, format_of
+from headwater.lineage.lake.merging import LakeTable, lake_tables
+from headwater.lineage.lake.spark_reading import check_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LOG: Final = logging.getLogger(__name__)
-_EXTENSIONS: Final = "IcebergSparkSessionExtensions"
-_CONFLICTS: Final = ("ValidationException", "CommitFailedException", "CommitStateUnknownException")
-"""What Iceberg raises where somebody else has changed a table meanwhile, or nobody knows whether a commit was made."""
 
 
 class LakeTables:
@@ -31,29 +30,20 @@ class LakeTables:
         self.spark: Final = spark
         self.address: Final = address
         self._patience = patience
+        self._format = format_of(address)
 
     @classmethod
     def open(cls, spark: SparkSession, address: LakeAddress, patience: float = 300.0) -> LakeTables:
-        """Make the tables that aren't there. Raises a ConfigurationError if the session can't write such tables."""
-        _check_session(spark, address)
+        """Make the tables that aren't there. Raises a ConfigurationError if the session can't write such tables, and
+        a StoreSchemaError if they are of another version."""
+        format_of(address).check_session(spark, address)
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {address.quoted_namespace}")
         there = {row.tableName for row in spark.sql(f"SHOW TABLES IN {address.quoted_namespace}").collect()}
         for name, table in lake_tables().items():
             if name not in there:
-                spark.sql(table.create_text(address.table(name)))
-        opened = cls(spark, address, patience)
-        opened.check_version()
-        return opened
-
-    def check_version(self) -> None:
-        """Raise a ConfigurationError if the tables are of another version."""
-        name = self.address.table(next(iter(lake_tables())))
-        found = {row.key: row.value for row in self.spark.sql(f"SHOW TBLPROPERTIES {name}").collect()}
-        if found.get(VERSION_PROPERTY) != VERSION:
-            raise ConfigurationError(
-                f"{name} has the property {VERSION_PROPERTY} = {found.get(VERSION_PROPERTY)}, and this headwater knows "
-                f"{VERSION}: name another namespace, or install the headwater that made these tables"
-            )
+                spark.sql(table.create_text(address))
+        check_version(address, spark)
+        return cls(spark, address, patience)
 
     def merge(self, name: str, frame: DataFrame, bounds: tuple[int, int] | None = None) -> int:
         """Merge rows, each key of which is there once. Return how many changed the table.
@@ -95,7 +85,7 @@ class LakeTables:
                 changed.createOrReplaceTempView(names[1])
                 self.spark.sql(table.merge_text(target, names[1], bounds))
         except Exception as e:
-            if _is_conflict(e):
+            if is_conflict(e, self._format):
                 _LOG.info("somebody else has changed %s meanwhile: its rows are merged again", target)
                 raise TransientError(f"others change {target} all the time: {str(e)[:300]}") from e
             raise
@@ -107,24 +97,11 @@ class LakeTables:
         return count
 
 
-def _is_conflict(error: Exception) -> bool:
+def is_conflict(error: Exception, of: LakeFormat) -> bool:
+    """Return whether somebody else has changed a table meanwhile, or nobody knows whether a commit was made."""
     java: Any = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
     words = str(error)
     while java is not None:
         words += str(java.toString())
         java = java.getCause()
-    return any(each in words for each in _CONFLICTS)
-
-
-def _check_session(spark: SparkSession, address: LakeAddress) -> None:
-    catalog = f"spark.sql.catalog.{address.catalog}"
-    if spark.conf.get(catalog, None) is None:
-        raise ConfigurationError(
-            f"{catalog} isn't set, so Spark doesn't know the catalog {address.catalog}: give it --conf "
-            f"{catalog}=org.apache.iceberg.spark.SparkCatalog, and its type, uri and warehouse likewise"
-        )
-    if _EXTENSIONS not in (spark.conf.get("spark.sql.extensions", "") or ""):
-        raise ConfigurationError(
-            "spark.sql.extensions lacks Iceberg's, by which Spark knows MERGE and CALL: give it --conf "
-            "spark.sql.extensions=org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-        )
+    return any(each in words for each in of.conflicts)

@@ -1,0 +1,193 @@
+"""Spark's SQL for SQLAlchemy, as far as questions need it: statements that read, each of which is a job of a session.
+
+Values are written into the text as literals, because hundreds of hashes as parameters of `spark.sql` take longer than
+the statement. A text is a literal of bytes unless all of its characters are harmless, so neither quotes nor
+backslashes nor `${…}` in it mean anything to Spark. A table stands in a compiled statement as a mark, which is replaced
+by what the connection reads of it when the statement is executed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import Engine, NullPool, create_engine
+from sqlalchemy.dialects import registry
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.sql.compiler import IdentifierPreparer, SQLCompiler
+
+from headwater.errors import HeadwaterError
+from headwater.lineage.lake.formats import SqlSession
+
+NAME: Final = "spark"
+_HARMLESS: Final = re.compile(r"[A-Za-z0-9_ .,:/@+-]*")
+_MARK: Final = re.compile(r"`headwater table (\w+)`")
+
+
+Relation: TypeAlias = Callable[[str], str]
+"""Returns what stands behind FROM for a table's name."""
+
+
+class SparkError(Exception):
+    """A statement failed in Spark."""
+
+
+class SparkGoneError(SparkError):
+    """The session was stopped, or its driver can't be reached."""
+
+
+_GONE: Final = ("Py4JNetworkError", "ConnectionRefusedError", "SparkConnectGrpcException")
+
+
+class _Cursor:
+    """A cursor of the DB-API. Rows are fetched at once."""
+
+    arraysize = 1
+    rowcount = -1
+
+    def __init__(self, session: SqlSession, relation: Relation) -> None:
+        self._session = session
+        self._relation = relation
+        self._rows: list[tuple[Any, ...]] = []
+        self._next = 0
+        self.description: Any = None
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> None:
+        text = statement % tuple(map(literal, parameters))
+        try:
+            frame = self._session.sql(_MARK.sub(lambda mark: self._relation(mark[1]), text))
+            names, rows = frame.columns, frame.collect()
+        except HeadwaterError:
+            raise
+        except Exception as e:  # of any class: Spark's differ between a session of one's own and Connect
+            raise _error_of(e) from e
+        self.description = [(name, *[None] * 6) for name in names]
+        self._rows, self._next = [tuple(map(_plain, row)) for row in rows], 0
+
+    def fetchone(self) -> Any:
+        found = self.fetchmany(1)
+        return found[0] if found else None
+
+    def fetchmany(self, size: int = 1) -> list[Any]:
+        start, self._next = self._next, min(self._next + size, len(self._rows))
+        return self._rows[start : self._next]
+
+    def fetchall(self) -> list[Any]:
+        return self.fetchmany(len(self._rows))
+
+    def close(self) -> None:
+        self._rows = []
+
+
+class _Connection:
+    """A connection of the DB-API that only reads, so that there is nothing to commit."""
+
+    def __init__(self, session: SqlSession, relation: Relation) -> None:
+        self._session = session
+        self._relation = relation
+
+    def cursor(self) -> _Cursor:
+        return _Cursor(self._session, self._relation)
+
+    def commit(self) -> None:
+        """Do nothing."""
+
+    def rollback(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing: the session belongs to the caller."""
+
+
+class _Module:
+    """Spark as SQLAlchemy wants a module of the DB-API."""
+
+    paramstyle = "format"
+    Error = SparkError
+    OperationalError = SparkGoneError
+    Binary = bytes
+
+
+class _SparkIdentifiers(IdentifierPreparer):
+    """Quotes names by backticks."""
+
+    def __init__(self, dialect: Any) -> None:
+        super().__init__(dialect, initial_quote="`", final_quote="`", escape_quote="`")
+
+
+class _SparkCompiler(SQLCompiler):
+    """Marks the tables of a statement."""
+
+    def visit_table(self, table: Any, *arguments: Any, **options: Any) -> Any:
+        text = super().visit_table(table, *arguments, **options)  # type: ignore[no-untyped-call]  # SQLAlchemy's
+        if not text:
+            return text
+        alias = options.get("enclosing_alias")
+        mark = f"`headwater table {table.name}`"
+        return mark if alias is not None and alias.element is table else f"{mark} AS {self.preparer.quote(table.name)}"
+
+    def limit_clause(self, select: Any, **options: Any) -> str:
+        """Cast the numbers, which are literals of BIGINT: LIMIT takes INT alone."""
+        given = (("LIMIT", select._limit_clause), ("OFFSET", select._offset_clause))  # noqa: SLF001 - as dialects do
+        words = (f"\n {word} CAST({self.process(each, **options)} AS INT)" for word, each in given if each is not None)
+        return "".join(words)
+
+
+class SparkDialect(DefaultDialect):
+    """Statements and expressions in Spark's SQL."""
+
+    name = NAME
+    driver = "spark"
+    default_paramstyle = "format"
+    preparer = _SparkIdentifiers  # type: ignore[assignment]  # SQLAlchemy annotates the instance's class only
+    statement_compiler = _SparkCompiler
+    dbapi_exception_translation_map = {SparkGoneError.__name__: "OperationalError"}  # noqa: RUF012 - SQLAlchemy's own
+    supports_statement_cache = True
+    supports_native_boolean = True
+    tuple_in_values = False
+    max_identifier_length = 255
+
+    @classmethod
+    def import_dbapi(cls) -> Any:
+        return _Module
+
+    def do_ping(self, dbapi_connection: Any) -> bool:  # noqa: ARG002 - as SQLAlchemy has it
+        return True
+
+    def _get_server_version_info(self, connection: Any) -> None:
+        """Say nothing: no question depends on it."""
+
+    def _get_default_schema_name(self, connection: Any) -> str:  # noqa: ARG002
+        return "default"  # no table is looked for there: each is named completely
+
+
+registry.register(NAME, __name__, SparkDialect.__name__)
+
+
+def spark_engine(session: SqlSession, relations: Callable[[], Relation]) -> Engine:
+    """Return an engine over a session. `relations` is called for each connection."""
+    return create_engine(f"{NAME}://", creator=lambda: _Connection(session, relations()), poolclass=NullPool)
+
+
+def literal(value: Any) -> str:
+    """Return a value as text of Spark's SQL."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return f"{value}L"  # without it structs of INT and of BIGINT can't be compared
+    if isinstance(value, bytes | bytearray | memoryview):
+        return f"X'{bytes(value).hex()}'"
+    text = str(value)
+    return f"'{text}'" if _HARMLESS.fullmatch(text) else f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+
+def _error_of(error: Exception) -> SparkError:
+    is_gone = type(error).__name__ in _GONE or "stopped SparkContext" in str(error)
+    return (SparkGoneError if is_gone else SparkError)(f"{type(error).__name__}: {error}")
+
+
+def _plain(value: Any) -> Any:
+    return bytes(value) if isinstance(value, bytearray) else value
