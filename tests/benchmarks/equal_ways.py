@@ -1,6 +1,7 @@
-"""One topic by every way into PostgreSQL: the writer, the pipeline on Spark and a replay end in the same rows.
+"""One topic by every way: the writer, the pipeline on Spark and a replay into PostgreSQL, and the pipeline into a lake
+of Iceberg tables, end in the same rows.
 
-    .venv/bin/python -m tests.benchmarks.equal_ways [events]
+    .venv/bin/python -m tests.benchmarks.equal_ways [events] [--no-lake]
 
 Events are shuffled by blocks over seven partitions, and some blocks come twice. Each way is the command itself; the
 pipeline has several micro-batches. What the law alone gives of events is compared by equal_stores.
@@ -29,6 +30,7 @@ from headwater.local import Service
 from tests.benchmarks.harness import Aims, fsync_words
 from tests.benchmarks.replay import fill, shuffled
 from tests.benchmarks.spark_pipeline import digest, run
+from tests.integration.lake_kit import CATALOG, packages, pyiceberg_properties, spark_conf
 from tests.integration.spark_packages import package_settings
 from tests.stores import own_database
 
@@ -48,22 +50,17 @@ class Ways:
         run("writer", "run", "--until-end", "--no-maintenance", "--bus", self._bus, "--store", url)
 
     def pipeline(self, url: str) -> None:
-        jars = package_settings(local.java().home, kafka_package(str(pyspark.__version__)))
-        conf = [f"--conf={key}={value}" for key, value in {**jars, "spark.ui.enabled": "false"}.items()]
-        batch = ["--batch", str(self._count // BATCHES + 1), "--checkpoint", str(self._place / "checkpoint")]
-        run(
-            "pipeline",
-            "run",
-            "--available-now",
-            "--bus",
-            self._bus,
-            "--store",
-            url,
-            "--master",
-            "local[2]",
-            *batch,
-            *conf,
-        )
+        self._pipeline(url, "database", kafka_package(str(pyspark.__version__)))
+
+    def lake(self, url: str) -> None:
+        self._pipeline(url, "lake", packages(), **spark_conf(self._place))
+
+    def _pipeline(self, url: str, name: str, jars: str, **more: str) -> None:
+        settings = {**package_settings(local.java().home, jars), "spark.ui.enabled": "false", **more}
+        conf = [f"--conf={key}={value}" for key, value in settings.items()]
+        batch = ["--batch", str(self._count // BATCHES + 1), "--checkpoint", str(self._place / f"checkpoint-{name}")]
+        place = ["--bus", self._bus, "--store", url, "--master", "local[2]"]
+        run("pipeline", "run", "--available-now", *place, *batch, *conf)
 
     def replay(self, url: str) -> None:
         run("replay", "--yes", "--from", self._bus, "--store", url)
@@ -72,22 +69,35 @@ class Ways:
         return iter((("writer", self.writer), ("pipeline on Spark", self.pipeline), ("replay", self.replay)))
 
 
-def compare_ways(kafka: Service, postgres: Service, events: int, place: Path) -> Aims:
+class Comparison:
+    """The digests of one topic's ways."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.digests: dict[str, str] = {}
+
+    def play(self, name: str, way: Callable[[str], None], url: str) -> None:
+        began = time.perf_counter()
+        way(url)
+        took = time.perf_counter() - began
+        self.digests[name] = digest(url)
+        rate = f"{self._count / took:>10,.0f} events/s, its start included"
+        print(f"{name:<18}{rate}   {self.digests[name]}   load {os.getloadavg()[0]:.1f}", flush=True)
+
+
+def compare_ways(kafka: Service, postgres: Service, events: int, place: Path, *, has_lake: bool) -> Aims:
     aims, topic = Aims(), f"ways-{uuid.uuid4()}"
     count = fill(kafka.address, topic, 7, shuffled(events, Random(events)))
     print(f"{count:,} records of {events:,} events", flush=True)
-    digests: dict[str, str] = {}
-    for name, way in Ways(kafka.address, topic, count, place):
+    ways, comparison = Ways(kafka.address, topic, count, place), Comparison(count)
+    for name, way in ways:
         with own_database(postgres) as url:
             open_store(url).close()
-            began = time.perf_counter()
-            way(url)
-            took = time.perf_counter() - began
-            digests[name] = digest(url)
-        rate = f"{count / took:>10,.0f} events/s, its start included"
-        print(f"{name:<18}{rate}   {digests[name]}   load {os.getloadavg()[0]:.1f}", flush=True)
-    expected = digests.pop("writer")
-    for name, found in digests.items():
+            comparison.play(name, way, url)
+    if has_lake:
+        comparison.play("pipeline to a lake", ways.lake, f"iceberg:{CATALOG}.ways")
+    expected = comparison.digests.pop("writer")
+    for name, found in comparison.digests.items():
         aims.is_true(f"{events:,} events: the writer's rows by {name}", found == expected)
     return aims
 
@@ -95,13 +105,16 @@ def compare_ways(kafka: Service, postgres: Service, events: int, place: Path) ->
 def main() -> int:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("events", type=int, nargs="?", default=EVENTS)
-    events: int = parser.parse_args().events
+    parser.add_argument("--no-lake", action="store_true", help="leave the lake out, whose MERGEs take longest")
+    given = parser.parse_args()
     os.environ.update(JAVA_HOME=str(local.java().home), SPARK_LOCAL_IP="127.0.0.1")
     with ExitStack() as stack:
         kafka, postgres = stack.enter_context(local.kafka()), stack.enter_context(local.postgres(durable=False))
         print(fsync_words(postgres.address), flush=True)
         place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        return compare_ways(kafka, postgres, events, place).report()
+        for name, value in pyiceberg_properties(place).items():  # how pyiceberg finds the catalog
+            os.environ[f"PYICEBERG_CATALOG__{CATALOG.upper()}__{name.upper()}"] = value
+        return compare_ways(kafka, postgres, given.events, place, has_lake=not given.no_lake).report()
 
 
 if __name__ == "__main__":

@@ -41,7 +41,11 @@ class Lakes:
 
     def properties(self) -> dict[str, str]:
         """The same catalog for pyiceberg."""
-        return {"type": "sql", "uri": f"sqlite:///{self.place}/catalog.db", "warehouse": f"file://{self.place}/files"}
+        return pyiceberg_properties(self.place)
+
+
+def pyiceberg_properties(place: Path) -> dict[str, str]:
+    return {"type": "sql", "uri": f"sqlite:///{place}/catalog.db", "warehouse": f"file://{place}/files"}
 
 
 def spark_conf(place: Path, table_format: str = "iceberg") -> dict[str, str]:

@@ -6,12 +6,12 @@ from typing import Final
 
 from headwater.lineage.lake.address import DELTA, ICEBERG, LakeAddress
 from headwater.lineage.lake.formats.base import LakeFormat, SqlSession
-from headwater.lineage.lake.formats.delta import DeltaFormat
-from headwater.lineage.lake.formats.iceberg import IcebergFormat
+from headwater.lineage.lake.formats.delta import DeltaLakeFormat
+from headwater.lineage.lake.formats.iceberg import IcebergLakeFormat
 
 __all__ = ["LakeFormat", "SqlSession", "format_of"]
 
-_FORMATS: Final[dict[str, LakeFormat]] = {ICEBERG: IcebergFormat(), DELTA: DeltaFormat()}
+_FORMATS: Final[dict[str, LakeFormat]] = {ICEBERG: IcebergLakeFormat(), DELTA: DeltaLakeFormat()}
 
 
 def format_of(address: LakeAddress) -> LakeFormat:

@@ -20,7 +20,7 @@ _CHECK: Final = "spark.databricks.delta.retentionDurationCheck.enabled"
 _LEAST_HOURS: Final = 168
 
 
-class DeltaFormat(LakeFormat):
+class DeltaLakeFormat(LakeFormat):
     title = "Delta"
     extensions = "io.delta.sql.DeltaSparkSessionExtension"
     catalog_class = "org.apache.spark.sql.delta.catalog.DeltaCatalog"

@@ -18,7 +18,7 @@ _PROPERTIES: Final = {
 }
 
 
-class IcebergFormat(LakeFormat):
+class IcebergLakeFormat(LakeFormat):
     title = "Iceberg"
     extensions = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
     catalog_class = "org.apache.iceberg.spark.SparkCatalog"
