@@ -123,7 +123,8 @@ def test_an_open_broker_and_a_topic_that_is_made(kafka: Service, topic: str, exa
     assert not_fine(findings) == [("settings", "warning")], "of one broker there is one replica"
     assert "one replica" in of(findings, "settings")["message"]
     assert [each["step"] for each in findings] == [
-        *("factory", "addresses", "connection", "cluster", "topic", "settings", "writing", "reading", "clocks")
+        *("process", "factory", "addresses", "connection", "cluster", "topic"),
+        *("settings", "writing", "reading", "clocks"),
     ]
     assert "wasn't there, and is made now" in of(findings, "topic")["message"]
     code, findings = examine(kafka.address, topic=topic)

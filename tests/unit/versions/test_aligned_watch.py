@@ -6,14 +6,17 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from headwater.errors import TransientError
 from headwater.lineage.questions.names import find
 from headwater.lineage.rows.values import hash_key
 from headwater.lineage.sql.alignment_tables import ALIGNMENT_GROUPS
 from headwater.lineage.store import Store, open_store
-from headwater.versions.aligned import Cut, GroupClaims, TableSnapshot
+from headwater.versions.aligned import AlignedQuery, Cut, GroupClaims, TableSnapshot, aligned_query
+from headwater.versions.aligned import query as query_module
 from headwater.versions.aligned.store_watch import StoreWatch, ask
 from tests.unit.lineage.scripted_producer import store as put
 from tests.unit.lineage.stories import StoryProducer
@@ -81,3 +84,47 @@ def test_a_store_that_is_away_ends_nothing(tmp_path: Path, caplog: pytest.LogCap
             connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO alignment_groups")
         assert woken.wait(SECONDS), "what came while it was away isn't missed"
     assert sum("doesn't say what is new" in each.message for each in caplog.records) == 1
+
+
+class TwiceAway:
+    """A job's loop whose store doesn't answer twice; then there is one barrier."""
+
+    def __init__(self, query: AlignedQuery) -> None:
+        self.query = query
+        self.asked = 0
+        self.played: list[Any] = []
+
+    def begin(self, held: object) -> None:
+        """Do nothing."""
+
+    def next_barrier(self) -> Any:
+        self.asked += 1
+        if self.asked <= 2:
+            raise TransientError("the store doesn't answer")
+        return "a barrier"
+
+    def play(self, step: object, barrier: Any) -> None:
+        self.played.append(barrier)
+        self.query.stop()
+
+
+def test_a_continuous_job_waits_for_a_store_that_is_away(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    query = aligned_query("shop", {"a": "lake.db.a"}, name="job", checkpoint=str(tmp_path / "c"), store=store)
+    loop = TwiceAway(query)
+    monkeypatch.setattr(query_module, "JobLoop", lambda *_: loop)
+    monkeypatch.setattr(query, "_session", lambda: None)
+    assert query.run(lambda _: None, trigger="continuous", poll_seconds=0.01) == 1
+    assert (loop.asked, loop.played) == (3, ["a barrier"])
+    assert caplog.text.count("the job job waits: the store doesn't answer") == 2
+
+
+def test_a_job_that_ends_by_itself_fails_where_its_store_is_away(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = aligned_query("shop", {"a": "lake.db.a"}, name="job", checkpoint=str(tmp_path / "c"), store=store)
+    monkeypatch.setattr(query_module, "JobLoop", lambda *_: TwiceAway(query))
+    monkeypatch.setattr(query, "_session", lambda: None)
+    with pytest.raises(TransientError, match="doesn't answer"):
+        query.run(lambda _: None)
