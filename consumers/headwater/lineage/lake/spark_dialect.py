@@ -33,7 +33,7 @@ class SparkError(Exception):
     """A statement failed in Spark."""
 
 
-class SparkGoneError(SparkError):
+class SparkUnavailableError(SparkError):
     """The session was stopped, or its driver can't be reached."""
 
 
@@ -105,7 +105,7 @@ class _Module:
 
     paramstyle = "format"
     Error = SparkError
-    OperationalError = SparkGoneError
+    OperationalError = SparkUnavailableError
     Binary = bytes
 
 
@@ -142,7 +142,7 @@ class SparkDialect(DefaultDialect):
     default_paramstyle = "format"
     preparer = _SparkIdentifiers  # type: ignore[assignment]  # SQLAlchemy annotates the instance's class only
     statement_compiler = _SparkCompiler
-    dbapi_exception_translation_map = {SparkGoneError.__name__: "OperationalError"}  # noqa: RUF012 - SQLAlchemy's own
+    dbapi_exception_translation_map = {SparkUnavailableError.__name__: "OperationalError"}  # noqa: RUF012 - SQLAlchemy's own
     supports_statement_cache = True
     supports_native_boolean = True
     tuple_in_values = False
@@ -186,7 +186,7 @@ def literal(value: Any) -> str:
 
 def _error_of(error: Exception) -> SparkError:
     is_gone = type(error).__name__ in _GONE or "stopped SparkContext" in str(error)
-    return (SparkGoneError if is_gone else SparkError)(f"{type(error).__name__}: {error}")
+    return (SparkUnavailableError if is_gone else SparkError)(f"{type(error).__name__}: {error}")
 
 
 def _plain(value: Any) -> Any:
