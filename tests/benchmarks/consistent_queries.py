@@ -2,8 +2,8 @@
 
 Each job overwrites its table with all rows of one source, which has the numbers up to one that grows. So a table holds
 the rows of the version that it was made from, and two tables that were read together are consistent if their rows are
-equal. Several threads ask the same queries in a session with `spark.headwater.read.consistent = true` and in one
-without, in turns. Events take their real way: capture, spool, shipper, PostgreSQL.
+equal. Several threads ask in a session with `spark.headwater.read.consistent = true`, and each fifth query also in one
+without. Events take their real way: capture, spool, shipper, PostgreSQL.
 
 Nine queries of ten ask for the count and the greatest number, which Iceberg answers from the snapshot's own metadata;
 one reads all rows. The catalog keeps no tables, or old ones that are kept would be counted as inconsistent.
@@ -41,6 +41,9 @@ AIM_MILLIS: Final = 20.0
 PAUSE: Final = 1.0
 """Seconds between two commits of all jobs together, about."""
 ALL_ROWS_EVERY: Final = 10
+SESSION_QUERIES: Final = 4
+"""A session asks so many queries at most: its reads never go back, so that a long one mostly waits for the jobs."""
+WITHOUT_EVERY: Final = 5
 
 
 @dataclass
@@ -146,7 +149,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--writers", type=int, default=10)
-    parser.add_argument("--threads", type=int, default=4, help="that ask, each in two sessions of its own")
+    parser.add_argument("--threads", type=int, default=4, help="that ask, each in sessions of its own")
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so long, whatever was asked by then")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory, local.postgres(durable=False) as server:
@@ -214,17 +217,21 @@ class Asker:
     def __init__(self, spark: SparkSession, tables: list[str], number: int) -> None:
         self.found, self.without = Asked(), Asked()
         self._tables = tables
+        self._spark = spark
         self._aligned, self._plain = aligned_session(spark), spark.newSession()
         self._chance = random.Random(f"{seed()} {number}")
 
     def run(self, queries: int, until: float) -> None:
-        number = 0
+        number, left = 0, 0
         while self.found.queries < queries and time.monotonic() < until:
-            number += 1
+            number, left = number + 1, left - 1
+            if left < 0:
+                self._aligned, left = aligned_session(self._spark), self._chance.randrange(SESSION_QUERIES)
             one, other = self._chance.sample(self._tables, 2)
             all_rows = number % ALL_ROWS_EVERY == 0
             self.found.ask(self._aligned, (one, other), all_rows=all_rows)
-            self.without.ask(self._plain, (one, other), all_rows=all_rows)
+            if number % WITHOUT_EVERY == 1:
+                self.without.ask(self._plain, (one, other), all_rows=all_rows)
 
 
 def report(found: Asked, without: Asked, jobs: Writers, seconds: float) -> int:
