@@ -18,6 +18,7 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.sql.compiler import IdentifierPreparer, SQLCompiler
 
 from headwater.errors import HeadwaterError
+from headwater.lineage.lake.dbapi import FetchedResult, ReadConnection
 from headwater.lineage.lake.formats import SqlSession
 
 NAME: Final = "spark"
@@ -38,66 +39,6 @@ class SparkUnavailableError(SparkError):
 
 
 _GONE: Final = ("Py4JNetworkError", "ConnectionRefusedError", "SparkConnectGrpcException")
-
-
-class _Cursor:
-    """A cursor of the DB-API. Rows are fetched at once."""
-
-    arraysize = 1
-    rowcount = -1
-
-    def __init__(self, session: SqlSession, relation: Relation) -> None:
-        self._session = session
-        self._relation = relation
-        self._rows: list[tuple[Any, ...]] = []
-        self._next = 0
-        self.description: Any = None
-
-    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> None:
-        text = statement % tuple(map(literal, parameters))
-        try:
-            frame = self._session.sql(_MARK.sub(lambda mark: self._relation(mark[1]), text))
-            names, rows = frame.columns, frame.collect()
-        except HeadwaterError:
-            raise
-        except Exception as e:  # of any class: Spark's differ between a session of one's own and Connect
-            raise _error_of(e) from e
-        self.description = [(name, *[None] * 6) for name in names]
-        self._rows, self._next = [tuple(map(_plain, row)) for row in rows], 0
-
-    def fetchone(self) -> Any:
-        found = self.fetchmany(1)
-        return found[0] if found else None
-
-    def fetchmany(self, size: int = 1) -> list[Any]:
-        start, self._next = self._next, min(self._next + size, len(self._rows))
-        return self._rows[start : self._next]
-
-    def fetchall(self) -> list[Any]:
-        return self.fetchmany(len(self._rows))
-
-    def close(self) -> None:
-        self._rows = []
-
-
-class _Connection:
-    """A connection of the DB-API that only reads, so that there is nothing to commit."""
-
-    def __init__(self, session: SqlSession, relation: Relation) -> None:
-        self._session = session
-        self._relation = relation
-
-    def cursor(self) -> _Cursor:
-        return _Cursor(self._session, self._relation)
-
-    def commit(self) -> None:
-        """Do nothing."""
-
-    def rollback(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing: the session belongs to the caller."""
 
 
 class _Module:
@@ -167,7 +108,24 @@ registry.register(NAME, __name__, SparkDialect.__name__)
 
 def spark_engine(session: SqlSession, relations: Callable[[], Relation]) -> Engine:
     """Return an engine over a session. `relations` is called for each connection."""
-    return create_engine(f"{NAME}://", creator=lambda: _Connection(session, relations()), poolclass=NullPool)
+    return create_engine(f"{NAME}://", creator=lambda: _connection(session, relations()), poolclass=NullPool)
+
+
+def _connection(session: SqlSession, relation: Relation) -> ReadConnection:
+    """Return a connection that leaves the session open when it is closed: the session belongs to the caller."""
+
+    def run(statement: str, parameters: Sequence[Any]) -> FetchedResult:
+        text = statement % tuple(map(literal, parameters))
+        try:
+            frame = session.sql(_MARK.sub(lambda mark: relation(mark[1]), text))
+            names, rows = frame.columns, frame.collect()
+        except HeadwaterError:
+            raise
+        except Exception as e:  # of any class: Spark's differ between a session of one's own and Connect
+            raise _error_of(e) from e
+        return [(name, *[None] * 6) for name in names], [tuple(map(_plain, row)) for row in rows]
+
+    return ReadConnection(run)
 
 
 def literal(value: Any) -> str:
