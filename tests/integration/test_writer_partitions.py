@@ -17,6 +17,7 @@ from headwater.consumers.sources import OffsetGap, SourceBatch
 from headwater.consumers.sources import kafka as source_module
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
 from headwater.consumers.sources.kafka import KafkaSource
+from headwater.consumers.sources.kafka_offsets import KafkaOffsets
 from headwater.errors import TransientError
 from headwater.events.clock import wall_micros
 from headwater.events.health import GapReason
@@ -109,15 +110,15 @@ def test_an_assignment_whose_offsets_cannot_be_asked_for_is_tried_again(
     """The broker went away while partitions were given out. What the client makes of its own exception there is none of
     Python's, so that neither a thread pool nor anybody else can catch it."""
     asked: list[int] = []
-    within = KafkaSource._start_in_range
+    within = KafkaOffsets._start_in_range
 
-    def unanswered_at_first(self: KafkaSource, client: Any, partition: TopicPartition, at: int) -> int:
+    def unanswered_at_first(self: KafkaOffsets, client: Any, partition: TopicPartition, at: int) -> int:
         asked.append(partition.partition)
         if len(asked) == 1:
             client.get_watermark_offsets(TopicPartition("nowhere", 0), timeout=0.0001)
         return within(self, client, partition, at)
 
-    monkeypatch.setattr(KafkaSource, "_start_in_range", unanswered_at_first)
+    monkeypatch.setattr(KafkaOffsets, "_start_in_range", unanswered_at_first)
     produced(kafka, topic, 0, 3)
     read = Reading(kafka, topic, {0: 1, 1: 0})
     read.until(lambda: read.records == [(0, 1), (0, 2)])

@@ -60,10 +60,18 @@ class Client:
     def unsubscribe(self) -> None:
         pass
 
+    def assignment(self) -> list[Any]:
+        return []
+
+    def pause(self, _partitions: Sequence[Any]) -> None:
+        pass
+
     def poll(self, _timeout: float) -> Scripted | None:
         found = self._given.pop(0)
         if isinstance(found, Exception):
             raise found
+        if not found:
+            return None
         self._rest = found[1:]
         if isinstance(self._given[0], Exception):
             self._rest = self._given.pop(0)
@@ -114,6 +122,19 @@ def test_what_was_taken_when_a_fault_came_comes_again(faulty: list[Any]) -> None
     batch = read.poll(10, 0)
     assert client.subscriptions == 2, "it would go on behind what nobody was given"
     assert [record.offset for record in batch.records] == [0, 1]
+
+
+@pytest.mark.parametrize("fault", [AWAY, TransientError("where it begins isn't known")])
+def test_an_assignment_that_fails_while_the_source_rests_is_asked_for_again(fault: Exception) -> None:
+    """Else the client reads the partitions from an offset of its own choice."""
+    client = Client([[Scripted(0)], [], fault, [Scripted(0)], []])
+    read = source(client)
+    assert read.poll(10, 0).records
+    assert not read.poll(10, 0).records
+    with pytest.raises(TransientError):
+        read.rest()
+    read.poll(10, 0)
+    assert client.subscriptions == 2
 
 
 @pytest.mark.parametrize(

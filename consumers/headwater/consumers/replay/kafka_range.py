@@ -10,7 +10,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from headwater.consumers.replay.ranges import BusRange, Positions, RangePositions, StoredPositions
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.consumers.sources.kafka import KIND, bus_record
+from headwater.consumers.sources.kafka import KIND
+from headwater.consumers.sources.kafka_client import bus_record
 from headwater.consumers.sources.kafka_topic import TopicIdentity
 from headwater.consumers.sources.librdkafka_log import LibrdkafkaLogger
 from headwater.errors import ConfigurationError, TerminalError, TransientError
