@@ -149,7 +149,7 @@ def _rebuild(given: Any, output: CommandOutput) -> int:
     from headwater.consumers.replay.replay import Replay  # noqa: PLC0415
     from headwater.lineage.bulk import DatabaseBulkMeta  # noqa: PLC0415
     from headwater.lineage.replacement.areas import Area  # noqa: PLC0415
-    from headwater.lineage.store.engines import engine_for  # noqa: PLC0415
+    from headwater.lineage.store.engines import open_engine  # noqa: PLC0415
 
     options = options_of(given)
     settings = ReplaySettings(
@@ -162,11 +162,8 @@ def _rebuild(given: Any, output: CommandOutput) -> int:
     )
 
     def stored() -> Positions:
-        engine = engine_for(options.beside(Area.FRESH.value).target)
-        try:
+        with open_engine(options.beside(Area.FRESH.value).target) as engine:
             return DatabaseBulkMeta(engine).offsets(given.group)
-        finally:
-            engine.dispose()
 
     with _opened_sources(given, stored) as sources, bulk_reader(given) as make_bulk_reader:
         lines = ProgressLines(given.output, sys.stderr)
@@ -205,16 +202,12 @@ def _drop(given: Any, output: CommandOutput, area: Area, what: str) -> int:
     from headwater.lineage.replacement.areas import drop_area  # noqa: PLC0415
     from headwater.lineage.replacement.state import replay_lock  # noqa: PLC0415
     from headwater.lineage.replacement.switching import switch_over_for  # noqa: PLC0415
-    from headwater.lineage.store.engines import engine_for  # noqa: PLC0415
+    from headwater.lineage.store.engines import open_engine  # noqa: PLC0415
 
     options = options_of(given)
-    engine = engine_for(options.target)
-    try:
-        with replay_lock(engine, options.target):
-            switch_over_for(options).recover()
-            was_there = drop_area(options, area)
-    finally:
-        engine.dispose()
+    with open_engine(options.target) as engine, replay_lock(engine, options.target):
+        switch_over_for(options).recover()
+        was_there = drop_area(options, area)
     words = f"{what}: removed" if was_there else f"{what}: there was nothing"
     output.outcome(words, {"store": options.target.words, "removed": was_there})
     return Exit.DONE

@@ -24,7 +24,7 @@ from headwater.lineage.replacement.copying import count_rows
 from headwater.lineage.replacement.state import read_state, write_state
 from headwater.lineage.sql.errors import StoreSchemaError, translate_errors
 from headwater.lineage.store import Store, StoreOptions, open_store
-from headwater.lineage.store.engines import engine_for
+from headwater.lineage.store.engines import open_engine
 from headwater.lineage.store.migrations import MigrationHistory
 from headwater.lineage.store.schema_version import SchemaState, inspect_schema
 
@@ -86,8 +86,7 @@ def check_former(options: StoreOptions) -> None:
 def live_engine(options: StoreOptions, history: MigrationHistory) -> Generator[Engine]:
     """Open the live store as it is. One of an older version isn't migrated, because it is replaced."""
     target = options.target
-    engine = engine_for(target)
-    try:
+    with open_engine(target) as engine:
         with translate_errors(target.words), engine.connect() as connection:
             found = inspect_schema(connection, history)
         if found.standing in {SchemaState.NEWER, SchemaState.UNMARKED}:
@@ -103,8 +102,6 @@ def live_engine(options: StoreOptions, history: MigrationHistory) -> Generator[E
         if found.standing is SchemaState.EMPTY:
             open_store(options).close()
         yield engine
-    finally:
-        engine.dispose()
 
 
 def read_live_state(live: Engine, settings: ReplaySettings) -> LiveState:

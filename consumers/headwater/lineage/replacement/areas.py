@@ -4,16 +4,19 @@ MySQL and MariaDB, and a file for SQLite.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
-from sqlalchemy import Connection, Engine, inspect
+from sqlalchemy import Connection, inspect
 
 from headwater.lineage.replacement.state import STATE
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.errors import StoreSchemaError, translate_errors
 from headwater.lineage.store import Store, StoreOptions, open_store
-from headwater.lineage.store.engines import engine_for
+from headwater.lineage.store.engines import open_engine
 from headwater.lineage.store.options import StoreAddress
 from headwater.lineage.store.schema_version import VERSION
 from headwater.lineage.store.urls import DatabaseKind
@@ -33,6 +36,19 @@ class Area(str, Enum):
 def area_name(target: StoreAddress) -> str:
     """Return the name of a store's schema, database or file."""
     return target.schema if target.kind is DatabaseKind.POSTGRESQL else str(target.url.database)
+
+
+class AreaNames(NamedTuple):
+    """The names of a store's areas."""
+
+    live: str
+    fresh: str
+    former: str
+
+    @classmethod
+    def of(cls, options: StoreOptions) -> AreaNames:
+        beside = [area_name(options.beside(each.value).target) for each in (Area.FRESH, Area.FORMER)]
+        return cls(area_name(options.target), *beside)
 
 
 def create_area(options: StoreOptions, area: Area) -> Store:
@@ -106,18 +122,11 @@ def _quoted(connection: Connection, name: str) -> str:
     return connection.dialect.identifier_preparer.quote_identifier(name)
 
 
-class _server:  # noqa: N801 - used like a function
-    """A connection to the live store's database, for one `with` block."""
-
-    def __init__(self, options: StoreOptions) -> None:
-        self._engine: Engine = engine_for(options.target)
-        self._where = options.target.words
-
-    def __enter__(self) -> Connection:
-        with translate_errors(self._where):
-            self._connection = self._engine.connect()
-        return self._connection
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
-        self._engine.dispose()
+@contextmanager
+def _server(options: StoreOptions) -> Generator[Connection]:
+    """Connect to the live store's database."""
+    with open_engine(options.target) as engine:
+        with translate_errors(options.target.words):
+            connection = engine.connect()
+        with connection:
+            yield connection

@@ -15,14 +15,14 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, inspect, text
 
-from headwater.lineage.replacement.areas import Area, area_name
+from headwater.lineage.replacement.areas import AreaNames
 from headwater.lineage.replacement.arrivals import MissingEvents, find_missing_events
 from headwater.lineage.replacement.state import drop_state
 from headwater.lineage.replacement.switching import LOCK_SECONDS
 from headwater.lineage.replacement.writer_state import take_over
 from headwater.lineage.sql.errors import StoreBusyError, translate_errors
 from headwater.lineage.store import StoreOptions
-from headwater.lineage.store.engines import engine_for
+from headwater.lineage.store.engines import open_engine
 
 _QUEUE_SECONDS: Final = 10
 _PAUSE: Final = 0.02
@@ -35,9 +35,7 @@ _WAITING: Final = "SELECT state FROM information_schema.processlist WHERE id = :
 class MariaDBSwitchOver:
     def __init__(self, options: StoreOptions) -> None:
         self._target = options.target
-        self._live = area_name(options.target)
-        self._fresh = area_name(options.beside(Area.FRESH.value).target)
-        self._former = area_name(options.beside(Area.FORMER.value).target)
+        self._names = AreaNames.of(options)
 
     def recover(self) -> None:
         """Do nothing: a rename happens as a whole, and databases that are left empty are used again."""
@@ -45,40 +43,33 @@ class MariaDBSwitchOver:
     def followers(self) -> Sequence[str]:
         """Views name their tables, so they follow; triggers belong to a table, which can't leave its database then."""
         with self._engine() as engine, engine.connect() as connection:
-            found = connection.execute(text(_TRIGGERS), {"live": self._live})
+            found = connection.execute(text(_TRIGGERS), {"live": self._names.live})
             return [f"trigger {name} of {table}" for name, table in found]
 
     @contextmanager
     def fence(self, seconds: float) -> Generator[MariaDBFence]:  # noqa: ARG002 - a lock has no limit of time here
         with self._engine() as engine, engine.connect() as lock:
-            names = _base_tables(lock, self._live)
+            live = self._names.live
             lock.execute(text(f"SET SESSION lock_wait_timeout = {LOCK_SECONDS}"))
-            lock.execute(text(f"LOCK TABLES {', '.join(f'{self._live}.{name} READ' for name in names)}"))
-            fence = MariaDBFence(engine, lock, self._live, self._fresh, self._former)
+            lock.execute(text(f"LOCK TABLES {', '.join(f'{live}.{name} READ' for name in _base_tables(lock, live))}"))
             try:
-                yield fence
+                yield MariaDBFence(engine, lock, self._names)
             finally:
                 lock.invalidate()  # the connection ends, and the lock with it
 
     @contextmanager
     def _engine(self) -> Generator[Engine]:
-        engine = engine_for(self._target)
-        try:
-            with translate_errors(self._target.words):
-                yield engine
-        finally:
-            engine.dispose()
+        with open_engine(self._target) as engine, translate_errors(self._target.words):
+            yield engine
 
 
 class MariaDBFence:
     """A connection that has the locks, and others beside it: it may only use the tables that it locked."""
 
-    def __init__(self, engine: Engine, lock: Connection, live: str, fresh: str, former: str) -> None:
+    def __init__(self, engine: Engine, lock: Connection, names: AreaNames) -> None:
         self._engine = engine
         self._lock = lock
-        self._live = live
-        self._fresh = fresh
-        self._former = former
+        self._live, self._fresh, self._former = names
 
     def missing_events(self) -> list[MissingEvents]:
         with self._engine.connect() as connection:

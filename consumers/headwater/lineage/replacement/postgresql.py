@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlalchemy import Connection, select, text, update
 
-from headwater.lineage.replacement.areas import Area, area_name
+from headwater.lineage.replacement.areas import AreaNames
 from headwater.lineage.replacement.arrivals import MissingEvents, find_missing_events
 from headwater.lineage.replacement.privileges import copy_privileges, find_followers
 from headwater.lineage.replacement.state import drop_state
@@ -27,7 +27,7 @@ from headwater.lineage.sql.pip5_function import NAMES
 from headwater.lineage.sql.pip5_views import create_views
 from headwater.lineage.sql.writer_tables import DEAD_LETTERS, EPOCHS, INGESTS, INSTANTS, MARKS, OFFSETS
 from headwater.lineage.store import StoreOptions
-from headwater.lineage.store.engines import engine_for
+from headwater.lineage.store.engines import open_engine
 
 _ORDER: Final = (
     MARKS.name,
@@ -42,16 +42,14 @@ _GRACE_SECONDS: Final = 60
 class PostgresSwitchOver:
     def __init__(self, options: StoreOptions) -> None:
         self._target = options.target
-        self._live = area_name(options.target)
-        self._fresh = area_name(options.beside(Area.FRESH.value).target)
-        self._former = area_name(options.beside(Area.FORMER.value).target)
+        self._names = AreaNames.of(options)
 
     def recover(self) -> None:
         """Do nothing: a transaction that was interrupted left nothing."""
 
     def followers(self) -> Sequence[str]:
         with self._connection() as connection:
-            return find_followers(connection, self._live, self._target.database)
+            return find_followers(connection, self._names.live, self._target.database)
 
     @contextmanager
     def fence(self, seconds: float) -> Generator[PostgresFence]:
@@ -59,29 +57,24 @@ class PostgresSwitchOver:
             connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"))
             idle = int(seconds) + _GRACE_SECONDS
             connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{idle}s'"))
-            tables = ", ".join(f"{self._live}.{name}" for name in _ORDER)
+            tables = ", ".join(f"{self._names.live}.{name}" for name in _ORDER)
             connection.execute(text(f"LOCK TABLE {tables} IN EXCLUSIVE MODE"))
-            yield PostgresFence(connection, self._live, self._fresh, self._former, self._target.database)
+            yield PostgresFence(connection, self._names, self._target.database)
 
     @contextmanager
     def _connection(self) -> Generator[Connection]:
         """Open a connection that commits nothing by itself."""
-        engine = engine_for(self._target)
-        try:
-            with translate_errors(self._target.words), engine.connect() as connection:
-                yield connection
-        finally:
-            engine.dispose()
+        target = self._target
+        with open_engine(target) as engine, translate_errors(target.words), engine.connect() as connection:
+            yield connection
 
 
 class PostgresFence:
     """The transaction that has the locks."""
 
-    def __init__(self, connection: Connection, live: str, fresh: str, former: str, views: str) -> None:
+    def __init__(self, connection: Connection, names: AreaNames, views: str) -> None:
         self._connection = connection
-        self._live = live
-        self._fresh = fresh
-        self._former = former
+        self._live, self._fresh, self._former = names
         self._views = views
 
     def missing_events(self) -> list[MissingEvents]:

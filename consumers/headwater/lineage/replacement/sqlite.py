@@ -22,7 +22,7 @@ from headwater.lineage.sql.locking import WRITES
 from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
 from headwater.lineage.sql.writer_tables import MARKS
 from headwater.lineage.store import StoreOptions
-from headwater.lineage.store.engines import engine_for
+from headwater.lineage.store.engines import open_engine
 
 _LIVE: Final = "main"
 _FRESH: Final = "fresh"
@@ -51,14 +51,11 @@ class SQLiteSwitchOver:
 
     @contextmanager
     def fence(self, seconds: float) -> Generator[SQLiteFence]:  # noqa: ARG002 - a transaction has no limit of time here
-        engine = engine_for(self._target)
-        try:
-            with translate_errors(self._target.words), engine.connect() as connection:
-                writing = connection.execution_options(**{WRITES: True})
-                writing.exec_driver_sql("SELECT count(*) FROM main.writer_marks")  # which begins the transaction
-                yield SQLiteFence(writing, self._options, self._path)
-        finally:
-            engine.dispose()
+        target = self._target
+        with open_engine(target) as engine, translate_errors(target.words), engine.connect() as connection:
+            writing = connection.execution_options(**{WRITES: True})
+            writing.exec_driver_sql("SELECT count(*) FROM main.writer_marks")  # which begins the transaction
+            yield SQLiteFence(writing, self._options, self._path)
 
 
 class SQLiteFence:
@@ -90,13 +87,9 @@ class SQLiteFence:
 
 
 def _replacements(options: StoreOptions) -> int:
-    engine = engine_for(options.target)
-    try:
-        with engine.connect() as connection:
-            is_store = inspect(connection).has_table(MARKS.name)
-            return read_replacements(connection) if is_store else 0
-    finally:
-        engine.dispose()
+    with open_engine(options.target) as engine, engine.connect() as connection:
+        is_store = inspect(connection).has_table(MARKS.name)
+        return read_replacements(connection) if is_store else 0
 
 
 def _copy_from(engine: Engine, path: str) -> None:

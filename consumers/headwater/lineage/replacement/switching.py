@@ -12,7 +12,7 @@ from headwater.lineage.replacement.arrivals import MissingEvents
 from headwater.lineage.sql.locking import WRITES
 from headwater.lineage.sql.pip5_dialects import pip5_dialect_of
 from headwater.lineage.store import StoreOptions
-from headwater.lineage.store.engines import engine_for
+from headwater.lineage.store.engines import open_engine
 from headwater.lineage.store.urls import DatabaseKind
 from headwater.lineage.store.views import has_views
 
@@ -68,11 +68,8 @@ def make_view_indexes(options: StoreOptions, fresh: Engine) -> None:
     """Make the indexes that the PIP-5 views need, if the store has such views: that takes a while, and nobody waits
     for it."""
     target = options.target
-    engine = engine_for(target)
-    try:
+    with open_engine(target) as engine:
         is_wanted = has_views(engine, target)
-    finally:
-        engine.dispose()
     if not is_wanted:
         return
     with fresh.connect().execution_options(**{WRITES: True}) as connection, connection.begin():

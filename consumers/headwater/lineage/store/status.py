@@ -12,7 +12,7 @@ from headwater.lineage.bulk.marks import last_set_back
 from headwater.lineage.maintenance.partitions import PARTITIONED
 from headwater.lineage.sql.errors import translate_errors
 from headwater.lineage.sql.tables import default_partition
-from headwater.lineage.store.engines import engine_for
+from headwater.lineage.store.engines import open_engine
 from headwater.lineage.store.engines.sqlite import check_file
 from headwater.lineage.store.migrations import HISTORY, MigrationHistory
 from headwater.lineage.store.options import StoreOptions
@@ -40,8 +40,7 @@ class StoreStatus:
 def read_status(options: StoreOptions, history: MigrationHistory = HISTORY) -> StoreStatus:
     target = options.target
     check_file(target, readonly=True, create=False)
-    engine = engine_for(target, readonly=True)
-    try:
+    with open_engine(target, readonly=True) as engine:
         with translate_errors(target.words), engine.connect() as connection:
             found = inspect_schema(connection, history)
             status = StoreStatus(target.words, found.standing, found.version, history.newest.name, target.database)
@@ -55,5 +54,3 @@ def read_status(options: StoreOptions, history: MigrationHistory = HISTORY) -> S
             noticed = last_set_back(connection)
         set_back = None if noticed is None else moment_of(noticed)
         return replace(status, has_views=has_views(engine, target), in_rest=rest, set_back=set_back)
-    finally:
-        engine.dispose()

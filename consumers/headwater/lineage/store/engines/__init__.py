@@ -6,6 +6,8 @@ connect, so that neither the engine nor its URL contains it.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -35,6 +37,16 @@ def engine_for(target: StoreAddress, *, readonly: bool = False) -> Engine:
             parameters["password"] = password()
 
     return engine
+
+
+@contextmanager
+def open_engine(target: StoreAddress, *, readonly: bool = False) -> Generator[Engine]:
+    """Make an engine for a block, and close its connections behind it."""
+    engine = engine_for(target, readonly=readonly)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def _require_client(kind: DatabaseKind) -> None:
