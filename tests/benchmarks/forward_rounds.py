@@ -76,7 +76,7 @@ def main() -> int:
             bus, append = log_bus(folder) if server is None else kafka_bus(server)
             flags = () if server is None else ("--kafka", INSTANCE)
             played = ForwardRound(folder, given.seed + number, bus, append, *flags)
-            print(played.play(kills, with_datahub=given.datahub), flush=True)
+            print(played.play_and_check(kills, with_datahub=given.datahub), flush=True)
     return 0
 
 

@@ -30,6 +30,8 @@ from tests.unit.forwarders.kit import commit
 from tests.waiting import attempts
 
 JOBS: Final = 10
+AT_ONCE: Final = 60
+"""How many events come before each kill."""
 _FAULT_SHARE: Final = 0.08
 _HANG_SHARE: Final = 0.002
 _KILL_SECONDS: Final = 8.0
@@ -120,8 +122,8 @@ class ForwardRound:
         self._flags = flags
         self._events: list[Event] = []
 
-    def play(self, kills: int, at_once: int = 60, *, with_datahub: bool = True) -> RoundOutcome:
-        """Kill the process so often, and then let it come to the end."""
+    def play_and_check(self, kills: int, at_once: int = AT_ONCE, *, with_datahub: bool = True) -> RoundOutcome:
+        """Kill the process so often, let it come to the end, and check what each target has."""
         began = time.monotonic()
         with ExitStack() as stack:
             self._open(stack, with_datahub=with_datahub)

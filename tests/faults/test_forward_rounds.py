@@ -9,7 +9,7 @@ import pytest
 from headwater.local import KafkaServer
 from tests.benchmarks.forward_rounds import INSTANCE, kafka_bus, log_bus
 from tests.faults.forward_process import RECORDER, Arrival, ForwardProcess
-from tests.faults.forward_round import ForwardRound, job_commits
+from tests.faults.forward_round import AT_ONCE, ForwardRound, job_commits
 from tests.seeds import seed
 from tests.waiting import until
 
@@ -41,11 +41,13 @@ def test_a_target_that_hangs_delays_none_beside_it(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_events_survive_kills_and_faults_on_a_log(tmp_path: Path) -> None:
     bus, append = log_bus(tmp_path)
-    ForwardRound(tmp_path, seed(), bus, append).play(6, with_datahub=True)
+    outcome = ForwardRound(tmp_path, seed(), bus, append).play_and_check(6, with_datahub=True)
+    assert (outcome.kills, outcome.events) == (6, 6 * AT_ONCE)
 
 
 @pytest.mark.kafka
 @pytest.mark.long
 def test_events_survive_kills_and_faults_on_kafka(tmp_path: Path, kafka: KafkaServer) -> None:
     bus, append = kafka_bus(kafka)
-    ForwardRound(tmp_path, seed(), bus, append, "--kafka", INSTANCE).play(6, with_datahub=False)
+    outcome = ForwardRound(tmp_path, seed(), bus, append, "--kafka", INSTANCE).play_and_check(6, with_datahub=False)
+    assert (outcome.kills, outcome.events) == (6, 6 * AT_ONCE)

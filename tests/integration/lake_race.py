@@ -17,7 +17,7 @@ from headwater.testing.examples import EXAMPLES
 from tests.waiting import until
 
 
-def merge_the_same_rows_at_once(lake: LakeTables, kind: RowKind, place: Path) -> None:
+def check_that_one_of_two_merges_is_refused(lake: LakeTables, kind: RowKind, place: Path) -> None:
     """One MERGE has begun to read its rows when another one commits them: if both committed, each row would be there
     twice. `place` is an empty directory."""
     state = RowSet()

@@ -275,7 +275,7 @@ def test_tables_of_other_systems_have_atlas_own_types_and_are_left_as_they_are(c
 
 
 def test_every_kind_of_event_is_taken(catalog: Catalog) -> None:
-    catalog.tell(list(CASES.values()))
+    assert send(catalog.forwarder(), list(CASES.values())) is None
 
 
 def test_types_of_an_older_headwater_grow_and_keep_what_others_added(catalog: Catalog) -> None:

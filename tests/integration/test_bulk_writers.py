@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 SEED = 7
 
 
-def written(url: str, number: int, processes: int) -> Written:
+def check_writers(url: str, number: int, processes: int) -> Written:
     open_store(url).close()
     made = written_by_many(url, SEED, number, processes)
     assert digest_in(url) == digest_in_memory(SEED, number), "an update was lost"
@@ -32,7 +32,7 @@ def test_sixteen_processes_on_postgresql(
     request: pytest.FixtureRequest, tmp_path: Path, number: int, processes: int
 ) -> None:
     with database_on("postgres", request, tmp_path) as url:
-        made = written(url.render_as_string(hide_password=False), number, processes)
+        made = check_writers(url.render_as_string(hide_password=False), number, processes)
     assert made.transactions > processes
     assert made.retries == 0, "they waited for each other in a circle"
 
@@ -40,9 +40,9 @@ def test_sixteen_processes_on_postgresql(
 @pytest.mark.database
 def test_four_processes_on_mariadb(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with database_on("mariadb", request, tmp_path) as url:
-        written(url.render_as_string(hide_password=False), 400, 4)
+        check_writers(url.render_as_string(hide_password=False), 400, 4)
 
 
 def test_four_processes_on_sqlite(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with database_on("sqlite", request, tmp_path) as url:
-        written(url.render_as_string(), 400, 4)
+        check_writers(url.render_as_string(), 400, 4)

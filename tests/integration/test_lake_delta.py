@@ -14,7 +14,7 @@ from headwater.lineage.rows import RowKind
 from headwater.lineage.rows.tables import COMMIT, DATASET
 from tests.integration.lake_contract import LakeContract
 from tests.integration.lake_kit import Lakes, lake_of, lakes
-from tests.integration.lake_race import merge_the_same_rows_at_once
+from tests.integration.lake_race import check_that_one_of_two_merges_is_refused
 
 pytestmark = [
     pytest.mark.spark,
@@ -49,7 +49,7 @@ class TestDelta(LakeContract):
 def test_of_two_merges_that_add_the_same_rows_one_is_refused(
     lake_session: Lakes, tmp_path: Path, kind: RowKind
 ) -> None:
-    merge_the_same_rows_at_once(lake_of(lake_session, kind), kind, tmp_path)
+    check_that_one_of_two_merges_is_refused(lake_of(lake_session, kind), kind, tmp_path)
 
 
 def test_an_expiry_that_delta_would_refuse_says_what_to_do(lake_session: Lakes) -> None:

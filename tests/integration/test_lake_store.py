@@ -34,7 +34,7 @@ from tests.benchmarks.mixture import events
 from tests.integration.lake_contract import LakeReadingContract
 from tests.integration.lake_kit import Lakes, digest_by_spark, lake_of, lakes, merge
 from tests.integration.lake_logs import BAD, EVERYTHING, appended, write_log
-from tests.integration.lake_race import merge_the_same_rows_at_once
+from tests.integration.lake_race import check_that_one_of_two_merges_is_refused
 from tests.integration.test_writer import digest_by_law
 from tests.unit.lineage.all_stories import STORIES
 from tests.unit.lineage.stories import ask, producer_of
@@ -139,7 +139,7 @@ def test_of_two_merges_that_add_the_same_rows_one_is_refused(
     lake_session: Lakes, tmp_path: Path, kind: RowKind
 ) -> None:
     """A MERGE that Iceberg plans as a plain append isn't refused."""
-    merge_the_same_rows_at_once(lake_of(lake_session, kind), kind, tmp_path)
+    check_that_one_of_two_merges_is_refused(lake_of(lake_session, kind), kind, tmp_path)
 
 
 @pytest.mark.long
