@@ -1,27 +1,34 @@
 """Versions of ten tables that belong together, in stores of different sizes: what is behind their common sources costs
-nothing, and PostgreSQL says what SQLite says."""
+nothing, and PostgreSQL says what SQLite says. All edges behind tables, which PostgreSQL finds in one statement."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from random import Random
 from typing import Any, Final, NamedTuple, TypeVar
 
 import pytest
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import StaticPool
 
+from headwater.lineage.questions.traversal.table_edges import load_behind
+from headwater.lineage.rows import RowKind
+from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA
 from headwater.local import Service
 from headwater.versions import align, check
+from headwater.versions.finder import find_versions
 from tests.benchmarks.align_tables import TABLES, everything
-from tests.benchmarks.graph import Graph, Size, put_postgres, put_sqlite
+from tests.benchmarks.graph import BEGAN, Graph, Size, Values, key_of, put_postgres, put_sqlite
 
 pytestmark = [pytest.mark.database, pytest.mark.long]
 
 T = TypeVar("T")
 ROUNDS: Final = 60
-_MOST_STATEMENTS: Final = 24
+_MOST_STATEMENTS: Final = 18
+_MOST_OF_FINDER: Final = 12
 _NAMES: Final = [f"lake.mart.m{200 + mart}" for mart in range(TABLES)]
 
 
@@ -41,6 +48,37 @@ def test_what_is_behind_common_sources_costs_nothing(postgres: Service) -> None:
         assert large.rows <= small.rows * 1.1
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_all_edges_behind_tables_are_found_in_one_statement(postgres: Service, seed: int) -> None:
+    """It finds edges that are lost where ways meet or lead back, and a limit that cuts without saying so."""
+    chance = Random(seed)
+    names = [key_of("dataset", number) for number in range(40)]
+    pairs = {(chance.choice(names), chance.choice(names)) for _ in range(60)}
+    with _store(create_engine(postgres.address), _edges(pairs)) as engine, engine.connect() as connection:
+        for is_upward in (True, False):
+            all_edges = pairs if is_upward else {(source, target) for target, source in pairs}
+            starts = set(chance.sample([here for here, _ in sorted(all_edges)], 3))
+            behind = {each for each in all_edges if each[0] in _reached(starts, all_edges)}
+            load = partial(load_behind, connection, starts, is_upward=is_upward)
+            assert set(load(most=1_000)) == behind
+            assert len(load(most=len(behind))) == len(behind)
+            assert len(load(most=len(behind) - 1)) == len(behind)
+            assert len(load(most=1)) == 2
+
+
+def _edges(pairs: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[RowKind, Values]]:
+    for number, (target, source) in enumerate(sorted(pairs)):
+        edge: Values = {"target": target, "source": source, "job_namespace": "default", "first": BEGAN, "last": BEGAN}
+        yield t.TABLE_EDGE, {"id": key_of("edge", number), "certainty": "EXACT", **edge}
+
+
+def _reached(starts: Collection[bytes], edges: Collection[tuple[bytes, bytes]]) -> set[bytes]:
+    found = set(starts)
+    while new := {there for here, there in edges if here in found} - found:
+        found |= new
+    return found
+
+
 def _costs(postgres: Service, edges: int) -> Mapping[str, Cost]:
     with (
         _filled(create_engine(postgres.address), edges) as engine,
@@ -54,14 +92,22 @@ def _costs(postgres: Service, edges: int) -> Mapping[str, Cost]:
         assert checked == _asked(other, lambda connection: check(connection, newest))[0]
         assert checked.is_consistent is True
         assert checked.cut == answer.cut
-        return {"align": aligning, "check": checking}
+        pinned, finding = _asked(engine, lambda connection: find_versions(connection, _NAMES[:2]))
+        assert pinned == _asked(other, lambda connection: find_versions(connection, _NAMES[:2]))[0]
+        assert [each.steps_behind for each in pinned.pins] == [1, 0]
+        assert finding.statements <= _MOST_OF_FINDER
+        return {"align": aligning, "check": checking, "find": finding}
+
+
+def _filled(engine: Engine, edges: int) -> AbstractContextManager[Engine]:
+    return _store(engine, everything(Graph(Size(tables=200, jobs=20, edges=edges)), ROUNDS, append=False))
 
 
 @contextmanager
-def _filled(engine: Engine, edges: int) -> Generator[Engine]:
+def _store(engine: Engine, rows: Iterator[tuple[RowKind, Values]]) -> Generator[Engine]:
     METADATA.create_all(engine)
     put = put_postgres if engine.dialect.name == "postgresql" else put_sqlite
-    put(engine, everything(Graph(Size(tables=200, jobs=20, edges=edges)), ROUNDS, append=False))
+    put(engine, rows)
     try:
         yield engine
     finally:

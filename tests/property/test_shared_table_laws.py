@@ -62,6 +62,20 @@ def loader(graph: Graph) -> Callable[..., list[tuple[bytes, bytes]]]:
     return load
 
 
+def loader_behind(graph: Graph) -> Callable[..., list[tuple[bytes, bytes]]]:
+    """Return what loads all edges behind tables from such a store at once, until there are more than `most`."""
+    near = loader(graph)
+
+    def load(_: object, tables: Collection[bytes], *, is_upward: bool, most: int) -> list[tuple[bytes, bytes]]:
+        found, waiting = set(tables), set(tables)
+        while waiting:
+            waiting = {there for _, there in near(_, waiting, is_upward=is_upward)} - found
+            found |= waiting
+        return near(_, found, is_upward=is_upward, most=most)
+
+    return load
+
+
 def reached(tables: Collection[bytes], graph: Graph, ends: Collection[bytes] = ()) -> set[bytes]:
     found, waiting = set(tables), list(tables)
     while waiting:
@@ -88,13 +102,16 @@ def may_be_left_out(found: Collection[bytes], graph: Graph, tables: Collection[b
     graph=graphs(),
     tables=st.lists(st.sampled_from(NAMES), min_size=2, max_size=4, unique=True),
     few=st.integers(1, 40),
+    is_at_once=st.booleans(),
     data=st.data(),
 )
 def test_what_is_left_out_may_be_left_out(
-    graph: Graph, tables: list[bytes], few: int, data: st.DataObject, identities: Identities
+    *, graph: Graph, tables: list[bytes], few: int, is_at_once: bool, data: st.DataObject, identities: Identities
 ) -> None:
     with (
         patch.object(shared_tables, "load_neighbors", loader(graph)),
+        patch.object(shared_tables, "load_behind", loader_behind(graph)),
+        patch.object(shared_tables, "can_load_behind", return_value=is_at_once),
         patch.object(shared_tables, "_FEW_EDGES", few),
     ):
         shared = SharedTables(Mock(), identities, tables)

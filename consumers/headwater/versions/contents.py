@@ -107,7 +107,7 @@ class ContentsReader:
 
     def _read_nodes(self, write: SnapshotWrite, read: SnapshotRead) -> Iterator[_Node]:
         """Yield whose contents a read brings: a state's, or those of each commit within changes."""
-        if self._is_left_out(read):
+        if self.histories.is_read_left_out(read):
             return
         for each in commits_read(write, read, self._writer):
             yield _Node(each.id, is_state=not is_range(read))
@@ -135,23 +135,22 @@ class ContentsReader:
         """Return what one commit brought into its table."""
         parts: list[Contents] = []
         for write in self._writes(node):
-            parts.append(Contents(doubts=self._doubts_of(write)))
+            if doubts := self._doubts_of(write):
+                parts.append(Contents(doubts=doubts))
             for read in self.histories.reads_of(write.id):
                 behind = (self._computed.get(each) for each in self._read_nodes(write, read))
                 parts += [each for each in behind if each is not None]
                 parts.append(self._read_contents(write, read))
-                parts.append(Contents(doubts=self._unwritten(write, read)))
+                if doubts := self._unwritten(write, read):
+                    parts.append(Contents(doubts=doubts))
         return self.merger.union(parts)
 
     def _unwritten(self, write: SnapshotWrite, read: SnapshotRead) -> set[Doubt]:
         """Return the doubt about a read state, or the first commit within changes, whose writer is unknown."""
-        if self._is_left_out(read):
+        if self.histories.is_read_left_out(read):
             return set()
         at = unknown_commit(write, read, self._writer)
         return set() if at is None else self._unknown(at)
-
-    def _is_left_out(self, read: SnapshotRead) -> bool:
-        return read.dataset is not None and self.histories.is_left_out(read.dataset, read.generation)
 
     def _read_contents(self, write: SnapshotWrite, read: SnapshotRead) -> Contents:
         reader = self._identity(write)
@@ -185,19 +184,15 @@ class ContentsReader:
 
     def _version(self, version: Version, ref: SnapshotRef | None) -> Version:
         """Return a version with what is known of its writer, or the one before, if the writer changed no rows."""
+        dataset, snapshot, position, *_, form = version
         write = [] if ref is None else self._writer(ref)
-        while write and version.position is None and keeps_rows(write) and (before := parent_of(write)) is not None:
-            version, write = version._replace(snapshot=before.snapshot), self._writer(before)
+        while write and position is None and keeps_rows(write) and (before := parent_of(write)) is not None:
+            snapshot, write = before.snapshot, self._writer(before)
         if not write:
-            return version
+            return version._replace(snapshot=snapshot)
         first = write[0]
-        return version._replace(
-            generation=first.generation,
-            branch=first.branch,
-            writer=first.id,
-            made_at=first.at,
-            format=first.format or version.format,
-        )
+        where = (first.generation, first.branch)
+        return Version(dataset, snapshot, position, *where, first.id, first.at, first.format or form)
 
     def _precedes(self, one: Version, other: Version, most: int = 500) -> bool | None:
         """Return whether a version is an ancestor of another one; None if the parents that are known don't tell."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from sqlalchemy import Connection
@@ -19,7 +19,8 @@ from headwater.lineage.questions.names import find_dataset
 from headwater.lineage.store import StoreOptions, translate_errors
 from headwater.versions.alignment import NoAlignmentError
 from headwater.versions.answers import AlignedTable, AlignmentAnswer
-from headwater.versions.questions import align, contained
+from headwater.versions.questions import find_alignment
+from headwater.versions.version_question import VersionQuestion
 
 STORE: Final = "spark.headwater.read.consistent.store"
 _LISTENER: Final = "spark.headwater.jdbc."
@@ -74,7 +75,7 @@ class LineageFinder:
 def find_versions(connection: Connection, tables: Sequence[str]) -> FoundVersions:
     """Align these tables. Those that can't be aligned are named, and the others are aligned without them."""
     try:
-        return _pinned(tables, align(connection, tables))
+        return _pinned(tables, find_alignment(connection, tables))
     except NoAlignmentError as e:
         return FoundVersions(reasons=(str(e),))
     except TerminalError:
@@ -85,8 +86,9 @@ def _without_strangers(connection: Connection, tables: Sequence[str]) -> FoundVe
     """Find out which tables have no versions or several names, and align the rest."""
     by_dataset: dict[bytes, list[str]] = {}
     reasons: list[str] = []
+    question = VersionQuestion(connection, None)
     for each in tables:
-        found = _look_up(connection, each)
+        found = _look_up(question, each, by_dataset)
         if isinstance(found, str):
             reasons.append(f"{each}: {found}")
         else:
@@ -94,7 +96,7 @@ def _without_strangers(connection: Connection, tables: Sequence[str]) -> FoundVe
     if len(by_dataset) < 2:
         return FoundVersions(reasons=tuple(reasons))
     try:
-        aligned = align(connection, [names[0] for names in by_dataset.values()])
+        aligned = find_alignment(connection, [names[0] for names in by_dataset.values()])
     except NoAlignmentError as e:
         return FoundVersions(reasons=(*reasons, str(e)))
     first = _pinned([names[0] for names in by_dataset.values()], aligned)
@@ -102,11 +104,12 @@ def _without_strangers(connection: Connection, tables: Sequence[str]) -> FoundVe
     return FoundVersions(tuple(pins), (*reasons, *first.reasons), first.cut, first.notes)
 
 
-def _look_up(connection: Connection, table: str) -> bytes | str:
+def _look_up(question: VersionQuestion, table: str, known: Collection[bytes]) -> bytes | str:
     """Return the table's key, or why it can't be aligned."""
     try:
-        dataset = find_dataset(connection, table)
-        contained(connection, dataset)
+        dataset = find_dataset(question.connection, table)
+        if dataset.key not in known:
+            question.starts([(dataset, None)])
     except HeadwaterError as e:
         return str(e)
     return dataset.key

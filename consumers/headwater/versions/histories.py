@@ -51,7 +51,8 @@ class VersionHistories:
         self._upward = UpstreamWalk(self._walk, Basis.STATE, ends_at=self.left_out)
         self._reads: dict[bytes, list[SnapshotRead]] = {}
         self._writes: dict[bytes, list[SnapshotWrite]] = {}
-        self._found: dict[SnapshotRef, list[SnapshotWrite]] = {}
+        self._reads_left_out: set[bytes] = set()
+        self._found: dict[tuple[object, ...], list[SnapshotWrite]] = {}
         """The writes of snapshots, as far as they don't depend on when a snapshot was read."""
 
     def leave_out_shared(self, refs: Collection[SnapshotRef]) -> None:
@@ -101,6 +102,7 @@ class VersionHistories:
             raise TooNear(self.left_out)
         if not self.is_left_out(read.dataset, read.generation):
             return
+        self._reads_left_out.add(read.id)
         ref = snapshot_ref_of(read, step.write.at)
         if ref is not None:
             yield ref
@@ -120,6 +122,10 @@ class VersionHistories:
     def is_left_out(self, dataset: bytes, generation: str | None) -> bool:
         return bool(self.left_out) and self._walk.identities.one(dataset, generation) in self.left_out
 
+    def is_read_left_out(self, read: SnapshotRead) -> bool:
+        """Return whether a read that was loaded is of a table that is left out."""
+        return read.id in self._reads_left_out
+
     def reads_of(self, write: bytes) -> Sequence[SnapshotRead]:
         return self._reads.get(write, ())
 
@@ -129,7 +135,7 @@ class VersionHistories:
 
     def writer(self, ref: SnapshotRef) -> list[SnapshotWrite]:
         """Return the writes of the commit that wrote a snapshot that was loaded."""
-        makers, key = self._walk.makers, ref._replace(at=0)
+        makers, key = self._walk.makers, (*ref[:4], ref.any_branch)
         if self._revision != makers.revision:
             self._revision = makers.revision
             self._found.clear()

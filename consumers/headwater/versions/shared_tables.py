@@ -17,7 +17,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from headwater.lineage.questions.traversal.identities import Identities
-from headwater.lineage.questions.traversal.table_edges import load_neighbors
+from headwater.lineage.questions.traversal.table_edges import can_load_behind, load_behind, load_neighbors
 
 _FEW_EDGES: Final = 256
 _GROWTH: Final = 4
@@ -119,6 +119,9 @@ class NeighborTables:
 
     def load_all(self, tables: Collection[bytes], most: int) -> bool:
         """Load all that is behind tables. Return whether that is known; it isn't if there are more edges than these."""
+        unknown = _reach(tables, self.known) - self.known.keys()
+        if unknown and can_load_behind(self._connection) and self._identities.are_all_single:
+            return self._load_behind(unknown, most)
         reached, waiting = set(tables), set(tables)
         while waiting:
             unknown = waiting - self.known.keys()
@@ -128,6 +131,17 @@ class NeighborTables:
             most -= took
             waiting = {other for each in waiting for other in self.known[each]} - reached
             reached |= waiting
+        return True
+
+    def _load_behind(self, tables: Collection[bytes], most: int) -> bool:
+        found = load_behind(self._connection, tables, is_upward=self._is_upward, most=most)
+        if len(found) > most:
+            return False
+        for each in {*tables, *(there for _, there in found)}:
+            self.known.setdefault(each, set())
+        for here, there in found:
+            if here != there:
+                self.known[here].add(there)
         return True
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection, create_engine, event
 
 from headwater.errors import ConfigurationError
 from headwater.events.administration import LineageDeleted
@@ -17,7 +18,7 @@ from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.names import find
 from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.sql import METADATA
-from headwater.versions import NoAlignmentError, align, check, contained
+from headwater.versions import AlignmentAnswer, ContainedAnswer, NoAlignmentError, TableAt, align, check, contained
 from tests.unit.lineage.scripted_producer import at, store
 from tests.unit.lineage.stories import StoryProducer
 
@@ -66,6 +67,31 @@ def test_the_newest_versions_differ_and_the_answer_says_how(connection: Connecti
     found = {table.label: [each.table.label for each in contents] for table, contents in shared.contained}
     assert found == {"lake.db.b@12": ["lake.db.a@21"], "lake.db.c@15": ["lake.db.a@20"]}
     assert check(connection, {"b": 11, "c": 15}).is_consistent is True
+
+
+@pytest.mark.parametrize("ask", [lambda connection: align(connection, ["b", "c"]), lambda each: contained(each, "c")])
+def test_what_comes_while_it_is_answered_isnt_said_to_be_included(
+    ask: Callable[[Connection], AlignmentAnswer | ContainedAnswer], connection: Connection
+) -> None:
+    """It finds an answer that reads rows, then asks how complete the store is, and has missed what came between."""
+    story = two_jobs()
+    store(connection, story)
+    newest = story.commit("c@16", reads=["a@21"], replaced=ALL, job="Job-B")
+    coming = [newest]
+
+    def come(*given: Any) -> None:
+        if coming and "FROM arrivals" in given[2]:
+            store(connection, [coming.pop()])
+
+    event.listen(connection, "before_cursor_execute", come)
+    answer = ask(connection)
+    assert not coming
+    assert answer.complete_until == newest.time
+    assert any("lake.db.a@21" in each.label for each in _versions_in(answer))
+
+
+def _versions_in(answer: AlignmentAnswer | ContainedAnswer) -> Sequence[TableAt]:
+    return answer.cut if isinstance(answer, AlignmentAnswer) else [each.table for each in answer.rows]
 
 
 def test_a_table_goes_with_the_version_that_is_in_the_other(connection: Connection) -> None:

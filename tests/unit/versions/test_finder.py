@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection, create_engine, event
 
 from headwater.errors import ConfigurationError
 from headwater.lineage.sql import METADATA
@@ -34,6 +34,15 @@ def test_tables_are_pinned_by_the_names_that_were_given(connection: Connection) 
     assert found.cut == ("lake.db.a@20",)
     assert found.reasons == ()
     assert all(each.made_at for each in found.pins)
+
+
+def test_how_complete_the_store_is_isnt_asked(connection: Connection) -> None:
+    """Four statements that no statement of a driver has to wait for."""
+    executed: list[str] = []
+    event.listen(connection, "before_cursor_execute", lambda *given: executed.append(given[2]))
+    find_versions(connection, [C, B])
+    assert executed
+    assert not any("FROM arrivals" in each or "FROM producers" in each for each in executed)
 
 
 def test_a_table_that_nobody_knows_is_named_and_the_others_are_aligned(connection: Connection) -> None:

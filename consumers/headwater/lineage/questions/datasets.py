@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, select
 
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql.key_lookup import select_by_keys
+from headwater.lineage.sql.key_lookup import PairLookup
 from headwater.lineage.sql.tables import table_of
 
 
@@ -42,15 +43,18 @@ _NamedDataset: TypeAlias = tuple[Any, ...]
 
 def load_datasets(connection: Connection, keys: Collection[bytes]) -> dict[bytes, Dataset]:
     """Load datasets by key. One that no event described is known by its hash alone."""
-    place, name = table_of(t.DATASET), table_of(t.ALIAS)
-    names = (name.c.catalog, name.c.database_name, name.c.table_name, name.c.last, name.c.deleted)
-    query = select(place.c.id, place.c.namespace, place.c.name.label("path"), *names).outerjoin(
-        name, name.c.dataset == place.c.id
-    )
     found: dict[bytes, list[Any]] = {}
-    for each in select_by_keys(connection, query, place.c.id, keys):
+    for each in _named_places().by_key(connection, keys):
         found.setdefault(bytes(each[0]), []).append(tuple(each))
     return {key: _dataset(key, found.get(key, ())) for key in keys}
+
+
+@cache
+def _named_places() -> PairLookup:
+    place, name = table_of(t.DATASET), table_of(t.ALIAS)
+    names = (name.c.catalog, name.c.database_name, name.c.table_name, name.c.last, name.c.deleted)
+    query = select(place.c.id, place.c.namespace, place.c.name.label("path"), *names)
+    return PairLookup(query.outerjoin(name, name.c.dataset == place.c.id), place.c.id, place.c.id)
 
 
 def _dataset(key: bytes, rows: Sequence[_NamedDataset]) -> Dataset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import Connection, literal, null, select, union_all
@@ -11,7 +12,7 @@ from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql.key_lookup import has_any_key
+from headwater.lineage.sql.key_lookup import hashes_for, is_among
 from headwater.lineage.sql.tables import table_of
 
 _AT_ONCE: Final = 5_000
@@ -38,14 +39,19 @@ def add_known_limits(
 
 def _select_limits(connection: Connection, datasets: Sequence[bytes], runs: Sequence[bytes]) -> list[Any]:
     """Select gaps, changes with unknown effect and disabled options in one statement."""
+    dialect = connection.dialect.name
+    given = {"datasets": hashes_for(dialect, datasets), "runs": hashes_for(dialect, runs)}
+    return list(connection.execute(_limits_of(dialect), given))
+
+
+@cache
+def _limits_of(dialect: str) -> Any:
     gap, change, option = (table_of(kind).c for kind in (t.GAP, t.MODIFICATION, t.CATALOG_OPTION))
     nothing = null()
-    dialect = connection.dialect.name
     ofs = select(literal("gap").label("what"), gap.dataset, gap.job, gap.reason, gap.detail)
-    by_run = ofs.where(gap.dataset.is_(None), has_any_key(dialect, gap.run, runs))
+    by_run = ofs.where(gap.dataset.is_(None), is_among(dialect, gap.run, "runs"))
     effects = select(literal("effect"), change.dataset, nothing, change.kind, nothing)
-    effects = effects.where(change.effect != "APPLIED", has_any_key(dialect, change.dataset, datasets))
+    effects = effects.where(change.effect != "APPLIED", is_among(dialect, change.dataset, "datasets"))
     off = select(literal("option"), nothing, option.catalog, option.name, nothing)
     off = off.where(option.name.in_(("table-lineage", "data-lineage")), option.value == "false")
-    parts = [ofs.where(has_any_key(dialect, gap.dataset, datasets)), effects, off, *([by_run] if runs else ())]
-    return list(connection.execute(union_all(*parts)))
+    return union_all(ofs.where(is_among(dialect, gap.dataset, "datasets")), effects, off, by_run)

@@ -80,14 +80,14 @@ def find_known(connection: Connection, table: str) -> Dataset | None:
 
 
 def find_all(connection: Connection, texts: Sequence[str]) -> list[ResolvedName]:
-    """Resolve several names. Those of tables, spelled exactly, take two statements together."""
+    """Resolve several names. Those of tables, spelled exactly, take one statement together: of their datasets only the
+    keys are loaded."""
     parts = {text: found for text in texts if (found := _parts_of_table(text)) is not None}
     aliases = _aliases(connection, parts.values()) if parts else ()
     keys = {text: _current([each for each in aliases if _has_name(each, some)]) for text, some in parts.items()}
     certain = {text: found[0] for text, found in keys.items() if len(found) == 1}
-    datasets = load_datasets(connection, set(certain.values()))
     return [
-        ResolvedName(datasets[certain[each]], _number_of(each)) if each in certain else find(connection, each)
+        ResolvedName(Dataset(certain[each]), _number_of(each)) if each in certain else find(connection, each)
         for each in texts
     ]
 

@@ -20,7 +20,9 @@ from sqlalchemy import (
     and_,
     bindparam,
     func,
+    literal_column,
     or_,
+    select,
     true,
     tuple_,
 )
@@ -75,6 +77,19 @@ def has_any_key(dialect: str, column: ColumnElement[Any], keys: Sequence[Any]) -
     array = sql_cast(bindparam(None, array_text(keys), NullType()), _ARRAYS[type(keys[0]) if keys else bytes])
     is_one: ColumnElement[bool] = column == func.any(array)
     return is_one
+
+
+def is_among(dialect: str, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+    """Return a condition for a statement that is built once: the column has one of the hashes of a parameter."""
+    if dialect != "postgresql":
+        return column.in_(bindparam(name, expanding=True))
+    is_one: ColumnElement[bool] = column == func.any(sql_cast(bindparam(name), _ARRAYS[bytes]))
+    return is_one
+
+
+def hashes_for(dialect: str, hashes: Sequence[bytes]) -> Any:
+    """Return the parameter of `is_among`."""
+    return array_text(hashes) if dialect == "postgresql" else list(hashes)
 
 
 def array_text(keys: Sequence[Any]) -> Any:
@@ -134,15 +149,13 @@ class PairLookup:
         if connection.dialect.name == "sqlite":
             yield from self._by_key_in_sqlite(connection, keys_sorted)
             return
-        name, is_array = f"{connection.dialect.name} keys", connection.dialect.name == "postgresql"
-        statement = self._by_dialect.get(name)
+        dialect = connection.dialect.name
+        statement = self._by_dialect.get(f"{dialect} keys")
         if statement is None:
-            key = self._columns[0]
-            array = sql_cast(bindparam("keys"), _ARRAYS[bytes])
-            is_one = key == func.any(array) if is_array else key.in_(bindparam("keys", expanding=True))
-            statement = self._by_dialect[name] = self._statement.where(is_one)
+            is_one = is_among(dialect, self._columns[0], "keys")
+            statement = self._by_dialect[f"{dialect} keys"] = self._statement.where(is_one)
         for portion in _portions(keys_sorted):
-            yield from connection.execute(statement, {"keys": array_text(portion) if is_array else portion})
+            yield from connection.execute(statement, {"keys": hashes_for(dialect, portion)}).all()
 
     def by_barrier(self, connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[Any]:
         """Select by hash and barrier, by a primary key that begins with the barrier."""
@@ -159,10 +172,14 @@ class PairLookup:
             yield from connection.execute(statement, parameters)
 
     def _in_postgres(self) -> Any:
+        """Look each pair up by itself. In a join, PostgreSQL may take an index for the key alone, and read all rows of
+        that key for each pair; OFFSET 0 keeps it from making a join of this."""
         prepared = self._by_dialect.get("postgresql")
         if prepared is None:
             requested = unnested_pairs(bindparam("hashes"), bindparam("numbers"))
-            prepared = self._by_dialect["postgresql"] = self._statement.where(self._condition(requested))
+            chosen = self._statement.where(self._condition(requested)).correlate(requested)
+            one = chosen.offset(literal_column("0")).lateral("one")
+            prepared = self._by_dialect["postgresql"] = select(one).join_from(requested, one, true())
         return prepared
 
     def _condition(self, requested: Any) -> ColumnElement[bool]:

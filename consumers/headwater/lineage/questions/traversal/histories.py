@@ -110,7 +110,7 @@ def _execute_for(
         return
     datasets, times = zip(*sorted(pairs), strict=True)
     given = {"hashes": array_text(datasets), "numbers": array_text(times), "number": number}
-    for row in connection.execute(statement, given):
+    for row in connection.execute(statement, given).all():
         yield (bytes(row.of_dataset), row.up_to), row
 
 

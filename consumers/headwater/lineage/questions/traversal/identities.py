@@ -7,9 +7,10 @@ new place. An old place with later facts is a table of its own again, and isn't 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, or_, select
 
 from headwater.lineage.mapping.administration import UNIFIED
 from headwater.lineage.rows import tables as t
@@ -41,6 +42,17 @@ def in_eras(row: Any, eras: Mapping[bytes, Era]) -> ColumnElement[bool]:
     return or_(row.dataset.in_(always), *others)
 
 
+@cache
+def _links() -> Any:
+    row = table_of(t.DATASET_LINK).c
+    return select(row.old, row.new, row.reason, row.last)
+
+
+@cache
+def _some_links() -> Any:
+    return _links().limit(bindparam("number"))
+
+
 class Identities:
     """Resolves identities for one question."""
 
@@ -51,20 +63,22 @@ class Identities:
         self._groups: dict[bytes, dict[bytes, Era]] = {}
         self._generations: dict[bytes, set[str]] = {}
         self._used: dict[bytes, int] = {}
-        row = table_of(t.DATASET_LINK).c
-        self._columns = (row.old, row.new, row.reason, row.last)
-        few = connection.execute(select(*self._columns).limit(_FEW + 1)).all()
+        few = connection.execute(_some_links(), {"number": _FEW + 1}).all()
         self._all_known = len(few) <= _FEW
         if self._all_known:
             self._keep(few)
+
+    @property
+    def are_all_single(self) -> bool:
+        """Whether no two datasets were ever linked."""
+        return self._all_known and not self._links
 
     def load(self, datasets: Collection[bytes]) -> None:
         """Load all links of these datasets at once."""
         wanted = set(datasets)
         while not self._all_known and (wanted := wanted - self._asked):
             self._asked |= wanted
-            row = table_of(t.DATASET_LINK).c
-            chosen = select(*self._columns)
+            row, chosen = table_of(t.DATASET_LINK).c, _links()
             found = [
                 *select_by_keys(self._connection, chosen, row.old, wanted),
                 *select_by_keys(self._connection, chosen, row.new, wanted),

@@ -1,6 +1,6 @@
 """Loads what a walk upstream is going to ask for, several levels at once.
 
-A walk takes three statements a level. Which of several writes a snapshot means is decided between two levels, in
+A walk takes two statements a level. Which of several writes a snapshot means is decided between two levels, in
 Python. A recursive statement can't decide that, so it follows all of them, and the walk finds what it needs among
 them: its answers are the same, and its statements are few.
 """

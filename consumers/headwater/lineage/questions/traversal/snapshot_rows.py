@@ -86,9 +86,7 @@ class SnapshotRead(NamedTuple):
 
 def load_writes(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
     """Load commits' writes by dataset and snapshot."""
-    return map(
-        to_write, _lookup("writes", "place_id", "snapshot").among(connection, place_keys(connection, t.WRITE, keys))
-    )
+    return map(to_write, _by_dataset(connection, "writes", "snapshot", keys))
 
 
 def load_catalog_changes(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
@@ -99,8 +97,7 @@ def load_catalog_changes(connection: Connection, keys: Iterable[tuple[bytes, int
 def load_children(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
     """Load writes by dataset and parent snapshot."""
     pairs = list(keys)
-    lookup = _lookup("writes", "place_id", "parent_snapshot")
-    yield from map(to_write, lookup.among(connection, place_keys(connection, t.WRITE, pairs)))
+    yield from map(to_write, _by_dataset(connection, "writes", "parent_snapshot", pairs))
     yield from map(change_to_write, _lookup("modifications", "dataset", "parent_snapshot").among(connection, pairs))
 
 
@@ -115,8 +112,7 @@ def load_reads_of_commits(connection: Connection, commits: Iterable[tuple[bytes,
 
 def load_reads_at(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotRead]:
     """Load reads by dataset and snapshot; for changes, by the snapshot at which they end."""
-    lookup = _lookup("reads", "place_id", "snapshot")
-    return map(_to_read, lookup.among(connection, place_keys(connection, t.READ, keys), is_lazy=True))
+    return map(_to_read, _by_dataset(connection, "reads", "snapshot", keys, is_lazy=True))
 
 
 def load_sources(
@@ -147,13 +143,27 @@ def load_edges(connection: Connection, made: Collection[SnapshotWrite]) -> Mappi
     return edges
 
 
+def _by_dataset(
+    connection: Connection, what: str, number: str, keys: Iterable[tuple[bytes, int]], *, is_lazy: bool = False
+) -> Iterator[Any]:
+    """Select reads or writes by dataset and number: by their places, which PostgreSQL looks up in the same
+    statement."""
+    if connection.dialect.name == "postgresql":
+        return _lookup(what, "dataset", number).among(connection, keys, is_lazy=is_lazy)
+    places = place_keys(connection, t.READ if what == "reads" else t.WRITE, keys)
+    return _lookup(what, "place_id", number).among(connection, places, is_lazy=is_lazy)
+
+
 @cache
 def _lookup(what: str, key: str, number: str) -> PairLookup:
     """Build a statement once: building one takes longer than executing it."""
     statements = {"writes": (_writes, t.WRITE), "reads": (reads, t.READ), "edges": (_edges, t.COMMIT_EDGE)}
     statement, kind = statements.get(what, (produced_by_changes, t.MODIFICATION))
     row = (table_of if kind in {t.COMMIT_EDGE, t.MODIFICATION} else access_of)(kind).c
-    return PairLookup(statement(), row[key], row[number])
+    chosen = statement()
+    if key == "dataset" and kind != t.MODIFICATION:  # not the places of the other kind
+        chosen = chosen.where((row.mode if kind == t.READ else row.made_from).is_not(None))
+    return PairLookup(chosen, row[key], row[number])
 
 
 @cache

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, exists, or_, select, true
+from sqlalchemy import (
+    ARRAY,
+    Connection,
+    LargeBinary,
+    and_,
+    bindparam,
+    cast,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.types import NullType
 
 from headwater.events.administration import LineageScope
 from headwater.lineage.mapping.commits import SINK, SOURCE
@@ -16,7 +31,7 @@ from headwater.lineage.questions.traversal.portions import growing_portions
 from headwater.lineage.questions.traversal.tombstone_lookup import TombstoneLookup
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import TABLES_OF, DeletionSubject
-from headwater.lineage.sql.key_lookup import select_by_keys
+from headwater.lineage.sql.key_lookup import PairLookup, array_text, select_by_keys
 from headwater.lineage.sql.tables import table_of
 
 _OF_RUNS: Final = (LineageScope.ALL.value, LineageScope.TABLES.value, *TABLES_OF[SOURCE], *TABLES_OF[SINK])
@@ -30,11 +45,58 @@ def load_neighbors(
     These are never too few: every commit reports these edges too, and they are never erased. Deletions don't count.
     With `most`, one more says that there are more, and a pair can come again.
     """
+    if most is None:
+        found = _neighbors(is_upward=is_upward).by_key(connection, datasets)
+    else:
+        here, there = _ends(is_upward=is_upward)
+        some = select(here, there).where(there.is_not(None)).limit(most + 1)
+        found = select_by_keys(connection, some, here, datasets)
+    return [(bytes(one), bytes(other)) for one, other in found]
+
+
+@cache
+def _neighbors(*, is_upward: bool) -> PairLookup:
+    here, there = _ends(is_upward=is_upward)
+    return PairLookup(select(here, there).where(there.is_not(None)).distinct(), here, here)
+
+
+def _ends(*, is_upward: bool) -> tuple[Any, Any]:
     row = table_of(t.TABLE_EDGE).c
-    here, there = (row.target, row.source) if is_upward else (row.source, row.target)
-    chosen = select(here, there).where(there.is_not(None))
-    chosen = chosen.distinct() if most is None else chosen.limit(most + 1)
-    return [(bytes(one), bytes(other)) for one, other in select_by_keys(connection, chosen, here, datasets)]
+    return (row.target, row.source) if is_upward else (row.source, row.target)
+
+
+def can_load_behind(connection: Connection) -> bool:
+    """Return whether `load_behind` can be used. Other databases answer single statements sooner, or would find
+    everything before they apply the limit."""
+    return connection.dialect.name == "postgresql"
+
+
+def load_behind(
+    connection: Connection, datasets: Collection[bytes], *, is_upward: bool, most: int
+) -> list[tuple[bytes, bytes]]:
+    """Return the pairs of `load_neighbors` for these tables and all that are behind them, in one statement. One more
+    than `most` says that there are more."""
+    given = {"keys": array_text(sorted(datasets)), "number": most + 1}
+    found = connection.execute(_select_behind(is_upward=is_upward), given).all()
+    return [(bytes(one), bytes(other)) for one, other in found]
+
+
+@cache
+def _select_behind(*, is_upward: bool) -> Any:
+    """Select edges of tables that are reached. Each table is looked up by itself, so that a limit ends the search: a
+    join could begin with reading all edges."""
+    here, there = _ends(is_upward=is_upward)
+    starts = func.unnest(cast(bindparam("keys", type_=NullType()), ARRAY(LargeBinary()))).column_valued("start")
+    reached = select(starts.label("node")).cte("reached", recursive=True)
+
+    def neighbors_of(node: Any, name: str) -> Any:
+        chosen = select(there.label("there")).where(here == node.c.node, there.is_not(None))
+        return chosen.correlate(node).offset(literal_column("0")).lateral(name)
+
+    onward = neighbors_of(reached, "onward")
+    reached = reached.union(select(onward.c.there).select_from(reached.join(onward, true())))
+    near = neighbors_of(reached, "near")
+    return select(reached.c.node, near.c.there).select_from(reached.join(near, true())).limit(bindparam("number"))
 
 
 def visible_edges(connection: Connection, edges: Sequence[Any], limits: LimitCollector) -> list[Any]:

@@ -5,9 +5,10 @@ once.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, and_, bindparam, select
 
 from headwater.lineage.rows import Row
 from headwater.lineage.rows import tables as t
@@ -30,7 +31,7 @@ class TombstoneLookup:
         self._stones: dict[tuple[str, Value], list[Row]] = {}
         self._asked: set[tuple[str, Value]] = set()
         table = table_of(t.TOMBSTONE)
-        few = connection.execute(select(table).limit(_FEW + 1)).mappings().all()
+        few = connection.execute(_some_stones(), {"number": _FEW + 1}).mappings().all()
         self._all_known = len(few) <= _FEW
         if self._all_known:
             self._keep(few)
@@ -107,6 +108,11 @@ class TombstoneLookup:
                 ((name, named[name]) for name in ("run", "job", "dataset") if named[name] is not None), ("", None)
             )
             self._stones.setdefault(key, []).append(stone)
+
+
+@cache
+def _some_stones() -> Any:
+    return select(table_of(t.TOMBSTONE)).limit(bindparam("number"))
 
 
 def _mapping(row: Any) -> Any:

@@ -1,0 +1,151 @@
+"""What one question about versions reads from the store, and the names in its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from headwater.errors import ConfigurationError
+from headwater.events.clock import moment_of
+from headwater.lineage.questions.answers import AnswerLimit, micros_of_argument
+from headwater.lineage.questions.datasets import Dataset, load_datasets
+from headwater.lineage.questions.known_limits import add_known_limits
+from headwater.lineage.questions.names import ResolvedName, find_all
+from headwater.lineage.questions.start_points import StartPoint, StartSelector, find_starts
+from headwater.lineage.questions.traversal.context import Basis, TraversalContext
+from headwater.lineage.questions.traversal.limits import LimitCollector
+from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
+from headwater.versions.answers import ContainedVersion, SharedAncestor, TableAt
+from headwater.versions.consistency import SharedVersions, VersionComparison
+from headwater.versions.contents import ContentsReader
+from headwater.versions.histories import TooNear
+from headwater.versions.model import Doubt, Frontier, TableContents, Version
+
+T = TypeVar("T")
+
+
+class VersionQuestion:
+    """What one question reads, and the names in its answer."""
+
+    def __init__(self, connection: Connection, as_of: datetime | None) -> None:
+        self.connection = connection
+        self._walk = TraversalContext(connection, None if as_of is None else micros_of_argument(as_of, "as_of"))
+        self.reader = ContentsReader(self._walk)
+        self._names: dict[bytes, Dataset] = {}
+
+    def starts(
+        self, tables: Sequence[tuple[str | Dataset, int | None]], branch: str | None = None
+    ) -> list[SnapshotRef]:
+        """Resolve tables and their versions; the newest one unless a number is given."""
+        named = iter(find_all(self.connection, [each for each, _ in tables if isinstance(each, str)]))
+        resolved = [next(named) if isinstance(each, str) else ResolvedName(each) for each, _ in tables]
+        for each, (text, _) in zip(resolved, tables, strict=True):
+            if each.column is not None:
+                raise ConfigurationError(f"{text!r} names a column: versions are of tables")
+        numbers = [
+            each.snapshot if number is None else number for each, (_, number) in zip(resolved, tables, strict=True)
+        ]
+        wanted = [
+            (each.dataset, StartSelector(number, None, branch)) for each, number in zip(resolved, numbers, strict=True)
+        ]
+        found = find_starts(self._walk, wanted, Basis.STATE)
+        return [self._ref_of(start, number, branch) for start, number in zip(found, numbers, strict=True)]
+
+    def _ref_of(self, found: StartPoint, number: int | None, branch: str | None) -> SnapshotRef:
+        if not found.writes:
+            read = self.reader.histories.versions_read(found.dataset.key, branch, number)
+            if read:
+                return read[0]
+        if found.snapshot is None:
+            label = self._label_of(found.dataset.key)
+            raise ConfigurationError(f"{label} has no versions that are known: {_advice(found)}")
+        return found.snapshot
+
+    def refuse_twins(self, refs: Sequence[SnapshotRef]) -> None:
+        """Raise an error unless these are two tables or more."""
+        if len(refs) < 2:
+            raise ConfigurationError("versions of one table alone always belong together: name two tables or more")
+        seen: set[bytes] = set()
+        for each in refs:
+            one = self._walk.identities.one(each.dataset, each.generation)
+            if one in seen:
+                raise ConfigurationError(f"{self._label_of(one)} is named twice: name each table once")
+            seen.add(one)
+
+    def _label_of(self, dataset: bytes) -> str:
+        return load_datasets(self.connection, [dataset])[dataset].label
+
+    def anew(self, answer: Callable[[], T]) -> T:
+        """Answer, and once more for each time that something turns out to be needed that was left out."""
+        while True:
+            with suppress(TooNear):
+                return self._unless_too_near(answer)
+
+    def _unless_too_near(self, answer: Callable[[], T]) -> T:
+        try:
+            return answer()
+        except TooNear as needed:
+            self.reader.include(needed.tables)
+            raise
+
+    def loaded(self, refs: Sequence[SnapshotRef]) -> list[TableContents]:
+        self.reader.histories.load(refs)
+        return [self.reader.state(each) for each in refs]
+
+    def name(self, states: Sequence[TableContents]) -> None:
+        """Load the names of all tables that an answer can mention."""
+        keys = {each.dataset for each in states}
+        for each in states:
+            keys |= {key for pair in each.contents.frontiers for key in pair}
+            keys |= {doubt.dataset for doubt in each.contents.doubts}
+        self._names.update(load_datasets(self.connection, keys - self._names.keys()))
+
+    def table_at(self, version: Version) -> TableAt:
+        made_at = None if version.made_at is None else moment_of(version.made_at)
+        dataset = self._names[version.dataset]
+        where = (version.snapshot, version.position, version.generation, version.branch)
+        return TableAt(dataset, *where, made_at, version.format)
+
+    def contained(self, reader: bytes, frontier: Frontier) -> ContainedVersion:
+        return ContainedVersion(
+            self.table_at(frontier.newest),
+            self._names[reader],
+            frontier.since is None and not frontier.has_hole,
+            frontier.since,
+            moment_of(frontier.read_at),
+            frontier.job,
+        )
+
+    def shared(self, states: Sequence[TableContents], comparison: VersionComparison) -> tuple[SharedAncestor, ...]:
+        return tuple(self._shared_one(states, row) for row in comparison.shared)
+
+    def _shared_one(self, states: Sequence[TableContents], row: SharedVersions) -> SharedAncestor:
+        rows = []
+        for each in states:
+            if each.dataset == row.dataset or each.dataset in row.frontiers:
+                readers = {} if each.dataset == row.dataset else each.contents.readers_of(row.dataset)
+                found = [self.contained(reader, frontier) for reader, frontier in readers.items()]
+                rows.append((self.table_at(each.version), tuple(sorted(found, key=lambda one: one.reader.label))))
+        is_same = None if row.is_unknown else not row.differs
+        return SharedAncestor(self._names[row.dataset], tuple(rows), is_same)
+
+    def cut(self, comparison: VersionComparison) -> tuple[TableAt, ...]:
+        """Return the versions of the shared tables, where all contain the same one."""
+        found = [next(iter(row.versions.values())) for row in comparison.shared if len(row.versions) == 1]
+        return tuple(sorted((self.table_at(each) for each in found), key=lambda each: each.label))
+
+    def limits(self, doubts: Collection[Doubt]) -> tuple[AnswerLimit, ...]:
+        found = LimitCollector()
+        for each in doubts:
+            found.add_snapshot(each.reason, each.dataset, each.snapshot, each.detail)
+        self._names.update(load_datasets(self.connection, set(found.datasets) - self._names.keys()))
+        add_known_limits(self.connection, self._names, self.reader.histories.runs, found)
+        return found.as_limits(self._names)
+
+
+def _advice(found: StartPoint) -> str:
+    return "name a version that is" if not found.note else found.note
