@@ -12,6 +12,7 @@ one reads all rows. The catalog keeps no tables, or old ones that are kept would
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import statistics
 import sys
@@ -41,6 +42,8 @@ AIM_MILLIS: Final = 20.0
 PAUSE: Final = 1.0
 """Seconds between two commits of all jobs together, about."""
 ALL_ROWS_EVERY: Final = 10
+WARM: Final = 20
+"""Statements of each kind that aren't measured: the first ones are compiled, and prepared in the store."""
 SESSION_QUERIES: Final = 4
 """A session asks so many queries at most: its reads never go back, so that a long one mostly waits for the jobs."""
 WITHOUT_EVERY: Final = 5
@@ -147,7 +150,8 @@ def driver(place: Path, store: str) -> Generator[SparkSession]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--queries", type=int, default=10_000)
+    parser.add_argument("--queries", type=int, default=10_000, help="0 measures only what a statement costs")
+    parser.add_argument("--rounds", type=int, default=200, help="statements of each kind whose cost is measured")
     parser.add_argument("--writers", type=int, default=10)
     parser.add_argument("--threads", type=int, default=4, help="that ask, each in sessions of its own")
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so long, whatever was asked by then")
@@ -167,25 +171,32 @@ def aligned_session(spark: SparkSession) -> SparkSession:
 
 
 def measure_cost(spark: SparkSession, jobs: Writers, rounds: int) -> None:
-    """What a statement costs while nobody writes, in a session with it and in one without, in turns."""
-    off, aligned = spark.newSession(), aligned_session(spark)
+    """What a statement costs while nobody writes, in turns: without, with an answer that is less than a second old, and
+    with one that the store is asked for."""
+    off, recent, anew = spark.newSession(), aligned_session(spark), aligned_session(spark)
+    anew.sql(f"SET {KEY}.max.age = 0s")
     query = f"SELECT * FROM {DB}.{jobs.tables[0]} x JOIN {DB}.{jobs.tables[1]} y USING (id)"
-    taken: dict[str, list[float]] = {"off": [], "on": []}
-    for number in range(rounds + 5):
-        for name, session in (("off", off), ("on", aligned)):
+    taken: dict[str, list[float]] = {"off": [], "recent": [], "asked anew": []}
+    for number in range(rounds + WARM):
+        for name, session in zip(taken, (off, recent, anew), strict=True):
             began = time.perf_counter()
             session.sql(query)
-            if number >= 5:
+            if number >= WARM:
                 taken[name].append((time.perf_counter() - began) * 1e3)
+    bare = statistics.median(taken["off"])
     for name, each in taken.items():
-        print(f"analysis of a join, {name}: p50 {statistics.median(each):.2f} ms, at most {max(each):.1f} ms")
-    print(aligned.sql(f"EXPLAIN {query}").collect()[0][0].partition("== Consistent")[2])
+        p50, p99 = statistics.median(each), statistics.quantiles(each, n=100)[98]
+        more = f"{p50 - bare:.2f} ms more, ratio {p50 / bare:.2f}"
+        print(f"analysis of a join, {name}: p50 {p50:.2f} ms, p99 {p99:.1f} ms, {more}, load {os.getloadavg()[0]:.1f}")
+    print(recent.sql(f"EXPLAIN {query}").collect()[0][0].partition("== Consistent")[2])
 
 
 def measure(spark: SparkSession, given: argparse.Namespace) -> int:
     jobs = Writers(spark, given.writers)
     jobs.prepare()
-    measure_cost(spark, jobs, 100)
+    measure_cost(spark, jobs, given.rounds)
+    if not given.queries:
+        return 0
     aligned = aligned_session(spark)
     for table in jobs.tables[1:]:  # until the events of all have come
         Asked().ask(aligned, (jobs.tables[0], table), all_rows=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -51,7 +51,11 @@ def load_neighbors(
         here, there = _ends(is_upward=is_upward)
         some = select(here, there).where(there.is_not(None)).limit(most + 1)
         found = select_by_keys(connection, some, here, datasets)
-    return [(bytes(one), bytes(other)) for one, other in found]
+    return _pairs(found)
+
+
+def _pairs(rows: Iterable[Any]) -> list[tuple[bytes, bytes]]:
+    return [(bytes(one), bytes(other)) for one, other in rows]
 
 
 @cache
@@ -77,8 +81,7 @@ def load_behind(
     """Return the pairs of `load_neighbors` for these tables and all that are behind them, in one statement. One more
     than `most` says that there are more."""
     given = {"keys": array_text(sorted(datasets)), "number": most + 1}
-    found = connection.execute(_select_behind(is_upward=is_upward), given).all()
-    return [(bytes(one), bytes(other)) for one, other in found]
+    return _pairs(connection.execute(_select_behind(is_upward=is_upward), given).all())
 
 
 @cache
