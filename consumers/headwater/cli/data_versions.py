@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # SQLAlchemy is imported where a store is opened
     from headwater.versions import AlignmentAnswer, ConsistencyAnswer, ContainedVersion, SharedAncestor, TableAt
 
 _AT: Final = "TABLE[@SNAPSHOT]"
+_NOTHING_SHARED: Final = "they were made from no table in common, as far as is known"
 _VERDICTS: Final = {True: "yes", False: "no", None: "unknown"}
 
 
@@ -39,7 +40,7 @@ def _search(parser: Flags) -> None:
 
 
 def _group(parser: Flags) -> None:
-    parser.word("group", str, "the name of an alignment group", "GROUP")
+    parser.word("group", str, "the name of an alignment group; without one all groups are listed", "GROUP", "?")
 
 
 @command(
@@ -69,7 +70,10 @@ def check(given: Namespace, output: CommandOutput) -> int:
     with open_connection(given) as connection:
         answer: ConsistencyAnswer = check_tables(connection, given.tables)
     names = [each.label for each in answer.tables]
-    output.record("verdict", {"tables": names, "belong together": _VERDICTS[answer.is_consistent]}, "Verdict")
+    verdict: dict[str, object] = {"tables": names, "belong together": _VERDICTS[answer.is_consistent]}
+    if answer.is_consistent and not answer.rows:
+        verdict["note"] = f"{_NOTHING_SHARED}, so any versions do"
+    output.record("verdict", verdict, "Verdict")
     _give_shared(answer.rows, output)
     _give_limits(answer, output)
     return Exit.DONE if answer.is_consistent else Exit.FAILED
@@ -94,7 +98,8 @@ def align(given: Namespace, output: CommandOutput) -> int:
         (each.table.label, snapshot_text(each.table.snapshot), each.steps_behind, each.newest.label, each.table.made_at)
         for each in answer.rows
     ]
-    output.table("aligned", ("table", "snapshot", "behind", "newest", "made at"), rows, "They belong together")
+    title = "They belong together" if answer.shared else f"{_NOTHING_SHARED.capitalize()}: the newest of each"
+    output.table("aligned", ("table", "snapshot", "behind", "newest", "made at"), rows, title)
     _give_shared(answer.shared, output)
     _give_limits(answer, output)
     return Exit.DONE
@@ -103,17 +108,25 @@ def align(given: Namespace, output: CommandOutput) -> int:
 @command(
     "List the data versions of a group of aligned jobs, newest first: the snapshots that each stands for, which jobs "
     "have it, and which are late.",
+    "headwater version list",
     "headwater version list shop",
     flags=[add_store, _group, limit(20)],
 )
 def list_versions(given: Namespace, output: CommandOutput) -> int:
-    from headwater.versions.aligned import GroupClaims  # noqa: PLC0415
+    from headwater.versions.aligned import GroupClaims, groups_in  # noqa: PLC0415
 
     with open_given_store(given) as store:
+        if given.group is None:
+            groups = [(each.name, each.newest, list(each.tables)) for each in groups_in(store)]
+            output.table("groups", ("group", "newest", "tables"), groups, "Groups of aligned jobs")
+            return Exit.DONE
         claims = GroupClaims(store, given.group)
         state = claims.state()
         if state is None:
-            raise ConfigurationError(f"there is no group {given.group!r}: its first aligned job makes it")
+            raise ConfigurationError(
+                f"there is no group {given.group!r}, which its first aligned job would make; `headwater version list` "
+                "lists those that there are"
+            )
         versions, jobs = claims.versions(int(given.limit)), claims.jobs()
     rows = [
         (

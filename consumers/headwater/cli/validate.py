@@ -88,6 +88,7 @@ def validate(given: Namespace, output: CommandOutput) -> int:
         samples=int(given.samples),
         configuration=properties_of(given),
     )
+    plan: ValidationPlan | RepeatedBarrier | None = None
     try:
         with open_connection(given) as connection:
             plan = _plan(connection, given)
@@ -101,7 +102,7 @@ def validate(given: Namespace, output: CommandOutput) -> int:
         if exit_for(e) is not Exit.FAILED:
             raise
         output.error(e)
-        return Exit.JOB_FAILED
+        return Exit.CONFIGURATION if plan is None else Exit.JOB_FAILED
     except Exception:  # noqa: BLE001 - else it ends with 1, which says that rows differ
         traceback.print_exc()
         return Exit.JOB_FAILED

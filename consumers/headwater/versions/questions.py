@@ -131,7 +131,7 @@ def find_alignment(
     question = VersionQuestion(connection, as_of)
     for each in fixed:
         if "@" not in each:
-            raise ConfigurationError(f"{each!r} names no version: write it as {each}@NUMBER")
+            raise ConfigurationError(f"{each!r} names no version: write TABLE@NUMBER, such as lake.ods.orders@20")
     refs = question.starts([(each, None) for each in (*tables, *fixed)])
     question.refuse_twins(refs)
     question.reader.histories.leave_out_shared(refs)

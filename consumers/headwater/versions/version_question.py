@@ -36,6 +36,8 @@ class VersionQuestion:
         self._walk = TraversalContext(connection, None if as_of is None else micros_of_argument(as_of, "as_of"))
         self.reader = ContentsReader(self._walk)
         self._names: dict[bytes, Dataset] = {}
+        self._unseen: set[tuple[bytes, int | None]] = set()
+        """Versions that were named, and that nobody is known to have written or read."""
 
     def starts(
         self, tables: Sequence[tuple[str | Dataset, int | None]], branch: str | None = None
@@ -60,6 +62,9 @@ class VersionQuestion:
             read = self.reader.histories.versions_read(found.dataset.key, branch, number)
             if read:
                 return read[0]
+            if found.snapshot is not None:
+                one = self._walk.identities.one(found.snapshot.dataset, found.snapshot.generation)
+                self._unseen.add((one, found.snapshot.snapshot))
         if found.snapshot is None:
             label = self._label_of(found.dataset.key)
             raise ConfigurationError(f"{label} has no versions that are known: {_advice(found)}")
@@ -141,7 +146,9 @@ class VersionQuestion:
     def limits(self, doubts: Collection[Doubt]) -> tuple[AnswerLimit, ...]:
         found = LimitCollector()
         for each in doubts:
-            found.add_snapshot(each.reason, each.dataset, each.snapshot, each.detail)
+            is_unseen = (each.dataset, each.snapshot) in self._unseen
+            more = ", nor is anybody who read it: does the table have this version?" if is_unseen else ""
+            found.add_snapshot(each.reason, each.dataset, each.snapshot, each.detail + more)
         self._names.update(load_datasets(self.connection, set(found.datasets) - self._names.keys()))
         add_known_limits(self.connection, self._names, self.reader.histories.runs, found)
         return found.as_limits(self._names)

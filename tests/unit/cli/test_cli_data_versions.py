@@ -18,8 +18,11 @@ from tests.unit.versions.test_data_versions import two_jobs
 @pytest.fixture(autouse=True)
 def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADWATER_STORE", str(tmp_path / "lineage.db"))
+    story = two_jobs()
+    story.commit("x@1")
+    story.commit("y@1")
     with open_store(str(tmp_path / "lineage.db")) as opened, opened.engine.begin() as connection:
-        store(connection, two_jobs())
+        store(connection, story)
 
 
 def test_alone_it_is_the_version_of_headwater(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,6 +47,23 @@ def test_the_exit_code_says_whether_they_belong_together(capsys: pytest.CaptureF
     assert [row["contained"] for row in answer["shared"]] == ["lake.db.a@21", "lake.db.a@20"]
 
 
+def test_tables_that_share_nothing_are_not_said_to_fit_without_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    """Else who asks for the wrong tables takes it for an answer."""
+    assert main(["version", "check", "x", "y"]) == Exit.DONE
+    assert "made from no table in common" in capsys.readouterr().out
+    assert main(["version", "align", "x", "y"]) == Exit.DONE
+    said = capsys.readouterr().out
+    assert "made from no table in common" in said
+    assert "They belong together" not in said
+
+
+def test_a_version_that_nobody_knows_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version", "check", "b@99", "c"]) == Exit.FAILED
+    said = capsys.readouterr().out
+    assert "unknown" in said
+    assert "lake.db.b@99: its writer is unknown, nor is anybody who read it" in said
+
+
 def test_a_from_clause_is_ready_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version", "align", "b", "c", "-o", "sql"]) == Exit.DONE
     expected = "FROM lake.db.b VERSION AS OF 11 AS b,\n     lake.db.c VERSION AS OF 15 AS c\n"
@@ -58,6 +78,8 @@ def test_none_that_belong_together_is_an_error(capsys: pytest.CaptureFixture[str
 def test_data_versions_of_a_group_with_the_jobs_that_are_late(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert main(["version", "list"]) == Exit.DONE
+    assert "none" in capsys.readouterr().out
     assert main(["version", "list", "shop"]) == Exit.CONFIGURATION
     assert "no group 'shop'" in capsys.readouterr().err
     with open_store(str(tmp_path / "lineage.db")) as opened:
@@ -72,3 +94,6 @@ def test_data_versions_of_a_group_with_the_jobs_that_are_late(
     shown = [(row["number"], row["cut"], row["done_by"], row["late"]) for row in answer["versions"]]
     assert shown == [(2, "lake.db.a@22", "fast", "slow"), (1, "lake.db.a@21", "fast, slow", "")]
     assert [(row["job"], row["behind"]) for row in answer["jobs"]] == [("fast", 0), ("slow", 1)]
+    assert main(["version", "list", "-o", "json"]) == Exit.DONE
+    [group] = json.loads(capsys.readouterr().out)["groups"]
+    assert (group["group"], group["newest"], group["tables"]) == ("shop", 2, ["lake.db.a"])

@@ -106,6 +106,11 @@ def test_a_fault_of_ours_is_neither_equal_nor_different(
     assert "it broke" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["validate", "nix@8"], ["validate", "b@8", "--store", "sqlite:///nowhere.db"]])
+def test_what_the_command_names_and_isnt_there_is_no_failure_of_the_job(words: list[str]) -> None:
+    assert main([*words, "--run", "jobs/report.py"]) == Exit.CONFIGURATION
+
+
 def test_what_cant_be_read_as_it_was_is_said_before_anything_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

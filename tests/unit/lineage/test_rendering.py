@@ -60,7 +60,7 @@ def test_a_tree_of_what_is_made_of_it(connection: Connection) -> None:
 def test_a_range_has_its_commits_below_it(connection: Connection) -> None:
     text = as_text(upstream_snapshots(with_story(connection, streams), "db.b@2"))
     assert "├─ lake.db.a@(3..7]\n│  ├─ lake.db.a@4  APPEND by etl, 2026-03-01 12:04:00Z\n│  │  └─ lake.db.raw@4" in text
-    assert "  - lake.db.raw@4, 5, 6, 7: its writer is unknown: its writer is unknown" in text
+    assert "  - lake.db.raw@4, 5, 6, 7: its writer is unknown" in text
 
 
 def test_a_state_names_ranges(connection: Connection) -> None:

@@ -144,5 +144,7 @@ def _end(answer: LineageAnswer[Any]) -> Iterator[str]:
 
 
 def limit_text(limit: AnswerLimit) -> str:
-    detail = f": {limit.detail}" if limit.detail else ""
-    return f"{limit.about}: {WORDS[limit.why]}{detail}"
+    words = WORDS[limit.why]
+    if limit.detail.startswith(words):
+        return f"{limit.about}: {limit.detail}"
+    return f"{limit.about}: {words}" + (f": {limit.detail}" if limit.detail else "")

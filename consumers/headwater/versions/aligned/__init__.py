@@ -18,7 +18,7 @@ Only `query`, `loop`, `batch`, `sinks`, `starts` and `formats` use Spark.
 
 from headwater.versions.aligned.batch import AlignedBatch, OverwrittenSourceError
 from headwater.versions.aligned.checkpoints import CheckpointError
-from headwater.versions.aligned.claims import DataVersionConflictError, GroupClaims, JobTakenOverError
+from headwater.versions.aligned.claims import DataVersionConflictError, GroupClaims, JobTakenOverError, groups_in
 from headwater.versions.aligned.cuts import Cut, DataVersion, GroupState, JobProgress, TableSnapshot
 from headwater.versions.aligned.formats.protocol import UnalignableTableError
 from headwater.versions.aligned.query import AlignedQuery, aligned_query
@@ -42,5 +42,6 @@ __all__ = [
     "UncertainWriteError",
     "UnmarkedWriteError",
     "aligned_query",
+    "groups_in",
     "start_options",
 ]

@@ -66,7 +66,7 @@ class GroupClaims:
         """Return the group as it is now; None if there is none."""
         with self._reading() as connection:
             row = connection.execute(select(ALIGNMENT_GROUPS).where(_GROUP.id == self._id)).first()
-        return None if row is None else GroupState(row.name, tuple(json.loads(row.tables)), row.newest)
+        return None if row is None else _group_state(row)
 
     def version(self, number: int) -> DataVersion | None:
         """Return a data version; None if nobody has claimed that number."""
@@ -197,6 +197,13 @@ class GroupClaims:
             yield connection
 
 
+def groups_in(store: Store) -> list[GroupState]:
+    """Return all groups of a store, by name."""
+    with translate_errors(store.target.words), store.engine.connect() as connection:
+        found = [_group_state(row) for row in connection.execute(select(ALIGNMENT_GROUPS))]
+    return sorted(found, key=lambda each: each.name)
+
+
 def checkpoints_of(connection: Connection, job: str) -> dict[str, str]:
     """Return where the checkpoints of the jobs with a name are, by their group."""
     chosen = select(_GROUP.name, _JOB.checkpoint).where(_JOB.job_id == _job_id(job), _GROUP.id == _JOB.group_id)
@@ -205,6 +212,10 @@ def checkpoints_of(connection: Connection, job: str) -> dict[str, str]:
 
 def _job_id(job: str) -> bytes:
     return hash_key(ALIGNED_JOBS.name, [job])
+
+
+def _group_state(row: Row[tuple[object, ...]]) -> GroupState:
+    return GroupState(row.name, tuple(json.loads(row.tables)), row.newest)
 
 
 def _data_version(row: Row[tuple[object, ...]]) -> DataVersion:

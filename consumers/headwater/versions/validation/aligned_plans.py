@@ -44,7 +44,11 @@ def plan_repetition(
         raise ConfigurationError(f"several groups have a job {job!r}: {', '.join(sorted(found))}. Say which by --group")
     group = next(iter(found), None) if group is None else group
     if group is None or group not in found:
-        raise ConfigurationError(f"the store knows no aligned job {job!r}{f' of the group {group}' if group else ''}")
+        where = f" of the group {group}" if group else ""
+        raise ConfigurationError(
+            f"the store knows no aligned job {job!r}{where}: `headwater version list` lists the groups, and with the "
+            "name of one its jobs"
+        )
     checkpoint = Checkpoint(found[group])
     start = checkpoint.start()
     if start is None:
