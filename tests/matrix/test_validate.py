@@ -4,22 +4,14 @@ table changes. Sources have grown since the jobs were recorded, so a source that
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from headwater.cli.exits import Exit
-from tests.matrix.harness import DELTA, ICEBERG, PAIMON, Extensions
-from tests.matrix.validation_place import ValidationPlace
+from tests.matrix.validation_place import FORMATS, ValidationPlace
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
-
-FORMATS: dict[str, tuple[Extensions, str]] = {
-    "iceberg": (ICEBERG, "ice.db"),
-    "delta": (DELTA, "spark_catalog.db"),
-    "paimon": (PAIMON, "pai.db"),
-}
 
 
 def statements(using: str, db: str) -> list[str]:
@@ -60,25 +52,12 @@ class Recorded:
 JOBS = {"append": "appended", "overwrite": "overwritten", "merge": "merged", "staged": "staged"}
 
 
-def newest(place: ValidationPlace, table: str) -> int:
-    """Return a table's newest snapshot when the jobs had run, as its format's own files have it."""
-    then = place.folder / "then"
-    if place.using == "iceberg":
-        folder = then / "ice" / "db" / table / "metadata"
-        number = int((folder / "version-hint.text").read_text())
-        return int(json.loads((folder / f"v{number}.metadata.json").read_text())["current-snapshot-id"])
-    if place.using == "delta":
-        log = then / "spark" / "db.db" / table / "_delta_log"
-        return max(int(each.stem) for each in log.glob("*.json") if each.stem.isdigit())
-    return int((then / "pai" / "db.db" / table / "snapshot" / "LATEST").read_text())
-
-
 def recorded(folder: Path, java_home: Path, name: str) -> Recorded:
     extensions, db = FORMATS[name]
     place = ValidationPlace(folder, java_home, extensions, db, name)
     jobs = [[job, *([name] if job == "staged" else [])] for job in JOBS]
     place.record(statements(name, db), jobs, later(db))
-    return Recorded(place, {table: newest(place, table) for table in JOBS.values()})
+    return Recorded(place, {table: place.newest(table) for table in JOBS.values()})
 
 
 @pytest.fixture(scope="module")

@@ -10,16 +10,10 @@ from typing import Final
 import pytest
 
 from headwater.cli.exits import Exit
-from tests.matrix.harness import DELTA, ICEBERG, PAIMON, Extensions
-from tests.matrix.validation_place import ValidationPlace
+from tests.matrix.validation_place import FORMATS, ValidationPlace
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
-FORMATS: dict[str, tuple[Extensions, str]] = {
-    "iceberg": (ICEBERG, "ice.db"),
-    "delta": (DELTA, "spark_catalog.db"),
-    "paimon": (PAIMON, "pai.db"),
-}
 SCRIPT: Final = """
 import sys
 from functools import partial

@@ -10,9 +10,15 @@ from typing import Any, Final
 
 from tests.integration.drivers import BIN, Ended, Place
 from tests.integration.spark_packages import package_settings
-from tests.matrix.harness import Extensions
+from tests.matrix.harness import DELTA, ICEBERG, PAIMON, Extensions
 
 SECONDS: Final = 800
+FORMATS: Final[Mapping[str, tuple[Extensions, str]]] = {
+    "iceberg": (ICEBERG, "ice.db"),
+    "delta": (DELTA, "spark_catalog.db"),
+    "paimon": (PAIMON, "pai.db"),
+}
+"""What each format's applications are started with, and the database of their tables."""
 HEADWATER: Final = str(BIN / "headwater")
 RECORD: Final = """
 import json, runpy, shutil, sys
@@ -120,6 +126,18 @@ class ValidationPlace:
         run = f"{script} {self.database} {job}"
         ended = self.run("validate", sink, "--store", self.store, "--run", run, "-o", "json", *flags)
         return ended, json.loads(ended.out) if ended.out.strip() else {}
+
+    def newest(self, table: str) -> int:
+        """Return a table's newest snapshot when the jobs had run, as its format's own files have it."""
+        then = self.folder / "then"
+        if self.using == "iceberg":
+            folder = then / "ice" / "db" / table / "metadata"
+            number = int((folder / "version-hint.text").read_text())
+            return int(json.loads((folder / f"v{number}.metadata.json").read_text())["current-snapshot-id"])
+        if self.using == "delta":
+            log = then / "spark" / "db.db" / table / "_delta_log"
+            return max(int(each.stem) for each in log.glob("*.json") if each.stem.isdigit())
+        return int((then / "pai" / "db.db" / table / "snapshot" / "LATEST").read_text())
 
     def files(self) -> Mapping[str, tuple[int, int]]:
         """Return all files of tables, with size and time: of the data and of the formats' own metadata."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, create_engine
@@ -15,7 +16,8 @@ from headwater.events.scalars import Format
 from headwater.lineage.maintenance.deletion import expire_before
 from headwater.lineage.sql import METADATA
 from headwater.testing.examples import CONTEXT
-from headwater.versions.validation.model import ComparedRows, ResultStart, UnvalidatableError, ValidationPlan
+from headwater.versions.validation.model import ComparedRows, ResultStart, ValidationPlan
+from headwater.versions.validation.obstacles import UnvalidatableError
 from headwater.versions.validation.planning import plan_validation
 from tests.unit.lineage.scripted_producer import at, dataset, store
 from tests.unit.lineage.stories import StoryProducer
@@ -203,3 +205,23 @@ def test_others_that_wrote_between_spoil_a_comparison_of_all_rows(connection: Co
     story.commit("b@10", reads=["a@20"], kind=CommitKind.MERGE, replaced=PART)
     store(connection, story, other)
     assert "another job wrote lake.db.b between its snapshots 8 and 10" in problems(connection, "b@10")
+
+
+def test_a_compaction_of_the_job_hides_no_other_job(connection: Connection) -> None:
+    """Fails if a commit of the job that keeps all rows passes for the one before it, although it stands on another's
+    rows: between two commits that change rows, and behind the last of them."""
+    story, other = StoryProducer(), StoryProducer(2)
+    merge: dict[str, Any] = {"kind": CommitKind.MERGE, "replaced": PART}
+    story.commit("b@8", reads=["a@20"], **merge)
+    story.commit("b@9", kind=CommitKind.COMPACT)
+    story.commit("b@10", reads=["a@20"], **merge)
+    story.commit("x@2", reads=["a@20"], run=7, minute=8, **merge)
+    other.commit("x@3")
+    story.commit("x@4", kind=CommitKind.COMPACT, run=7, minute=10)
+    other.commit("b@11")
+    story.commit("b@12", kind=CommitKind.COMPACT)
+    story.commit("b@13", reads=["a@20"], **merge)
+    store(connection, story, other)
+    assert "between its snapshots 10 and 13" in problems(connection, "b@13")
+    assert "between its snapshots 2 and 4" in problems(connection, "x@4")
+    assert "between its snapshots 8" not in problems(connection, "b@13")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import ConfigurationError
-from headwater.versions.validation.comparison import match_columns
+from headwater.versions.validation.comparable_columns import match_columns
 from headwater.versions.validation.model import (
     ComparedRows,
     PinnedInput,
@@ -16,13 +16,13 @@ from headwater.versions.validation.model import (
     ResultStart,
     SampleDifference,
     SampleRow,
-    UnvalidatableError,
     ValidationOutcome,
     ValidationPlan,
     ValidationStatus,
     dump_outcome,
     load_outcome,
 )
+from headwater.versions.validation.obstacles import UnvalidatableError
 from headwater.versions.validation.process import JobCommand, marks_of, validate
 from headwater.versions.validation.rendering import as_page, verdict_of
 from headwater.versions.validation.results import ResultTables, full_name

@@ -18,9 +18,9 @@ from headwater.versions.validation.model import (
     RedirectedOutput,
     RepeatedBarrier,
     ResultStart,
-    UnvalidatableError,
     ValidationPlan,
 )
+from headwater.versions.validation.obstacles import UnvalidatableError
 from headwater.versions.validation.results import problems_of_table
 
 if TYPE_CHECKING:

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from pydantic import TypeAdapter
 
-from headwater.errors import TerminalError
 from headwater.versions.aligned.repetition import CommittedBarrier
-
-
-class UnvalidatableError(TerminalError):
-    """A snapshot can't be made again, for each of these reasons. Nothing was run."""
-
-    def __init__(self, sink: str, problems: Sequence[str]) -> None:
-        self.sink = sink
-        self.problems = tuple(problems)
-        lines = "".join(f"\n  - {each}" for each in problems)
-        super().__init__(f"{sink} can't be validated:{lines}")
 
 
 class ResultStart(str, Enum):

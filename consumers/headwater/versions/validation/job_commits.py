@@ -1,0 +1,113 @@
+"""All commits of the application that made a snapshot: its script makes all of them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from sqlalchemy import select
+
+from headwater.lineage.questions.traversal.context import TraversalContext
+from headwater.lineage.questions.traversal.snapshot_rows import (
+    SnapshotRead,
+    SnapshotWrite,
+    load_reads_of_commits,
+    load_writes_of_commits,
+)
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.key_lookup import select_by_keys
+from headwater.lineage.sql.tables import table_of
+
+MOST_COMMITS: Final = 10_000
+_KEEPS_ROWS: Final = frozenset({"COMPACT", "ANALYZE", "VACUUM", "ALTER"})
+
+
+@dataclass(frozen=True)
+class JobCommits:
+    """What an application wrote and read, the oldest first, and when."""
+
+    walk: TraversalContext
+    writes: Sequence[SnapshotWrite]
+    reads: Sequence[SnapshotRead]
+    began: int
+    ended: int
+    is_stream: bool
+    is_cut: bool
+    """Whether there are more than MOST_COMMITS. Then none is loaded."""
+
+    @classmethod
+    def load(cls, walk: TraversalContext, write: SnapshotWrite) -> JobCommits:
+        connection = walk.connection
+        commit, run = table_of(t.COMMIT).c, table_of(t.RUN).c
+        own = select(commit.application, commit.batch_id).where(
+            commit.id == write.commit_id, commit.barrier == write.barrier
+        )
+        facts = connection.execute(own).one()
+        runs = set() if write.run is None else {write.run}
+        if facts.application is not None:
+            of_application = select(run.run).where(run.application == facts.application)
+            runs |= {bytes(each) for each in connection.scalars(of_application)}
+        chosen = select(commit.id, commit.barrier, commit.committed_at, commit.batch_id)
+        found = [(write.commit_id, write.barrier)] if not runs else []
+        rows: list[Any] = []
+        for each in select_by_keys(connection, chosen.limit(MOST_COMMITS + 1), commit.run, runs):
+            rows.append(each)
+            found.append((bytes(each.id), each.barrier))
+        keys = [(each, barrier) for each, barrier in found if each is not None]
+        is_cut = len(keys) > MOST_COMMITS
+        writes = [] if is_cut else list(load_writes_of_commits(connection, keys))
+        times = [each.committed_at for each in rows if each.committed_at is not None] or [write.at]
+        started = connection.scalars(select(run.started_at).where(run.run.in_(runs), run.started_at.is_not(None)))
+        return cls(
+            walk=walk,
+            writes=sorted(writes, key=lambda each: (each.barrier, each.at, not changes_rows(each))),
+            reads=[] if is_cut else list(load_reads_of_commits(connection, keys)),
+            began=min([*started, *times]),
+            ended=max(times),
+            is_stream=facts.batch_id is not None,
+            is_cut=is_cut,
+        )
+
+    @cached_property
+    def writes_by_table(self) -> Mapping[bytes, Sequence[SnapshotWrite]]:
+        """The writes of each table, whatever names and places it had."""
+        found: dict[bytes, list[SnapshotWrite]] = {}
+        for each in self.writes:
+            found.setdefault(self.table_of(each), []).append(each)
+        return found
+
+    def table_of(self, ref: SnapshotWrite | SnapshotRead) -> bytes:
+        """Return the key of the table that a write or read is of."""
+        return b"" if ref.dataset is None else self.walk.identities.one(ref.dataset, ref.generation)
+
+    def snapshot_before(self, write: SnapshotWrite) -> int | None:
+        """Return the snapshot whose rows a commit found. Commits of the job itself that changed no rows are passed
+        over, such as its compactions."""
+        kept = {
+            each.snapshot: each.parent
+            for each in self.writes_by_table[self.table_of(write)]
+            if not changes_rows(each) and each.snapshot is not None
+        }
+        before = write.parent
+        while before in kept:
+            before = kept.pop(before)
+        return before
+
+    def creates(self, datasets: Sequence[bytes | None]) -> bool:
+        """Return whether a table was made while the job ran, so that its script makes it."""
+        change = table_of(t.MODIFICATION).c
+        found = select(change.id).where(
+            change.dataset.in_([each for each in datasets if each is not None]),
+            change.kind == "CreateTable",
+            change.effect == "APPLIED",
+            change.time >= self.began,
+            change.time <= self.ended,
+        )
+        return self.walk.connection.scalar(found.limit(1)) is not None
+
+
+def changes_rows(write: SnapshotWrite) -> bool:
+    """Return whether a commit may have changed rows, and not only how they are stored."""
+    return write.kind not in _KEEPS_ROWS

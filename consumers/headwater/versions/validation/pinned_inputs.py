@@ -1,0 +1,122 @@
+"""Finds in lineage at which version a job has to read each of its inputs again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+from headwater.events.scalars import Format
+from headwater.lineage.questions.datasets import Dataset
+from headwater.lineage.questions.traversal.context import is_range
+from headwater.lineage.questions.traversal.snapshot_rows import NameParts, SnapshotRead, SnapshotWrite
+from headwater.versions.validation.job_commits import JobCommits
+from headwater.versions.validation.model import PinnedInput
+from headwater.versions.validation.obstacles import ValidationObstacles
+
+PINNABLE: Final = frozenset({Format.ICEBERG.value, Format.DELTA.value, Format.PAIMON.value})
+"""Formats whose tables a lens pins, and whose results can be made."""
+_ALLOW: Final = "name it by --allow to have it read as it is now"
+
+
+class InputPlanner:
+    """Finds the pins of one validation."""
+
+    def __init__(
+        self,
+        job: JobCommits,
+        names: Mapping[bytes, Dataset],
+        pins: Mapping[str, str],
+        obstacles: ValidationObstacles,
+    ) -> None:
+        self._job = job
+        self._names = names
+        self._pins = pins
+        """Versions that the caller has chosen."""
+        self._obstacles = obstacles
+
+    def plan(self, write: SnapshotWrite, outputs: Collection[bytes]) -> tuple[PinnedInput, ...]:
+        """Return the pins of a snapshot's job. Tables that it writes aren't pinned: its script makes them again."""
+        found: dict[bytes, list[SnapshotRead]] = {}
+        for each in self._job.reads:
+            if each.dataset is None:
+                self._add_opaque(each)
+            elif (key := self._job.table_of(each)) not in outputs:
+                found.setdefault(key, []).append(each)
+        pinned = [self._pin(key, reads, write) for key, reads in found.items()]
+        given = [PinnedInput(table=name, names=(name,), snapshot=version) for name, version in self._pins.items()]
+        known = [each for each in pinned if each is not None]
+        return (*sorted(known, key=lambda each: each.table), *given)
+
+    def _pin(self, key: bytes, reads: Sequence[SnapshotRead], write: SnapshotWrite) -> PinnedInput | None:
+        dataset = self._names.get(key) or self._names[reads[0].dataset or b""]
+        names = tuple(dict.fromkeys(_names_of(reads, [dataset, *self._other_places(reads)])))
+        if any(each in self._pins or self._obstacles.allows(each) for each in names):
+            return None
+        why = _why_unpinnable(reads)
+        own = [each for each in reads if each.commit_id == write.commit_id] or reads
+        snapshots = list(dict.fromkeys(each.snapshot for each in own))
+        if why is None and len(snapshots) > 1:
+            why = f"it was read at {' and at '.join(map(str, snapshots))}: choose one by --pin {dataset.label}@SNAPSHOT"
+        if why is not None:
+            self._obstacles.add(f"{dataset.label} can't be pinned: {why}")
+            return None
+        if others := sorted({str(each.snapshot) for each in reads if each.snapshot != snapshots[0]}):
+            other = f"another statement of the job read {dataset.label} at {', '.join(others)}"
+            self._obstacles.note(f"{other}, and reads it at {snapshots[0]} now")
+        return PinnedInput(
+            table=dataset.label,
+            names=names,
+            snapshot=str(snapshots[0]),
+            format=reads[0].format,
+            generation=own[0].generation,
+        )
+
+    def _other_places(self, reads: Sequence[SnapshotRead]) -> list[Dataset]:
+        return [self._names[each.dataset] for each in reads if each.dataset and each.dataset in self._names]
+
+    def _add_opaque(self, read: SnapshotRead) -> None:
+        name = full_name_of(read.name)
+        if name is not None and (name in self._pins or self._obstacles.allows(name)):
+            return
+        what = name or read.opaque or "something"
+        self._obstacles.add_doubt(f"the job read {what}, of which Spark shows no table or version")
+
+
+def full_name_of(name: NameParts) -> str | None:
+    """Return a name of catalog, namespace and table; None if a part of it isn't known."""
+    return ".".join(part for part in name if part) if all(name) else None
+
+
+def _why_unpinnable(reads: Sequence[SnapshotRead]) -> str | None:
+    for each in reads:
+        if each.hidden:
+            return "what was read of it was deleted from the store"
+        if each.format not in PINNABLE:
+            return f"no lens pins what is read from {each.format or 'a source of unknown format'}; {_ALLOW}"
+        if is_range(each):
+            return f"the job read changes of it, and not the table at a version; {_ALLOW}"
+        if each.branch is not None:
+            return f"it was read on the branch {each.branch}, which may have moved; {_ALLOW}"
+        if each.snapshot is None:
+            known = f": one of {each.candidates.strip('[]')}" if each.candidates else ""
+            return f"which snapshot was read isn't known{known}; choose one by --pin TABLE@SNAPSHOT"
+    return None
+
+
+def _names_of(reads: Sequence[SnapshotRead], datasets: Sequence[Dataset]) -> Iterator[str]:
+    """Yield the names by which a script may read a table: those that it was read by, then others, and its paths."""
+    for read in reads:
+        if (name := full_name_of(read.name)) is not None:
+            yield name
+    for each in datasets:
+        yield from (name for name in each.known_as if name.count(".") > 1)
+        yield from _paths_of(each)
+
+
+def _paths_of(dataset: Dataset) -> Iterator[str]:
+    scheme, slashes, host = dataset.namespace.partition("://")
+    if scheme == "file":
+        yield f"/{dataset.name.strip('/')}"
+    elif slashes and "/" not in host:
+        schemes = ("s3", "s3a", "s3n") if scheme.startswith("s3") else (scheme,)
+        yield from (f"{each}://{host}/{dataset.name.strip('/')}" for each in schemes)
