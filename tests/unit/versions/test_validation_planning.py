@@ -102,11 +102,22 @@ def test_tables_between_are_made_again_and_not_pinned(connection: Connection) ->
 def test_a_table_that_the_job_makes_is_absent(connection: Connection) -> None:
     story = StoryProducer()
     made = {"context": CONTEXT, "identifier": named, "dataset": dataset("b"), "generation": "1"}
-    story.emit(1, CreateTable, **made, table=Table())
-    story.commit("b@1", reads=["a@20"], minute=1, kind=CommitKind.CREATE, replaced=ALL)
+    story.emit(1, CreateTable, **made, table=Table(), produced=0)
+    story.commit("b@1", reads=["a@20"], minute=1)
     store(connection, story)
     plan = plan_validation(connection, "b@1")
     assert (plan.sink.start, plan.rows) == (ResultStart.ABSENT, ComparedRows.ALL)
+
+
+def test_a_table_that_was_there_is_not_made_by_the_job(connection: Connection) -> None:
+    """Fails if `saveAsTable`, which Spark plans as the making of a table, lets a result begin absent, although it
+    replaced a part of a table that was there."""
+    story = StoryProducer()
+    story.emit(1, CreateTable, context=CONTEXT, identifier=named, dataset=dataset("b"), table=Table(), as_select=True)
+    story.commit("b@8", reads=["a@20"], minute=1, kind=CommitKind.OVERWRITE, replaced=PART)
+    store(connection, story)
+    plan = plan_validation(connection, "b@8")
+    assert (plan.sink.start, plan.sink.before, plan.rows) == (ResultStart.COPY, 7, ComparedRows.ALL)
 
 
 def test_all_that_stands_in_the_way_is_named_at_once(connection: Connection) -> None:

@@ -95,17 +95,22 @@ class JobCommits:
             before = kept.pop(before)
         return before
 
-    def creates(self, datasets: Sequence[bytes | None]) -> bool:
-        """Return whether a table was made while the job ran, so that its script makes it."""
+    def creates(self, writes: Sequence[SnapshotWrite]) -> bool:
+        """Return whether a table was made while the job ran, so that its script makes it.
+
+        `saveAsTable` with the mode overwrite is recorded as the making of a table, too, where it wrote one that was
+        there. So the first write has to begin at what was made.
+        """
         change = table_of(t.MODIFICATION).c
-        found = select(change.id).where(
-            change.dataset.in_([each for each in datasets if each is not None]),
+        found = select(change.produced).where(
+            change.dataset.in_([each.dataset for each in writes if each.dataset is not None]),
             change.kind == "CreateTable",
             change.effect == "APPLIED",
             change.time >= self.began,
             change.time <= self.ended,
         )
-        return self.walk.connection.scalar(found.limit(1)) is not None
+        made = list(self.walk.connection.scalars(found))
+        return bool(made) and (not writes or writes[0].parent is None or writes[0].parent in made)
 
 
 def changes_rows(write: SnapshotWrite) -> bool:

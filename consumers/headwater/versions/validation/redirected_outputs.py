@@ -78,7 +78,7 @@ class OutputPlanner:
     def _start(self, key: bytes, writes: Sequence[SnapshotWrite]) -> ResultStart:
         """Return what the result begins with. Whatever replaces a part of the rows begins with a copy, because the rows
         that stay are compared too: a job that replaces a wrong part shows in them."""
-        if self._job.creates([each.dataset for each in writes]):
+        if self._job.creates(writes):
             return ResultStart.ABSENT
         if not writes or writes[0].parent is None:
             return ResultStart.EMPTY
