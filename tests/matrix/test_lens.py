@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headwater.events import Committed
-from headwater.lens import LensError, lens
+from headwater.lens import LensError, TargetEffect, lens
 from tests.matrix.harness import ICEBERG, Driver, shared_driver, the
 from tests.matrix.lens_cases import READS, fill, ids
 from tests.matrix.sparks import MAJOR
@@ -186,18 +186,25 @@ WRITES: dict[str, Callable[[SparkSession, str, str], object]] = {
         f"MERGE INTO {into} a USING {t} b ON a.id = b.id WHEN NOT MATCHED THEN INSERT *"
     ),
 }
+EFFECTS: dict[str, tuple[TargetEffect, ...]] = {
+    "INSERT OVERWRITE": (TargetEffect.REPLACES_ALL,),
+    "MERGE": (TargetEffect.READS, TargetEffect.ADDS),
+}
+"""What the others do is that they add rows."""
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", WRITES)
 def test_writes_go_where_the_lens_says(driver: Driver, spark: SparkSession, place: Place, way: str) -> None:
-    """Fails for a way that writes the table itself, or reads its source as it is now."""
+    """Fails for a way that writes the table itself, reads its source as it is now, or is taken for another way."""
     db, scratch = driver.database("ice"), driver.database("ice")
     for each in (db, scratch):
         driver.run(f"CREATE TABLE ice.{each}.out (id INT) USING iceberg")
-    with lens(spark, pins={place.table: place.snapshots[1]}, redirects={f"ice.{db}": f"ice.{scratch}"}):
+    with lens(spark, pins={place.table: place.snapshots[1]}, redirects={f"ice.{db}": f"ice.{scratch}"}) as opened:
         WRITES[way](spark, f"ice.{db}.out", place.table)
         assert ids(spark.table(f"ice.{db}.out")) == [1, 2]
+        effects = EFFECTS.get(way, (TargetEffect.ADDS,))
+        assert opened.uses() == tuple((f"ice.{scratch}.out", each) for each in effects)
     assert ids(spark.table(f"ice.{db}.out")) == []
     assert ids(spark.table(f"ice.{scratch}.out")) == [1, 2]
 
@@ -239,6 +246,35 @@ ELSEWHERE: dict[str, Callable[[SparkSession, str, Path], object]] = {
     "procedure": lambda spark, t, _: spark.sql(f"CALL ice.system.rollback_to_snapshot('{t.removeprefix('ice.')}', 1)"),
     "DROP DATABASE": lambda spark, t, _: spark.sql(f"DROP DATABASE {t.rpartition('.')[0]} CASCADE"),
 }
+
+
+@pytest.mark.long
+def test_what_replaces_a_part_or_reads_what_was_there_is_told_from_what_replaces_all(
+    driver: Driver, spark: SparkSession, place: Place
+) -> None:
+    """Fails if a result that began empty would be compared although the job's write leaves rows of before in place."""
+    from pyspark.sql.functions import col
+
+    db, scratch = driver.database("ice"), driver.database("ice")
+    driver.run(*(f"CREATE TABLE ice.{each}.out (id INT) USING iceberg PARTITIONED BY (id)" for each in (db, scratch)))
+    table, target = f"ice.{db}.out", f"ice.{scratch}.out"
+    statements: list[tuple[Callable[[], object], list[TargetEffect]]] = [
+        (lambda: spark.sql("SELECT 1 AS id").writeTo(table).overwrite(col("id") == 1), [TargetEffect.CHANGES]),
+        (lambda: spark.table(place.table).writeTo(table).overwritePartitions(), [TargetEffect.CHANGES]),
+        (lambda: spark.sql(f"DELETE FROM {table} WHERE id = 1"), [TargetEffect.CHANGES]),
+        (lambda: spark.sql(f"DELETE FROM {table}"), [TargetEffect.REPLACES_ALL]),
+        (lambda: spark.sql(f"TRUNCATE TABLE {table}"), [TargetEffect.REPLACES_ALL]),
+        (
+            lambda: spark.sql(f"INSERT INTO {table} SELECT id + 1 FROM {table}"),
+            [TargetEffect.READS, TargetEffect.ADDS],
+        ),
+        (lambda: spark.sql(f"ALTER TABLE {table} ADD COLUMN more INT"), [TargetEffect.KEEPS]),
+        (lambda: spark.table(table).collect(), []),
+    ]
+    for run, effects in statements:
+        with lens(spark, pins={place.table: place.snapshots[1]}, redirects={f"ice.{db}": f"ice.{scratch}"}) as opened:
+            run()
+            assert opened.uses() == tuple((target, each) for each in effects), effects
 
 
 @pytest.mark.long

@@ -27,6 +27,7 @@ def statements(using: str, db: str) -> list[str]:
         f"INSERT INTO {db}.orders VALUES (3, 30, 'b'), (4, NULL, 'c')",
         f"INSERT INTO {db}.appended VALUES (1, 10, 'a')",
         f"INSERT INTO {db}.merged VALUES ('a', 5, 1), ('z', 7, 1)",
+        f"INSERT INTO {db}.overwritten VALUES ('z', 9, 1)",
     ]
 
 
@@ -110,6 +111,17 @@ def check_bug(recorded: Recorded) -> None:
     assert recorded.place.files() == before
 
 
+def check_other_use(recorded: Recorded) -> None:
+    """A changed job adds its rows, where the recorded one replaced all: the row of before stays."""
+    sink = recorded.sink("overwritten")
+    ended, _ = recorded.place.validate(sink, "overwrite adds")
+    assert ended.code == Exit.JOB_FAILED, ended.err[-3000:]
+    assert "replaced all rows of it first" in ended.err
+    ended, answer = recorded.place.validate(sink, "overwrite adds", "--copy")
+    assert ended.code == Exit.FAILED, (answer, ended.err[-3000:])
+    assert answer["rows_only_in_the_result"] == [{"times": 1, "row": "shop=z, total=9, orders=1"}]
+
+
 @pytest.mark.needs("iceberg")
 @pytest.mark.parametrize("job", JOBS)
 def test_an_unchanged_job_comes_out_equal_on_iceberg(iceberg: Recorded, job: str) -> None:
@@ -123,6 +135,12 @@ def test_a_planted_bug_is_found_on_iceberg(iceberg: Recorded) -> None:
     check_bug(iceberg)
 
 
+@pytest.mark.needs("iceberg")
+def test_a_job_that_adds_where_it_replaced_all_is_not_equal_on_iceberg(iceberg: Recorded) -> None:
+    """Fails if a result that begins empty is compared although the job doesn't replace what was there."""
+    check_other_use(iceberg)
+
+
 @pytest.mark.needs("delta")
 @pytest.mark.parametrize("job", JOBS)
 def test_an_unchanged_job_comes_out_equal_on_delta(delta: Recorded, job: str) -> None:
@@ -134,6 +152,11 @@ def test_a_planted_bug_is_found_on_delta(delta: Recorded) -> None:
     check_bug(delta)
 
 
+@pytest.mark.needs("delta")
+def test_a_job_that_adds_where_it_replaced_all_is_not_equal_on_delta(delta: Recorded) -> None:
+    check_other_use(delta)
+
+
 @pytest.mark.needs("paimon")
 @pytest.mark.parametrize("job", [each for each in JOBS if each != "merge"])
 def test_an_unchanged_job_comes_out_equal_on_paimon(paimon: Recorded, job: str) -> None:
@@ -143,3 +166,8 @@ def test_an_unchanged_job_comes_out_equal_on_paimon(paimon: Recorded, job: str) 
 @pytest.mark.needs("paimon")
 def test_a_planted_bug_is_found_on_paimon(paimon: Recorded) -> None:
     check_bug(paimon)
+
+
+@pytest.mark.needs("paimon")
+def test_a_job_that_adds_where_it_replaced_all_is_not_equal_on_paimon(paimon: Recorded) -> None:
+    check_other_use(paimon)

@@ -12,7 +12,6 @@ import pytest
 from headwater.errors import ConfigurationError
 from headwater.versions.validation.comparison import compare
 from tests.matrix.harness import PLAIN, shared_driver
-from tests.matrix.sparks import MAJOR
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -155,7 +154,7 @@ def test_samples_are_few_and_the_first(spark: SparkSession) -> None:
     assert [each.values["id"] for each in found.samples_only_recorded] == ["0", "1"]
 
 
-@pytest.mark.skipif(MAJOR < 4, reason="VARIANT is of Spark 4")
+@pytest.mark.spark4  # VARIANT
 def test_values_without_an_order(spark: SparkSession) -> None:
     one, other = "SELECT 1 AS id, parse_json('{\"a\": 1}') AS v", "SELECT 1 AS id, parse_json('{\"a\": 2}') AS v"
     assert of(spark, one, one).is_equal

@@ -54,7 +54,7 @@ SHOPS = f"SELECT shop, sum(amount) {WRONG} AS total, count(*) AS orders FROM ord
 if what == "append":
     spark.sql(f"INSERT INTO appended SELECT id, amount {WRONG}, shop FROM orders WHERE id > 1")
 elif what == "overwrite":
-    spark.sql(f"INSERT OVERWRITE overwritten {SHOPS}")
+    spark.sql(f"INSERT {'INTO' if 'adds' in more else 'OVERWRITE'} overwritten {SHOPS}")
 elif what == "merge":
     spark.sql(
         f"MERGE INTO merged t USING ({SHOPS}) s ON t.shop = s.shop "

@@ -55,6 +55,7 @@ def _arguments(parser: Flags) -> None:
     )
     parser.flags("allow", str, "let this table or path be read and written as it is now", "TABLE")
     parser.switch("anyway", "run although lineage has gaps, or doesn't show all that was read")
+    parser.switch("copy", "begin each result with what was in its table, also where the job adds or replaces all rows")
     parser.flag("samples", count, "10", "how many differing rows are shown of each kind", "N")
     add_properties(parser)
 
@@ -124,7 +125,14 @@ def _plan(connection: Connection, given: Namespace) -> ValidationPlan | Repeated
     if not given.aligned:
         if given.group or given.sink:
             raise ConfigurationError("--group and --sink are for aligned jobs: say --aligned, and the job's name")
-        return plan_validation(connection, given.what, pins=dict(given.pin), allowed=given.allow, anyway=given.anyway)
+        return plan_validation(
+            connection,
+            given.what,
+            pins=dict(given.pin),
+            allowed=given.allow,
+            anyway=given.anyway,
+            copies=given.copy,
+        )
     job, at, number = given.what.rpartition("@")
     if at and not number.isdigit():
         raise ConfigurationError(f"{given.what!r} isn't JOB or JOB@DATA_VERSION, such as revenue@7")

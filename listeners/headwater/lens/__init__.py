@@ -8,8 +8,17 @@ application  the same for all sessions of an application
 It stands beside `headwater.listeners` and needs neither them nor a store.
 """
 
-from headwater.lens.application import put_into_sessions
-from headwater.lens.model import Lens, LensError
+from headwater.lens.application import SessionLenses, put_into_sessions
+from headwater.lens.model import Lens, LensError, TargetEffect, TargetUse
 from headwater.lens.session import ActiveLens, lens
 
-__all__ = ["ActiveLens", "Lens", "LensError", "lens", "put_into_sessions"]
+__all__ = [
+    "ActiveLens",
+    "Lens",
+    "LensError",
+    "SessionLenses",
+    "TargetEffect",
+    "TargetUse",
+    "lens",
+    "put_into_sessions",
+]

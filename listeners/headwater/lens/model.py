@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
 
 from headwater.errors import ConfigurationError
 
@@ -49,3 +51,22 @@ class Lens:
     def allows_writes_elsewhere(self) -> bool:
         """Whether a table that the lens doesn't redirect may be written."""
         return not self.redirects if self.writes_elsewhere is None else self.writes_elsewhere
+
+
+class TargetEffect(Enum):
+    """What a statement did with a table that a lens redirects to."""
+
+    READS = "READS"
+    ADDS = "ADDS"
+    REPLACES_ALL = "REPLACES_ALL"
+    CHANGES = "CHANGES"
+    """It replaced, changed or removed some rows, or what it did to them isn't known."""
+    KEEPS = "KEEPS"
+
+
+class TargetUse(NamedTuple):
+    """That a statement which was run used a table that a lens redirects to."""
+
+    table: str
+    """Its full name."""
+    effect: TargetEffect

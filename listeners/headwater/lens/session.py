@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from headwater.lens.java_classes import LensClasses
-from headwater.lens.model import Lens, LensError
+from headwater.lens.model import Lens, LensError, TargetEffect, TargetUse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,6 +85,13 @@ class ActiveLens:
             hooks = self._classes.install(self._session_state, state)
             state.getClass().getField("current").set(state, self._specification())
             self._hooks, self._state = hooks, state
+
+    def uses(self) -> tuple[TargetUse, ...]:
+        """Return what statements did with the tables that the lens redirects to: each effect once, in their order."""
+        with _lock:
+            lines = [] if self._state is None else str(self._state.uses()).splitlines()
+        pairs = [each.partition(" ") for each in lines]
+        return tuple(TargetUse(table, TargetEffect(effect)) for effect, _, table in pairs)
 
     def end(self) -> None:
         """Leave the session as it was. Streams that were started under the lens see tables as they are, too."""

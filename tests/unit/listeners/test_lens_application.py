@@ -79,13 +79,13 @@ def test_a_function_makes_the_lens_with_the_first_session_and_all_of_it_ends(mon
     one, other, late = Session(), Session(), Session()
     monkeypatch.setattr(SparkSession, "__init__", made)
     monkeypatch.setattr(application, "ActiveLens", Recorded)
-    end = put_into_sessions(ask)
+    lenses = put_into_sessions(ask)
     sessions: Any = SparkSession
     for state in (one, other, one):
         sessions(state)
     assert happened == [("asked", one), ("begin", one, "made"), ("begin", other, "made")]
     happened.clear()
-    end()
+    lenses.end()
     sessions(late)
     assert happened == [("end", one, "made"), ("end", other, "made")]
     assert sessions.__init__ is made

@@ -86,6 +86,21 @@ def test_a_job_that_reads_its_sink_begins_with_what_it_read(connection: Connecti
     assert (plan.sink.start, plan.rows) == (ResultStart.COPY, ComparedRows.ALL)
 
 
+def test_a_table_that_is_read_after_rows_were_added_begins_with_what_was_there(connection: Connection) -> None:
+    """Fails if the second statement of the job sees only the rows that the first one added."""
+    story = StoryProducer()
+    story.commit("between@4", reads=["a@20"])
+    story.commit("b@8", reads=["between@4"])
+    store(connection, story)
+    plan = plan_validation(connection, "b@8")
+    assert {each.table: each.start for each in plan.outputs} == {
+        "lake.db.between": ResultStart.COPY,
+        "lake.db.b": ResultStart.EMPTY,
+    }
+    plan = plan_validation(connection, "b@8", copies=True)
+    assert (plan.sink.start, plan.rows) == (ResultStart.COPY, ComparedRows.ALL)
+
+
 def test_tables_between_are_made_again_and_not_pinned(connection: Connection) -> None:
     story = StoryProducer()
     story.commit("between@4", reads=["a@20"], replaced=ALL)

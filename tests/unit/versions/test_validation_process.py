@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from headwater.errors import ConfigurationError
+from headwater.lens import TargetEffect, TargetUse
 from headwater.versions.validation.comparable_columns import match_columns
 from headwater.versions.validation.model import (
     ComparedRows,
@@ -25,7 +27,7 @@ from headwater.versions.validation.model import (
 from headwater.versions.validation.obstacles import UnvalidatableError
 from headwater.versions.validation.process import JobCommand, marks_of, validate
 from headwater.versions.validation.rendering import as_page, verdict_of
-from headwater.versions.validation.results import ResultTables, full_name
+from headwater.versions.validation.results import ResultTables, full_name, problems_of_uses
 
 
 def output(table: str = "lake.dws.daily", start: ResultStart = ResultStart.EMPTY) -> RedirectedOutput:
@@ -152,3 +154,31 @@ def test_results_of_equal_names_dont_meet() -> None:
     names = ResultTables(None, "scratch", [output(each) for each in tables]).names  # type: ignore[arg-type]
     assert list(names.values()) == ["lake.scratch.daily", "lake.scratch.daily_2", "other.scratch.daily"]
     assert full_name("lake.a.b") == "`lake`.`a`.`b`"
+
+
+READS, ADDS, REPLACES_ALL, CHANGES, KEEPS = TargetEffect
+
+
+@pytest.mark.parametrize(
+    ("replaces_first", "effects", "is_independent"),
+    [
+        (False, [ADDS], True),
+        (False, [KEEPS, ADDS], True),
+        (False, [], True),
+        (False, [ADDS, CHANGES], False),
+        (False, [READS, ADDS], False),
+        (False, [REPLACES_ALL, ADDS], False),
+        (True, [KEEPS, REPLACES_ALL, READS, CHANGES], True),
+        (True, [ADDS], False),
+        (True, [READS, REPLACES_ALL], False),
+        (True, [], False),
+    ],
+)
+def test_a_result_that_began_empty_counts_only_for_jobs_that_dont_see_it(
+    replaces_first: bool, effects: list[TargetEffect], is_independent: bool
+) -> None:
+    sink = replace(output(), replaces_first=replaces_first)
+    uses = [TargetUse("lake.s.daily", each) for each in effects] + [TargetUse("lake.s.other", CHANGES)]
+    assert (not list(problems_of_uses([sink], {sink.table: "lake.s.daily"}, uses))) is is_independent
+    copied = replace(sink, start=ResultStart.COPY)
+    assert not list(problems_of_uses([copied], {sink.table: "lake.s.daily"}, uses))

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from headwater.errors import HeadwaterError
-from headwater.lens import Lens, put_into_sessions
+from headwater.lens import Lens, TargetUse, put_into_sessions
 from headwater.listeners.installation import script
 from headwater.versions.aligned.query import AlignedQuery
 from headwater.versions.aligned.repetition import BarrierRepetition
@@ -41,6 +41,7 @@ from headwater.versions.validation.results import (
     full_name,
     problems_of_input,
     problems_of_table,
+    problems_of_uses,
     replaces_rows_of_keys,
     state_at,
 )
@@ -64,7 +65,7 @@ class ValidatingDriver:
         self._conf: dict[str, str] = {}
         self._problems: tuple[str, ...] = ()
         self._rows = ComparedRows.ALL if self._found is None else self._found.rows
-        self._end_lens: Callable[[], None] = lambda: None
+        self._outputs: list[RedirectedOutput] = []
 
     @property
     def _plan(self) -> ValidationPlan:
@@ -75,10 +76,11 @@ class ValidatingDriver:
         """Run the job, compare, clean up, and write the outcome. Ends as the interpreter ends, not as the job."""
         began = time.monotonic()
         refuse_remote_sessions()
-        self._end_lens = put_into_sessions(self._prepare)
+        lenses = put_into_sessions(self._prepare)
         code = self._run_job()
-        self._end_lens()
-        outcome = self._outcome(code)
+        uses = lenses.uses()
+        lenses.end()
+        outcome = self._outcome(code, uses)
         left = self._clean_up()
         seconds = round(time.monotonic() - began, 1)
         write_outcome(self._request.outcome_file, replace(outcome, kept=tuple(left), seconds=seconds, plan=self._found))
@@ -104,8 +106,8 @@ class ValidatingDriver:
         self._problems = tuple(self._find_problems(session))
         if not self._problems:
             plan = self._plan
-            outputs = [self._adjusted(session, each) for each in plan.outputs]
-            self._results = ResultTables(session, self._request.scratch, outputs)
+            self._outputs = [self._adjusted(session, each) for each in plan.outputs]
+            self._results = ResultTables(session, self._request.scratch, self._outputs)
             try:
                 self._results.create()
             except HeadwaterError as e:
@@ -151,7 +153,7 @@ class ValidatingDriver:
                 found += problems_of_table(session, output.table, snapshot, output.generation)
         return found
 
-    def _outcome(self, code: int) -> ValidationOutcome:
+    def _outcome(self, code: int, uses: Sequence[TargetUse]) -> ValidationOutcome:
         if self._problems:
             return ValidationOutcome(status=ValidationStatus.REFUSED, problems=self._problems)
         if self._results is None:
@@ -159,19 +161,20 @@ class ValidatingDriver:
             status = ValidationStatus.JOB_FAILED if code else ValidationStatus.NOT_COMPARED
             return ValidationOutcome(status=status, problems=() if code else (problem,), exit_code=code)
         name = self._results.names[self._plan.sink.table]
-        if self._repetition is not None and not self._repetition.count and not code:
-            problem = f"the script didn't run the aligned query {self._request.plan.label.rpartition('@')[0]}"
-            return ValidationOutcome(status=ValidationStatus.NOT_COMPARED, problems=(problem,), exit_code=code)
         if code:
             return ValidationOutcome(status=ValidationStatus.JOB_FAILED, exit_code=code, result=name)
+        found, problems = None, tuple(self._find_problems_after(uses, self._results.names))
         try:
-            found = self._compare(name)
+            found = None if problems else self._compare(name)
         except Exception as e:  # noqa: BLE001 - said to the parent, whatever it is
-            problem = f"{type(e).__name__}: {e}"
-            return ValidationOutcome(
-                status=ValidationStatus.NOT_COMPARED, problems=(problem,), exit_code=code, result=name
-            )
-        return ValidationOutcome(status=ValidationStatus.COMPARED, comparison=found, exit_code=code, result=name)
+            problems = (f"{type(e).__name__}: {e}",)
+        status = ValidationStatus.NOT_COMPARED if found is None else ValidationStatus.COMPARED
+        return ValidationOutcome(status=status, comparison=found, problems=problems, exit_code=code, result=name)
+
+    def _find_problems_after(self, uses: Sequence[TargetUse], results: Mapping[str, str]) -> Iterator[str]:
+        if self._repetition is not None and not self._repetition.count:
+            yield f"the script didn't run the aligned query {self._request.plan.label.rpartition('@')[0]}"
+        yield from problems_of_uses(self._outputs, results, uses)
 
     def _compare(self, result: str) -> Any:
         spark = self._own_session()

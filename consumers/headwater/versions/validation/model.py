@@ -53,6 +53,8 @@ class RedirectedOutput:
     commits: tuple[tuple[int | None, int], ...]
     """Each commit's parent and snapshot, the oldest first; without those that keep all rows."""
     start: ResultStart
+    replaces_first: bool = False
+    """Whether the first of the commits replaced all rows."""
 
     @property
     def before(self) -> int | None:

@@ -19,7 +19,7 @@ from headwater.lineage.questions.snapshots import format_job_key
 from headwater.lineage.questions.start_points import StartSelector, find_start
 from headwater.lineage.questions.traversal.context import Basis, TraversalContext
 from headwater.lineage.questions.traversal.limits import LimitCollector
-from headwater.lineage.questions.traversal.snapshot_rows import SnapshotWrite
+from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite
 from headwater.versions.validation.job_commits import MOST_COMMITS, JobCommits
 from headwater.versions.validation.model import ValidationPlan
 from headwater.versions.validation.obstacles import ValidationObstacles
@@ -36,12 +36,14 @@ def plan_validation(
     pins: Mapping[str, str] | None = None,
     allowed: Collection[str] = (),
     anyway: bool = False,
+    copies: bool = False,
 ) -> ValidationPlan:
     """Return how the job is run again that made a snapshot, `"lake.dws.daily@8"`.
 
     `pins` names versions of tables that lineage doesn't know, and `allowed` tables and paths that are read as they are
-    now. With `anyway` gaps in lineage and inputs that Spark doesn't show become notes. An UnvalidatableError lists all
-    that stands in the way.
+    now. With `anyway` gaps in lineage and inputs that Spark doesn't show become notes. With `copies` each result begins
+    with what was there, also where the job has only added rows, or replaced all. An UnvalidatableError lists all that
+    stands in the way.
     """
     named = find(connection, sink)
     if named.column is not None or named.snapshot is None:
@@ -54,7 +56,7 @@ def plan_validation(
     _refuse_streams(job, obstacles)
     names = _load_names(walk, job)
     sink_key = job.table_of(write)
-    planner = OutputPlanner(job, names, obstacles)
+    planner = OutputPlanner(job, names, obstacles, copies=copies)
     outputs = planner.plan(sink_key)
     inputs = InputPlanner(job, names, pins or {}, obstacles).plan(write, outputs)
     _add_gaps(connection, job, obstacles)
@@ -100,8 +102,9 @@ def _refuse_streams(job: JobCommits, obstacles: ValidationObstacles) -> None:
 
 
 def _load_names(walk: TraversalContext, job: JobCommits) -> Mapping[bytes, Dataset]:
-    refs = [each for each in (*job.writes, *job.reads) if each.dataset is not None]
-    keys = {job.table_of(each) for each in refs} | {each.dataset for each in refs if each.dataset is not None}
+    refs: list[SnapshotWrite | SnapshotRead] = [*job.writes, *job.reads]
+    known = [each for each in refs if each.dataset is not None]
+    keys = {job.table_of(each) for each in known} | {each.dataset for each in known if each.dataset is not None}
     return load_datasets(walk.connection, keys)
 
 

@@ -20,8 +20,12 @@ _REPEATABLE: Final = frozenset({_ADDS, "OVERWRITE", "DELETE", "UPDATE", "MERGE",
 class OutputPlanner:
     """Finds the redirects of one validation."""
 
-    def __init__(self, job: JobCommits, names: Mapping[bytes, Dataset], obstacles: ValidationObstacles) -> None:
+    def __init__(
+        self, job: JobCommits, names: Mapping[bytes, Dataset], obstacles: ValidationObstacles, *, copies: bool
+    ) -> None:
         self._job = job
+        self._copies = copies
+        """Whether each result begins as a copy, whatever the job did."""
         self._names = names
         self._obstacles = obstacles
 
@@ -73,6 +77,7 @@ class OutputPlanner:
             generation=writes[0].generation,
             commits=tuple((each.parent, each.snapshot) for each in changing if each.snapshot is not None),
             start=self._start(key, changing),
+            replaces_first=bool(changing) and changing[0].restarts,
         )
 
     def _start(self, key: bytes, writes: Sequence[SnapshotWrite]) -> ResultStart:
@@ -83,7 +88,8 @@ class OutputPlanner:
         if not writes or writes[0].parent is None:
             return ResultStart.EMPTY
         made = {each.snapshot for each in writes}
-        reads_before = any(self._job.table_of(each) == key and each.snapshot not in made for each in self._job.reads)
+        reads = [each.snapshot for each in self._job.reads if self._job.table_of(each) == key]
         adds_only = all(each.kind == _ADDS and each.replaced == "NOTHING" for each in writes)
-        is_empty = not reads_before and (adds_only or writes[0].restarts)
+        is_empty = not reads if adds_only else writes[0].restarts and made.issuperset(reads)
+        is_empty = is_empty and not self._copies
         return ResultStart.EMPTY if is_empty else ResultStart.COPY

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.errors import TerminalError
+from headwater.lens import TargetEffect, TargetUse
 from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.aligned.formats.protocol import CommitEffect, SourceCommit
 from headwater.versions.spark_tables import identify, load_table
@@ -164,6 +165,29 @@ def problems_of_table(spark: SparkSession, table: str, snapshot: int, generation
         state_at(spark, table, snapshot).limit(1).collect()
     except Exception as e:  # noqa: BLE001
         yield f"{table}@{snapshot} can't be read any more, it may have expired: {_first_line(e)}"
+
+
+def problems_of_uses(
+    outputs: Sequence[RedirectedOutput], results: Mapping[str, str], uses: Sequence[TargetUse]
+) -> Iterator[str]:
+    """Yield which results began empty, and were used in a way to which that makes a difference: the changed job reads
+    the table, replaces a part of its rows, or adds rows where it replaced all."""
+    for output in outputs:
+        if output.start is not ResultStart.EMPTY or output.before is None:
+            continue
+        effects = [each.effect for each in uses if each.table == results[output.table]]
+        effects = [each for each in effects if each is not TargetEffect.KEEPS]
+        if output.replaces_first:
+            is_independent = effects[:1] == [TargetEffect.REPLACES_ALL]
+            usual = "replaced all rows of it first"
+        else:
+            is_independent = set(effects) <= {TargetEffect.ADDS}
+            usual = "only added rows to it"
+        if not is_independent:
+            yield (
+                f"the job used {output.table} in another way than when it was recorded: then it {usual}, so the result "
+                "began empty. Say --copy to have it begin with what was there"
+            )
 
 
 def _within_catalog(table: str) -> str:

@@ -119,7 +119,10 @@ public final class LensCheck {
     }
 
     private void read(String name, boolean hasVersions) {
-        if (reads != null && !written.contains(name)) reads.unpinned.add(name);
+        if (reads != null) {
+            reads.seen.add(name);
+            if (!written.contains(name)) reads.unpinned.add(name);
+        }
         if (!written.contains(name) && !lens.mayRead(name)) throw readError(lens, name, hasVersions);
     }
 
@@ -151,6 +154,7 @@ public final class LensCheck {
         String location = Leaves.givenLocation(plan);
         if (location != null && !lens.mayWrite(TableNames.path(location))) throw placeError(lens, names.iterator().next(), TableNames.path(location));
         written.addAll(names);
+        if (reads != null) for (java.util.Iterator all = names.iterator(); all.hasNext();) reads.written.put(all.next(), RowEffects.of(plan));
     }
 
     private static Object firstPlan(LogicalPlan plan, String one, String two, String three) {

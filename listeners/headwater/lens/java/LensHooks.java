@@ -107,7 +107,7 @@ public final class LensHooks {
         }
     }
 
-    /** Before the optimizer: what was analysed before there was a lens, and is run under it. */
+    /** Before the optimizer, on everything that is run: also what was analysed before there was a lens. */
     static final class RunCheck extends Rule {
         private final LensState state;
 
@@ -118,7 +118,10 @@ public final class LensHooks {
         public org.apache.spark.sql.catalyst.trees.TreeNode apply(org.apache.spark.sql.catalyst.trees.TreeNode plan) {
             LensSpec lens = state.current;
             org.apache.spark.sql.execution.QueryExecution running = lens == null ? null : Executions.root(state.context);
-            if (running != null) LensCheck.check(lens, running.analyzed());
+            if (running != null) {
+                LensCheck.check(lens, running.analyzed());
+                state.uses.note(lens, running.analyzed());
+            }
             return plan;
         }
     }

@@ -58,6 +58,10 @@ public final class LensSpec {
         return best == null ? null : (String) redirects.get(best) + table.substring(best.length());
     }
 
+    public boolean hasTargets() {
+        return !targets.isEmpty();
+    }
+
     /** Whether the lens itself sends statements to this table. */
     public boolean isTarget(String table) {
         for (java.util.Iterator all = targets.iterator(); all.hasNext();) {

@@ -13,6 +13,10 @@ final class PlanReads {
     /** Those of them that say that a rule of ours has chosen it. Delta's files don't. */
     final Set pinned = new LinkedHashSet();
     final Set unpinned = new LinkedHashSet();
+    /** All tables that are read as they are now, also those that the plan writes. */
+    final Set seen = new LinkedHashSet();
+    /** What happens to the rows of the tables that are written, by full name. */
+    final Map written = new LinkedHashMap();
 
     private PlanReads() { }
 

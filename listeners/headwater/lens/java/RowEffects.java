@@ -1,0 +1,61 @@
+package headwater.lens;
+
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+
+/** What a command does to the rows of the table that it writes. A command that isn't known may change rows. */
+final class RowEffects {
+    static final String ADDS = "ADDS";
+    static final String REPLACES_ALL = "REPLACES_ALL";
+    static final String CHANGES = "CHANGES";
+    static final String KEEPS = "KEEPS";
+    private static final String[] KEEPING = {"Create", "Alter", "Set", "Unset", "Add", "Rename", "Comment", "Analyze", "Repair", "Optimize"};
+
+    private RowEffects() { }
+
+    static String of(LogicalPlan plan) {
+        String type = plan.getClass().getSimpleName();
+        if (type.equals("AppendData")) return ADDS;
+        if (plan instanceof OverwriteByExpression) return isTrue(((OverwriteByExpression) plan).deleteExpr()) && !isNarrowed(plan) ? REPLACES_ALL : CHANGES;
+        if (plan instanceof OverwritePartitionsDynamic || type.endsWith("DynamicPartitionOverwriteCommand")) return isPartitioned(plan) ? CHANGES : REPLACES_ALL;
+        if (type.startsWith("ReplaceTable")) return isNarrowed(plan) ? CHANGES : REPLACES_ALL;
+        if (type.startsWith("DropTable")) return REPLACES_ALL;
+        if (type.startsWith("TruncateTable")) return isEmpty(Leaves.call(plan, "partitionSpec")) ? REPLACES_ALL : CHANGES;
+        if (type.startsWith("Delete")) return isTrue(Leaves.call(plan, "condition")) ? REPLACES_ALL : CHANGES;
+        for (int i = 0; i < KEEPING.length; i++) if (type.startsWith(KEEPING[i])) return KEEPS;
+        return CHANGES;
+    }
+
+    /** Whether an overwrite of all rows may be one of some partitions: by an option, or by the session's mode. */
+    private static boolean isNarrowed(LogicalPlan plan) {
+        Object options = Leaves.call(plan, "writeOptions");
+        if (options instanceof scala.collection.Map) {
+            for (scala.collection.Iterator all = ((scala.collection.Map) options).keysIterator(); all.hasNext();) {
+                String name = all.next().toString().toLowerCase(java.util.Locale.ROOT);
+                if (name.equals("replacewhere") || name.equals("partitionoverwritemode")) return true;
+            }
+        }
+        boolean isDynamic = org.apache.spark.sql.internal.SQLConf.get().getConfString("spark.sql.sources.partitionOverwriteMode", "static").equalsIgnoreCase("dynamic");
+        return isDynamic && isPartitioned(plan);
+    }
+
+    private static boolean isPartitioned(LogicalPlan plan) {
+        Object table = Leaves.call(plan, "table");
+        if (table instanceof DataSourceV2Relation) return ((DataSourceV2Relation) table).table().partitioning().length > 0;
+        return !isEmpty(Leaves.call(plan, "partitioning"));
+    }
+
+    private static boolean isTrue(Object condition) {
+        if (condition == null) return true;
+        if (condition instanceof scala.Option) return ((scala.Option) condition).isEmpty() || isTrue(((scala.Option) condition).get());
+        return condition instanceof Literal && Boolean.TRUE.equals(((Literal) condition).value());
+    }
+
+    private static boolean isEmpty(Object found) {
+        if (found instanceof scala.Option) return ((scala.Option) found).isEmpty();
+        return found == null || found instanceof scala.collection.Seq && ((scala.collection.Seq) found).isEmpty();
+    }
+}
