@@ -186,8 +186,9 @@ def measure_cost(spark: SparkSession, jobs: Writers, rounds: int) -> None:
     bare = statistics.median(taken["off"])
     for name, each in taken.items():
         p50, p99 = statistics.median(each), statistics.quantiles(each, n=100)[98]
-        more = f"{p50 - bare:.2f} ms more, ratio {p50 / bare:.2f}"
-        print(f"analysis of a join, {name}: p50 {p50:.2f} ms, p99 {p99:.1f} ms, {more}, load {os.getloadavg()[0]:.1f}")
+        more = f"{p50 - bare:.1f} ms more, ratio {p50 / bare:.2f}"
+        print(f"analysis of a join, {name}: p50 {p50:.1f} ms ({more}), p99 {p99:.1f}, the shortest {min(each):.1f}")
+    print(f"{rounds} times each, load {os.getloadavg()[0]:.1f}")
     print(recent.sql(f"EXPLAIN {query}").collect()[0][0].partition("== Consistent")[2])
 
 

@@ -111,10 +111,10 @@ def test_threads_end_when_the_jvm_is_gone() -> None:
     assert not any(each.is_alive() for each in ours)
 
 
-def test_it_is_asked_for_by_any_of_its_keys() -> None:
-    assert consistent.is_asked_for({"spark.headwater.read.consistent": "false"})
-    assert consistent.is_asked_for({"spark.headwater.read.consistent.store": "x"})
-    assert not consistent.is_asked_for({"spark.headwater.enabled": "true", "spark.headwater.read": "1"})
+def test_any_of_its_keys_is_a_setting_of_it() -> None:
+    assert consistent.has_settings({"spark.headwater.read.consistent": "false"})
+    assert consistent.has_settings({"spark.headwater.read.consistent.store": "x"})
+    assert not consistent.has_settings({"spark.headwater.enabled": "true", "spark.headwater.read": "1"})
 
 
 def test_sessions_that_python_makes_get_the_rule_of_the_context_that_runs(

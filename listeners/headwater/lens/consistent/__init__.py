@@ -8,7 +8,7 @@ The Java side is in `headwater.lens.java`. Who finds versions is a plug-in, load
 """
 
 from headwater.lens.consistent.port import GROUP, FoundVersions, PinnedVersion, VersionFinder, VersionFinderFactory
-from headwater.lens.consistent.sessions import KEY, ConsistentReads, begin, is_asked_for
+from headwater.lens.consistent.sessions import KEY, ConsistentReads, begin, has_settings
 
 __all__ = [
     "GROUP",
@@ -19,5 +19,5 @@ __all__ = [
     "VersionFinder",
     "VersionFinderFactory",
     "begin",
-    "is_asked_for",
+    "has_settings",
 ]

@@ -16,9 +16,9 @@ KEY: Final = "spark.headwater.read.consistent"
 _FINDER: Final = "lineage"
 
 
-def is_asked_for(configuration: Mapping[str, str]) -> bool:
-    """Return whether an application's configuration has any key of consistent reads. Without one nothing is installed,
-    and no session can read consistently."""
+def has_settings(configuration: Mapping[str, str]) -> bool:
+    """Return whether an application's configuration has any setting of consistent reads. Without one nothing is
+    installed, and no session can read consistently."""
     return any(key == KEY or key.startswith(f"{KEY}.") for key in configuration)
 
 

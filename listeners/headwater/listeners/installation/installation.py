@@ -130,7 +130,7 @@ class Installation:
 
     def _begin_consistent_reads(self, configuration: Mapping[str, str]) -> None:
         """Where no key asks for them, nothing is installed and nothing is compiled."""
-        if not consistent.is_asked_for(configuration):
+        if not consistent.has_settings(configuration):
             return
         try:
             self._consistent = consistent.begin(self.context, configuration)
