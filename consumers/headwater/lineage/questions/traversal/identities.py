@@ -6,7 +6,7 @@ new place. An old place with later facts is a table of its own again, and isn't 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -63,7 +63,7 @@ class Identities:
         self._groups: dict[bytes, dict[bytes, Era]] = {}
         self._generations: dict[bytes, set[str]] = {}
         self._used: dict[bytes, int] = {}
-        few = connection.execute(_some_links(), {"number": _FEW + 1}).all()
+        few: Sequence[Any] = connection.execute(_some_links(), {"number": _FEW + 1}).all()
         self._all_known = len(few) <= _FEW
         if self._all_known:
             self._keep(few)
