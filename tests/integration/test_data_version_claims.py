@@ -16,7 +16,7 @@ from headwater.lineage.replacement import areas
 from headwater.lineage.replacement.switching import switch_over_for
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.versions.aligned.claims import DataVersionConflictError, GroupClaims, JobTakenOverError
-from headwater.versions.aligned.cuts import Cut, TableSnapshot
+from headwater.versions.cuts import Cut, TableSnapshot
 
 JOBS = 6
 NUMBERS = 25

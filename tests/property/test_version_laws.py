@@ -19,8 +19,9 @@ from sqlalchemy import Connection, create_engine
 from headwater.events.jobs import CommitKind, Committed, Input, Output, OverwriteScope, RangeStart, ReadMode
 from headwater.events.names import TableName
 from headwater.events.scalars import Format
+from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.sql import METADATA
-from headwater.versions import NoAlignmentError, align, check, contained
+from headwater.versions import NoAlignmentError, SharedAncestor, align, check, contained
 from tests.property.effort import examples
 from tests.unit.lineage.scripted_producer import ScriptedProducer, dataset, store
 
@@ -91,6 +92,22 @@ class Warehouse:
     def may_agree(self, at: dict[str, int]) -> bool:
         """Whether all have the same sets of rows of each shared table."""
         return all(each == rows[0] for rows in self.views(at).values() for each in rows)
+
+    def reached(self, name: str, version: int, shared: str) -> dict[str, int]:
+        """How far each reader of a shared table has got that a table was made from; a table is there itself."""
+        if name == shared:
+            return {name: version}
+        found: dict[str, int] = {}
+        for source, until in self.tables[name].reached[version].items():
+            behind = {name: until} if source == shared else self.reached(source, until, shared)
+            for reader, far in behind.items():
+                found[reader] = max(far, found.get(reader, 0))
+        return found
+
+    def commits(self, name: str, after: int, until: int) -> list[int]:
+        """The versions that brought rows, newest first: a compaction brings none."""
+        table = self.tables[name]
+        return [each for each in range(until, after, -1) if (name, each) in table.states[each][name]]
 
     def have_begun(self, at: dict[str, int]) -> bool:
         """Whether no table lacks something that its newest version shares with others, while one of these has it; and
@@ -251,6 +268,34 @@ def test_versions_belong_together_if_their_rows_do(
         assert warehouse.may_agree(at)
     assert answer.is_consistent is not None
     assert not answer.limits
+    for each in answer.rows:
+        _assert_lacked(warehouse, at, each)
+
+
+def _assert_lacked(warehouse: Warehouse, at: dict[str, int], shared: SharedAncestor) -> None:
+    """What is lacked is what was committed after the version that all have reached, and lacking is who hasn't."""
+    name = _name(shared.dataset)
+    readers = {(_name(table.dataset), _name(one.reader)) for table, found in shared.contained for one in found}
+    reached = {
+        (table, reader): far
+        for table, version in at.items()
+        for reader, far in warehouse.reached(table, version, name).items()
+        if (table, reader) in readers or table == name
+    }
+    if shared.is_same:
+        assert shared.lacked is None
+        return
+    assert shared.lacked is not None
+    expected = warehouse.commits(name, min(reached.values()), max(reached.values()))
+    found = [warehouse.tables[name].version_of(each.table.snapshot) for each in shared.lacked]
+    assert found == expected
+    for number, each in zip(expected, shared.lacked, strict=True):
+        lacking = {(_name(table.dataset), _name(reader)) for table, reader in each.lacking}
+        assert lacking == {pair for pair, far in reached.items() if far < number}
+
+
+def _name(dataset: Dataset) -> str:
+    return dataset.name.rpartition("/")[2]
 
 
 @settings(max_examples=examples(100))

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from headwater.cli.answers import A_TABLE, limit_texts, open_connection, snapshot_text
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
-from headwater.cli.flags import Flags, count, limit
+from headwater.cli.flags import Flags, count, limit, moment
 from headwater.cli.output import CommandOutput
 from headwater.cli.store import add_store, open_given_store
+from headwater.config.units import seconds_of
 from headwater.errors import ConfigurationError
 from headwater.events.clock import moment_of
 
 if TYPE_CHECKING:  # SQLAlchemy is imported where a store is opened
     from headwater.lineage.questions import Answer
-    from headwater.versions import AlignmentAnswer, ConsistencyAnswer, ContainedVersion, SharedAncestor, TableAt
+    from headwater.lineage.questions.datasets import Dataset
+    from headwater.lineage.store import Store
+    from headwater.versions import (
+        AlignmentAnswer,
+        ConsistencyAnswer,
+        ContainedAnswer,
+        ContainedVersion,
+        SharedAncestor,
+        TableAt,
+    )
+    from headwater.versions.fixed_versions import At
 
 _AT: Final = "TABLE[@SNAPSHOT]"
+_INDENT: Final = "  "
 _NOTHING_SHARED: Final = "they were made from no table in common, as far as is known"
 _VERDICTS: Final = {True: "yes", False: "no", None: "unknown"}
 
@@ -36,7 +49,19 @@ def _tables(parser: Flags) -> None:
 def _search(parser: Flags) -> None:
     parser.word("tables", str, f"two or more tables: {A_TABLE}", "TABLE", "+")
     parser.flags("at", str, "a version of another table that they have to go with", "TABLE@SNAPSHOT")
+    text = "a data version of aligned jobs that they have to go with"
+    parser.flag("data-version", _data_version, None, text, "GROUP@N")
+    parser.flag("as-of", moment, None, "as it was known at a time: 2026-03-01, 2026-03-01T12:30 or 7d", "TIME")
     parser.flag("look-back", count, "1000", "how many versions of each table are tried", "N")
+    text = "only versions that are so much older than the newest at most: 2h, 7d"
+    parser.flag("look-back-time", seconds_of, None, text, "DURATION")
+
+
+def _data_version(text: str) -> tuple[str, int]:
+    group, _, number = text.rpartition("@")
+    if not group or not number.isdecimal():
+        raise ValueError(f"{text!r} is no data version: write GROUP@N; `headwater version list GROUP` shows them")
+    return group, int(number)
 
 
 def _group(parser: Flags) -> None:
@@ -53,7 +78,8 @@ def show(given: Namespace, output: CommandOutput) -> int:
 
     with open_connection(given) as connection:
         answer = contained(connection, given.table, branch=given.branch)
-    output.table("contained", _COLUMNS, [_row(each) for each in answer.rows], f"{answer.of.label} contains")
+    rows = [_row(each, depth if given.output == "text" else 0) for each, depth in _in_tree(answer)]
+    output.table("contained", _COLUMNS, rows, f"{answer.of.label} contains")
     _give_limits(answer, output)
     return Exit.DONE
 
@@ -62,7 +88,7 @@ def show(given: Namespace, output: CommandOutput) -> int:
     "Say whether tables belong together at these snapshots: whether each table upstream that they share is in all of "
     "them at the same version.\n\nThe exit code is 0 if they do, and 1 if they don't or if it isn't known.",
     "headwater version check sales.daily@812 sales.top10@77",
-    flags=[add_store, _tables],
+    flags=[add_store, _tables, limit(20)],
 )
 def check(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions import check as check_tables  # noqa: PLC0415
@@ -75,6 +101,7 @@ def check(given: Namespace, output: CommandOutput) -> int:
         verdict["note"] = f"{_NOTHING_SHARED}, so any versions do"
     output.record("verdict", verdict, "Verdict")
     _give_shared(answer.rows, output)
+    _give_lacked(answer.rows, output, int(given.limit))
     _give_limits(answer, output)
     return Exit.DONE if answer.is_consistent else Exit.FAILED
 
@@ -83,14 +110,20 @@ def check(given: Namespace, output: CommandOutput) -> int:
     "Find the newest snapshots of several tables that belong together.\n\nWith -o sql the answer is a FROM clause.",
     "headwater version align sales.daily sales.top10",
     "headwater version align sales.daily sales.top10 --at raw.orders@20 -o sql",
+    "headwater version align sales.daily sales.top10 --data-version shop@8",
     flags=[add_store, _search],
     outputs=("text", "json", "sql"),
 )
 def align(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions import align as align_tables  # noqa: PLC0415
 
-    with open_connection(given) as connection:
-        answer: AlignmentAnswer = align_tables(connection, given.tables, at=given.at, look_back=int(given.look_back))
+    back = None if given.look_back_time is None else timedelta(seconds=given.look_back_time)
+    with open_given_store(given) as store:
+        at = _at(given, store)
+        with store.engine.connect() as connection:
+            answer: AlignmentAnswer = align_tables(
+                connection, given.tables, at=at, look_back=int(given.look_back), look_back_time=back
+            )
     if given.output == "sql":
         output.answer(_from_clause([each.table for each in answer.rows]))
         return Exit.DONE
@@ -103,6 +136,22 @@ def align(given: Namespace, output: CommandOutput) -> int:
     _give_shared(answer.shared, output)
     _give_limits(answer, output)
     return Exit.DONE
+
+
+def _at(given: Namespace, store: Store) -> At:
+    """Return what the versions have to go with, or the time."""
+    from headwater.versions.aligned import GroupClaims  # noqa: PLC0415
+
+    if sum(map(bool, (given.at, given.data_version, given.as_of))) > 1:
+        raise ConfigurationError("--at, --data-version and --as-of can't be combined: give one of them")
+    if given.data_version is None:
+        at: At = given.at or given.as_of
+        return at
+    group, number = given.data_version
+    found = GroupClaims(store, group).version(number)
+    if found is None:
+        raise ConfigurationError(f"there is no data version {number} of {group!r}: headwater version list {group}")
+    return found
 
 
 @command(
@@ -152,9 +201,29 @@ def list_versions(given: Namespace, output: CommandOutput) -> int:
 _COLUMNS: Final = ("table", "read by", "whole", "since", "read at", "job")
 
 
-def _row(each: ContainedVersion) -> Sequence[object]:
+def _in_tree(answer: ContainedAnswer) -> Iterator[tuple[ContainedVersion, int]]:
+    """Yield what is contained with how deep it is: after each table what that was made from, where it is met first."""
+    by_reader: dict[bytes, list[ContainedVersion]] = {}
+    for each in answer.rows:
+        by_reader.setdefault(each.reader.key, []).append(each)
+    waiting = [(each, 0) for each in reversed(by_reader.pop(answer.of.dataset.key, []))]
+    while waiting:
+        each, depth = waiting.pop()
+        yield each, depth
+        waiting += [(behind, depth + 1) for behind in reversed(by_reader.pop(each.table.dataset.key, []))]
+    yield from ((each, 0) for rows in by_reader.values() for each in rows)
+
+
+def _row(each: ContainedVersion, depth: int) -> Sequence[object]:
     whole = "yes" if each.is_whole else "no"
-    return (each.table.label, each.reader.label, whole, snapshot_text(each.since), each.read_at, each.job)
+    return (
+        _INDENT * depth + each.table.label,
+        each.reader.label,
+        whole,
+        snapshot_text(each.since),
+        each.read_at,
+        each.job,
+    )
 
 
 def _give_shared(shared: Sequence[SharedAncestor], output: CommandOutput) -> None:
@@ -166,6 +235,31 @@ def _give_shared(shared: Sequence[SharedAncestor], output: CommandOutput) -> Non
     ]
     columns = ("shared table", "the same", "in", "contained", "read by", "read at")
     output.table("shared", columns, rows, "What they share")
+
+
+def _give_lacked(shared: Sequence[SharedAncestor], output: CommandOutput, most: int) -> None:
+    """Give the commits that make the difference, as many as are wanted of each shared table."""
+    rows = [
+        (
+            one.table.label,
+            one.kind,
+            one.job,
+            one.table.made_at,
+            ", ".join(sorted({_place(*each) for each in one.lacking})),
+        )
+        for each in shared
+        for one in (each.lacked or ())[:most]
+    ]
+    if not rows:
+        return
+    output.table("lacked", ("commit", "kind", "job", "made at", "lacking in"), rows, "What some of them lack")
+    for each in shared:
+        if len(each.lacked or ()) > most:
+            output.note(f"  {most} of {len(each.lacked or ())} commits of {each.dataset.label}: --limit shows more")
+
+
+def _place(table: TableAt, reader: Dataset) -> str:
+    return table.label if reader.key == table.dataset.key else f"{table.label} (by {reader.label})"
 
 
 def _give_limits(answer: Answer[object], output: CommandOutput) -> None:

@@ -5,6 +5,8 @@ contents      reads from the store what a snapshot contains
 commit_lines  walks from commits to those that they were made on
 consistency   compares what several snapshots contain
 alignment     finds the newest snapshots that belong together
+differences   which commits some of the tables lack
+cuts          a snapshot of each table of a group, and data versions
 questions     `contained`, `check` and `align`, each of which asks one `version_question`
 reading       a block of statements that read versions which belong together
 aligned       jobs that read the same snapshots, one data version after another

@@ -15,7 +15,7 @@ from typing import Final
 
 from headwater.errors import TerminalError
 from headwater.versions.consistency import SharedVersions, VersionComparison, compare, shared_by
-from headwater.versions.frontiers import FrontierMerger
+from headwater.versions.frontiers import FrontierMerger, own_frontier
 from headwater.versions.model import Frontier, TableContents
 
 _MOST_SETS: Final = 20_000
@@ -182,6 +182,5 @@ def _contains(state: TableContents, dataset: bytes) -> bool:
 def _reach(state: TableContents, row: SharedVersions) -> Sequence[Frontier]:
     """Return how much of a shared table is in a table, which may be that one itself."""
     if state.dataset == row.dataset:
-        version = state.version
-        return [Frontier(version, version.snapshot, None, has_hole=False, read_at=version.made_at or 0, job=None)]
+        return [own_frontier(state.version)]
     return row.frontiers.get(state.dataset, ())

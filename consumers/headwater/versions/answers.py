@@ -56,6 +56,18 @@ class ContainedAnswer(Answer[ContainedVersion]):
 
 
 @dataclass(frozen=True)
+class LackedVersion:
+    """A commit of a shared table that isn't in all of the tables."""
+
+    table: TableAt
+    kind: str | None
+    """What the commit did: APPEND, OVERWRITE and so on; None if nobody reported it."""
+    job: str | None
+    lacking: tuple[tuple[TableAt, Dataset], ...]
+    """The tables that haven't got so far, each with the reader that hasn't: itself, or a table upstream of it."""
+
+
+@dataclass(frozen=True)
 class SharedAncestor:
     """A table that several tables share, and which versions of it they contain."""
 
@@ -64,6 +76,9 @@ class SharedAncestor:
     """By table. One that is the shared table itself contains nothing of it: it is at its version."""
     is_same: bool | None
     """Whether all contain the same version; None if that isn't known."""
+    lacked: tuple[LackedVersion, ...] | None = None
+    """The commits that make the difference, newest first; None if there is none, if they aren't known, or if the
+    question wasn't `check`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -76,6 +76,11 @@ class FrontierMerger:
         return newer.since != older.since
 
 
+def own_frontier(version: Version) -> Frontier:
+    """Return how much of a table is in itself."""
+    return Frontier(version, version.snapshot, None, has_hole=False, read_at=version.made_at or 0, job=None)
+
+
 def _is_numbered(one: Frontier, other: Frontier) -> bool:
     """Return whether the numbers of two versions say which came first."""
     first, second = one.newest, other.newest

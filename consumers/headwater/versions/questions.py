@@ -10,7 +10,6 @@ from typing import Concatenate, Final, ParamSpec, TypeVar, cast
 
 from sqlalchemy import Connection
 
-from headwater.errors import ConfigurationError
 from headwater.lineage.client import Lineage
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset
@@ -22,9 +21,10 @@ from headwater.versions.answers import (
     AlignmentAnswer,
     ConsistencyAnswer,
     ContainedAnswer,
-    ContainedVersion,
 )
 from headwater.versions.consistency import compare
+from headwater.versions.fixed_versions import At, fixed_versions
+from headwater.versions.misses import text_of_difference, text_of_miss
 from headwater.versions.model import TableContents
 from headwater.versions.version_lines import VersionLines
 from headwater.versions.version_question import VersionQuestion
@@ -89,7 +89,7 @@ def check(
     comparison = compare(states)
     question.name(states)
     return ConsistencyAnswer(
-        question.shared(states, comparison),
+        question.shared_with_lacked(states, comparison),
         until,
         question.limits(comparison.doubts),
         tables=tuple(question.table_at(each.version) for each in states),
@@ -103,14 +103,15 @@ def align(
     connection: Connection,
     tables: Sequence[str],
     *,
-    at: str | Sequence[str] | datetime | None = None,
+    at: At = None,
     look_back: int = LOOK_BACK,
     look_back_time: timedelta | None = None,
 ) -> AlignmentAnswer:
     """Return the newest versions of these tables that belong together.
 
-    `at` names versions of other tables, such as `"lake.ods.orders@20"`, that they have to go with; or a time, after
-    which nothing is considered. A NoAlignmentError says how the newest versions differ, if none belong together.
+    `at` names versions of other tables that they have to go with: `"lake.ods.orders@20"`, `{"lake.ods.orders": 20}`, a
+    cut or a data version of aligned jobs. Or it is a time, after which nothing is considered. A NoAlignmentError says
+    how the newest versions differ, if none belong together.
     """
     until = complete_until(connection)  # before the rows: those that come meanwhile may be missing
     found = find_alignment(connection, tables, at=at, look_back=look_back, look_back_time=look_back_time)
@@ -121,24 +122,21 @@ def find_alignment(
     connection: Connection,
     tables: Sequence[str],
     *,
-    at: str | Sequence[str] | datetime | None = None,
+    at: At = None,
     look_back: int = LOOK_BACK,
     look_back_time: timedelta | None = None,
 ) -> AlignmentAnswer:
     """Return what `align` does, and don't ask how complete the store is."""
-    as_of = at if isinstance(at, datetime) else None
-    fixed = [at] if isinstance(at, str) else [] if at is None or isinstance(at, datetime) else list(at)
+    fixed, as_of = fixed_versions(at)
     question = VersionQuestion(connection, as_of)
-    for each in fixed:
-        if "@" not in each:
-            raise ConfigurationError(f"{each!r} names no version: write TABLE@NUMBER, such as lake.ods.orders@20")
-    refs = question.starts([(each, None) for each in (*tables, *fixed)])
+    refs = question.starts([(each, None) for each in tables] + [(each.table, each.snapshot) for each in fixed])
     question.refuse_twins(refs)
+    question.refuse_other_generations(refs[len(tables) :], fixed)
     question.reader.histories.leave_out_shared(refs)
     look = [(look_back, look_back_time)] * len(tables) + [(1, None)] * len(fixed)
     found, newest = question.anew(lambda: _search(question, [*zip(refs, look, strict=True)]))
     if isinstance(found, Miss):
-        raise NoAlignmentError(_why_none(question, found, look_back))
+        raise NoAlignmentError(_why_none(question, found, (look_back, look_back_time)))
     question.name([*found.states, *newest])
     rows = tuple(
         AlignedTable(question.table_at(state.version), steps, question.table_at(first.version))
@@ -169,30 +167,13 @@ def _search(
     return found, [state for each in candidates if (state := each.at(0)) is not None]
 
 
-def _why_none(question: VersionQuestion, miss: Miss, look_back: int) -> str:
+def _why_none(question: VersionQuestion, miss: Miss, look_back: _LookBack) -> str:
     """Say how the newest versions differ."""
     question.name(miss.states)
-    parts: list[str] = []
-    for row in question.shared(miss.states, miss.comparison):
-        if row.is_same is not True:
-            contents = [
-                f"{table.label} contains {_names_of(found)}, read {_last_read(found):%Y-%m-%d %H:%M:%S} UTC"
-                for table, found in row.contained
-                if found
-            ]
-            parts.append("; ".join(contents) or f"{row.dataset.label} itself differs")
-    parts += [f"{each.about}: {each.detail}" for each in question.limits(miss.comparison.doubts)]
-    tried = " (more sets than could be tried)" if miss.sets_left else ""
-    names = ", ".join(question.table_at(each.version).dataset.label for each in miss.states)
-    return (
-        f"no versions of {names} belong together within the last {look_back} of each{tried}. "
-        f"Of the newest: {'. '.join(parts)}. Look farther back, or let the job that is behind catch up"
-    )
-
-
-def _names_of(found: Sequence[ContainedVersion]) -> str:
-    return ", ".join(sorted({each.table.label for each in found}))
-
-
-def _last_read(found: Sequence[ContainedVersion]) -> datetime:
-    return max(each.read_at for each in found)
+    rows = [each for each in miss.comparison.shared if each.differs or each.is_unknown]
+    reasons = [
+        text_of_difference(question.shared_one(miss.states, row), question.lateness(miss.states, row)) for row in rows
+    ]
+    reasons += [f"{each.about}: {each.detail}" for each in question.limits(miss.comparison.doubts)]
+    names = [question.table_at(each.version).dataset.label for each in miss.states]
+    return text_of_miss(names, reasons, look_back, sets_left=miss.sets_left)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from headwater.errors import ConfigurationError
 from headwater.lineage.client import Lineage
 from headwater.versions.answers import AlignedTable, AlignmentAnswer
+from headwater.versions.fixed_versions import At
 from headwater.versions.questions import LOOK_BACK, align
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def reading(
     source: Lineage | Connection,
     tables: Sequence[str],
     *,
-    at: str | Sequence[str] | datetime | None = None,
+    at: At = None,
     allowed: Collection[str] = (),
     look_back: int = LOOK_BACK,
     look_back_time: timedelta | None = None,

@@ -13,6 +13,8 @@ from headwater.versions.model import TableContents
 
 _PORTION: Final = 4
 _GREATEST: Final = 256
+_COMMITS: Final = 1_000
+"""So many commits are looked at, where fewer versions are wanted: some change no rows, and are no versions."""
 
 
 class VersionLines:
@@ -22,7 +24,8 @@ class VersionLines:
     def __init__(self, reader: ContentsReader, starts: Sequence[tuple[SnapshotRef, int]]) -> None:
         """Of each table as many versions at most."""
         self._reader = reader
-        self._lines = [reader.histories.line(*each) for each in starts]
+        line = reader.histories.line
+        self._lines = [islice(line(ref, max(most, _COMMITS)), most) for ref, most in starts]
         self._refs: list[list[SnapshotRef]] = [[] for _ in starts]
         self._size = _PORTION
 

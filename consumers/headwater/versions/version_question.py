@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -19,10 +20,13 @@ from headwater.lineage.questions.start_points import StartPoint, StartSelector, 
 from headwater.lineage.questions.traversal.context import Basis, TraversalContext
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
-from headwater.versions.answers import ContainedVersion, SharedAncestor, TableAt
+from headwater.versions.answers import ContainedVersion, LackedVersion, SharedAncestor, TableAt
 from headwater.versions.consistency import SharedVersions, VersionComparison
 from headwater.versions.contents import ContentsReader
+from headwater.versions.differences import LackedCommit, farthest, lacked_commits, reaches_of
+from headwater.versions.fixed_versions import FixedVersion
 from headwater.versions.histories import TooNear
+from headwater.versions.misses import Lateness
 from headwater.versions.model import Doubt, Frontier, TableContents, Version
 
 T = TypeVar("T")
@@ -84,6 +88,15 @@ class VersionQuestion:
     def _label_of(self, dataset: bytes) -> str:
         return load_datasets(self.connection, [dataset])[dataset].label
 
+    def refuse_other_generations(self, refs: Sequence[SnapshotRef], fixed: Sequence[FixedVersion]) -> None:
+        """Raise an error if a version is of a table that was dropped, and the name has another one now."""
+        for ref, each in zip(refs, fixed, strict=True):
+            if None not in (ref.generation, each.generation) and ref.generation != each.generation:
+                raise ConfigurationError(
+                    f"{each.table}@{each.snapshot} is of a table that was dropped and made again since: name a version "
+                    "of the table that is there now"
+                )
+
     def anew(self, answer: Callable[[], T]) -> T:
         """Answer, and once more for each time that something turns out to be needed that was left out."""
         while True:
@@ -126,9 +139,9 @@ class VersionQuestion:
         )
 
     def shared(self, states: Sequence[TableContents], comparison: VersionComparison) -> tuple[SharedAncestor, ...]:
-        return tuple(self._shared_one(states, row) for row in comparison.shared)
+        return tuple(self.shared_one(states, row) for row in comparison.shared)
 
-    def _shared_one(self, states: Sequence[TableContents], row: SharedVersions) -> SharedAncestor:
+    def shared_one(self, states: Sequence[TableContents], row: SharedVersions) -> SharedAncestor:
         rows = []
         for each in states:
             if each.dataset == row.dataset or each.dataset in row.frontiers:
@@ -137,6 +150,31 @@ class VersionQuestion:
                 rows.append((self.table_at(each.version), tuple(sorted(found, key=lambda one: one.reader.label))))
         is_same = None if row.is_unknown else not row.differs
         return SharedAncestor(self._names[row.dataset], tuple(rows), is_same)
+
+    def shared_with_lacked(
+        self, states: Sequence[TableContents], comparison: VersionComparison
+    ) -> tuple[SharedAncestor, ...]:
+        """Return the shared tables with the commits that some of the tables lack."""
+        return tuple(
+            replace(self.shared_one(states, row), lacked=self._lacked(states, row)) for row in comparison.shared
+        )
+
+    def _lacked(self, states: Sequence[TableContents], row: SharedVersions) -> tuple[LackedVersion, ...] | None:
+        if not row.differs:
+            return None
+        found = lacked_commits(reaches_of(row, states), self.reader.histories, self.reader.merger)
+        return None if found is None else tuple(map(self._lacked_version, found))
+
+    def _lacked_version(self, commit: LackedCommit) -> LackedVersion:
+        lacking = tuple((self.table_at(each.table.version), self._names[each.reader]) for each in commit.lacking)
+        return LackedVersion(self.table_at(commit.version), commit.kind, commit.job, lacking)
+
+    def lateness(self, states: Sequence[TableContents], row: SharedVersions) -> Lateness:
+        """Return which readers of a shared table haven't got to its newest version that is in any of the tables."""
+        reaches = reaches_of(row, states)
+        newest = farthest(reaches, self.reader.merger).newest
+        late = [each for each in reaches if each.reader != row.dataset and each.frontier.newest.key != newest.key]
+        return Lateness(self.table_at(newest), [(self._names[each.reader], each.frontier.job) for each in late])
 
     def cut(self, comparison: VersionComparison) -> tuple[TableAt, ...]:
         """Return the versions of the shared tables, where all contain the same one."""

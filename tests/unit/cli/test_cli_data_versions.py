@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from headwater.cli.exits import Exit
 from headwater.lineage.store import open_store
 from headwater.versions.aligned import Cut, GroupClaims, TableSnapshot
 from tests.unit.lineage.scripted_producer import store
+from tests.unit.lineage.stories import StoryProducer
 from tests.unit.versions.test_data_versions import two_jobs
 
 
@@ -45,6 +47,19 @@ def test_the_exit_code_says_whether_they_belong_together(capsys: pytest.CaptureF
     answer = json.loads(capsys.readouterr().out)
     assert answer["verdict"]["belong_together"] == "no"
     assert [row["contained"] for row in answer["shared"]] == ["lake.db.a@21", "lake.db.a@20"]
+    assert [(row["commit"], row["lacking_in"]) for row in answer["lacked"]] == [("lake.db.a@21", "lake.db.c@15")]
+
+
+def test_what_is_behind_a_table_is_below_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with open_store(str(tmp_path / "lineage.db")) as opened, opened.engine.begin() as connection:
+        story = StoryProducer(2)
+        story.commit("z@1", minute=100)
+        story.commit("y@1", reads=["z@1"], minute=101)
+        story.commit("x@1", reads=["y@1", "b@11"], minute=102)
+        store(connection, story)
+    assert main(["version", "show", "x@1"]) == Exit.DONE
+    shown = re.findall(r"^( +lake\.db\.\S+)", capsys.readouterr().out, re.MULTILINE)
+    assert shown == ["  lake.db.b@11", "    lake.db.a@20", "  lake.db.y@1", "    lake.db.z@1"]
 
 
 def test_tables_that_share_nothing_are_not_said_to_fit_without_a_word(capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,6 +104,12 @@ def test_data_versions_of_a_group_with_the_jobs_that_are_late(
             claims.claim(number, Cut({"lake.db.a": TableSnapshot(number + 20)}), "fast")
         for job, done in (("fast", 2), ("slow", 1)):
             claims.move(job, claims.take_over(job, f"/checkpoints/{job}"), done=done, running=None)
+    assert main(["version", "align", "b", "c", "--data-version", "shop@1", "-o", "json"]) == Exit.FAILED
+    assert "lake.db.c@15 contains lake.db.a@20" in capsys.readouterr().err
+    assert main(["version", "align", "b", "c", "--data-version", "shop@3"]) == Exit.CONFIGURATION
+    assert "headwater version list shop" in capsys.readouterr().err
+    assert main(["version", "align", "b", "c", "--data-version", "shop@1", "--as-of", "1d"]) == Exit.CONFIGURATION
+    assert "can't be combined" in capsys.readouterr().err
     assert main(["version", "list", "shop", "-o", "json"]) == Exit.DONE
     answer = json.loads(capsys.readouterr().out)
     shown = [(row["number"], row["cut"], row["done_by"], row["late"]) for row in answer["versions"]]

@@ -48,7 +48,7 @@ LISTS = {
     *(("job", each) for each in ("list", "tables", "runs")),
     *(("lineage", each) for each in ("upstream", "downstream")),
     *(("events", each) for each in ("cat", "tail")),
-    *{("gap", "list"), ("dead-letter", "list"), ("spool", "status"), ("version", "list")},
+    *{("gap", "list"), ("dead-letter", "list"), ("spool", "status"), ("version", "list"), ("version", "check")},
     *{("forward", "plan"), ("forward", "dead-letter", "list")},
 }
 ERASING = {"yes", "dry-run", "purge", "all", "direct", "until-end", "no-maintenance", "detach"}

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from headwater.versions.aligned.cuts import TableSnapshot
 from headwater.versions.aligned.formats.delta import DeltaTable
 from headwater.versions.aligned.formats.iceberg import IcebergTable
 from headwater.versions.aligned.formats.paimon import PaimonTable
@@ -20,6 +19,7 @@ from headwater.versions.aligned.formats.protocol import (
     UnalignableTableError,
     session_settings,
 )
+from headwater.versions.cuts import TableSnapshot
 
 ADDS, CHANGES, KEEPS = CommitEffect.ADDS, CommitEffect.CHANGES, CommitEffect.KEEPS
 NOTHING: Any = None

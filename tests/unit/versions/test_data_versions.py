@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from headwater.lineage.questions.names import find
 from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.sql import METADATA
 from headwater.versions import AlignmentAnswer, ContainedAnswer, NoAlignmentError, TableAt, align, check, contained
+from headwater.versions.cuts import Cut, DataVersion, TableSnapshot
 from tests.unit.lineage.scripted_producer import at, store
 from tests.unit.lineage.stories import StoryProducer
 
@@ -66,6 +68,9 @@ def test_the_newest_versions_differ_and_the_answer_says_how(connection: Connecti
     assert shared.dataset.label == "lake.db.a"
     found = {table.label: [each.table.label for each in contents] for table, contents in shared.contained}
     assert found == {"lake.db.b@12": ["lake.db.a@21"], "lake.db.c@15": ["lake.db.a@20"]}
+    [commit] = shared.lacked or ()
+    assert (commit.table.label, commit.kind, commit.job) == ("lake.db.a@21", "APPEND", "etl")
+    assert [(table.label, reader.label) for table, reader in commit.lacking] == [("lake.db.c@15", "lake.db.c")]
     assert check(connection, {"b": 11, "c": 15}).is_consistent is True
 
 
@@ -121,10 +126,32 @@ def test_versions_from_before_a_table_had_anything_of_what_they_share_dont_count
 def test_at_a_version_of_the_source(connection: Connection) -> None:
     store(connection, two_jobs())
     assert labels(align(connection, ["b", "c"], at="a@20")) == ["lake.db.b@11", "lake.db.c@15"]
-    with pytest.raises(NoAlignmentError, match=r"lake\.db\.c@15 contains lake\.db\.a@20"):
+    with pytest.raises(NoAlignmentError, match=r"lake\.db\.c@15 contains lake\.db\.a@20") as none:
         align(connection, ["b", "c"], at="a@21")
+    assert re.search(
+        r"a@21, there since [-0-9]+ [:0-9]+ UTC, isn't yet in lake\.db\.c, which the job Job-B writes", f"{none.value}"
+    )
     with pytest.raises(ConfigurationError, match="names no version"):
         align(connection, ["b", "c"], at="a")
+
+
+def test_at_a_cut_of_aligned_jobs(connection: Connection) -> None:
+    store(connection, two_jobs())
+    cut = Cut({"lake.db.a": TableSnapshot(20, generation="1")})
+    for at_cut in (cut, DataVersion(1, cut, "Job-A", 0), {"a": 20}):
+        assert labels(align(connection, ["b", "c"], at=at_cut)) == ["lake.db.b@11", "lake.db.c@15"]
+    with pytest.raises(ConfigurationError, match="dropped and made again"):
+        align(connection, ["b", "c"], at=Cut({"lake.db.a": TableSnapshot(20, generation="0")}))
+
+
+def test_at_a_compaction_is_at_the_version_before(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("a@1")
+    story.commit("a@2", kind=CommitKind.COMPACT)
+    story.commit("b@1", reads=["a@1"], replaced=ALL)
+    story.commit("c@1", reads=["a@2"], replaced=ALL)
+    store(connection, story)
+    assert labels(align(connection, ["b", "c"], at="a@2")) == ["lake.db.b@1", "lake.db.c@1"]
 
 
 def test_incremental_jobs_contain_what_they_have_reached(connection: Connection) -> None:

@@ -1,6 +1,5 @@
 """Aligned jobs: every job of a group reads the same snapshots of several tables, one data version after another.
 
-cuts          data versions, and how far jobs are
 claims        decides in the store which snapshots a data version has
 proposals     the next cut, from the tables themselves
 starts        where a job begins
@@ -19,11 +18,11 @@ Only `query`, `loop`, `batch`, `sinks`, `starts` and `formats` use Spark.
 from headwater.versions.aligned.batch import AlignedBatch, OverwrittenSourceError
 from headwater.versions.aligned.checkpoints import CheckpointError
 from headwater.versions.aligned.claims import DataVersionConflictError, GroupClaims, JobTakenOverError, groups_in
-from headwater.versions.aligned.cuts import Cut, DataVersion, GroupState, JobProgress, TableSnapshot
 from headwater.versions.aligned.formats.protocol import UnalignableTableError
 from headwater.versions.aligned.query import AlignedQuery, aligned_query
 from headwater.versions.aligned.sinks import UncertainWriteError, UnmarkedWriteError
 from headwater.versions.aligned.starts import start_options
+from headwater.versions.cuts import Cut, DataVersion, GroupState, JobProgress, TableSnapshot
 
 __all__ = [
     "AlignedBatch",

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from headwater.errors import ConfigurationError, TerminalError
-from headwater.versions.aligned.cuts import Cut
 from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.aligned.formats.protocol import CommitEffect, SourceCommit, UnalignableTableError
 from headwater.versions.aligned.sinks import SinkWriter
+from headwater.versions.cuts import Cut
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from headwater.errors import ConfigurationError, TerminalError
-from headwater.versions.aligned.cuts import Cut
+from headwater.versions.cuts import Cut
 
 _JOB: Final = "job.json"
 _BARRIERS: Final = "barriers"

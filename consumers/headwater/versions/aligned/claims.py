@@ -18,7 +18,7 @@ from headwater.lineage.rows.values import hash_key
 from headwater.lineage.sql.alignment_tables import ALIGNED_JOBS, ALIGNMENT_GROUPS, DATA_VERSIONS
 from headwater.lineage.sql.locking import WRITES
 from headwater.lineage.store import Store, translate_errors
-from headwater.versions.aligned.cuts import Cut, DataVersion, GroupState, JobProgress
+from headwater.versions.cuts import Cut, DataVersion, GroupState, JobProgress
 
 _GROUP: Final = ALIGNMENT_GROUPS.c
 _VERSION: Final = DATA_VERSIONS.c

@@ -13,12 +13,12 @@ from headwater.lineage.store import Store
 from headwater.versions.aligned.batch import AlignedBatch, OverwritePolicy
 from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, CheckpointError, JobStart
 from headwater.versions.aligned.claims import DataVersionConflictError, GroupClaims, JobTakenOverError
-from headwater.versions.aligned.cuts import Cut, DataVersion
 from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.aligned.proposals import CutProposer
 from headwater.versions.aligned.runs import report_run
 from headwater.versions.aligned.sinks import BarrierSinks
 from headwater.versions.aligned.starts import contained_cut, start_positions
+from headwater.versions.cuts import Cut, DataVersion
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

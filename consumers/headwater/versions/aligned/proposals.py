@@ -8,7 +8,6 @@ from typing import Final
 
 from headwater.lineage.questions.names import find_known
 from headwater.lineage.store import Store, translate_errors
-from headwater.versions.aligned.cuts import Cut, TableSnapshot
 from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.aligned.formats.protocol import (
     AlignableTable,
@@ -17,6 +16,7 @@ from headwater.versions.aligned.formats.protocol import (
     UnalignableTableError,
 )
 from headwater.versions.alignment import NoAlignmentError
+from headwater.versions.cuts import Cut, TableSnapshot
 from headwater.versions.questions import align, check
 
 _LOG: Final = logging.getLogger(__name__)

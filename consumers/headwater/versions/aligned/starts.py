@@ -10,8 +10,8 @@ from headwater.events.jobs import StartPosition, StartReason
 from headwater.events.names import DatasetId, TableName
 from headwater.lineage.questions.names import find, find_known
 from headwater.lineage.store import Store, translate_errors
-from headwater.versions.aligned.cuts import Cut, TableSnapshot
 from headwater.versions.aligned.formats import TableLooker
+from headwater.versions.cuts import Cut, TableSnapshot
 from headwater.versions.questions import contained
 
 if TYPE_CHECKING:

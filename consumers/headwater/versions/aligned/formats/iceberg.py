@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from headwater.versions.aligned.cuts import TableSnapshot
 from headwater.versions.aligned.formats.protocol import (
     AlignableTable,
     CommitEffect,
@@ -14,6 +13,7 @@ from headwater.versions.aligned.formats.protocol import (
     UnalignableTableError,
     WriteSearch,
 )
+from headwater.versions.cuts import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,7 +7,6 @@ from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from headwater.versions.aligned.cuts import TableSnapshot
 from headwater.versions.aligned.formats.protocol import (
     AlignableTable,
     CommitEffect,
@@ -16,6 +15,7 @@ from headwater.versions.aligned.formats.protocol import (
     WriteSearch,
     session_settings,
 )
+from headwater.versions.cuts import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

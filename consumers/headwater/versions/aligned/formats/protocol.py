@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from headwater.errors import TerminalError
-from headwater.versions.aligned.cuts import TableSnapshot
+from headwater.versions.cuts import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

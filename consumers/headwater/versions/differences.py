@@ -1,0 +1,105 @@
+"""Finds the commits of a shared table that some tables contain and others lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from headwater.lineage.questions.snapshots import format_job_key
+from headwater.lineage.questions.traversal.snapshot_rows import ICEBERG
+from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
+from headwater.versions.consistency import SharedVersions
+from headwater.versions.frontiers import FrontierMerger, own_frontier
+from headwater.versions.histories import VersionHistories
+from headwater.versions.model import Frontier, TableContents, Version
+
+_MOST: Final = 1_000
+"""How many commits of a shared table are looked through."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far one reader of a shared table has got."""
+
+    table: TableContents
+    """The table that contains it, or is the shared table itself."""
+    reader: bytes
+    """The table that read it: that one, or one upstream of it."""
+    frontier: Frontier
+
+
+@dataclass(frozen=True)
+class LackedCommit:
+    """A commit of a shared table that isn't in all tables."""
+
+    version: Version
+    kind: str | None
+    job: str | None
+    lacking: tuple[Reach, ...]
+    """Those who haven't got so far."""
+
+
+def reaches_of(row: SharedVersions, states: Sequence[TableContents]) -> list[Reach]:
+    """Return how far each reader of a shared table has got; one that is the shared table is at its own version."""
+    found: list[Reach] = []
+    for each in states:
+        if each.dataset == row.dataset:
+            found.append(Reach(each, each.dataset, own_frontier(each.version)))
+        else:
+            readers = each.contents.readers_of(row.dataset)
+            found += (Reach(each, reader, frontier) for reader, frontier in readers.items())
+    return found
+
+
+def farthest(reaches: Sequence[Reach], merger: FrontierMerger) -> Frontier:
+    """Return the one that reaches farthest."""
+    frontiers = [each.frontier for each in reaches]
+    return reduce(lambda one, other: other if merger.is_older(one, other) else one, frontiers)
+
+
+def lacked_commits(
+    reaches: Sequence[Reach], histories: VersionHistories, merger: FrontierMerger
+) -> list[LackedCommit] | None:
+    """Return the commits after the version up to which all have got, newest first. None if that can't be told: the
+    versions aren't on one line of commits, as after a rollback, or too many are in between."""
+    newest = farthest(reaches, merger)
+    waiting = {each.frontier.newest.key for each in reaches}
+    behind: list[Reach] = []
+    found: list[LackedCommit] = []
+    for ref in _line(newest, histories):
+        there = [each for each in reaches if _is_at(each.frontier, ref, histories)]
+        waiting -= {each.frontier.newest.key for each in there}
+        behind += there
+        if not waiting:
+            return found
+        lacking = tuple(each for each in reaches if each not in behind)
+        found.append(_commit(newest.newest, ref, lacking, histories))
+    return None
+
+
+def _line(newest: Frontier, histories: VersionHistories) -> Iterator[SnapshotRef]:
+    version = newest.newest
+    if version.snapshot is None:
+        return iter(())
+    where = (version.dataset, version.snapshot, version.generation, version.branch)
+    return histories.line(SnapshotRef(*where, any_branch=version.format == ICEBERG), _MOST)
+
+
+def _is_at(frontier: Frontier, ref: SnapshotRef, histories: VersionHistories) -> bool:
+    version = frontier.newest
+    if version.snapshot != ref.snapshot:
+        return False
+    return version.writer is None or any(each.id == version.writer for each in histories.writer(ref))
+
+
+def _commit(newest: Version, ref: SnapshotRef, lacking: tuple[Reach, ...], histories: VersionHistories) -> LackedCommit:
+    write = histories.writer(ref)
+    where = newest._replace(
+        snapshot=ref.snapshot, position=None, generation=ref.generation, branch=ref.branch, writer=None, made_at=None
+    )
+    if not write:
+        return LackedCommit(where, None, None, lacking)
+    version = where._replace(writer=write[0].id, made_at=write[0].at)
+    return LackedCommit(version, write[0].kind, format_job_key(write[0].job), lacking)
