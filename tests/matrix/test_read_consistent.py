@@ -185,9 +185,21 @@ def test_a_table_without_lineage_is_what_otherwise_says(tables: Tables, spark: S
     spark.sql(f"SET {KEY}.otherwise = fail")
     spark.sql(f"SET {KEY}.allowed = {tables.db}.d*")
     assert ids(spark.sql(query)) == [1]
-    spark.sql(f"SET {KEY}.otherwise = sometimes")
+
+
+@pytest.mark.long
+def test_a_setting_that_cant_be_read_is_named_and_can_be_set_again(made: Tables, reader: SparkSession) -> None:
+    """Fails if the SET that would mend it is refused, too: then the session is of no use any more."""
+    query = _union(made.b, made.c)
+    reader.sql(f"SET {KEY}.otherwise = sometimes")
     with pytest.raises(Exception, match="is none of fail, latest"):
-        spark.sql(query)
+        reader.sql(query)
+    reader.sql(f"SET {KEY}.otherwise = fail")
+    reader.sql(f"SET {KEY} = perhaps")
+    with pytest.raises(Exception, match="is neither true nor false"):
+        reader.sql(query)
+    reader.sql(f"SET {KEY} = true")
+    assert ids(reader.sql(query)) == [1]
 
 
 @pytest.mark.long

@@ -191,6 +191,7 @@ final class ConsistentSession {
             if (last != null && last.pins != null && last.pins.pinOf(name) != null) found.pinned.add(name);
         }
         checkGenerations(found);
+        if (found.unpinned.isEmpty()) return;  // as SET, by which a setting that can't be read is mended
         ConsistentSettings settings = ConsistentSettings.of(state.conf());
         List unpinned = notAllowed(found.unpinned, settings);
         if (unpinned.isEmpty() || settings.readsLatest && wasDecided(unpinned)) return;

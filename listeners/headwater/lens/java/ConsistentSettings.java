@@ -1,5 +1,7 @@
 package headwater.lens;
 
+import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.regex.Pattern;
 import java.util.regex.Matcher;
@@ -14,6 +16,8 @@ final class ConsistentSettings {
     private static final String MAX_AGE = KEY + ".max.age";
     private static final Pattern DURATION = Pattern.compile("(\\d+(?:\\.\\d+)?)\\s*(ms|s|m|min|h)?");
     private static final long SECOND = 1000L;
+    private static final List TRUE = Arrays.asList("true", "on", "yes", "1");
+    private static final List FALSE = Arrays.asList("false", "off", "no", "0", "");
 
     /** Whether tables that can't be aligned are read as they are now. */
     final boolean readsLatest;
@@ -33,19 +37,19 @@ final class ConsistentSettings {
         this.allowed = allowed;
     }
 
+    /** A word that is neither true nor false is refused where tables are read: the SET that mends it reads none. */
     static boolean isOn(SQLConf conf) {
         String text = conf.getConfString(KEY, null);
-        return text != null && isTrue(text);
+        return text != null && !isOneOf(FALSE, text);
     }
 
-    private static boolean isTrue(String text) {
-        String word = text.trim().toLowerCase(Locale.ROOT);
-        if (word.equals("true") || word.equals("on") || word.equals("yes") || word.equals("1")) return true;
-        if (word.equals("false") || word.equals("off") || word.equals("no") || word.equals("0") || word.isEmpty()) return false;
-        throw new LensError(KEY + " = " + text + " is neither true nor false");
+    private static boolean isOneOf(List words, String text) {
+        return words.contains(text.trim().toLowerCase(Locale.ROOT));
     }
 
     static ConsistentSettings of(SQLConf conf) {
+        String key = conf.getConfString(KEY, "");
+        if (!isOneOf(TRUE, key) && !isOneOf(FALSE, key)) throw new LensError(KEY + " = " + key + " is neither true nor false");
         String otherwise = conf.getConfString(OTHERWISE, "fail").trim().toLowerCase(Locale.ROOT);
         long wait = 0;
         if (otherwise.startsWith("wait ")) wait = millis(OTHERWISE, otherwise.substring(5).trim());
