@@ -11,6 +11,7 @@ from headwater.cli.commands import command
 from headwater.cli.flags import Flags, pair
 from headwater.cli.output import CommandOutput
 from headwater.config import from_file
+from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from headwater.lens import Lens
@@ -120,7 +121,8 @@ def _lens(given: Namespace) -> Lens | None:
         return None
     from headwater.lens import Lens  # noqa: PLC0415 - not for --help
 
-    return Lens(name=given.lens, pins=dict(given.pin), redirects=dict(given.redirect), allowed=tuple(given.allow))
+    pins, redirects = once_each("--pin", given.pin), once_each("--redirect", given.redirect)
+    return Lens(name=given.lens, pins=pins, redirects=redirects, allowed=tuple(given.allow))
 
 
 def table_and_version(text: str) -> tuple[str, str]:
@@ -129,6 +131,15 @@ def table_and_version(text: str) -> tuple[str, str]:
     if not table or not version:
         raise ValueError(f"{text!r} isn't TABLE@VERSION, such as lake.ods.orders@8")
     return table, version
+
+
+def once_each(flag: str, pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return what a flag says of each table. A ConfigurationError if it says two things of one."""
+    found: dict[str, str] = {}
+    for name, what in pairs:
+        if found.setdefault(name, what) != what:
+            raise ConfigurationError(f"{flag} says two things of {name}, {found[name]} and {what}: which one is meant?")
+    return found
 
 
 def _serve(

@@ -12,7 +12,7 @@ from headwater.cli.commands import command
 from headwater.cli.exits import Exit, exit_for
 from headwater.cli.flags import Flags, count
 from headwater.cli.output import CommandOutput
-from headwater.cli.run import add_properties, properties_of, table_and_version
+from headwater.cli.run import add_properties, once_each, properties_of, table_and_version
 from headwater.cli.store import add_store
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError
 
@@ -128,7 +128,7 @@ def _plan(connection: Connection, given: Namespace) -> ValidationPlan | Repeated
         return plan_validation(
             connection,
             given.what,
-            pins=dict(given.pin),
+            pins=once_each("--pin", given.pin),
             allowed=given.allow,
             anyway=given.anyway,
             copies=given.copy,
@@ -171,7 +171,7 @@ def _give(plan: ValidationPlan, outcome: ValidationOutcome, given: Namespace, ou
         fields["kept"] = list(outcome.kept)
     output.record("validation", fields, "Validation")
     inputs = [(each.table, each.snapshot) for each in plan.inputs]
-    output.table("inputs", ("table", "snapshot"), inputs, "What the job read")
+    output.table("inputs", ("table", "snapshot"), inputs, "What the job reads")
     if found is not None:
         _give_comparison(found, output)
 

@@ -111,6 +111,16 @@ def test_what_the_command_names_and_isnt_there_is_no_failure_of_the_job(words: l
     assert main([*words, "--run", "jobs/report.py"]) == Exit.CONFIGURATION
 
 
+@pytest.mark.parametrize("words", [["run", "job.py"], COMMAND])
+def test_a_table_that_is_pinned_to_two_versions_is_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else the last one counts, and nobody sees that the first one doesn't."""
+    pins = ["--pin", "lake.db.a@1", "--pin", "lake.db.a@2"]
+    assert main([*words[:1], *pins, *words[1:]]) == Exit.CONFIGURATION
+    assert "--pin says two things of lake.db.a, 1 and 2" in capsys.readouterr().err
+
+
 def test_what_cant_be_read_as_it_was_is_said_before_anything_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

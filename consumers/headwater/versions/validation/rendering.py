@@ -52,7 +52,7 @@ def as_page(plan: ValidationPlan, outcome: ValidationOutcome, command: Sequence[
     chapters.append(
         Chapter(
             "inputs",
-            "What the job read",
+            "What the job reads",
             "Each table was pinned to the snapshot that the recorded one was made from.",
             [table(("table", "snapshot", "as"), inputs), *(callout(each) for each in plan.notes)],
         )
