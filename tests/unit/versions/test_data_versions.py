@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, create_engine, event
+from sqlalchemy import Connection, event
 
 from headwater.errors import ConfigurationError
 from headwater.events.administration import LineageDeleted
@@ -18,22 +18,12 @@ from headwater.lineage.maintenance.purge import purge
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.names import find
 from headwater.lineage.questions.states import upstream_state
-from headwater.lineage.sql import METADATA
 from headwater.versions import AlignmentAnswer, ContainedAnswer, NoAlignmentError, TableAt, align, check, contained
 from headwater.versions.cuts import Cut, DataVersion, TableSnapshot
 from tests.unit.lineage.scripted_producer import at, store
 from tests.unit.lineage.stories import StoryProducer
 
 ALL = OverwriteScope.ALL
-
-
-@pytest.fixture
-def connection() -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.connect() as connection:
-        yield connection
-    engine.dispose()
 
 
 def two_jobs() -> StoryProducer:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, create_engine, event
+from sqlalchemy import Connection, event
 
 from headwater.errors import ConfigurationError
-from headwater.lineage.sql import METADATA
 from headwater.lineage.store import open_store
 from headwater.versions.finder import STORE, LineageFinderFactory, find_versions, store_of
 from tests.unit.lineage.scripted_producer import store
@@ -19,13 +17,9 @@ B, C = "lake.db.b", "lake.db.c"
 
 
 @pytest.fixture
-def connection() -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.connect() as connection:
-        store(connection, two_jobs())
-        yield connection
-    engine.dispose()
+def connection(connection: Connection) -> Connection:
+    store(connection, two_jobs())
+    return connection
 
 
 def test_tables_are_pinned_by_the_names_that_were_given(connection: Connection) -> None:

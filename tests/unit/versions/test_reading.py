@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection
 
 import headwater.lens
 from headwater.errors import ConfigurationError
-from headwater.lineage.sql import METADATA
 from headwater.versions import NoAlignmentError, reading
 from tests.unit.lineage.scripted_producer import store
 from tests.unit.versions.test_data_versions import two_jobs
@@ -20,13 +19,9 @@ SESSION: Any = object()
 
 
 @pytest.fixture
-def connection() -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.connect() as connection:
-        store(connection, two_jobs())
-        yield connection
-    engine.dispose()
+def connection(connection: Connection) -> Connection:
+    store(connection, two_jobs())
+    return connection
 
 
 @pytest.fixture
