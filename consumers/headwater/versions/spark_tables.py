@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_SESSION_CATALOG: Final = "spark_catalog"
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,8 @@ def find_table(spark: SparkSession, name: str) -> CatalogTable | None:
 
 
 def identify(spark: SparkSession, name: str) -> tuple[Any, Any]:
-    """Return the catalog of a table and its identifier there, as Spark finds them by a name in SQL."""
+    """Return the catalog of a table and its identifier there, as Spark finds them by a name in SQL. A
+    ConfigurationError if the session lacks the catalog."""
     inside: Any = spark
     jvm, gateway = inside._jvm, inside.sparkContext._gateway  # noqa: SLF001
     # Catalogs are made with the settings of the session that is active in this thread.
@@ -65,6 +70,11 @@ def identify(spark: SparkSession, name: str) -> tuple[Any, Any]:
         namespace = list(manager.currentNamespace())
     elif manager.isCatalogRegistered(parts[0]):
         catalog, namespace = manager.catalog(parts[0]), parts[1:-1]
+    elif len(parts) > 2 and str(catalog.name()) == _SESSION_CATALOG:
+        raise ConfigurationError(
+            f"Spark has no catalog {parts[0]!r} in this session: give it spark.sql.catalog.{parts[0]} and what that "
+            "needs, as the job has it (spark-defaults.conf, --properties-file or --conf)"
+        )
     else:
         namespace = parts[:-1]
     levels = gateway.new_array(jvm.java.lang.String, len(namespace))
