@@ -229,7 +229,7 @@ def _row(each: ContainedVersion, depth: int) -> Sequence[object]:
 def _give_shared(shared: Sequence[SharedAncestor], output: CommandOutput) -> None:
     rows = [
         (each.dataset.label, _VERDICTS[each.is_same], table.label, found.table.label, found.reader.label, found.read_at)
-        for each in shared
+        for each in sorted(shared, key=lambda one: one.dataset.label)
         for table, contained in each.contained
         for found in contained
     ]
