@@ -14,6 +14,7 @@ from headwater.cli.app import main
 from headwater.cli.demo import requirements, terminal
 from headwater.cli.exits import Exit
 from headwater.errors import ConfigurationError
+from headwater.lineage.lake.formats.iceberg import IcebergLakeFormat
 from headwater.local import DamagedDownloadError, FetchError, MissingRequirementError
 from headwater.local.cache import expected_hashes
 from headwater.local.iceberg import HASHES, RUNTIMES, iceberg_runtime, jar_name
@@ -80,6 +81,12 @@ def test_a_jar_that_is_another_is_refused(tmp_path: Path) -> None:
     """It would run in the user's JVM."""
     with pytest.raises(DamagedDownloadError, match=f"{JAR} has another SHA-256"):
         iceberg_runtime("3.5.7", lambda: Fetches(b"somebody else's"), tmp_path)
+
+
+def test_the_demo_and_a_lake_store_take_the_same_iceberg() -> None:
+    """Neither may import the other, so each has its list."""
+    found = {spark: f"{each.group}:{each.name}:{each.version}" for spark, each in RUNTIMES.items()}
+    assert found == IcebergLakeFormat.packages
 
 
 def test_each_jar_has_a_checksum() -> None:
