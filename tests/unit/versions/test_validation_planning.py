@@ -156,6 +156,18 @@ def test_all_that_stands_in_the_way_is_named_at_once(connection: Connection) -> 
     assert pins(plan) == {"lake.db.a": "20", "lake.db.d": "6"}
 
 
+def test_an_input_that_is_read_otherwise_than_recorded_is_noted(connection: Connection) -> None:
+    """Else rows that differ are put down to the job."""
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20", "c@3", "d@4"])
+    store(connection, story)
+    plan = plan_validation(connection, "b@8", pins={"lake.db.a": "21", "lake.db.d": "4"}, allowed=["lake.db.c"])
+    assert sorted(plan.notes) == [
+        "lake.db.a was read at 20 when the snapshot was made, and is read at 21 now, as it is pinned",
+        "lake.db.c was read at 3 when the snapshot was made, and is read as it is now, as that is allowed",
+    ]
+
+
 def test_hudi_is_refused_by_name(connection: Connection) -> None:
     """As a source and as a sink: nobody has seen a lens pin it."""
     story = StoryProducer()

@@ -50,7 +50,7 @@ class InputPlanner:
     def _pin(self, key: bytes, reads: Sequence[SnapshotRead], write: SnapshotWrite) -> PinnedInput | None:
         dataset = self._names.get(key) or self._names[reads[0].dataset or b""]
         names = tuple(dict.fromkeys(_names_of(reads, [dataset, *self._other_places(reads)])))
-        if any(each in self._pins or self._obstacles.allows(each) for each in names):
+        if self._is_chosen(dataset.label, names, reads):
             return None
         why = _why_unpinnable(reads)
         own = [each for each in reads if each.commit_id == write.commit_id] or reads
@@ -70,6 +70,21 @@ class InputPlanner:
             format=reads[0].format,
             generation=own[0].generation,
         )
+
+    def _is_chosen(self, label: str, names: Sequence[str], reads: Sequence[SnapshotRead]) -> bool:
+        """Return whether the caller says how a table is read, and note it if the recorded job read it otherwise."""
+        chosen = next((self._pins[each] for each in names if each in self._pins), None)
+        known = sorted({str(each.snapshot) for each in reads if each.snapshot is not None} - {chosen})
+        then = f"{label} was read at {', '.join(known)} when the snapshot was made"
+        if chosen is not None:
+            if known:
+                self._obstacles.note(f"{then}, and is read at {chosen} now, as it is pinned")
+            return True
+        if any(map(self._obstacles.allows, names)):
+            if known:
+                self._obstacles.note(f"{then}, and is read as it is now, as that is allowed")
+            return True
+        return False
 
     def _other_places(self, reads: Sequence[SnapshotRead]) -> list[Dataset]:
         return [self._names[each.dataset] for each in reads if each.dataset and each.dataset in self._names]
