@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +13,9 @@ from tests.matrix.consistent_cases import Tables, explained, reading
 from tests.matrix.harness import Driver
 from tests.matrix.hudi_place import hudi_driver
 from tests.matrix.lens_cases import ids
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 pytestmark = [pytest.mark.needs("hudi"), pytest.mark.long]
 
@@ -56,6 +60,38 @@ def test_a_table_is_pinned_by_its_instant_and_written_elsewhere(driver: Driver) 
     assert ids(spark.sql(f"SELECT id FROM {table}")) == [1, 2, 3]
     assert ids(spark.sql(f"SELECT id FROM {out}")) == []
     assert ids(spark.sql(f"SELECT id FROM {other}")) == [2, 7]
+
+
+def is_of_cache(frame: DataFrame) -> bool:
+    inside: Any = frame
+    return "InMemoryRelation" in str(inside._jdf.queryExecution().withCachedData())
+
+
+def test_data_cached_of_one_instant_isnt_taken_for_another(driver: Driver) -> None:
+    """Fails if Spark finds the cached newest rows for a pinned read, or pinned rows once the lens has ended."""
+    table = f"spark_catalog.{driver.database()}.t"
+    driver.run(f"CREATE TABLE {table} (id INT) USING hudi")
+    driver.run(*(f"INSERT INTO {table} VALUES ({number})" for number in (1, 2)))
+    first, _ = instants(driver, table)
+    spark = driver.spark
+    try:
+        spark.sql(f"CACHE TABLE {table}")
+        assert spark.table(table).select("id").cache().count() == 2
+        assert is_of_cache(spark.table(table))
+        with lens(spark, pins={table: first}):
+            assert not is_of_cache(spark.table(table))
+            assert ids(spark.table(table).select("id")) == [1]
+            assert ids(spark.sql(f"SELECT id FROM {table} WHERE id > 0")) == [1]
+            assert spark.table(table).select("id").cache().count() == 1
+            assert spark.table(table).cache().count() == 1
+        assert ids(spark.table(table).select("id")) == [1, 2]
+    finally:
+        spark.catalog.clearCache()
+    with lens(spark, pins={table: first}):
+        spark.sql(f"CACHE TABLE {table}")
+        assert ids(spark.table(table).select("id")) == [1]
+    assert ids(spark.table(table).select("id")) == [1, 2], "CACHE TABLE of a pinned read"
+    spark.catalog.clearCache()
 
 
 def test_a_session_reads_what_belongs_together(driver: Driver, tmp_path: Path) -> None:
