@@ -106,7 +106,9 @@ JDBC: Final = Extensions(
 def together(*extensions: Extensions) -> Extensions:
     """Several in one application. Iceberg's and Paimon's extensions break each other."""
     conf = {key: value for each in extensions for key, value in each.conf.items()}
-    conf["spark.sql.extensions"] = ",".join(e.conf["spark.sql.extensions"] for e in extensions if e.packages)
+    conf["spark.sql.extensions"] = ",".join(
+        e.conf["spark.sql.extensions"] for e in extensions if "spark.sql.extensions" in e.conf
+    )
     return Extensions(tuple(p for e in extensions for p in e.packages), conf)
 
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
 from headwater.events import (
     Committed,
@@ -32,6 +28,7 @@ from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode, StartPos
 from headwater.events.tables import ViewSource
 from tests.matrix.harness import KAFKA, Driver, driver_with, edges, of, the
 from tests.matrix.java_lint import complaints_of_javac
+from tests.matrix.kafka_broker import NOW, Broker
 from tests.matrix.streams import Case, Start, barriers, commits
 
 if TYPE_CHECKING:
@@ -51,41 +48,7 @@ WITH_SECRETS: Final = {
     "kafka.ssl.truststore.password": SECRET,
     "kafka.ssl.key.password": SECRET,
 }
-PATIENCE_SECONDS: Final = 60.0
-NOW: Final = int(time.time() * 1_000) - 60_000
 """Records of long ago would be gone at once."""
-
-
-class Broker:
-    """Topics of two partitions. Its clients know it under two names, which the driver's configuration makes one."""
-
-    def __init__(self, servers: str) -> None:
-        self.servers = servers
-        self.otherwise = servers.replace("127.0.0.1", "localhost")
-        self._admin = AdminClient({"bootstrap.servers": servers})
-        # Idempotent, else a retry can turn records round.
-        self._producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True})
-
-    def topic(self, name: str, *partitions: Sequence[int]) -> str:
-        """A topic with records at these times in each of its partitions."""
-        for made in self._admin.create_topics([NewTopic(name, len(partitions), 1)]).values():
-            made.result()
-        for partition, times in enumerate(partitions):
-            for n, at in enumerate(times):
-                self._producer.produce(name, f"{partition}-{n}".encode(), partition=partition, timestamp=NOW + at)
-        assert self._producer.flush(PATIENCE_SECONDS) == 0
-        return name
-
-    def add(self, topic: str, partition: int, at: int) -> None:
-        self._producer.produce(topic, b"more", partition=partition, timestamp=NOW + at)
-        assert self._producer.flush(PATIENCE_SECONDS) == 0
-
-    def read(self, spark: SparkSession, **options: str) -> DataFrame:
-        servers = {"kafka.bootstrap.servers": self.servers}
-        return spark.read.format("kafka").options(**{**servers, **options}).load()
-
-    def write(self, frame: DataFrame, **options: str) -> None:
-        frame.write.format("kafka").options(**{"kafka.bootstrap.servers": self.servers, **options}).save()
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,17 @@ table changes. Sources have grown since the jobs were recorded, so a source that
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from headwater.cli.exits import Exit
+from tests.matrix.harness import ICEBERG, KAFKA, together
+from tests.matrix.kafka_broker import NOW, Broker
 from tests.matrix.validation_place import FORMATS, ValidationPlace
+
+if TYPE_CHECKING:
+    from headwater.local import Service
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -155,6 +161,42 @@ def test_a_planted_bug_is_found_on_delta(delta: Recorded) -> None:
 @pytest.mark.needs("delta")
 def test_a_job_that_adds_where_it_replaced_all_is_not_equal_on_delta(delta: Recorded) -> None:
     check_other_use(delta)
+
+
+TOPIC_JOB = """
+import sys
+from pyspark.sql import SparkSession
+db, servers, topic, until, *more = sys.argv[1:]
+spark = SparkSession.builder.appName("topic").getOrCreate()
+options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "endingTimestamp": until}
+rows = spark.read.format("kafka").options(**options).load()
+after = "offset + 1 AS next" if more else "offset AS next"
+rows.selectExpr("string(value) AS value", after).writeTo(f"{db}.read").append()
+spark.stop()
+"""
+
+
+@pytest.mark.kafka
+@pytest.mark.needs("iceberg", "kafka")
+def test_a_topic_is_read_as_far_as_the_job_read_it(tmp_path: Path, java_home: Path, kafka: Service) -> None:
+    """Fails if records count that came after the job. They are older than the time up to which it reads."""
+    broker = Broker(kafka.address)
+    topic = broker.topic("validated", (1_000, 2_000), (1_000,))
+    place = ValidationPlace(tmp_path, java_home, together(ICEBERG, KAFKA), "ice.db", "iceberg")
+    place.place.script(TOPIC_JOB, "topic.py")
+    words = [broker.servers, topic, str(NOW + 9_000)]
+    place.record(
+        ["CREATE DATABASE ice.db", "CREATE TABLE ice.db.read (value STRING, next BIGINT) USING iceberg"],
+        [words],
+        [],
+        script="topic.py",
+    )
+    sink = f"ice.db.read@{place.newest('read')}"
+    broker.add(topic, 0, 3_000)
+    for more, code, equal in (([], Exit.DONE, 3), (["bug"], Exit.FAILED, 0)):
+        ended, answer = place.validate(sink, " ".join([*words, *more]), script="topic.py")
+        assert ended.code == code, (answer, ended.err[-3000:])
+        assert (answer["rows"]["recorded"], answer["rows"]["result"], answer["rows"]["equal"]) == (3, 3, equal)
 
 
 @pytest.mark.needs("paimon")

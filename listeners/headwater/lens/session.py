@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from headwater.events.identity.namespaces import Namespaces
+from headwater.lens import topics
 from headwater.lens.java_classes import LensClasses
 from headwater.lens.model import Lens, LensError, TargetEffect, TargetUse
 
@@ -59,6 +61,7 @@ class ActiveLens:
         inside: Any = spark
         self._context = inside.sparkContext._jsc.sc()
         self._classes = LensClasses(inside.sparkContext._gateway)
+        self._namespaces = Namespaces.from_conf(dict(inside.sparkContext.getConf().getAll()))
         if inside.conf.get(_OTHER_ANALYZER, "false") == "true":
             raise LensError(f"{_OTHER_ANALYZER} is on, and the lens isn't in that way of analysing: set it to false")
         self._hooks: Any = None
@@ -104,8 +107,13 @@ class ActiveLens:
     def _specification(self) -> Any:
         asked = self.lens
         made = self._classes.new("LensSpec", asked.name, asked.allows_writes_elsewhere, asked.reads_elsewhere)
+        clusters = made.getClass().getField("clusters").get(made)
+        clusters.driverHost(topics.driver_host())
+        for expression, logical in self._namespaces.expressions():
+            clusters.name(expression, logical)
         for table, version in asked.pins.items():
-            made.pin(self._full_name(table), str(version))
+            text = topics.normal_version(table, version) if topics.is_topic(table) else str(version)
+            made.pin(self._full_name(table), text)
         for source, target in asked.redirects.items():
             made.redirect(self._full_name(source), self._full_name(target))
         for pattern in asked.allowed:
@@ -113,6 +121,8 @@ class ActiveLens:
         return made
 
     def _full_name(self, name: str) -> str:
+        if topics.is_topic(name):
+            return topics.normal_name(name, self._namespaces)
         if ":" in name and _PATH not in name:
             return name  # of something that has no name in SQL, such as stream:kafka
         names = self._classes.load("TableNames")

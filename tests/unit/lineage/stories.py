@@ -75,10 +75,11 @@ class StoryProducer(ScriptedProducer):
         minute: float | None = None,
         run: int | None = None,
         formats: dict[str, Format] | None = None,
+        also: Sequence[Input] = (),
     ) -> Event:
         self.minute = self.minute + 1 if minute is None else minute
         self.barrier += 1
-        inputs = [self.source(each, (formats or {})) for each in reads]
+        inputs = [*(self.source(each, (formats or {})) for each in reads), *also]
         if opaque is not None:
             inputs.append(Input(dataset=None, opaque=opaque))
         reported = made_from or [tuple(range(len(inputs)))] * len(writes)

@@ -11,7 +11,8 @@ from sqlalchemy import Connection, create_engine
 from headwater.errors import ConfigurationError
 from headwater.events import CreateTable, Table, TableName
 from headwater.events.administration import LineageDeleted
-from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.events.jobs import CommitKind, Input, OverwriteScope, RangeStart, ReadMode
+from headwater.events.names import DatasetId
 from headwater.events.scalars import Format
 from headwater.lineage.maintenance.deletion import expire_before
 from headwater.lineage.sql import METADATA
@@ -144,7 +145,7 @@ def test_all_that_stands_in_the_way_is_named_at_once(connection: Connection) -> 
     for words in (
         "lake.db.b@8 can't be validated:",
         "lake.db.files can't be pinned: no lens pins what is read from PARQUET",
-        "lake.db.topic can't be pinned: no lens pins what is read from KAFKA",
+        "lake.db.topic can't be pinned: which snapshot was read isn't known",
         "lake.db.c can't be pinned: the job read changes of it",
         "lake.db.d can't be pinned: which snapshot was read isn't known",
         "lake.db.e can't be pinned: it was read on the branch test",
@@ -166,6 +167,35 @@ def test_an_input_that_is_read_otherwise_than_recorded_is_noted(connection: Conn
         "lake.db.a was read at 20 when the snapshot was made, and is read at 21 now, as it is pinned",
         "lake.db.c was read at 3 when the snapshot was made, and is read as it is now, as that is allowed",
     ]
+
+
+def topic(name: str, version: str | None, since: str | None = None) -> Input:
+    where = DatasetId(namespace="kafka://events", name=name)
+    if since is None:
+        return Input(dataset=where, format=Format.KAFKA, version=version)
+    return Input(
+        dataset=where, format=Format.KAFKA, version=version, since=RangeStart(version=since), mode=ReadMode.CHANGES
+    )
+
+
+def test_topics_are_pinned_to_their_offsets(connection: Connection) -> None:
+    """Fails if a topic is read further than the job did, or from another start where it read a range."""
+    story = StoryProducer()
+    whole, part = topic("orders", '{"0":42,"1":17}'), topic("clicks", '{"0":9,"1":4}', '{"0":5,"1":4}')
+    story.commit("b@8", reads=["a@20"], also=[whole, part])
+    story.commit("c@2", reads=["a@20"], also=[topic("orders", None)], run=7)
+    store(connection, story)
+    plan = plan_validation(connection, "b@8")
+    ranges = '{"0":[5,9],"1":[4,4]}'
+    assert pins(plan) == {
+        "lake.db.a": "20",
+        "kafka://events/orders": '{"0":42,"1":17}',
+        "kafka://events/clicks": ranges,
+    }
+    assert next(each for each in plan.inputs if each.snapshot == ranges).names == ("kafka://events/clicks",)
+    assert "kafka://events/orders can't be pinned: which snapshot was read isn't known" in problems(connection, "c@2")
+    chosen = {"kafka://events/orders": '{"0":40,"1":17}'}
+    assert pins(plan_validation(connection, "c@2", pins=chosen)) == {"lake.db.a": "20", **chosen}
 
 
 def test_hudi_is_refused_by_name(connection: Connection) -> None:

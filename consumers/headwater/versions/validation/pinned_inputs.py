@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -15,6 +16,8 @@ from headwater.versions.validation.obstacles import ValidationObstacles
 
 PINNABLE: Final = frozenset({Format.ICEBERG.value, Format.DELTA.value, Format.PAIMON.value})
 """Formats whose tables a lens pins, and whose results can be made."""
+TOPIC: Final = Format.KAFKA.value
+"""A lens pins topics, too, by their offsets."""
 _ALLOW: Final = "name it by --allow to have it read as it is now"
 
 
@@ -54,13 +57,13 @@ class InputPlanner:
             return None
         why = _why_unpinnable(reads)
         own = [each for each in reads if each.commit_id == write.commit_id] or reads
-        snapshots = list(dict.fromkeys(each.snapshot for each in own))
+        snapshots = list(dict.fromkeys(map(_version_of, own)))
         if why is None and len(snapshots) > 1:
             why = f"it was read at {' and at '.join(map(str, snapshots))}: choose one by --pin {dataset.label}@SNAPSHOT"
         if why is not None:
             self._obstacles.add(f"{dataset.label} can't be pinned: {why}")
             return None
-        if others := sorted({str(each.snapshot) for each in reads if each.snapshot != snapshots[0]}):
+        if others := sorted({str(_version_of(each)) for each in reads} - {str(snapshots[0])}):
             other = f"another statement of the job read {dataset.label} at {', '.join(others)}"
             self._obstacles.note(f"{other}, and reads it at {snapshots[0]} now")
         return PinnedInput(
@@ -106,16 +109,28 @@ def _why_unpinnable(reads: Sequence[SnapshotRead]) -> str | None:
     for each in reads:
         if each.hidden:
             return "what was read of it was deleted from the store"
-        if each.format not in PINNABLE:
+        if each.format not in PINNABLE and each.format != TOPIC:
             return f"no lens pins what is read from {each.format or 'a source of unknown format'}; {_ALLOW}"
-        if is_range(each):
+        if is_range(each) and each.format != TOPIC:
             return f"the job read changes of it, and not the table at a version; {_ALLOW}"
         if each.branch is not None:
             return f"it was read on the branch {each.branch}, which may have moved; {_ALLOW}"
-        if each.snapshot is None:
+        if _version_of(each) is None:
             known = f": one of {each.candidates.strip('[]')}" if each.candidates else ""
             return f"which snapshot was read isn't known{known}; choose one by --pin TABLE@SNAPSHOT"
     return None
+
+
+def _version_of(read: SnapshotRead) -> str | None:
+    """Return what a lens pins it to; None if it isn't known."""
+    if read.format != TOPIC:
+        return None if read.snapshot is None else str(read.snapshot)
+    if not is_range(read) or read.version is None:
+        return read.version
+    if read.since_version is None:
+        return None
+    starts, ends = json.loads(read.since_version), json.loads(read.version)
+    return json.dumps({each: [starts.get(each, 0), end] for each, end in ends.items()}, separators=(",", ":"))
 
 
 def _names_of(reads: Sequence[SnapshotRead], datasets: Sequence[Dataset]) -> Iterator[str]:

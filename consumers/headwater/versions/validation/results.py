@@ -14,6 +14,7 @@ from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.aligned.formats.protocol import CommitEffect, SourceCommit
 from headwater.versions.spark_tables import identify, load_table
 from headwater.versions.validation.model import PinnedInput, RedirectedOutput, ResultStart
+from headwater.versions.validation.pinned_inputs import TOPIC
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -146,8 +147,8 @@ def replaces_rows_of_keys(spark: SparkSession, output: RedirectedOutput) -> bool
 def problems_of_input(spark: SparkSession, pinned: PinnedInput) -> Iterator[str]:
     """Yield why a pinned table can't be read at its version any more."""
     name = next((each for each in pinned.names if "/" not in each), None)
-    if name is None or pinned.format is None:
-        return  # read by its path alone, or chosen by the user: reading it says what is wrong
+    if name is None or pinned.format in {None, TOPIC}:
+        return  # read by its path alone, chosen by the user, or a topic: reading it says what is wrong
     yield from problems_of_table(spark, name, int(pinned.snapshot), pinned.generation)
 
 

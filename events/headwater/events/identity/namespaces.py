@@ -79,6 +79,13 @@ class Namespaces:
             raise IdentityError(msg)
         return found[0] if found else None
 
+    def expressions(self) -> Iterator[tuple[str, str]]:
+        """Yield by regular expression of `host:port` the logical name of those that match it."""
+        for name, rules in self._rules:
+            for rule in rules:
+                port = "(:[0-9]+)?" if rule.port is None else f":{rule.port}"
+                yield f"(?:{rule.pattern.pattern}){port}", name
+
 
 def _logical_name(text: str) -> str:
     name = text.lower()

@@ -126,7 +126,7 @@ final class Leaves {
         return false;
     }
 
-    private static CaseInsensitiveStringMap map(scala.collection.immutable.Map options) {
+    static CaseInsensitiveStringMap map(scala.collection.immutable.Map options) {
         java.util.HashMap made = new java.util.HashMap();
         for (scala.collection.Iterator all = options.iterator(); all.hasNext();) {
             scala.Tuple2 pair = (scala.Tuple2) all.next();
@@ -156,7 +156,7 @@ final class Leaves {
 
     private static final Object MISSING = new Object();
 
-    private static Object field(Object of, String name) {
+    static Object field(Object of, String name) {
         for (Class type = of.getClass(); type != null; type = type.getSuperclass()) {
             try {
                 java.lang.reflect.Field field = type.getDeclaredField(name);

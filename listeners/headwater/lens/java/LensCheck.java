@@ -76,7 +76,10 @@ public final class LensCheck {
 
     private void visitLeaf(LogicalPlan leaf) {
         String type = leaf.getClass().getSimpleName();
-        if (leaf instanceof DataSourceV2Relation) {
+        TopicRead topics = TopicRead.of(leaf);
+        if (topics != null) {
+            topics(topics);
+        } else if (leaf instanceof DataSourceV2Relation) {
             DataSourceV2Relation relation = (DataSourceV2Relation) leaf;
             if (isRowLevel(relation)) return;
             if (Leaves.hasFixedVersion(relation)) fixed(Leaves.name(relation), relation.options().containsKey(LensRewrite.PINNED), relation.table());
@@ -100,7 +103,29 @@ public final class LensCheck {
         }
     }
 
+    private void topics(TopicRead read) {
+        if (reads != null && !read.withoutEnd().isEmpty()) reads.unpinned.add(read.name(lens));
+        for (java.util.Iterator all = read.withoutEnd().iterator(); all.hasNext();) {
+            String topic = (String) all.next();
+            if (!read.mayRead(lens, topic)) throw readError(lens, read.name(lens, topic), true);
+        }
+    }
+
+    private void topicStream(TopicRead read) {
+        if (read.isToPin(lens)) throw streamError(lens, read.name(lens));
+        if (lens.mayRead("stream:kafka")) return;
+        for (java.util.Iterator all = read.subjects().iterator(); all.hasNext();) {
+            String topic = (String) all.next();
+            if (!read.mayRead(lens, topic)) throw streamError(lens, read.name(lens, topic));
+        }
+    }
+
     private void stream(LogicalPlan leaf, Object identifier) {
+        TopicRead topics = TopicRead.ofStream(leaf);
+        if (topics != null) {
+            topicStream(topics);
+            return;
+        }
         String name;
         Object catalog = Leaves.call(leaf, "catalog");
         if (identifier instanceof scala.Option && ((scala.Option) identifier).isDefined() && catalog instanceof scala.Option && ((scala.Option) catalog).isDefined()) {
@@ -206,7 +231,7 @@ public final class LensCheck {
     }
 
     static LensError readError(LensSpec lens, String name, boolean hasVersions) {
-        String pin = hasVersions ? "pin it to a version, or redirect it" : "it has no versions that could be pinned, so redirect it";
+        String pin = TopicRead.isTopic(name) ? "pin it to its offsets" : hasVersions ? "pin it to a version, or redirect it" : "it has no versions that could be pinned, so redirect it";
         return new LensError("the lens '" + lens.name + "' says nothing of " + name + ", which would be read as it is now: " + pin + ", or allow it by this name. If it is pinned, the DataFrame, view or cached table was made before the lens: make it anew");
     }
 

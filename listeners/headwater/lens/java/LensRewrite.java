@@ -62,6 +62,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
 
     public Object applyOrElse(Object node, scala.Function1 otherwise) {
         if (node instanceof UnresolvedRelation) return relation((UnresolvedRelation) node);
+        if (node instanceof LogicalRelation || node instanceof DataSourceV2Relation) return topics((LogicalPlan) node);
         if (node instanceof MergeIntoTable) markTarget(((MergeIntoTable) node).targetTable());
         if (node instanceof UpdateTable) markTarget(((UpdateTable) node).table());
         if (node instanceof DeleteFromTable) markTarget(((DeleteFromTable) node).table());
@@ -75,7 +76,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
         if (node instanceof ResolvedIdentifier) return resolvedIdentifier((ResolvedIdentifier) node);
         if (node instanceof UnresolvedTable) return named((LogicalPlan) node, ((UnresolvedTable) node).multipartIdentifier());
         if (node instanceof UnresolvedTableOrView) return named((LogicalPlan) node, ((UnresolvedTableOrView) node).multipartIdentifier());
-        return node;
+        return overTopics((LogicalPlan) node);
     }
 
     private LogicalPlan relation(UnresolvedRelation relation) {
@@ -85,6 +86,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
         String name = TableNames.qualify(relation.multipartIdentifier(), session);
         String version = lens.pinOf(name);
         if (version != null && !hasOwnVersion(relation.options())) {
+            if (isOf("kafka", name)) return relation;  // pinned when its options are known
             if (relation.isStreaming()) throw LensCheck.streamError(lens, name);
             return pinned(relation.multipartIdentifier(), relation.options(), version, name);
         }
@@ -138,10 +140,24 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
         return version == null ? relation : pinned(parse("delta.`" + name + "`"), CaseInsensitiveStringMap.empty(), version, name);
     }
 
+    /** Topics have no versions that Spark knows: they are read again up to the offsets of theirs. */
+    private LogicalPlan topics(LogicalPlan leaf) {
+        TopicRead read = TopicRead.of(leaf);
+        return read == null || !read.isToPin(lens) ? leaf : read.pinned(lens);
+    }
+
+    /** Spark keeps the relation of a table in its own catalog, and of a view: it isn't analysed again, and so isn't come by. */
+    private LogicalPlan overTopics(LogicalPlan node) {
+        if (node.children().length() != 1) return node;
+        LogicalPlan child = (LogicalPlan) node.children().apply(0);
+        LogicalPlan pinned = topics(child);
+        return pinned == child ? node : with(node, child, pinned);
+    }
+
     private LogicalPlan pinned(scala.collection.Seq parts, CaseInsensitiveStringMap options, String version, String name) {
         UnresolvedRelation relation = new UnresolvedRelation(parse(quoted(parts)), marked(options, version), false);
         relation.setTagValue(REPLACED, Boolean.TRUE);
-        if (isHudi(name)) return pinnedInHudi(relation, options, version);
+        if (isOf("hudi", name)) return pinnedInHudi(relation, options, version);
         return new RelationTimeTravel(relation, scala.Option.empty(), scala.Option.apply(version));
     }
 
@@ -238,7 +254,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
     }
 
     /** The same node with one of its arguments replaced. */
-    private static LogicalPlan with(LogicalPlan node, Object old, Object other) {
+    static LogicalPlan with(LogicalPlan node, Object old, Object other) {
         Object[] arguments = new Object[node.productArity()];
         for (int i = 0; i < arguments.length; i++) {
             Object argument = node.productElement(i);
@@ -270,13 +286,14 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
         return Leaves.hasVersionOption(options);
     }
 
-    private boolean isHudi(String name) {
+    /** Whether a table of Spark's own catalog is of this format. */
+    private boolean isOf(String format, String name) {
         if (!name.startsWith("spark_catalog.")) return false;
         String[] parts = name.split("\\.");
         if (parts.length != 3) return false;
         try {
             scala.Option provider = session.catalog().getTableMetadata(new org.apache.spark.sql.catalyst.TableIdentifier(parts[2], scala.Option.apply(parts[1]))).provider();
-            return provider.isDefined() && "hudi".equalsIgnoreCase((String) provider.get());
+            return provider.isDefined() && format.equalsIgnoreCase((String) provider.get());
         } catch (Throwable notThere) {
             return false;
         }

@@ -13,6 +13,8 @@ public final class LensSpec {
     public final boolean writesElsewhere;
     /** Whether a table that the lens doesn't name may be read as it is now. */
     public final boolean readsElsewhere;
+    /** What clusters of Kafka are called in the names of topics. */
+    public final KafkaClusters clusters = new KafkaClusters();
     private final Map pins = new LinkedHashMap();
     private final Map redirects = new LinkedHashMap();
     private final List targets = new ArrayList();
@@ -24,7 +26,7 @@ public final class LensSpec {
         this.readsElsewhere = readsElsewhere;
     }
 
-    /** `table` is a full name, or a path; `version` is what VERSION AS OF takes, or Hudi's instant. */
+    /** `table` is a full name, or a path; `version` is what VERSION AS OF takes, Hudi's instant, or a topic's offsets as JSON. */
     public void pin(String table, String version) {
         pins.put(table, version);
     }
@@ -46,6 +48,12 @@ public final class LensSpec {
     /** The version at which this table is read; null if the lens pins no such table. */
     public String pinOf(String table) {
         return (String) pins.get(table);
+    }
+
+    /** Whether a topic of Kafka is pinned. */
+    boolean pinsTopics() {
+        for (java.util.Iterator all = pins.keySet().iterator(); all.hasNext();) if (TopicRead.isTopic((String) all.next())) return true;
+        return false;
     }
 
     /** The full name that stands in this one's place; null if it stands for itself. */
