@@ -84,9 +84,10 @@ class ActiveLens:
                 raise LensError(f"the lens {self.lens.name!r} is open already: open another one")
             if str(self._session_state.analyzer().ResolveRelations().getClass().getName()) == _RULE:
                 raise LensError(f"this session has a lens already: end it before {self.lens.name!r} begins")
+            asked = self._specification()  # refused before anything is put into the session
             state = self._classes.new("LensState", self._context)
             hooks = self._classes.install(self._session_state, state)
-            state.getClass().getField("current").set(state, self._specification())
+            state.getClass().getField("current").set(state, asked)
             self._hooks, self._state = hooks, state
 
     def uses(self) -> tuple[TargetUse, ...]:
