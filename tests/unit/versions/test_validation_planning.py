@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection
 
 from headwater.errors import ConfigurationError
 from headwater.events import CreateTable, Table, TableName
@@ -15,7 +14,6 @@ from headwater.events.jobs import CommitKind, Input, OverwriteScope, RangeStart,
 from headwater.events.names import DatasetId
 from headwater.events.scalars import Format
 from headwater.lineage.maintenance.deletion import expire_before
-from headwater.lineage.sql import METADATA
 from headwater.testing.examples import CONTEXT
 from headwater.versions.validation.model import ComparedRows, ResultStart, ValidationPlan
 from headwater.versions.validation.obstacles import UnvalidatableError
@@ -25,15 +23,6 @@ from tests.unit.lineage.stories import StoryProducer
 
 named = TableName(catalog="lake", database="db", table="b")
 ALL, PART = OverwriteScope.ALL, OverwriteScope.PART
-
-
-@pytest.fixture
-def connection() -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.connect() as connection:
-        yield connection
-    engine.dispose()
 
 
 def pins(plan: ValidationPlan) -> dict[str, str]:

@@ -81,7 +81,7 @@ class KafkaSource:
         ends = self._offsets.ends_without_gaps(records)
         if ends is None:
             self._refuse_another(records)
-            with self._giving_back():
+            with self._give_back_on_failure():
                 self._offsets.find_gaps(records)
             ends = {each.partition.number: each.offset + 1 for each in records}
         gaps = self._offsets.take_gaps()
@@ -118,7 +118,7 @@ class KafkaSource:
 
     def _messages(self, most: int, timeout: float) -> list[Message]:
         """Poll one message, then take what is prefetched. `consume` alone would wait until it has all."""
-        with self._giving_back():
+        with self._give_back_on_failure():
             if not self._subscribed:
                 self._begin()
             if self._paused:
@@ -135,7 +135,7 @@ class KafkaSource:
             raise TransientError(self._errors.explain(fault))
 
     @contextmanager
-    def _giving_back(self) -> Generator[None]:
+    def _give_back_on_failure(self) -> Generator[None]:
         """Give the partitions back where a block fails: the next poll joins the group again."""
         try:
             yield
@@ -163,7 +163,7 @@ class KafkaSource:
         discards prefetched records."""
         if not self._subscribed:
             return
-        with self._giving_back():
+        with self._give_back_on_failure():
             assigned = self._client.assignment()
             self._client.pause(assigned)
             self._paused.update(each.partition for each in assigned)
