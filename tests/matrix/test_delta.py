@@ -93,6 +93,19 @@ class Place:
                     return str(action["metaData"]["id"])
         raise AssertionError(f"{table} has no metaData")
 
+    def kept(self, table: str, version: int) -> set[str]:
+        """Files of the version before that are in this one, too."""
+        files: set[str] = set()
+        for each in range(version):
+            for action in self.log(table, each):
+                files |= {action["add"]["path"]} if "add" in action else set()
+                files -= {action["remove"]["path"]} if "remove" in action else set()
+        return files - {action["remove"]["path"] for action in self.log(table, version) if "remove" in action}
+
+    def is_made_anew(self, table: str, version: int) -> bool:
+        """A table that only has other rows keeps its id."""
+        return version == 0 or self.generation(table, version) != self.generation(table, version - 1)
+
     def operation(self, table: str, version: int) -> str:
         return next(str(a["commitInfo"]["operation"]) for a in self.log(table, version) if "commitInfo" in a)
 
@@ -118,6 +131,14 @@ def save(query: str, mode: str, **options: str) -> Step:
     return step
 
 
+def save_as_table(query: str, table: str, **options: str) -> Callable[[Any, Place], object]:
+    def step(spark: Any, place: Place) -> object:
+        writer = spark.sql(place.fill(query)).write.format("delta").mode("overwrite").options(**options)
+        return writer.saveAsTable(place.fill(table))
+
+    return step
+
+
 def delta_table(spark: Any, place: Place, table: str = "t") -> Any:
     """Delta's own API, in the JVM, as its Python package calls it."""
     return spark.sparkContext._jvm.io.delta.tables.DeltaTable.forPath(spark._jsparkSession, str(place.directory(table)))
@@ -130,10 +151,10 @@ def early(spark: Any, place: Place) -> Any:
     return found
 
 
-def dynamically(spark: Any, statement: str) -> None:
+def dynamically(spark: Any, statement: str | Callable[[], object]) -> None:
     spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     try:
-        spark.sql(statement)
+        spark.sql(statement) if isinstance(statement, str) else statement()
     finally:
         spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
 
@@ -306,11 +327,66 @@ CASES = [
     ),
     Case(
         "save as table, overwriting",
-        lambda spark, place: (
-            spark.table(place.fill("{db}.s")).write.format("delta").mode("overwrite").saveAsTable(place.fill("{db}.t"))
-        ),
-        (("t", 1, "CREATE OR REPLACE TABLE AS SELECT", K.REPLACE, X.ALL),),
+        save_as_table("SELECT * FROM {db}.s", "{db}.t"),
+        (("t", 1, "CREATE OR REPLACE TABLE AS SELECT", K.OVERWRITE, X.ALL),),
         (("s", 1),),
+    ),
+    Case(
+        "save as table, overwriting another schema",
+        save_as_table("SELECT id FROM {db}.s", "{db}.t", overwriteSchema="true"),
+        (("t", 1, "CREATE OR REPLACE TABLE AS SELECT", K.OVERWRITE, X.ALL),),
+        (("s", 1),),
+    ),
+    Case(
+        "save as table, nothing there to overwrite",
+        save_as_table("SELECT * FROM {db}.s", "{db}.n"),
+        (("n", 0, "CREATE OR REPLACE TABLE AS SELECT", K.CREATE, X.ALL),),
+        (("s", 1),),
+    ),
+    Case(
+        "save as table, some partitions",
+        save_as_table("SELECT id, v, 'x' AS d FROM {db}.s", "{db}.p", partitionOverwriteMode="dynamic"),
+        (("p", 2, "CREATE OR REPLACE TABLE AS SELECT", K.OVERWRITE, X.PART),),
+        (("s", 1),),
+        given=(P, FILL_P),
+    ),
+    Case(
+        "save as table, some partitions by the session",
+        lambda spark, place: dynamically(
+            spark, lambda: save_as_table("SELECT id, v, 'x' AS d FROM {db}.s", "{db}.p")(spark, place)
+        ),
+        (("p", 2, "CREATE OR REPLACE TABLE AS SELECT", K.OVERWRITE, X.PART),),
+        (("s", 1),),
+        given=(P, FILL_P),
+    ),
+    Case(
+        "save as table, all partitions whatever the session says",
+        lambda spark, place: dynamically(
+            spark,
+            lambda: save_as_table("SELECT id, v, 'x' AS d FROM {db}.s", "{db}.p", PARTITIONOVERWRITEMODE="STATIC")(
+                spark, place
+            ),
+        ),
+        (("p", 2, "CREATE OR REPLACE TABLE AS SELECT", K.OVERWRITE, X.ALL),),
+        (("s", 1),),
+        given=(P, FILL_P),
+    ),
+    Case(
+        "save as table, replace where",
+        save_as_table("SELECT id, v, 'x' AS d FROM {db}.s", "{db}.p", replaceWhere="d = 'x'"),
+        (("p", 2, "WRITE", K.OVERWRITE, X.PART),),
+        (("s", 1),),
+        given=(P, FILL_P),
+    ),
+    Case(
+        "replace as select, whatever the session says",
+        lambda spark, place: dynamically(
+            spark,
+            place.fill("CREATE OR REPLACE TABLE {db}.p USING delta PARTITIONED BY (d) AS SELECT *, 'x' d FROM {db}.s"),
+        ),
+        (("p", 2, "CREATE OR REPLACE TABLE AS SELECT", K.REPLACE, X.ALL),),
+        (("s", 1),),
+        given=(P, FILL_P),
     ),
     Case(
         "write to, appending",
@@ -590,6 +666,7 @@ SMOKE = (
     "insert into a path",
     "create as select",
     "replace as select",
+    "save as table, some partitions",
     "save again",
     "save as table, appending",
     "write to, overwriting where",
@@ -622,6 +699,10 @@ def test_commits(case: Case, place: Place) -> None:
         is_output(output, place, table, version)
         assert place.operation(table, version) == word
         assert (output.commit_kind, output.replaced) == (kind, replaced)
+        if replaced is X.ALL and kind is not K.RESTORE:
+            assert not place.kept(table, version), "files that were there before are in it"
+    anew = {t for t, v, *_ in case.made if place.is_made_anew(t, v)}
+    assert {place.name(each.dataset) for each in of(CreateTable, events)} <= anew
     for each in inputs:
         is_input(each, place)
     if case.rows is not None:
@@ -718,6 +799,10 @@ def test_what_the_api_alters_is_reported(place: Place) -> None:
             [AddColumn(path=("n",), type='"integer"')],
         ),
         (
+            save_as_table("SELECT id, v, 1.5 AS w FROM {db}.s", "{db}.t", mergeSchema="true"),
+            [AddColumn(path=("w",), type='"decimal(2,1)"')],
+        ),
+        (
             lambda spark, place: (
                 spark.sql(place.fill("SELECT 'x' AS other"))
                 .write.format("delta")
@@ -732,7 +817,7 @@ def test_what_the_api_alters_is_reported(place: Place) -> None:
             ],
         ),
     ],
-    ids=["append", "merge", "overwrite"],
+    ids=["append", "merge", "save as table", "overwrite"],
 )
 def test_schema_evolution(place: Place, statement: Step, changes: list[Any]) -> None:
     place.driver.spark.conf.set("spark.databricks.delta.schema.autoMerge.enabled", "true")

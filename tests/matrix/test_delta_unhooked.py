@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from headwater.events import Committed, Gap
+from headwater.events import Committed, CreateTable, Gap
+from headwater.events.catalog import ModificationEffect
 from headwater.events.health import GapReason
+from headwater.events.jobs import CommitKind, OverwriteScope
 from tests.matrix.delta_racer import QUICK
 from tests.matrix.harness import DELTA, Driver, driver_with, of, the
 
@@ -87,4 +89,17 @@ def test_a_table_that_is_made_is_a_gap(driver: Driver, db: str) -> None:
 
     (output,) = the(Committed, events).outputs
     assert output.snapshot is None
+    assert of(Gap, events)
+
+
+@pytest.mark.long
+def test_what_may_have_kept_its_table_is_not_said_to_replace_it(driver: Driver, db: str) -> None:
+    """`saveAsTable` asks for a replacement and keeps the table; only the commit tells."""
+    events = driver.events_of(
+        lambda spark: spark.table(f"{db}.s").write.format("delta").mode("overwrite").saveAsTable(f"{db}.t")
+    )
+
+    assert the(CreateTable, events).effect is ModificationEffect.UNKNOWN
+    (output,) = the(Committed, events).outputs
+    assert (output.commit_kind, output.replaced) == (CommitKind.UNKNOWN, OverwriteScope.UNKNOWN)
     assert of(Gap, events)

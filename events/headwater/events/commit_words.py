@@ -59,16 +59,28 @@ _DELTA_ALTERING: Final = (
     "UPGRADE ",
 )
 _DELTA_REPLACING: Final = ("REPLACE TABLE", "CREATE OR REPLACE TABLE")
+_DELTA_REPLACEMENTS: Final[Mapping[bool | None, CommitKind]] = {
+    True: CommitKind.OVERWRITE,
+    False: CommitKind.REPLACE,
+    None: CommitKind.UNKNOWN,
+}
 
 
-def delta_commit_kind(operation: str, parameters: Mapping[str, Any], *, is_first: bool) -> CommitKind:
-    """Return what a commit of Delta did. `is_first` says that the table has no earlier version."""
+def delta_commit_kind(
+    operation: str, parameters: Mapping[str, Any], *, is_first: bool, keeps_id: bool | None
+) -> CommitKind:
+    """Return what a commit of Delta did.
+
+    `is_first` says that the table has no earlier version, `keeps_id` that its id is the one of the version before; None
+    is unknown. Delta says CREATE OR REPLACE TABLE of a `saveAsTable` that overwrites, too. That keeps the table, and
+    perhaps some of its partitions; only a table that is made anew gets another id.
+    """
     if operation == "WRITE":
         return CommitKind.OVERWRITE if parameters.get("mode") == "Overwrite" else CommitKind.APPEND
     if operation == "STREAMING UPDATE":
         return CommitKind.OVERWRITE if parameters.get("outputMode") == "Complete" else CommitKind.APPEND
     if operation.startswith(_DELTA_REPLACING):
-        return CommitKind.CREATE if is_first else CommitKind.REPLACE
+        return CommitKind.CREATE if is_first else _DELTA_REPLACEMENTS[keeps_id]
     if operation.startswith(_DELTA_ALTERING):
         return CommitKind.ALTER
     return DELTA_KINDS.get(operation, CommitKind.OTHER)

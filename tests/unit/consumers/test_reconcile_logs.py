@@ -149,6 +149,27 @@ class TestDelta:
         reported = DeltaCommit(path="", version=version, read_version=version - 1, generation=None, operation=word)
         assert by_number(delta.read_log(LocalLogFiles(tmp_path)))[version].kind is delta_kinds.kind_of(reported)
 
+    def test_only_another_id_makes_a_table_anew(self, tmp_path: Path) -> None:
+        """`saveAsTable` that overwrites has the same word, but keeps the table, and perhaps some of its partitions."""
+        log, word = tmp_path / "_delta_log", "CREATE OR REPLACE TABLE AS SELECT"
+        ids = ["the first", TABLE, None, TABLE]
+        for version, each in enumerate(ids):
+            write(
+                log / f"{version:020}.json",
+                delta_version(version, word, *([{"metaData": {"id": each}}] if each else [])),
+            )
+        K, X = CommitKind, OverwriteScope  # noqa: N806
+        made = {
+            number: (each.kind, each.replaced)
+            for number, each in by_number(delta.read_log(LocalLogFiles(tmp_path))).items()
+        }
+        kept = (K.OVERWRITE, X.UNKNOWN)
+        assert made == {0: (K.CREATE, X.ALL), 1: (K.REPLACE, X.ALL), 2: kept, 3: kept}
+        (log / f"{0:020}.json").unlink()
+        assert by_number(delta.read_log(LocalLogFiles(tmp_path)))[1].kind is K.UNKNOWN, (
+            "which id it had before isn't known"
+        )
+
 
 def paimon_snapshot(number: int, kind: str = "APPEND", user: str = "u", millis: int = 0) -> dict[str, Any]:
     return {

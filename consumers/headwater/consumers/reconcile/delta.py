@@ -34,8 +34,7 @@ def read_log(files: LogFiles) -> TableLog | None:
         content = files.read(f"{_LOG}/{each.name}")
         if content is not None:  # else the log was cleaned meanwhile
             read.append((number, each, list(_actions(content, each.name))))
-    commits = tuple(_commit(number, each, actions) for number, each, actions in read)
-    return TableLog(Format.DELTA, _generation([actions for *_, actions in read], files, listed), commits)
+    return TableLog(Format.DELTA, _generation([actions for *_, actions in read], files, listed), tuple(_commits(read)))
 
 
 def _actions(content: bytes, name: str) -> Iterator[dict[str, Any]]:
@@ -88,11 +87,21 @@ def _id(text: str | None) -> Generation | None:
         return text
 
 
-def _commit(number: int, file: LogFile, actions: Sequence[dict[str, Any]]) -> LogCommit:
+def _commits(read: Sequence[tuple[int, LogFile, list[dict[str, Any]]]]) -> Iterator[LogCommit]:
+    """Yield the commits, with what their ids say of each: which one the table had before the first isn't looked for."""
+    known: str | None = None
+    for number, file, actions in read:
+        new = next((each["metaData"].get("id") for each in actions if each.get("metaData")), None)
+        keeps_id = new is None or (None if known is None else new == known)
+        known = new or known
+        yield _commit(number, file, actions, keeps_id)
+
+
+def _commit(number: int, file: LogFile, actions: Sequence[dict[str, Any]], keeps_id: bool | None) -> LogCommit:
     info: dict[str, Any] = next((each["commitInfo"] for each in actions if each.get("commitInfo")), {})
     millis = info.get("inCommitTimestamp") or info.get("timestamp")
     words = (info.get("operation") or "", info.get("operationParameters") or {})
-    kind = delta_commit_kind(*words, is_first=not number)
+    kind = delta_commit_kind(*words, is_first=not number, keeps_id=keeps_id)
     return LogCommit(
         snapshot=number,
         time=file.modified if millis is None else int(millis) * 1_000,

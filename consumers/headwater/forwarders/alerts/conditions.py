@@ -13,15 +13,13 @@ from typing import Final
 
 from headwater.events import Event
 from headwater.events.health import Gap
-from headwater.events.jobs import CommitKind, Committed, JobStatusChanged, StatementFailed
+from headwater.events.jobs import CommitKind, Committed, JobStatusChanged, Output, OverwriteScope, StatementFailed
 from headwater.events.json_form import time_text
 from headwater.events.mentions import datasets_in, jobs_in
 from headwater.events.names import DatasetId, TableName
 from headwater.forwarders.alerts.rules import GapRule, JobFailedRule, Rule
 
-_NO_NEW_DATA: Final = frozenset(
-    {CommitKind.COMPACT, CommitKind.REPLACE, CommitKind.VACUUM, CommitKind.ANALYZE, CommitKind.ALTER}
-)
+_NO_NEW_DATA: Final = frozenset({CommitKind.COMPACT, CommitKind.VACUUM, CommitKind.ANALYZE, CommitKind.ALTER})
 """A table that is only compacted is as late as before."""
 
 
@@ -114,8 +112,16 @@ class TableCommit:
 def commits_of(event: Committed) -> Iterator[TableCommit]:
     """Yield the tables that have new data."""
     for output in event.outputs:
-        if output.commit_kind not in _NO_NEW_DATA and (output.dataset or output.table):
+        if has_new_data(output) and (output.dataset or output.table):
             yield TableCommit(name_of(output.table, output.dataset), names_of(output.table, output.dataset))
+
+
+def has_new_data(output: Output) -> bool:
+    """Return whether a commit brought rows. REPLACE is what Iceberg says of files that are written anew, and Delta of
+    tables that are made anew from a query."""
+    if output.commit_kind is CommitKind.REPLACE:
+        return output.replaced is OverwriteScope.ALL
+    return output.commit_kind not in _NO_NEW_DATA
 
 
 def name_of(table: TableName | None, dataset: DatasetId | None) -> str:

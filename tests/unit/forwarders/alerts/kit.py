@@ -21,6 +21,7 @@ from headwater.events.jobs import (
     JobLineage,
     JobStatus,
     JobStatusChanged,
+    OverwriteScope,
     Sink,
     SinkSchema,
     SourceSchema,
@@ -81,8 +82,14 @@ def gap(number: int, reason: GapReason = GapReason.SPOOL_LIMIT, at: datetime = N
     return Gap(**{**stamp(number, at), "reason": reason, "detail": "the spool was full", **more})
 
 
-def committed(number: int, at: datetime, name: str = "daily", kind: CommitKind = CommitKind.APPEND) -> Committed:
-    output = Output(**table(name), snapshot=number, commit_kind=kind)
+def committed(
+    number: int,
+    at: datetime,
+    name: str = "daily",
+    kind: CommitKind = CommitKind.APPEND,
+    replaced: OverwriteScope = OverwriteScope.UNKNOWN,
+) -> Committed:
+    output = Output(**table(name), snapshot=number, commit_kind=kind, replaced=replaced)
     return Committed(**stamp(number, at), barrier=number, outputs=(output,))
 
 

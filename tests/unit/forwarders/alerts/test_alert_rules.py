@@ -17,7 +17,7 @@ from headwater.events.changes import (
     RetypeColumn,
 )
 from headwater.events.health import GapReason
-from headwater.events.jobs import CommitKind, JobStatus
+from headwater.events.jobs import CommitKind, JobStatus, OverwriteScope
 from headwater.events.names import TableName
 from tests.unit.forwarders.alerts.kit import (
     NOON,
@@ -134,11 +134,22 @@ class TestTableLate:
         ours.tick(NOON + 4 * HOURS, NOON + 4 * HOURS)
         assert ours.alerts() == []
 
-    def test_compaction_brings_no_data(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("kind", "replaced", "brings_data"),
+        [
+            (CommitKind.COMPACT, OverwriteScope.UNKNOWN, False),
+            (CommitKind.REPLACE, OverwriteScope.UNKNOWN, False),
+            (CommitKind.REPLACE, OverwriteScope.ALL, True),
+        ],
+        ids=["compaction", "manifests of Iceberg", "CREATE OR REPLACE TABLE AS SELECT of Delta"],
+    )
+    def test_what_brings_data(
+        self, tmp_path: Path, kind: CommitKind, replaced: OverwriteScope, brings_data: bool
+    ) -> None:
         ours = self.late(tmp_path)
-        ours.see([committed(1, NOON), committed(2, NOON + 2 * HOURS, kind=CommitKind.COMPACT)])
+        ours.see([committed(1, NOON), committed(2, NOON + 2 * HOURS, kind=kind, replaced=replaced)])
         ours.tick(NOON + 3 * HOURS, NOON + 3 * HOURS)
-        assert len(ours.alerts()) == 1
+        assert (len(ours.alerts()) == 0) is brings_data
 
     def test_a_table_that_was_never_seen_is_expected_from_the_first_look_on(self, tmp_path: Path) -> None:
         ours = self.late(tmp_path)

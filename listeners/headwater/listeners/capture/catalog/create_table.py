@@ -156,7 +156,9 @@ def _create_event(
     context: CaptureContext,
 ) -> bool | None:
     name = asked.named.name
-    if asked.may_replace or not asked.if_not_exists:
+    if asked.may_replace:
+        return None if account.may_keep_table else account.did is not False
+    if not asked.if_not_exists:
         return True
     fields = was_event_posted(statement, asked.named.catalog, "CreateTableEvent", name.database, name.table)
     if fields is not None:

@@ -20,6 +20,8 @@ class TableEvidence:
 
     did: bool | None = None
     """Whether the table was made, or made anew, while the statement ran."""
+    may_keep_table: bool = False
+    """Whether what asks for a replacement may only have overwritten the table's rows, which nobody saw."""
     existed: bool | None = None
     """Whether there was a table before."""
     before: TableDescription | None = None

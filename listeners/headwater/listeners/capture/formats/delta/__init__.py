@@ -16,7 +16,7 @@ from headwater.listeners.capture.formats.delta.evidence import find_evidence, re
 from headwater.listeners.capture.formats.delta.outside_commits import outside_commit
 from headwater.listeners.capture.formats.delta.read_versions import versions_of
 from headwater.listeners.capture.formats.delta.schema_changes import schema_changes
-from headwater.listeners.capture.formats.delta.sinks import sink_of
+from headwater.listeners.capture.formats.delta.sinks import CATALOG, sink_of
 from headwater.listeners.capture.formats.delta.table_refs import find_table_ref
 from headwater.listeners.capture.formats.delta.write_results import write_result
 from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
@@ -42,7 +42,6 @@ _WRITES: Final[Mapping[str, str]] = {
     "DeleteCommand": "target",
 }
 """Commands that read what they write, and the argument that it is."""
-_CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
 
 class DeltaFormat:
@@ -124,8 +123,8 @@ PLUGIN: Final = FormatPlugin(
         "MergeIntoCommand": merge_changes(CLAUSES, "target", "source", "condition"),
         "UpdateCommand": update_changes("target"),
     },
-    catalogs={_CATALOG: session_catalog},
-    session_catalogs=frozenset({_CATALOG}),
+    catalogs={CATALOG: session_catalog},
+    session_catalogs=frozenset({CATALOG}),
     providers=frozenset({"delta", "deltaparquet"}),
     table_facts=read_table_facts,
     evidence=find_evidence,

@@ -15,7 +15,8 @@ _KEEPS_ROWS: Final = frozenset({CommitKind.VACUUM, CommitKind.ALTER, CommitKind.
 
 
 def kind_of(commit: DeltaCommit) -> CommitKind:
-    return delta_commit_kind(commit.operation, commit.parameters, is_first=commit.read_version < 0)
+    first = commit.read_version < 0
+    return delta_commit_kind(commit.operation, commit.parameters, is_first=first, keeps_id=commit.keeps_id)
 
 
 def extent_of(commit: DeltaCommit, kind: CommitKind, options: Mapping[str, str]) -> OverwriteScope:
@@ -32,11 +33,13 @@ def extent_of(commit: DeltaCommit, kind: CommitKind, options: Mapping[str, str])
 
 
 def _scope_of_overwrite(commit: DeltaCommit, asked: str | None) -> OverwriteScope:
-    """Which partitions a dynamic overwrite replaces depends on the rows; the log doesn't say that it was one."""
+    """Which partitions a dynamic overwrite replaces depends on the rows; the log doesn't say that it was one. What has
+    a condition isn't dynamic, whatever the session says."""
+    predicate = commit.parameters.get("predicate")
     mode = asked or commit.overwrites or "static"
-    if commit.overwrites is not None and mode.lower() == "dynamic":
+    if predicate is None and commit.overwrites is not None and mode.lower() == "dynamic":
         return OverwriteScope.PART
-    return OverwriteScope.ALL if _matches_all(commit.parameters.get("predicate")) else OverwriteScope.PART
+    return OverwriteScope.ALL if _matches_all(predicate) else OverwriteScope.PART
 
 
 def _matches_all(predicate: Any) -> bool:

@@ -42,6 +42,13 @@ class DeltaCommit:
         """The log is one line: each version is made on the one before."""
         return self.version - 1 if self.version else None
 
+    @property
+    def keeps_id(self) -> bool:
+        """Whether the table is the one that it was before this version."""
+        if self.read_version < 0:
+            return False
+        return self.metadata is None or (self.before is not None and self.metadata["id"] == self.before["id"])
+
     def dataset(self, environment: Environment) -> DatasetId | None:
         return place_path(self.path, environment)
 

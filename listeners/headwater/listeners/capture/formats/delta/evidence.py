@@ -11,8 +11,9 @@ from headwater.listeners.capture.catalog.descriptions import TableDescription
 from headwater.listeners.capture.catalog.named_tables import NamedTable
 from headwater.listeners.capture.catalog.table_evidence import TableEvidence
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats.delta.commits import commits_of
+from headwater.listeners.capture.formats.delta.commits import commits_of, is_watched
 from headwater.listeners.capture.formats.delta.metadata import table_of
+from headwater.listeners.capture.formats.delta.sinks import CATALOG
 from headwater.listeners.capture.formats.delta.table_refs import parse_metadata_id
 from headwater.listeners.capture.formats.plugin import TableFacts
 from headwater.listeners.capture.formats.relations import parse_generation
@@ -27,7 +28,13 @@ def read_table_facts(fields: Mapping[str, Any]) -> TableFacts:
 
 def find_evidence(named: NamedTable, statement: Statement, context: CaptureContext) -> TableEvidence | None:
     """By the versions that the statement's own threads committed."""
-    commits = [commit for commit in commits_of(statement.facts) if commit.metadata or commit.before]
+    replaces = any(node.name == "ReplaceTableAsSelect" for node in statement.plan.nodes)
+    if replaces and named.catalog.class_name == CATALOG and not is_watched(statement.facts):
+        return TableEvidence(may_keep_table=True)
+    seen = commits_of(statement.facts)
+    if replaces and seen and all(commit.keeps_id for commit in seen):
+        return TableEvidence(did=False, existed=True)  # `saveAsTable` overwrote it: schema_changes tells the rest
+    commits = [commit for commit in seen if commit.metadata or commit.before]
     if not commits:
         return None
     last = commits[-1]

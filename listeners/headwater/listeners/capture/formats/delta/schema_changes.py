@@ -8,8 +8,10 @@ from headwater.events import AlterTable, Format, TableName
 from headwater.events.catalog import ModificationCause
 from headwater.events.changes import SetClustering, TableChange
 from headwater.events.identity.text import joined
+from headwater.events.jobs import CommitKind
 from headwater.events.tables import Table
 from headwater.listeners.capture.context import SESSION_CATALOG, CaptureContext, SessionNamedCatalog
+from headwater.listeners.capture.formats.delta.commit_kinds import kind_of
 from headwater.listeners.capture.formats.delta.commits import DeltaCommit
 from headwater.listeners.capture.formats.delta.metadata import parse_clustering, table_of
 from headwater.listeners.capture.formats.delta.metadata_diff import metadata_changes
@@ -25,9 +27,14 @@ _RESTORING_OPERATIONS: Final = frozenset({"RESTORE"})
 
 
 def schema_changes(target: WriteTarget, statement: Statement, context: CaptureContext) -> tuple[AlterTable, ...]:
-    commits = [c for c in commits_to(target, statement.facts) if not c.operation.startswith(_CREATING_OPERATIONS)]
+    commits = [c for c in commits_to(target, statement.facts) if not _makes_table(c)]
     fields = (_alter_event_of_write(commit, target, context) for commit in commits)
     return tuple(each for each in fields if each is not None)
+
+
+def _makes_table(commit: DeltaCommit) -> bool:
+    """Then a CreateTable tells of it. What overwrites a table in place is no creation, whatever Delta calls it."""
+    return commit.operation.startswith(_CREATING_OPERATIONS) and kind_of(commit) is not CommitKind.OVERWRITE
 
 
 def _alter_event_of_write(commit: DeltaCommit, target: WriteTarget, context: CaptureContext) -> AlterTable | None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from headwater.events import Format, TableName
 from headwater.events.base import StringMap
+from headwater.events.identity.text import lower_keys
 from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
 from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture.context import CaptureContext, SessionNamedCatalog
@@ -23,7 +24,7 @@ from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 _PROVIDER: Final = "delta"
 _SOURCE: Final = "org.apache.spark.sql.delta.sources.DeltaDataSource"
-_CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _BY_QUERY: Final = frozenset({"CreateTableAsSelect", "ReplaceTableAsSelect"})
 _PATH_NAMESPACE: Final = ["delta"]
 
@@ -101,6 +102,7 @@ def _create_as_select(node: PlanNode, plan: Plan, context: CaptureContext) -> Wr
         format=Format.DELTA,
         columns=() if query is None else columns_of(plan, plan.nodes[query].output),
         partitioning=parse_partitioning(node.args.get("partitioning") or ()),
+        options=StringMap(lower_keys(node.args.get("writeOptions") or {})),
     )
     return WriteTarget(
         sink,
@@ -108,14 +110,14 @@ def _create_as_select(node: PlanNode, plan: Plan, context: CaptureContext) -> Wr
         CommitKind.CREATE,
         OverwriteScope.ALL,
         versioned=True,
-        hints=_hints(location, context),
+        hints={**_hints(location, context), "may_overwrite": bool(node.args.get("orCreate"))},
     )
 
 
 def is_delta(catalog: SessionNamedCatalog, provider: str | None, identifier: Mapping[str, Any]) -> bool:
     """Whether a table that is made in this catalog is one of Delta's. Without a provider it is what the session's
     default says, which the plan doesn't show: the catalog's properties then have it."""
-    if catalog.class_name != _CATALOG:
+    if catalog.class_name != CATALOG:
         return False
     return (provider or "").lower() == _PROVIDER or identifier["namespace"] == _PATH_NAMESPACE
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from headwater.events import Output
-from headwater.events.jobs import SinkSchema
+from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
 from headwater.listeners.capture.formats.delta.commit_kinds import extent_of, kind_of
 from headwater.listeners.capture.formats.delta.commits import (
     DeltaCommit,
@@ -84,6 +85,8 @@ def _result_without_hook(target: WriteTarget, facts: StatementFacts) -> WriteRes
     found = candidates(facts, target.sink.dataset, target.hints["environment"])
     if found is not None and not found:
         return WriteResult()
+    if target.hints.get("may_overwrite"):  # a replacement, or an overwrite of all or some of what is there
+        target = replace(target, kind=CommitKind.UNKNOWN, replaced=OverwriteScope.UNKNOWN)
     output = target.output(candidates=tuple(found or ()))
     return WriteResult((output,), "which version this statement made isn't seen without the hook in Delta")
 
