@@ -66,6 +66,17 @@ def test_it_is_made_once_and_holds_what_it_is_reported(place: str) -> None:
         assert digest(reader) == digest_in_memory(REPORTED)
 
 
+def test_all_statements_of_a_question_see_one_state(place: str) -> None:
+    """Fails if an answer says that it is complete up to an event that was stored while its rows were read."""
+    with open_store(place) as writer, open_store(place, readonly=True) as reader:
+        writer.merge(rows_of(REPORTED[:-1]))
+        with reader.engine.connect() as connection:
+            before = store_digest(connection)
+            writer.merge(rows_of(REPORTED[-1:]))
+            assert store_digest(connection) == before
+        assert digest(reader) == digest(writer) != before
+
+
 def test_readers_are_refused_to_write(place: str) -> None:
     open_store(place).close()
     with open_store(place, readonly=True) as reader, pytest.raises(StoreRightsError):

@@ -27,6 +27,9 @@ def engine_for(target: StoreAddress, *, readonly: bool = False) -> Engine:
     _require_client(target.kind)
     kind = _KINDS[target.kind]
     url, settings = kind.prepare_url(target.url, readonly=readonly)
+    if target.kind is not DatabaseKind.SQLITE:  # whose transactions see one state anyway
+        # Questions take several statements. What is stored in between mustn't be in a part of the answer.
+        settings["isolation_level"] = "REPEATABLE READ" if readonly else "READ COMMITTED"
     engine = create_engine(url, hide_parameters=True, **settings)
     kind.register_events(engine, target, readonly=readonly)
     password = target.password

@@ -16,7 +16,6 @@ _SETTINGS: Final[dict[str, Any]] = {
     "pool_timeout": 30,
     "pool_pre_ping": True,
     "pool_recycle": 3600,
-    "isolation_level": "READ COMMITTED",
 }
 _LIMITS: Final = {"connect_timeout": 10, "read_timeout": 600, "write_timeout": 60}
 _LATER: Final = "read_timeout_later"

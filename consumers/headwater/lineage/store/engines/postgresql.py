@@ -13,7 +13,6 @@ _SETTINGS: Final[dict[str, Any]] = {
     "max_overflow": 15,
     "pool_timeout": 30,
     "pool_pre_ping": True,
-    "isolation_level": "READ COMMITTED",
 }
 # A host that doesn't answer is given up after 10 s; one that went away in the middle of a question after half a minute.
 _LIMITS: Final = {
@@ -28,7 +27,7 @@ _LIMITS: Final = {
 
 def prepare_url(url: URL, *, readonly: bool) -> tuple[URL, dict[str, Any]]:  # noqa: ARG001 - each kind is given both
     missing = {name: value for name, value in _LIMITS.items() if name not in url.query}
-    return url.update_query_dict(missing), _SETTINGS
+    return url.update_query_dict(missing), {**_SETTINGS}
 
 
 def register_events(engine: Engine, target: StoreAddress, *, readonly: bool) -> None:
