@@ -205,6 +205,7 @@ CASES = (
         2,
     ),
     Case("append to table", as_table("append", "a2"), "a2", CREATE, OverwriteScope.ALL, ("a",), SAME, 2),
+    Case("append to table there", as_table("append", "b", "s"), "b", APPEND, OverwriteScope.NOTHING, ("a",), SAME, 2),
     Case("insertInto", into(overwrite=False), "b", APPEND, OverwriteScope.NOTHING, ("a",), SAME, 2),
     Case("insertInto over", into(overwrite=True), "b", OVERWRITE, OverwriteScope.ALL, ("a",), SAME, 2),
     Case("save path", save("errorifexists"), "path", APPEND, OverwriteScope.NOTHING, ("a",), SAME, 2),

@@ -1,15 +1,17 @@
 """Data versions: what a snapshot contains of the tables upstream of it, and which snapshots belong together.
 
-model         versions, and what is contained of each table
-contents      reads from the store what a snapshot contains
-commit_lines  walks from commits to those that they were made on
-consistency   compares what several snapshots contain
-alignment     finds the newest snapshots that belong together
-differences   which commits some of the tables lack
-cuts          a snapshot of each table of a group, and data versions
-questions     `contained`, `check` and `align`, each of which asks one `version_question`
-reading       a block of statements that read versions which belong together
-aligned       jobs that read the same snapshots, one data version after another
+model           versions, and what is contained of each table
+contents        reads from the store what a snapshot contains
+commit_lines    walks from commits to those that they were made on
+consistency     compares what several snapshots contain
+alignment       finds the newest snapshots that belong together
+differences     which commits some of the tables lack
+misses          says why nothing belongs together, and which job has to catch up
+cuts            a snapshot of each table of a group, and data versions
+fixed_versions  what `align` has to go with: versions, a cut, a data version, a time
+questions       `contained`, `check` and `align`, each of which asks one `version_question`
+reading         a block of statements that read versions which belong together
+aligned         jobs that read the same snapshots, one data version after another
 
 It stands above `headwater.lineage` and `headwater.listeners`. `reading` and `aligned` alone use Spark, and import
 it when they run.
