@@ -54,13 +54,19 @@ def spark(driver: Driver) -> Generator[SparkSession, None, None]:
 def test_a_pinned_table_is_read_at_its_version_and_what_isnt_named_is_refused(
     spark: SparkSession, place: Place
 ) -> None:
-    """Fails if Spark's rule for relations isn't replaced, stays replaced, or the check of the analysed plan is lost."""
+    """Fails if Spark's rule for relations isn't replaced, stays replaced, or the check of the analysed plan is lost. And
+    if a snapshot that isn't there, as one that has expired, is an error without the table's name, or without its cause."""
     with lens(spark, pins={place.table: place.snapshots[1]}):
         assert ids(spark.table(place.table)) == [1, 2]
         assert ids(spark.sql(f"SELECT id FROM {place.table} WHERE id IN (SELECT id FROM {place.table})")) == [1, 2]
         with pytest.raises(Exception, match=rf"says nothing of {place.table}\.files"):
             spark.table(f"{place.table}.files")
     assert ids(spark.table(place.table)) == [1, 2, 3]
+    with lens(spark, pins={place.table: 99}), pytest.raises(Exception, match=r"Pin it to a version that is") as refused:
+        spark.sql(f"SELECT * FROM {place.table}")
+    error: Any = refused.value
+    cause = error._origin.getCause().getMessage()
+    assert f"{place.table} at 99 ({cause}); it has the snapshots {place.snapshots[2]} of" in str(error)
 
 
 @pytest.mark.long
@@ -79,6 +85,11 @@ def test_a_reader_that_looks_the_table_up_by_itself(spark: SparkSession, place: 
     with lens(spark, pins={place.table: place.snapshots[1], place.path: place.snapshots[0]}):
         assert ids(spark.read.format("iceberg").load(place.table)) == [1, 2]
         assert ids(spark.read.format("iceberg").load(place.path)) == [1]
+    with (
+        lens(spark, pins={place.path: 99}),
+        pytest.raises(Exception, match=f"{place.path} at 99 .*Pin it to a version"),
+    ):
+        spark.read.format("iceberg").load(place.path)
 
 
 @pytest.mark.long

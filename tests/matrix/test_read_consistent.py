@@ -338,6 +338,19 @@ def test_a_table_that_was_made_anew_is_refused(tables: Tables, spark: SparkSessi
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("tables", ["iceberg"], indirect=True)
+def test_a_version_that_has_expired_is_named_with_its_table(tables: Tables, spark: SparkSession) -> None:
+    """Fails if it is the format's error, which names no table; Delta's versions go with its log alone."""
+    b = tables.b.partition(".")[2]
+    tables.driver.run(f"CALL ice.system.expire_snapshots('{b}', TIMESTAMP '2999-01-01 00:00:00', 1)")
+    newest(spark, tables).sql(f"SET {KEY}.timeout = 60s")
+    with pytest.raises(Exception, match=rf"{NONE} .*: {tables.b} at \d+ \(Cannot find snapshot .*{KEY}.otherwise"):
+        spark.sql(_union(tables.b, tables.c))
+    spark.sql(f"SET {KEY}.otherwise = latest")
+    assert ids(spark.sql(_union(tables.b, tables.c))) == [1, 2]
+
+
+@pytest.mark.long
 def test_a_lens_goes_before_it(made: Tables, reader: SparkSession) -> None:
     """Fails if a session that reads consistently can't have a lens, or has none of its own afterwards."""
     with lens(reader, reads_elsewhere=True):

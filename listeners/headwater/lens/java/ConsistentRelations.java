@@ -45,7 +45,10 @@ public final class ConsistentRelations extends org.apache.spark.sql.catalyst.ana
         try {
             return super.apply(LensRewrite.apply(pins, session.state, plan));
         } catch (Throwable e) {
-            if (!session.goOnWithoutPins(e)) org.apache.spark.unsafe.Platform.throwException(e);
+            String unreadable = e instanceof LensError ? null : UnreadablePin.find(pins, session.state, plan);
+            if (!session.goOnWithoutPins(unreadable == null ? e.getMessage() : unreadable)) {
+                org.apache.spark.unsafe.Platform.throwException(unreadable == null ? e : session.unreadableError(unreadable, e));
+            }
             return super.apply(plan);
         }
     }

@@ -3,6 +3,8 @@ package headwater.lens;
 import java.lang.ref.WeakReference;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -21,6 +23,8 @@ final class ConsistentSession {
     private static final Set WARNED = ConcurrentHashMap.newKeySet();
     private static final int KEPT = 8;
     private static final long PAUSE_MILLIS = 200L;
+    private static final String NONE = "no consistent versions of ";
+    private static final String UNREADABLE = "they can't be read at the versions that belong together: ";
     /** The newest analyses of this thread: views and subqueries are analysed in the middle of others. */
     private static final ThreadLocal ANALYSES = new ThreadLocal();
     /** What EXPLAIN shows, while this thread explains a statement. */
@@ -161,15 +165,21 @@ final class ConsistentSession {
     }
 
     /** Whether a statement goes on without pins whose tables can't be read so, as after a snapshot expired. */
-    boolean goOnWithoutPins(Throwable error) {
+    boolean goOnWithoutPins(String reason) {
         Analysis analysis = current();
         if (analysis == null || analysis.pins == null || !ConsistentSettings.of(state.conf()).readsLatest) return false;
         analysis.pins = null;
         List tables = new ArrayList(analysis.tables);
-        String why = "they can't be read at the versions that belong together: " + error.getMessage();
+        String why = UNREADABLE + reason;
         warn(tables, why);
         explain(ConsistentAnswer.none(why), tables);
         return true;
+    }
+
+    /** The error of a statement of which a table can't be read at its version, with the format's own as its cause. */
+    LensError unreadableError(String why, Throwable cause) {
+        Analysis analysis = current();
+        return new LensError(message(analysis == null ? Collections.EMPTY_SET : analysis.tables, UNREADABLE + why), cause);
     }
 
     /** Names that only came up when others had been looked up: in views of a kind that wasn't looked into. */
@@ -191,6 +201,9 @@ final class ConsistentSession {
             if (last != null && last.pins != null && last.pins.pinOf(name) != null) found.pinned.add(name);
         }
         checkGenerations(found);
+        if (!found.missing.isEmpty()) {  // also with `latest`: the plan is made, and can't be made without pins any more
+            throw new LensError(NONE + String.join(", ", found.pinned) + ": " + UNREADABLE + String.join(", ", found.missing) + ". SET " + ConsistentSettings.KEY + " = false reads them as they are now");
+        }
         if (found.unpinned.isEmpty()) return;  // as SET, by which a setting that can't be read is mended
         ConsistentSettings settings = ConsistentSettings.of(state.conf());
         List unpinned = notAllowed(found.unpinned, settings);
@@ -231,8 +244,12 @@ final class ConsistentSession {
         explain(ConsistentAnswer.none(why), tables);
     }
 
-    private static LensError error(List tables, String why) {
-        return new LensError("no consistent versions of " + String.join(", ", tables) + ": " + why + ". " + advice());
+    private static LensError error(Collection tables, String why) {
+        return new LensError(message(tables, why));
+    }
+
+    private static String message(Collection tables, String why) {
+        return NONE + String.join(", ", tables) + ": " + why + ". " + advice();
     }
 
     private static String advice() {

@@ -82,7 +82,7 @@ public final class LensCheck {
         } else if (leaf instanceof DataSourceV2Relation) {
             DataSourceV2Relation relation = (DataSourceV2Relation) leaf;
             if (isRowLevel(relation)) return;
-            if (Leaves.hasFixedVersion(relation)) fixed(Leaves.name(relation), relation.options().containsKey(LensRewrite.PINNED), relation.table());
+            if (Leaves.hasFixedVersion(relation)) fixed(relation);
             else read(Leaves.name(relation), true);
         } else if (leaf instanceof LogicalRelation) {
             LogicalRelation relation = (LogicalRelation) leaf;
@@ -135,6 +135,14 @@ public final class LensCheck {
             name = "stream:" + (source == null ? leaf.getClass().getSimpleName() : source);
         }
         if (lens.pinOf(name) != null || !lens.mayRead(name)) throw streamError(lens, name);
+    }
+
+    private void fixed(DataSourceV2Relation relation) {
+        boolean isPinned = relation.options().containsKey(LensRewrite.PINNED);
+        String missing = isPinned ? UnreadablePin.missing(relation) : null;
+        if (missing != null && reads == null) throw new LensError(UnreadablePin.message(lens, missing));
+        if (missing != null) reads.missing.add(missing);
+        fixed(Leaves.name(relation), isPinned, relation.table());
     }
 
     private void fixed(String name, boolean isPinned, Object table) {

@@ -5,4 +5,8 @@ public final class LensError extends IllegalArgumentException {
     public LensError(String message) {
         super(message);
     }
+
+    LensError(String message, Throwable cause) {
+        super(message, cause);
+    }
 }

@@ -23,6 +23,12 @@ public final class LensRelations extends org.apache.spark.sql.catalyst.analysis.
     public LogicalPlan apply(LogicalPlan plan) {
         LensSpec lens = state.current;
         if (lens == null || Executions.isInternal(state.context)) return super.apply(plan);
-        return super.apply(LensRewrite.apply(lens, session, plan));
+        LogicalPlan rewritten = LensRewrite.apply(lens, session, plan);
+        try {
+            return super.apply(rewritten);
+        } catch (Exception e) {
+            org.apache.spark.unsafe.Platform.throwException(UnreadablePin.explain(lens, session, plan, e));
+            throw e;
+        }
     }
 }

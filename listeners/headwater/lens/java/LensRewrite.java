@@ -125,7 +125,8 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
                 if (count == 4 || count == 5) return (LogicalPlan) all[i].invoke(null, count == 4 ? four : five);
             }
         } catch (Exception e) {
-            throw new LensError("the lens '" + lens.name + "' can't read " + Leaves.name(relation) + " at " + version + ": " + (e.getCause() == null ? e : e.getCause()));
+            Throwable cause = e.getCause() == null ? e : e.getCause();
+            throw new LensError(UnreadablePin.message(lens, Leaves.name(relation) + " at " + version + " (" + cause + ")"), cause);
         }
         return relation;
     }

@@ -12,6 +12,8 @@ final class PlanReads {
     final Map fixed = new LinkedHashMap();
     /** Those of them that say that a rule of ours has chosen it. Delta's files don't. */
     final Set pinned = new LinkedHashSet();
+    /** Those of them that have no such version, and what they have. */
+    final Set missing = new LinkedHashSet();
     final Set unpinned = new LinkedHashSet();
     /** All tables that are read as they are now, also those that the plan writes. */
     final Set seen = new LinkedHashSet();
