@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Connection, event
 
 from headwater.errors import ConfigurationError
+from headwater.lens.consistent import KEY
 from headwater.lineage.store import open_store
 from headwater.versions.finder import STORE, LineageFinderFactory, find_versions, store_of
 from tests.unit.lineage.scripted_producer import store
@@ -48,6 +49,26 @@ def test_a_table_that_nobody_knows_is_named_and_the_others_are_aligned(connectio
     alone = find_versions(connection, [B, "lake.db.nobody"])
     assert alone.pins == ()
     assert len(alone.reasons) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (f"{C}.snapshots", f"it is a metadata table of {C}, which can't be pinned: SET {KEY}.allowed = {C}.snapshots"),
+        (f"{C}$files", f"it is a metadata table of {C}, which can't be pinned: SET {KEY}.allowed = {C}$files reads"),
+        (f"{C}.branch_x", f"it is the branch x of {C}, and versions of branches can't be pinned: SET {KEY}.allowed"),
+        (f"{C}.branch_main", f"it is the branch main of {C}: write {C}, which means that"),
+        (f"{C}.tag_eod", f"it is the tag eod of {C}: write {C} VERSION AS OF"),
+        ("lake.db.nobody.snapshots", "the store knows no table 'lake.db.nobody.snapshots'"),
+    ],
+)
+def test_a_part_of_a_table_is_told_from_a_table_that_nobody_knows(
+    connection: Connection, name: str, reason: str
+) -> None:
+    """It finds one who is asked whether the table itself was meant."""
+    found = find_versions(connection, [B, name])
+    assert found.pins == ()
+    assert found.reasons[0].startswith(f"{name}: {reason}")
 
 
 def test_a_table_with_two_names_has_one_version(connection: Connection) -> None:
