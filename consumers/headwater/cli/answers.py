@@ -23,9 +23,11 @@ A_TABLE: Final = "catalog.database.table, database.table, a path or a URI"
 
 @contextmanager
 def open_connection(given: Namespace) -> Generator[Connection, None, None]:
-    """Open the store for reading."""
+    """Open the store for reading. An error that the database has meanwhile is one of ours."""
+    from headwater.lineage.sql.errors import translate_errors  # noqa: PLC0415
+
     tune_garbage_collection()
-    with open_given_store(given) as store, store.engine.connect() as connection:
+    with open_given_store(given) as store, translate_errors(store.target.words), store.engine.connect() as connection:
         yield connection
 
 

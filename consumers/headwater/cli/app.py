@@ -76,7 +76,7 @@ def _run_command(command: Command, given: Namespace, output: CommandOutput) -> i
     except HeadwaterError as error:
         output.finish(has_failed=True)
         output.error(error)
-        return exit_for(error)
+        return command.exit_of(error)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:

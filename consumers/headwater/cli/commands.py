@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
+from headwater.cli.exits import exit_for
 from headwater.cli.flags import Adder, Flags
 from headwater.cli.output import OUTPUTS, CommandOutput
+from headwater.errors import HeadwaterError
 
 CommandFunction: TypeAlias = Callable[[Namespace, CommandOutput], int]
 """What a command does: it is given its flags and where its answer goes, and returns the exit code."""
@@ -34,6 +36,8 @@ class Command:
     """Tells the command's own flags from what is run by it; the latter is `target` among the flags then."""
     is_stream: bool = False
     """Whether it gives a document for each thing that comes, and no answer that is whole at some time."""
+    exit_of: Callable[[HeadwaterError], int] = exit_for
+    """Returns the exit code of an error: another one than usual where that is an answer."""
 
 
 def command(
@@ -44,9 +48,10 @@ def command(
     parser: type[Flags] = Flags,
     split: Callable[[Sequence[str]], tuple[Sequence[str], Sequence[str]]] | None = None,
     is_stream: bool = False,
+    exit_of: Callable[[HeadwaterError], int] = exit_for,
 ) -> Callable[[CommandFunction], Command]:
     """Declare a function as a command."""
-    return lambda call: Command(call, description, examples, flags, outputs, parser, split, is_stream)
+    return lambda call: Command(call, description, examples, flags, outputs, parser, split, is_stream, exit_of)
 
 
 @dataclass(frozen=True)

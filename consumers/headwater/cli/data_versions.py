@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from headwater.cli.answers import A_TABLE, limit_texts, open_connection, snapshot_text
 from headwater.cli.commands import command
-from headwater.cli.exits import Exit
+from headwater.cli.exits import Exit, exit_for
 from headwater.cli.flags import Flags, count, limit, moment
 from headwater.cli.output import CommandOutput
 from headwater.cli.store import add_store, open_given_store
 from headwater.config.units import seconds_of
-from headwater.errors import ConfigurationError
+from headwater.errors import ConfigurationError, HeadwaterError
 from headwater.events.clock import moment_of
 
 if TYPE_CHECKING:  # SQLAlchemy is imported where a store is opened
@@ -35,6 +35,14 @@ _AT: Final = "TABLE[@SNAPSHOT]"
 _INDENT: Final = "  "
 _NOTHING_SHARED: Final = "they were made from no table in common, as far as is known"
 _VERDICTS: Final = {True: "yes", False: "no", None: "unknown"}
+
+
+def _exit_of(error: HeadwaterError) -> int:
+    """Return the code of an error. 1 says that versions don't belong together: what isn't known is no such answer."""
+    from headwater.versions import NoAlignmentError  # noqa: PLC0415
+
+    code = exit_for(error)
+    return Exit.CONFIGURATION if code is Exit.FAILED and not isinstance(error, NoAlignmentError) else code
 
 
 def _table(parser: Flags) -> None:
@@ -72,6 +80,7 @@ def _group(parser: Flags) -> None:
     "Show for each table upstream the newest version that is contained in a table at a snapshot.",
     "headwater version show sales.daily@812",
     flags=[add_store, _table],
+    exit_of=_exit_of,
 )
 def show(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions import contained  # noqa: PLC0415
@@ -86,9 +95,11 @@ def show(given: Namespace, output: CommandOutput) -> int:
 
 @command(
     "Say whether tables belong together at these snapshots: whether each table upstream that they share is in all of "
-    "them at the same version.\n\nThe exit code is 0 if they do, and 1 if they don't or if it isn't known.",
+    "them at the same version.\n\nThe exit code is 0 if they do, and 1 if they don't or if it isn't known; a table "
+    "that isn't there, or a store that can't be read, ends with another one.",
     "headwater version check sales.daily@812 sales.top10@77",
     flags=[add_store, _tables, limit(20)],
+    exit_of=_exit_of,
 )
 def check(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions import check as check_tables  # noqa: PLC0415
@@ -113,6 +124,7 @@ def check(given: Namespace, output: CommandOutput) -> int:
     "headwater version align sales.daily sales.top10 --data-version shop@8",
     flags=[add_store, _search],
     outputs=("text", "json", "sql"),
+    exit_of=_exit_of,
 )
 def align(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions import align as align_tables  # noqa: PLC0415
@@ -160,6 +172,7 @@ def _at(given: Namespace, store: Store) -> At:
     "headwater version list",
     "headwater version list shop",
     flags=[add_store, _group, limit(20)],
+    exit_of=_exit_of,
 )
 def list_versions(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions.aligned import GroupClaims, groups_in  # noqa: PLC0415

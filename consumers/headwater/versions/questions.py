@@ -59,10 +59,12 @@ def contained(
     branch: str | None = None,
     as_of: datetime | None = None,
 ) -> ContainedAnswer:
-    """Return for each table upstream the newest version that is in a table at a snapshot, by each reader on the way."""
+    """Return for each table upstream the newest version that is in a table at a snapshot, by each reader on the way. A
+    ConfigurationError if the store knows no such snapshot."""
     until = complete_until(connection)
     question = VersionQuestion(connection, as_of)
     [ref] = question.starts([(table, snapshot)], branch)
+    question.refuse_unseen(ref, branch)
     question.reader.histories.load([ref])
     state = question.reader.state(ref)
     question.name([state])

@@ -28,6 +28,7 @@ from headwater.versions.fixed_versions import FixedVersion
 from headwater.versions.histories import TooNear
 from headwater.versions.misses import Lateness
 from headwater.versions.model import Doubt, Frontier, TableContents, Version
+from headwater.versions.table_parts import MAIN, PartKind, part_of
 
 T = TypeVar("T")
 
@@ -51,7 +52,7 @@ class VersionQuestion:
         resolved = [next(named) if isinstance(each, str) else ResolvedName(each) for each, _ in tables]
         for each, (text, _) in zip(resolved, tables, strict=True):
             if each.column is not None:
-                raise ConfigurationError(f"{text!r} names a column: versions are of tables")
+                raise ConfigurationError(_no_table(str(text), each.dataset, each.column))
         numbers = [
             each.snapshot if number is None else number for each, (_, number) in zip(resolved, tables, strict=True)
         ]
@@ -73,6 +74,19 @@ class VersionQuestion:
             label = self._label_of(found.dataset.key)
             raise ConfigurationError(f"{label} has no versions that are known: {_advice(found)}")
         return found.snapshot
+
+    def refuse_unseen(self, ref: SnapshotRef, branch: str | None = None) -> None:
+        """Raise an error if a snapshot was named that nobody is known to have written or read."""
+        one = self._walk.identities.one(ref.dataset, ref.generation)
+        if (one, ref.snapshot) not in self._unseen:
+            return
+        dataset = load_datasets(self.connection, [ref.dataset])[ref.dataset]
+        newest = find_starts(self._walk, [(dataset, StartSelector(None, None, branch))], Basis.STATE)[0].snapshot
+        known = "no snapshot of it" if newest is None else f"its newest one as {newest.snapshot}"
+        raise ConfigurationError(
+            f"the store knows no snapshot {ref.snapshot} of {dataset.label}: nobody is known to have written or read "
+            f"it. The store knows {known}"
+        )
 
     def refuse_twins(self, refs: Sequence[SnapshotRef]) -> None:
         """Raise an error unless these are two tables or more."""
@@ -190,6 +204,24 @@ class VersionQuestion:
         self._names.update(load_datasets(self.connection, set(found.datasets) - self._names.keys()))
         add_known_limits(self.connection, self._names, self.reader.histories.runs, found)
         return found.as_limits(self._names)
+
+
+def _no_table(text: str, dataset: Dataset, column: Sequence[str]) -> str:
+    """Say what a name means whose end is no table."""
+    part = part_of(f"{dataset.label}.{column[0]}") if len(column) == 1 else None
+    if part is None:
+        return f"{text!r} names a column: versions are of tables"
+    table = part.table
+    if part.kind is PartKind.TAG or part.kind is PartKind.SNAPSHOT:
+        return f"{text!r} is {part.text}: write it as {table}@{part.name}"
+    if part.kind is PartKind.BRANCH and part.name == MAIN:
+        return f"{text!r} is the branch that a table's name means: write {table}"
+    if part.kind is PartKind.BRANCH:
+        return (
+            f"{text!r} is {part.text}: `headwater version show {table} --branch {part.name}` says what that contains. "
+            f"Elsewhere name a snapshot of the branch by its number, {table}@NUMBER; without one main is meant"
+        )
+    return f"{text!r} is {part.text}: versions are of tables, so name a snapshot, {table}@NUMBER"
 
 
 def _advice(found: StartPoint) -> str:

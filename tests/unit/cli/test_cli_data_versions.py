@@ -118,3 +118,28 @@ def test_data_versions_of_a_group_with_the_jobs_that_are_late(
     assert main(["version", "list", "-o", "json"]) == Exit.DONE
     [group] = json.loads(capsys.readouterr().out)["groups"]
     assert (group["group"], group["newest"], group["tables"]) == ("shop", 2, ["lake.db.a"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["show", "b@99"], "no snapshot 99 of lake.db.b: nobody is known to have written or read it. The store"),
+        (["show", "nix"], "knows no table 'nix'"),
+        (["check", "b", "nix"], "knows no table 'nix'"),
+        (["align", "b", "nix"], "knows no table 'nix'"),
+        (["check", "b", "c", "--store", "sqlite:///nowhere.db"], "nowhere.db"),
+        (["check", "b", "c.branch_test"], "is the branch test of lake.db.c: `headwater version show lake.db.c --b"),
+        (["check", "b", "c.branch_main"], "is the branch that a table's name means: write lake.db.c"),
+        (["align", "b", "lake.db.c.tag_eod"], "is the tag eod of lake.db.c: write it as lake.db.c@eod"),
+        (["check", "b", "c.snapshots"], "is a metadata table of lake.db.c: versions are of tables"),
+        (["check", "b", "c.day"], "'c.day' names a column: versions are of tables"),
+        (["check", "b", "c@main"], "leave @main out"),
+        (["check", "b", "c@test"], "if it is a branch, name the branch by --branch where a command has that"),
+    ],
+)
+def test_what_isnt_there_is_said_and_is_no_answer(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It finds an exit code that a script takes for "they don't belong together"."""
+    assert main(["version", *words]) == Exit.CONFIGURATION
+    assert said in capsys.readouterr().err

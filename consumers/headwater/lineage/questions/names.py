@@ -261,5 +261,10 @@ def _tagged_snapshot(connection: Connection, dataset: Dataset, tag: str) -> int:
     there = {each.tag: each.snapshot for each in connection.execute(query) if each.last > each.deleted}
     if there.get(tag) is None:
         known = f"it has the tags {', '.join(sorted(there))}" if there else "no tag of it is known"
-        raise UnknownNameError(f"{dataset.label} has no snapshot by the name of {tag!r}: {known}")
+        branch = (
+            "main is the branch that a table's name means: leave @main out"
+            if tag == "main"
+            else "if it is a branch, name the branch by --branch where a command has that, or a snapshot by its number"
+        )
+        raise UnknownNameError(f"{dataset.label} has no tag {tag!r}, {known}; {branch}")
     return int(there[tag])
