@@ -142,6 +142,15 @@ def test_a_planted_bug_is_found_on_iceberg(iceberg: Recorded) -> None:
 
 
 @pytest.mark.needs("iceberg")
+def test_a_key_that_there_isnt_is_said_before_the_job_runs(iceberg: Recorded) -> None:
+    """The job would fail, and nobody would hear of the key."""
+    ended, _ = iceberg.place.validate(iceberg.sink("appended"), "fails", "--key", "idd")
+    assert ended.code == Exit.CONFIGURATION, ended.err[-3000:]
+    assert "the key has the column 'idd', which the snapshot hasn't: there are id, amount, shop" in ended.err
+    assert "the job broke" not in ended.err
+
+
+@pytest.mark.needs("iceberg")
 def test_a_job_that_adds_where_it_replaced_all_is_not_equal_on_iceberg(iceberg: Recorded) -> None:
     """Fails if a result that begins empty is compared although the job doesn't replace what was there."""
     check_other_use(iceberg)

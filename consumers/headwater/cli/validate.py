@@ -54,7 +54,10 @@ def _arguments(parser: Flags) -> None:
         "pin", table_and_version, "read a table of which lineage knows no version at this one", "TABLE@VERSION"
     )
     parser.flags("allow", str, "let this table or path be read and written as it is now", "TABLE")
-    parser.switch("anyway", "run although lineage has gaps, or doesn't show all that was read")
+    parser.switch(
+        "anyway",
+        "run although lineage has gaps, or doesn't show all that was read, or the snapshot lacks a column to ignore",
+    )
     parser.switch("copy", "begin each result with what was in its table, also where the job adds or replaces all rows")
     parser.flag("samples", count, "10", "how many differing rows are shown of each kind", "N")
     add_properties(parser)
@@ -84,6 +87,7 @@ def validate(given: Namespace, output: CommandOutput) -> int:
         command=given.run,
         key=given.key,
         ignored=given.ignore,
+        ignores_new=given.anyway,
         keep=given.keep,
         scratch=given.scratch,
         samples=int(given.samples),
@@ -133,6 +137,10 @@ def _plan(connection: Connection, given: Namespace) -> ValidationPlan | Repeated
             anyway=given.anyway,
             copies=given.copy,
         )
+    if given.pin:
+        raise ConfigurationError(
+            "--pin is for jobs that lineage knows: an aligned job reads the snapshots of its data version"
+        )
     job, at, number = given.what.rpartition("@")
     if at and not number.isdigit():
         raise ConfigurationError(f"{given.what!r} isn't JOB or JOB@DATA_VERSION, such as revenue@7")
@@ -170,7 +178,7 @@ def _give(plan: ValidationPlan, outcome: ValidationOutcome, given: Namespace, ou
     if outcome.kept:
         fields["kept"] = list(outcome.kept)
     output.record("validation", fields, "Validation")
-    inputs = [(each.table, each.snapshot) for each in plan.inputs]
+    inputs = [(each.table, each.snapshot) for each in plan.inputs if each.is_recorded]
     output.table("inputs", ("table", "snapshot"), inputs, "What the job reads")
     if found is not None:
         _give_comparison(found, output)

@@ -68,6 +68,7 @@ def test_rows_that_differ_are_given_with_their_columns(
     assert ended.job is not None
     assert ended.job.command == ["jobs/report.py", "2026 01"]
     assert (ended.job.key, ended.job.ignored, ended.job.keep, ended.job.samples) == (["id"], ["loaded_at"], True, 3)
+    assert not ended.job.ignores_new
     assert main([*COMMAND, "-o", "json"]) == Exit.FAILED
     answer = json.loads(capsys.readouterr().out)
     assert answer["inputs"] == [{"table": "lake.db.a", "snapshot": "20"}]
@@ -111,6 +112,17 @@ def test_what_the_command_names_and_isnt_there_is_no_failure_of_the_job(words: l
     assert main([*words, "--run", "jobs/report.py"]) == Exit.CONFIGURATION
 
 
+def test_a_pin_that_isnt_read_is_no_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    ends(monkeypatch, ValidationOutcome(status=ValidationStatus.COMPARED, comparison=comparison()))
+    assert main([*COMMAND, "--pin", "lake.db.q@1", "--anyway", "-o", "json"]) == Exit.FAILED
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["inputs"] == [{"table": "lake.db.a", "snapshot": "20"}]
+    [note] = answer["validation"]["notes"]
+    assert note.startswith("lake.db.q is pinned to 1, which the recorded job didn't read")
+    assert main([*COMMAND, "--pin", "q@1"]) == Exit.CONFIGURATION
+    assert "name the table in full" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", [["run", "job.py"], COMMAND])
 def test_a_table_that_is_pinned_to_two_versions_is_refused(
     words: list[str], capsys: pytest.CaptureFixture[str]
@@ -146,5 +158,7 @@ def test_an_aligned_job_is_named_with_its_data_version(capsys: pytest.CaptureFix
     assert "knows no aligned job 'revenue'" in capsys.readouterr().err
     assert main(["validate", "revenue@x", "--aligned", "--run", "job.py"]) == Exit.CONFIGURATION
     assert "isn't JOB or JOB@DATA_VERSION" in capsys.readouterr().err
+    assert main(["validate", "revenue@7", "--aligned", "--pin", "lake.db.a@2", "--run", "job.py"]) == Exit.CONFIGURATION
+    assert "--pin is for jobs that lineage knows" in capsys.readouterr().err
     assert main(["validate", "b@8", "--sink", "b", "--run", "job.py"]) == Exit.CONFIGURATION
     assert "are for aligned jobs" in capsys.readouterr().err

@@ -158,6 +158,31 @@ def test_an_input_that_is_read_otherwise_than_recorded_is_noted(connection: Conn
     ]
 
 
+def test_a_pin_that_no_input_uses_is_said_and_is_no_input(connection: Connection) -> None:
+    """Else it stands among what the job reads, as if it had been read."""
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20"])
+    store(connection, story)
+    chosen = {"lake.db.a": "21", "lake.db.q": "1", "lake.db.b": "7"}
+    plan = plan_validation(connection, "b@8", pins=chosen)
+    assert pins(plan) == chosen, "the changed job may read them"
+    assert [each.table for each in plan.inputs if each.is_recorded] == ["lake.db.a"]
+    assert [each for each in plan.notes if "is pinned to" in each] == [
+        "lake.db.q is pinned to 1, which the recorded job didn't read: that counts only if the job reads it now",
+        "lake.db.b is pinned to 7, which the job writes: it reads it at that version, and not what it has written",
+    ]
+
+
+@pytest.mark.parametrize(("name", "full"), [("a", r"lake\.db\.a"), ("db.a", r"lake\.db\.a"), ("nix", r"catalog\.name")])
+def test_a_pin_needs_a_full_name(connection: Connection, name: str, full: str) -> None:
+    """A short one is looked for in whichever namespace the job uses, and lineage's own pin stays beside it."""
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20"])
+    store(connection, story)
+    with pytest.raises(ConfigurationError, match=f"{name}@20 can't be pinned by that name: .* in full, as {full}"):
+        plan_validation(connection, "b@8", pins={name: "20"})
+
+
 def topic(name: str, version: str | None, since: str | None = None) -> Input:
     where = DatasetId(namespace="kafka://events", name=name)
     if since is None:

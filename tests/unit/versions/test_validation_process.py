@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Final
 
 import pytest
 
 from headwater.errors import ConfigurationError
 from headwater.lens import TargetEffect, TargetUse
+from headwater.versions.validation import driver, process
 from headwater.versions.validation.comparable_columns import match_columns
 from headwater.versions.validation.model import (
     ComparedRows,
@@ -20,6 +23,7 @@ from headwater.versions.validation.model import (
     SampleRow,
     ValidationOutcome,
     ValidationPlan,
+    ValidationRequest,
     ValidationStatus,
     dump_outcome,
     load_outcome,
@@ -147,6 +151,86 @@ def test_columns_are_matched_by_name_then_by_case() -> None:
     assert found.is_reordered
     with pytest.raises(ConfigurationError, match="no column 'z'"):
         match_columns(["id"], ["id"], ["z"], [])
+
+
+class _Session:
+    """Stands for the job's first one."""
+
+    is_stopped = False
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+NONE_SUCH = "'{}' is ignored, and the snapshot has no such column: there are id, Shop. If the job adds it, say --anyway"
+
+
+@pytest.mark.parametrize(
+    ("key", "ignored", "ignores_new", "problems"),
+    [
+        (("ID",), ("shop",), False, ()),
+        (("idd",), (), True, ("the key has the column 'idd', which the snapshot hasn't: there are id, Shop",)),
+        ((), ("loaded",), False, (NONE_SUCH.format("loaded"),)),
+        ((), ("loaded",), True, ()),
+        (("id",), ("Id",), False, ("id is in the key and ignored: it can be one of both",)),
+    ],
+)
+def test_a_column_that_there_isnt_is_refused_before_the_job_reads_anything(
+    monkeypatch: pytest.MonkeyPatch,
+    key: tuple[str, ...],
+    ignored: tuple[str, ...],
+    ignores_new: bool,
+    problems: tuple[str, ...],
+) -> None:
+    """It finds a key that is looked for when the job has run for hours, and a table that is made for nothing."""
+    made: list[str] = []
+
+    class Results:
+        names: Final[dict[str, str]] = {}
+
+        def __init__(self, *_: object) -> None: ...
+
+        def create(self) -> None:
+            made.append("results")
+
+    for name in ("problems_of_input", "problems_of_table"):
+        monkeypatch.setattr(driver, name, lambda *_: [])
+    monkeypatch.setattr(driver, "configuration_of", lambda _: {})
+    monkeypatch.setattr(driver, "replaces_rows_of_keys", lambda *_: False)
+    monkeypatch.setattr(driver, "additions_of", lambda *_: SimpleNamespace(columns=["id", "Shop"]))
+    monkeypatch.setattr(driver, "ResultTables", Results)
+    request = ValidationRequest(
+        plan=PLAN,
+        command=("job.py",),
+        scratch="s",
+        outcome_file="",
+        configuration={},
+        key=key,
+        ignored=ignored,
+        ignores_new=ignores_new,
+    )
+    validating, session = driver.ValidatingDriver(request), _Session()
+    if not problems:
+        validating._prepare(session)
+        assert made == ["results"]
+        return
+    with pytest.raises(SystemExit):
+        validating._prepare(session)
+    assert validating._outcome(3, ()) == ValidationOutcome(status=ValidationStatus.WRONG_COLUMN, problems=problems)
+    assert session.is_stopped
+    assert made == []
+
+
+def test_a_wrong_column_is_a_fault_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = ValidationOutcome(status=ValidationStatus.WRONG_COLUMN, problems=("no column 'idd'",))
+
+    def refuse(request: ValidationRequest, _: Path) -> int:
+        driver.write_outcome(request.outcome_file, outcome)
+        return 3
+
+    monkeypatch.setattr(process, "_run", refuse)
+    with pytest.raises(ConfigurationError, match="no column 'idd'"):
+        validate(PLAN, JobCommand(command=["job.py"]))
 
 
 def test_results_of_equal_names_dont_meet() -> None:

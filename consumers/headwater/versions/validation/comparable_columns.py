@@ -6,7 +6,7 @@ in an order, so that they are equal if they have equal entries.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -51,8 +51,8 @@ def match_columns(
     for name in (*ignored, *key):
         if name.casefold() not in known:
             raise ConfigurationError(f"there is no column {name!r} on either side: there are {', '.join(recorded)}")
-    if wrong := [each for each in key if each.casefold() in leave]:
-        raise ConfigurationError(f"{wrong[0]} is in the key and ignored: it can be one of both")
+    for problem in _problems_of_both(key, leave):
+        raise ConfigurationError(problem)
     pairs = [
         ColumnPair(name, place, places[place], name.casefold() in keys)
         for place, name in enumerate(recorded)
@@ -73,6 +73,28 @@ def match_columns(
         tuple(n for i, n in enumerate(result) if i in others and n.casefold() not in leave),
         is_reordered=order != sorted(order),
     )
+
+
+def problems_of_columns(
+    recorded: Sequence[str], key: Sequence[str], ignored: Collection[str], *, ignores_new: bool
+) -> Iterator[str]:
+    """Yield what is wrong with the columns that are named, as far as that is known before there is a result. A column
+    that is ignored may be one that only the result will have, if the caller says so."""
+    known = {each.casefold() for each in recorded}
+    there = f"there are {', '.join(recorded)}"
+    for name in key:
+        if name.casefold() not in known:
+            yield f"the key has the column {name!r}, which the snapshot hasn't: {there}"
+    for name in ignored:
+        if name.casefold() not in known and not ignores_new:
+            yield f"{name!r} is ignored, and the snapshot has no such column: {there}. If the job adds it, say --anyway"
+    yield from _problems_of_both(key, {each.casefold() for each in ignored})
+
+
+def _problems_of_both(key: Sequence[str], ignored: Collection[str]) -> Iterator[str]:
+    for name in key:
+        if name.casefold() in ignored:
+            yield f"{name} is in the key and ignored: it can be one of both"
 
 
 def _places(recorded: Sequence[str], result: Sequence[str]) -> dict[int, int]:

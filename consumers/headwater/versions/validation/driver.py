@@ -21,6 +21,7 @@ from headwater.listeners.installation import script
 from headwater.versions.aligned.query import AlignedQuery
 from headwater.versions.aligned.repetition import BarrierRepetition
 from headwater.versions.validation.aligned_plans import plan_in_session
+from headwater.versions.validation.comparable_columns import problems_of_columns
 from headwater.versions.validation.comparison import compare
 from headwater.versions.validation.model import (
     ComparedRows,
@@ -64,6 +65,7 @@ class ValidatingDriver:
         self._session: Any = None
         self._conf: dict[str, str] = {}
         self._problems: tuple[str, ...] = ()
+        self._refusal = ValidationStatus.REFUSED
         self._rows = ComparedRows.ALL if self._found is None else self._found.rows
         self._outputs: list[RedirectedOutput] = []
 
@@ -107,6 +109,8 @@ class ValidatingDriver:
         if not self._problems:
             plan = self._plan
             self._outputs = [self._adjusted(session, each) for each in plan.outputs]
+            self._check_columns(session)
+        if not self._problems:
             self._results = ResultTables(session, self._request.scratch, self._outputs)
             try:
                 self._results.create()
@@ -153,9 +157,25 @@ class ValidatingDriver:
                 found += problems_of_table(session, output.table, snapshot, output.generation)
         return found
 
+    def _check_columns(self, session: Any) -> None:
+        """Look for the columns that the caller names among those of the recorded rows. The job may run for hours, and
+        its result couldn't be compared then."""
+        asked = self._request
+        if not asked.key and not asked.ignored:
+            return
+        try:
+            columns = self._recorded(session).columns
+        except Exception as e:  # noqa: BLE001 - each format and release has errors of its own
+            self._problems = (f"the rows of {self._plan.label} can't be read: {type(e).__name__}: {e}",)
+            return
+        found = problems_of_columns(columns, asked.key, asked.ignored, ignores_new=asked.ignores_new)
+        self._problems = tuple(found)
+        if self._problems:
+            self._refusal = ValidationStatus.WRONG_COLUMN
+
     def _outcome(self, code: int, uses: Sequence[TargetUse]) -> ValidationOutcome:
         if self._problems:
-            return ValidationOutcome(status=ValidationStatus.REFUSED, problems=self._problems)
+            return ValidationOutcome(status=self._refusal, problems=self._problems)
         if self._results is None:
             problem = "the job made no SparkSession in its own process, so nothing was validated"
             status = ValidationStatus.JOB_FAILED if code else ValidationStatus.NOT_COMPARED
@@ -178,18 +198,20 @@ class ValidatingDriver:
 
     def _compare(self, result: str) -> Any:
         spark = self._own_session()
-        if self._rows is ComparedRows.ADDED:
-            recorded = additions_of(spark, self._plan.sink)
-        else:
-            recorded = state_at(spark, self._plan.sink.table, self._plan.snapshot)
         request = self._request
         return compare(
-            recorded,
+            self._recorded(spark),
             spark.table(full_name(result)),
             key=request.key,
             ignored=request.ignored,
             samples=request.samples,
         )
+
+    def _recorded(self, spark: Any) -> Any:
+        """Return the rows that the result is compared with."""
+        if self._rows is ComparedRows.ADDED:
+            return additions_of(spark, self._plan.sink)
+        return state_at(spark, self._plan.sink.table, self._plan.snapshot)
 
     def _clean_up(self) -> list[str]:
         if self._results is None:

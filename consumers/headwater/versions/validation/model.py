@@ -32,7 +32,7 @@ class ComparedRows(str, Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class PinnedInput:
-    """A table that the job read, at the version that it read."""
+    """A table at the version at which the job reads it."""
 
     table: str
     names: tuple[str, ...]
@@ -40,6 +40,8 @@ class PinnedInput:
     snapshot: str
     format: str | None = None
     generation: str | None = None
+    is_recorded: bool = True
+    """Whether the recorded job read it. Else the caller pins a table that only the changed job may read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +169,8 @@ class ValidationStatus(str, Enum):
     COMPARED = "COMPARED"
     REFUSED = "REFUSED"
     """Something couldn't be read as it was, so the job saw no table."""
+    WRONG_COLUMN = "WRONG_COLUMN"
+    """The key, or what is ignored, names a column that the snapshot hasn't, so the job saw no table."""
     JOB_FAILED = "JOB_FAILED"
     NOT_COMPARED = "NOT_COMPARED"
     """The job ended well, and its result couldn't be compared."""
@@ -206,6 +210,7 @@ class ValidationRequest:
     configuration: Mapping[str, str]
     key: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    ignores_new: bool = False
     keep: bool = False
     samples: int = 10
 

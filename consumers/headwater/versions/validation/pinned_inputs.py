@@ -36,6 +36,8 @@ class InputPlanner:
         self._pins = pins
         """Versions that the caller has chosen."""
         self._obstacles = obstacles
+        self._used: set[str] = set()
+        """Names of the caller's versions that are of inputs."""
 
     def plan(self, write: SnapshotWrite, outputs: Collection[bytes]) -> tuple[PinnedInput, ...]:
         """Return the pins of a snapshot's job. Tables that it writes aren't pinned: its script makes them again."""
@@ -46,7 +48,11 @@ class InputPlanner:
             elif (key := self._job.table_of(each)) not in outputs:
                 found.setdefault(key, []).append(each)
         pinned = [self._pin(key, reads, write) for key, reads in found.items()]
-        given = [PinnedInput(table=name, names=(name,), snapshot=version) for name, version in self._pins.items()]
+        given = [
+            PinnedInput(table=name, names=(name,), snapshot=version, is_recorded=name in self._used)
+            for name, version in self._pins.items()
+        ]
+        self._note_unused({self._names[key].label for key in outputs if key in self._names})
         known = [each for each in pinned if each is not None]
         return (*sorted(known, key=lambda each: each.table), *given)
 
@@ -76,7 +82,9 @@ class InputPlanner:
 
     def _is_chosen(self, label: str, names: Sequence[str], reads: Sequence[SnapshotRead]) -> bool:
         """Return whether the caller says how a table is read, and note it if the recorded job read it otherwise."""
-        chosen = next((self._pins[each] for each in names if each in self._pins), None)
+        pinned = [each for each in names if each in self._pins]
+        self._used.update(pinned)
+        chosen = self._pins[pinned[0]] if pinned else None
         known = sorted({str(each.snapshot) for each in reads if each.snapshot is not None} - {chosen})
         then = f"{label} was read at {', '.join(known)} when the snapshot was made"
         if chosen is not None:
@@ -92,9 +100,20 @@ class InputPlanner:
     def _other_places(self, reads: Sequence[SnapshotRead]) -> list[Dataset]:
         return [self._names[each.dataset] for each in reads if each.dataset and each.dataset in self._names]
 
+    def _note_unused(self, written: Collection[str]) -> None:
+        for name in self._pins:
+            if name in self._used:
+                continue
+            if name in written:
+                why = "which the job writes: it reads it at that version, and not what it has written"
+            else:
+                why = "which the recorded job didn't read: that counts only if the job reads it now"
+            self._obstacles.note(f"{name} is pinned to {self._pins[name]}, {why}")
+
     def _add_opaque(self, read: SnapshotRead) -> None:
         name = full_name_of(read.name)
         if name is not None and (name in self._pins or self._obstacles.allows(name)):
+            self._used.add(name)
             return
         what = name or read.opaque or "something"
         self._obstacles.add_doubt(f"the job read {what}, of which Spark shows no table or version")

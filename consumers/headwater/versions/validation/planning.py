@@ -14,7 +14,7 @@ from headwater.lineage.questions.completeness import gaps
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.gaps import GapCause
 from headwater.lineage.questions.known_limits import add_known_limits
-from headwater.lineage.questions.names import find
+from headwater.lineage.questions.names import find, find_known
 from headwater.lineage.questions.snapshots import format_job_key
 from headwater.lineage.questions.start_points import StartSelector, find_start
 from headwater.lineage.questions.traversal.context import Basis, TraversalContext
@@ -43,8 +43,9 @@ def plan_validation(
     `pins` names versions of tables that lineage doesn't know, and `allowed` tables and paths that are read as they are
     now. With `anyway` gaps in lineage and inputs that Spark doesn't show become notes. With `copies` each result begins
     with what was there, also where the job has only added rows, or replaced all. An UnvalidatableError lists all that
-    stands in the way.
+    stands in the way, and a ConfigurationError that a pinned table isn't named in full.
     """
+    _refuse_short_names(connection, pins or {})
     named = find(connection, sink)
     if named.column is not None or named.snapshot is None:
         raise ConfigurationError(f"which snapshot of {sink}? Write it as TABLE@SNAPSHOT, such as lake.dws.daily@8")
@@ -76,6 +77,16 @@ def plan_validation(
         allowed=tuple(allowed),
         notes=obstacles.notes,
     )
+
+
+def _refuse_short_names(connection: Connection, pins: Mapping[str, str]) -> None:
+    """Raise an error for a name that a lens would look for in whichever catalog and namespace the job uses."""
+    for name, version in pins.items():
+        if "/" in name or name.count(".") > 1:
+            continue
+        known = find_known(connection, name)
+        full = "catalog.namespace.table" if known is None else known.label
+        raise ConfigurationError(f"{name}@{version} can't be pinned by that name: name the table in full, as {full}")
 
 
 def _known_write(writes: Sequence[SnapshotWrite], dataset: Dataset, obstacles: ValidationObstacles) -> SnapshotWrite:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+from headwater.errors import ConfigurationError
 from headwater.versions.validation.model import (
     RepeatedBarrier,
     ValidationOutcome,
@@ -34,6 +35,8 @@ class JobCommand:
     """`["jobs/report.py", "2026-01-31"]`, or `["-m", "company.report"]`."""
     key: Sequence[str] = ()
     ignored: Sequence[str] = ()
+    ignores_new: bool = False
+    """Whether `ignored` may name columns that the snapshot hasn't, because the changed job adds them."""
     keep: bool = False
     scratch: str | None = None
     """The namespace of the results; one of a new name unless given."""
@@ -45,7 +48,8 @@ class JobCommand:
 def validate(plan: ValidationPlan | RepeatedBarrier, job: JobCommand) -> ValidationOutcome:
     """Run a job under the lens of a plan and compare what it writes. What the job prints goes to standard error.
 
-    An UnvalidatableError says why nothing was run.
+    An UnvalidatableError says why nothing was run, and a ConfigurationError that the key, or what is ignored, isn't in
+    the snapshot: then nothing was run, either.
     """
     scratch = job.scratch or f"headwater_validation_{uuid4().hex[:8]}"
     with tempfile.TemporaryDirectory(prefix="headwater-validate-") as folder:
@@ -57,6 +61,7 @@ def validate(plan: ValidationPlan | RepeatedBarrier, job: JobCommand) -> Validat
             configuration={**job.configuration, **marks_of(plan)},
             key=tuple(job.key),
             ignored=tuple(job.ignored),
+            ignores_new=job.ignores_new,
             keep=job.keep,
             samples=job.samples,
         )
@@ -71,6 +76,8 @@ def validate(plan: ValidationPlan | RepeatedBarrier, job: JobCommand) -> Validat
         outcome = load_outcome(outcome_file.read_bytes())
     if outcome.status is ValidationStatus.REFUSED:
         raise UnvalidatableError(plan.label, outcome.problems)
+    if outcome.status is ValidationStatus.WRONG_COLUMN:
+        raise ConfigurationError("; ".join(outcome.problems))
     return outcome
 
 

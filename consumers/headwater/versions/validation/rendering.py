@@ -48,7 +48,7 @@ def as_page(plan: ValidationPlan, outcome: ValidationOutcome, command: Sequence[
         chapters = list(_chapters(found))
         tiles.append(Tile("Recorded", f"{found.recorded_rows:,} rows", rows_text(plan.rows), "rows"))
         tiles.append(Tile("Result", f"{found.result_rows:,} rows", " ".join(command), "rows"))
-    inputs = [(each.table, each.snapshot, ", ".join(each.names)) for each in plan.inputs]
+    inputs = [(each.table, each.snapshot, ", ".join(each.names)) for each in plan.inputs if each.is_recorded]
     chapters.append(
         Chapter(
             "inputs",
