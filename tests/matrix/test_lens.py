@@ -54,8 +54,8 @@ def spark(driver: Driver) -> Generator[SparkSession, None, None]:
 def test_a_pinned_table_is_read_at_its_version_and_what_isnt_named_is_refused(
     spark: SparkSession, place: Place
 ) -> None:
-    """Fails if Spark's rule for relations isn't replaced, stays replaced, or the check of the analysed plan is lost. And
-    if a snapshot that isn't there, as one that has expired, is an error without the table's name, or without its cause."""
+    """Fails if Spark's rule for relations isn't replaced, stays replaced, or the check of the analysed plan is lost.
+    And if a snapshot that isn't there, as one that has expired, is an error without the table's name or its cause."""
     with lens(spark, pins={place.table: place.snapshots[1]}):
         assert ids(spark.table(place.table)) == [1, 2]
         assert ids(spark.sql(f"SELECT id FROM {place.table} WHERE id IN (SELECT id FROM {place.table})")) == [1, 2]
