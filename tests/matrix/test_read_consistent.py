@@ -351,6 +351,21 @@ def test_a_version_that_has_expired_is_named_with_its_table(tables: Tables, spar
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("tables", ["iceberg"], indirect=True)
+def test_parts_of_a_table_are_read_as_their_refusal_says(tables: Tables, spark: SparkSession) -> None:
+    """Fails if what the error advises doesn't help: each statement reads `b`, whose newest rows are 1 and 2."""
+    tables.driver.run(f"ALTER TABLE {tables.b} CREATE BRANCH x")
+    newest(spark, tables).sql(f"SET {KEY}.timeout = 60s")
+    for part, words in (("snapshots", "a metadata table"), ("branch_x", "the branch x")):
+        name = f"{tables.b}.{part}"
+        query = f"SELECT id FROM {tables.b} WHERE (SELECT count(*) FROM {name}) > 0"
+        with pytest.raises(Exception, match=rf"{NONE} .*{name}: it is {words} of {tables.b}.*{KEY}.allowed = {name} "):
+            spark.sql(query)
+        spark.sql(f"SET {KEY}.allowed = {name}")
+        assert ids(spark.sql(query)) == [1, 2]
+
+
+@pytest.mark.long
 def test_a_lens_goes_before_it(made: Tables, reader: SparkSession) -> None:
     """Fails if a session that reads consistently can't have a lens, or has none of its own afterwards."""
     with lens(reader, reads_elsewhere=True):
