@@ -7,7 +7,7 @@ as its newest one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
 from headwater.events.scalars import Format
@@ -17,7 +17,7 @@ from headwater.lineage.questions.traversal.context import TraversalContext, is_r
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite, is_unordered
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 from headwater.versions.commit_lines import commits_read, is_parent_unknown, keeps_rows, parent_of, unknown_commit
-from headwater.versions.frontiers import SKEW_MICROS, FrontierMerger
+from headwater.versions.frontiers import FrontierMerger
 from headwater.versions.histories import TooNear, VersionHistories
 from headwater.versions.model import NOTHING_CONTAINED, Contents, Doubt, Frontier, Pair, TableContents, Version
 
@@ -42,7 +42,7 @@ class ContentsReader:
         self._walk = walk
         self._computed: dict[_Node, Contents] = {}
         self.histories: Final = VersionHistories(walk)
-        self.merger: Final = FrontierMerger(self._precedes)
+        self.merger: Final = FrontierMerger(self.histories.precedes)
 
     def state(self, ref: SnapshotRef) -> TableContents:
         """Return a table at a snapshot that was loaded. `TooNear` if it lacks a table that was left out."""
@@ -193,20 +193,6 @@ class ContentsReader:
         first = write[0]
         where = (first.generation, first.branch)
         return Version(dataset, snapshot, position, *where, first.id, first.at, first.format or form)
-
-    def _precedes(self, one: Version, other: Version, most: int = 500) -> bool | None:
-        """Return whether a version is an ancestor of another one; None if the parents that are known don't tell."""
-        if one.writer is None or other.writer is None or one.made_at is None:
-            return None
-        write: Sequence[SnapshotWrite] = self.histories.write_of(other.writer) or ()
-        for _ in range(most):
-            if not write or write[0].at < one.made_at - SKEW_MICROS:
-                return None
-            if write[0].id == one.writer:
-                return True
-            before = parent_of(write)
-            write = () if before is None else self.histories.step_to(before)
-        return None
 
     def _missing_beginning(self, write: SnapshotWrite) -> set[Doubt]:
         if not is_parent_unknown(self._walk.connection, self._walk.identities, write):

@@ -19,6 +19,8 @@ from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, Sn
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 from headwater.lineage.questions.traversal.upstream import UpstreamWalk
 from headwater.versions.commit_lines import keeps_rows, parent_of
+from headwater.versions.frontiers import SKEW_MICROS
+from headwater.versions.model import Version
 from headwater.versions.read_versions import ObservedVersion, has_writing_job, load_versions_read
 from headwater.versions.shared_tables import SharedTables
 
@@ -157,6 +159,20 @@ class VersionHistories:
         if makers.near(ref) is None:
             makers.load([ref])
         return self.writer(ref)
+
+    def precedes(self, one: Version, other: Version, most: int = 500) -> bool | None:
+        """Return whether a version is an ancestor of another one; None if the parents that are known don't tell."""
+        if one.writer is None or other.writer is None or one.made_at is None:
+            return None
+        write: Sequence[SnapshotWrite] = self.write_of(other.writer) or ()
+        for _ in range(most):
+            if not write or write[0].at < one.made_at - SKEW_MICROS:
+                return None
+            if write[0].id == one.writer:
+                return True
+            before = parent_of(write)
+            write = () if before is None else self.step_to(before)
+        return None
 
     def line(self, ref: SnapshotRef, most: int) -> Iterator[SnapshotRef]:
         """Yield the versions of a table from this one backwards, along its parents: those after which it has other

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -83,6 +84,33 @@ def test_what_comes_while_it_is_answered_isnt_said_to_be_included(
     assert not coming
     assert answer.complete_until == newest.time
     assert any("lake.db.a@21" in each.label for each in _versions_in(answer))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda connection: align(connection, ["b", "c"]),
+        lambda connection: check(connection, ["b", "c"]),
+        lambda connection: contained(connection, "c"),
+    ],
+)
+def test_an_answer_leaves_nothing_to_the_garbage_collector(
+    ask: Callable[[Connection], object], connection: Connection
+) -> None:
+    """What refers to each other outlives its question, and a collection that finds much of it makes a later one
+    wait."""
+    store(connection, two_jobs())
+    gc.freeze()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        ask(connection)
+        gc.collect()
+        left = {type(each).__qualname__ for each in gc.garbage if type(each).__module__.startswith("headwater")}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.unfreeze()
+    assert not left
 
 
 def _versions_in(answer: AlignmentAnswer | ContainedAnswer) -> Sequence[TableAt]:
