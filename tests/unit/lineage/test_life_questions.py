@@ -37,6 +37,7 @@ from headwater.lineage.questions.history import ColumnChange, ColumnChangeKind, 
 from headwater.lineage.questions.jobs import TableAccess, jobs_of, tables_of
 from headwater.lineage.questions.lateness import lateness
 from headwater.lineage.questions.runs import runs
+from headwater.lineage.questions.traversal import identities
 from headwater.lineage.questions.uses import uses
 from headwater.testing.examples import CONTEXT
 from tests.unit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
@@ -382,8 +383,12 @@ class TestLate:
 class TestPlacesThatAreUsedAgain:
     """`daily` is made from orders by `old`, renamed to `archive`, and made again from clicks by `new`."""
 
-    @pytest.fixture
-    def again(self, connection: Connection) -> Connection:
+    @pytest.fixture(params=[500, 0], ids=["few links", "many links"])
+    def again(
+        self, connection: Connection, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    ) -> Connection:
+        """Few links are loaded at once; of many those of a table are looked up."""
+        monkeypatch.setattr(identities, "_FEW", request.param)
         old, new, reader = started(1, "old"), started(2, "new", minute=6), started(3, "report", minute=8)
         old.emit(0.5, CreateTable, table=Table(), **named("daily"))
         commit(old, 1, "orders", "daily", 1)

@@ -89,7 +89,7 @@ class Identities:
     def group(self, dataset: bytes) -> dict[bytes, Era]:
         """Return all identities of a dataset, each with the times for which it holds. Facts outside of them belong to
         another table."""
-        if not self._links:
+        if self.are_all_single:
             return {dataset: ALWAYS}
         known = self._groups.get(dataset)
         if known is None:
@@ -115,7 +115,7 @@ class Identities:
         if self._all_known and not self._links:
             return dataset
         seen = {dataset}
-        while self._links:
+        while True:
             self.load([dataset])
             following = sorted(
                 (when, new)
