@@ -42,7 +42,6 @@ class VersionHistories:
     def __init__(self, walk: TraversalContext) -> None:
         self._walk = walk
         self._shared: SharedTables | None = None
-        self._revision = 0
         self._is_written: dict[bytes, bool] = {}
         self._versions_read: dict[SnapshotRef, ObservedVersion] = {}
         self.left_out: frozenset[bytes] = frozenset()
@@ -54,8 +53,6 @@ class VersionHistories:
         self._reads: dict[bytes, list[SnapshotRead]] = {}
         self._writes: dict[bytes, list[SnapshotWrite]] = {}
         self._reads_left_out: set[bytes] = set()
-        self._found: dict[tuple[object, ...], list[SnapshotWrite]] = {}
-        """The writes of snapshots, as far as they don't depend on when a snapshot was read."""
 
     def leave_out_shared(self, refs: Collection[SnapshotRef]) -> None:
         """Leave out what is behind tables that all of these contain."""
@@ -137,18 +134,9 @@ class VersionHistories:
 
     def writer(self, ref: SnapshotRef) -> list[SnapshotWrite]:
         """Return the writes of the commit that wrote a snapshot that was loaded."""
-        makers, key = self._walk.makers, (*ref[:4], ref.any_branch)
-        if self._revision != makers.revision:
-            self._revision = makers.revision
-            self._found.clear()
-        known = self._found.get(key)
-        if known is not None:
-            return known
-        found = makers.near(ref) or makers.of(ref)
+        found = self._walk.makers.writer(ref)
         if found:
             self._writes[found[0].id] = found
-        if makers.is_timeless(ref):
-            self._found[key] = found
         return found
 
     def step_to(self, ref: SnapshotRef) -> list[SnapshotWrite]:

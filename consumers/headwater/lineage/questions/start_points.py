@@ -67,7 +67,7 @@ def find_starts(
         elif write is None:
             found.append(_named(walk, dataset, which, ref, basis))
         else:
-            writes = walk.makers.near(ref) or walk.makers.of(ref)
+            writes = walk.makers.writer(ref)
             found.append(StartPoint(dataset, ref, writes, _note(writes[0] if writes else write, basis)))
     return found
 

@@ -72,7 +72,7 @@ class Ancestry:
         """Take one step. Return whether the walk continues."""
         assert reach.at is not None  # noqa: S101 - those that have ended aren't waiting
         at = reach.at
-        write = self._makers.near(at) or self._makers.of(at)
+        write = self._makers.writer(at)
         if not write:
             self._limits.add_snapshot(LimitReason.UNKNOWN_WRITER, at.dataset, at.snapshot, "its writer is unknown")
             return False

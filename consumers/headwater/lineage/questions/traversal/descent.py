@@ -111,7 +111,7 @@ class Descent:
     def _is_of(self, child: SnapshotWrite, head: SnapshotWrite) -> bool:
         """Return whether this is a child of the write, and not of another with the same snapshot number."""
         ref = _parent_ref(child)
-        makers = () if ref is None else self._makers.near(ref) or self._makers.of(ref)
+        makers = () if ref is None else self._makers.writer(ref)
         return any(each.id == head.id for each in makers)
 
     def _has_children(self, head: SnapshotWrite) -> bool:

@@ -64,8 +64,8 @@ class SnapshotWriters:
         self._changes: set[DatasetSnapshot] = set()
         self._branches: dict[bytes, list[tuple[str, str | None, int | None]]] = {}
         self._read_to: dict[bytes, int] = {}
-        self.revision = 0
-        """Increases with each load. In between, the same reference means the same writes."""
+        self._determined: dict[tuple[object, ...], list[SnapshotWrite]] = {}
+        """The writes of snapshots, until more is loaded, as far as they don't depend on when a snapshot was read."""
 
     def load(self, ref: Iterable[SnapshotRef]) -> None:
         """Load all writes with these numbers. Catalog changes are loaded only where no commit matches."""
@@ -73,7 +73,7 @@ class SnapshotWriters:
         pairs = {pair for each in asked for pair in self._pairs(each)} - self._whole
         if not pairs:
             return
-        self.revision += 1
+        self._determined.clear()
         self._whole |= pairs
         self.keep(self.ahead.load_writes(pairs))
         missing = {pair for each in asked if not self._by_commit(each) for pair in self._pairs(each)} - self._changes
@@ -93,7 +93,7 @@ class SnapshotWriters:
 
     def keep(self, found: Iterable[SnapshotWrite]) -> list[SnapshotWrite]:
         """Cache writes that were loaded otherwise. Deleted ones are marked as hidden."""
-        self.revision += 1
+        self._determined.clear()
         kept = prefer_observed(self.connection, found)
         if not self.hiding.hides_nothing:
             hidden = self.hiding.are_hidden([deletion_subject_of(each, each) for each in kept])
@@ -123,26 +123,38 @@ class SnapshotWriters:
 
     def near(self, ref: SnapshotRef) -> list[SnapshotWrite] | None:
         """Return the writes, if the cache already determines them."""
+        key = (*ref[:4], ref.any_branch)
+        known = self._determined.get(key)
+        if known is not None:
+            return known
+        there = self._candidates(ref)
         if self._pairs(ref) <= self._whole:
-            return self.of(ref)
-        certain = [
-            each for each in self._candidates(ref) if each.branch == ref.branch and each.generation == ref.generation
-        ]
-        return _choose_writes(certain, ref.at) or None
+            found = self._choose(ref, there)
+        else:
+            certain = [each for each in there if each.branch == ref.branch and each.generation == ref.generation]
+            found = _choose_writes(certain, ref.at)
+            if not found:
+                return None
+        if len(there) < 2:
+            self._determined[key] = found
+        return found
+
+    def writer(self, ref: SnapshotRef) -> list[SnapshotWrite]:
+        """Return the writes of the commit that wrote a snapshot that is loaded or near. Empty if no writer is known."""
+        near = self.near(ref)
+        return self.of(ref) if near is None else near
 
     def of(self, ref: SnapshotRef) -> list[SnapshotWrite]:
         """Return the writes of the commit that wrote the snapshot; call `load` first. Empty if no writer is known."""
-        there = self._candidates(ref)
+        return self._choose(ref, self._candidates(ref))
+
+    def _choose(self, ref: SnapshotRef, there: list[SnapshotWrite]) -> list[SnapshotWrite]:
         exact = [each for each in there if each.branch == ref.branch and not is_pointer(each)]
         if exact and not ref.any_branch:
             return _choose_writes(exact, ref.at)
         if ref.any_branch or any(each.format == ICEBERG for each in there):
             return _choose_writes(there, ref.at)
         return _choose_writes([each for each in there if self._is_inherited(each, ref)], ref.at)
-
-    def is_timeless(self, ref: SnapshotRef) -> bool:
-        """Return whether a reference means the same writes whenever it was read."""
-        return len(self._candidates(ref)) < 2
 
     def generations(self, ref: SnapshotRef) -> set[str]:
         """Return the generations of the table that have this number."""
