@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -45,14 +46,19 @@ def advance_ingests(connection: Connection, ingests: Iterable[IngestProgress]) -
 def bus_stored_until(connection: Connection) -> int | None:
     """Return the time up to which every partition of every bus is stored, or None without a bus. A recreated topic
     replaces the older one of its name."""
-    column = INGESTS.c
-    query = select(
-        column.source, column.cluster, column.topic, column.topic_name, column.partition_number, column.stored_until
-    ).where(column.producer.is_(None))
     newest: dict[tuple[Any, ...], int] = {}
-    for source, cluster, topic, name, number, until in connection.execute(query.order_by(column.stored_at, column.id)):
+    for source, cluster, topic, name, number, until in connection.execute(_select_stored()):
         newest[source, cluster, name or topic, number] = until
     return min(newest.values(), default=None)
+
+
+@cache
+def _select_stored() -> Any:
+    """Build the statement once: building it takes longer than executing it."""
+    column = INGESTS.c
+    partition = (column.source, column.cluster, column.topic, column.topic_name, column.partition_number)
+    stored = select(*partition, column.stored_until).where(column.producer.is_(None))
+    return stored.order_by(column.stored_at, column.id)
 
 
 def now_micros() -> int:

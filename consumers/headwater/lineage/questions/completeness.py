@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from contextlib import closing
 from datetime import datetime
+from functools import cache
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from headwater.events.clock import wall_micros
 from headwater.events.envelope import EventFamily
@@ -96,15 +97,24 @@ def _last_word(connection: Connection) -> int | None:
     Administration events don't count: they can go directly into a store that is far behind its bus. Neither do commits
     that were found in a table's log: drivers that couldn't reach the bus meanwhile may have other commits of that time.
     """
-    row = table_of(t.ARRIVAL).c
-    newest = select(row.last).where(row.family.not_in(_NOT_SENT)).order_by(row.last.desc()).limit(1)
-    heard: int | None = connection.scalar(newest)  # of a maximum MariaDB would read all rows
+    heard: int | None = connection.scalar(_select_last_word())
     return heard
+
+
+@cache
+def _select_last_word() -> Any:
+    row = table_of(t.ARRIVAL).c  # of a maximum MariaDB would read all rows
+    return select(row.last).where(row.family.not_in(_NOT_SENT)).order_by(row.last.desc()).limit(1)
 
 
 def _alive(connection: Connection, now: int) -> list[int]:
     """Return the last heartbeats of producers that are open and not silent for too long."""
-    row = table_of(t.PRODUCER).c
-    chosen = select(func.min(row.last)).where(row.closed_at.is_(None), row.last + silence_limit(row) >= now)
-    last = connection.scalar(chosen)
+    last = connection.scalar(_select_alive(), {"now": now})
     return [] if last is None else [last]
+
+
+@cache
+def _select_alive() -> Any:
+    row = table_of(t.PRODUCER).c
+    is_heard = row.last + silence_limit(row) >= bindparam("now", type_=row.last.type)
+    return select(func.min(row.last)).where(row.closed_at.is_(None), is_heard)

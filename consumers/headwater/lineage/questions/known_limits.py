@@ -12,7 +12,7 @@ from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql.key_lookup import hashes_for, is_among
+from headwater.lineage.sql.key_lookup import is_among, keys_for
 from headwater.lineage.sql.tables import table_of
 
 _AT_ONCE: Final = 5_000
@@ -40,7 +40,7 @@ def add_known_limits(
 def _select_limits(connection: Connection, datasets: Sequence[bytes], runs: Sequence[bytes]) -> list[Any]:
     """Select gaps, changes with unknown effect and disabled options in one statement."""
     dialect = connection.dialect.name
-    given = {"datasets": hashes_for(dialect, datasets), "runs": hashes_for(dialect, runs)}
+    given = {"datasets": keys_for(dialect, datasets), "runs": keys_for(dialect, runs)}
     return list(connection.execute(_limits_of(dialect), given))
 
 

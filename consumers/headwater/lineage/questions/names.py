@@ -11,9 +11,10 @@ a letter (Unicode's NFC and NFD).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, Final
 from unicodedata import normalize
 
@@ -22,6 +23,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
 from headwater.errors import TerminalError
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.key_lookup import is_among, keys_for
 from headwater.lineage.sql.tables import table_of
 
 _AT: Final = re.compile(r"@(?P<snapshot>-?\d+|[A-Za-z_][\w\-]*)(?:\.(?P<column>.+))?$")
@@ -83,7 +85,7 @@ def find_all(connection: Connection, texts: Sequence[str]) -> list[ResolvedName]
     """Resolve several names. Those of tables, spelled exactly, take one statement together: of their datasets only the
     keys are loaded."""
     parts = {text: found for text in texts if (found := _parts_of_table(text)) is not None}
-    aliases = _aliases(connection, parts.values()) if parts else ()
+    aliases = _aliases(connection, [*parts.values()]) if parts else ()
     keys = {text: _current([each for each in aliases if _has_name(each, some)]) for text, some in parts.items()}
     certain = {text: found[0] for text, found in keys.items() if len(found) == 1}
     return [
@@ -92,11 +94,24 @@ def find_all(connection: Connection, texts: Sequence[str]) -> list[ResolvedName]
     ]
 
 
-def _aliases(connection: Connection, names: Iterable[Sequence[str]]) -> Sequence[Any]:
-    """Return what has or had one of these names."""
+def _aliases(connection: Connection, names: Collection[Sequence[str]]) -> Sequence[Any]:
+    """Return what has or had one of these names, and others of the same tables and databases."""
+    dialect = connection.dialect.name
+    databases = {".".join(some[start:-1]) for some in names for start in (0, 1 if len(some) > 2 else 0)}
+    given = {"tables": keys_for(dialect, sorted({some[-1] for some in names}))}
+    if "" in databases:
+        return connection.execute(_select_aliases(dialect, in_any_database=True), given).all()
+    given["databases"] = keys_for(dialect, sorted(databases))
+    return connection.execute(_select_aliases(dialect, in_any_database=False), given).all()
+
+
+@cache
+def _select_aliases(dialect: str, *, in_any_database: bool) -> Any:
+    """Build the statement once: building conditions of each name takes longer than executing it."""
     row = table_of(t.ALIAS).c
     named = select(row.dataset, row.last, row.deleted, row.catalog, row.database_name, row.table_name)
-    return connection.execute(named.where(or_(*(each for some in names for each in _name_conditions(row, some))))).all()
+    named = named.where(is_among(dialect, row.table_name, "tables"))
+    return named if in_any_database else named.where(is_among(dialect, row.database_name, "databases"))
 
 
 def _parts_of_table(text: str) -> tuple[str, ...] | None:

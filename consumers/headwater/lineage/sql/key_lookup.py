@@ -80,16 +80,18 @@ def has_any_key(dialect: str, column: ColumnElement[Any], keys: Sequence[Any]) -
 
 
 def is_among(dialect: str, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-    """Return a condition for a statement that is built once: the column has one of the hashes of a parameter."""
+    """Return a condition for a statement that is built once: the column has one of the hashes or texts of a
+    parameter."""
     if dialect != "postgresql":
         return column.in_(bindparam(name, expanding=True))
-    is_one: ColumnElement[bool] = column == func.any(sql_cast(bindparam(name), _ARRAYS[bytes]))
+    array = _ARRAYS[bytes if isinstance(column.type, LargeBinary) else str]
+    is_one: ColumnElement[bool] = column == func.any(sql_cast(bindparam(name), array))
     return is_one
 
 
-def hashes_for(dialect: str, hashes: Sequence[bytes]) -> Any:
+def keys_for(dialect: str, keys: Sequence[bytes] | Sequence[str]) -> Any:
     """Return the parameter of `is_among`."""
-    return array_text(hashes) if dialect == "postgresql" else list(hashes)
+    return array_text(keys) if dialect == "postgresql" else list(keys)
 
 
 def array_text(keys: Sequence[Any]) -> Any:
@@ -155,7 +157,7 @@ class PairLookup:
             is_one = is_among(dialect, self._columns[0], "keys")
             statement = self._by_dialect[f"{dialect} keys"] = self._statement.where(is_one)
         for portion in _portions(keys_sorted):
-            yield from connection.execute(statement, {"keys": hashes_for(dialect, portion)}).all()
+            yield from connection.execute(statement, {"keys": keys_for(dialect, portion)}).all()
 
     def by_barrier(self, connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[Any]:
         """Select by hash and barrier, by a primary key that begins with the barrier."""

@@ -4,12 +4,13 @@ which of 63 numbers arrived, and the time range of those events.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, and_, bindparam, select
 
 from headwater.lineage.mapping.events import ARRIVALS_PER_ROW
 from headwater.lineage.questions.gaps.model import (
@@ -58,7 +59,8 @@ class _Block:
 
 def find_sequence_gaps(connection: Connection, filters: GapFilter) -> Iterator[PossibleGap]:
     """Yield the holes that are old enough to count."""
-    found = [each for each in _sequence_gaps(connection, filters) if each.until <= filters.now - SETTLE_MICROS]
+    gaps = _sequence_gaps(connection, _blocks(filters), {})
+    found = [each for each in gaps if each.until <= filters.now - SETTLE_MICROS]
     for several in (found[at : at + _AT_ONCE] for at in range(0, len(found), _AT_ONCE)):
         about = _producers(connection, {each.producer for each in several})
         for gap in several:
@@ -68,12 +70,9 @@ def find_sequence_gaps(connection: Connection, filters: GapFilter) -> Iterator[P
 
 def find_pending_gaps(connection: Connection, now: int) -> list[PendingGap]:
     """Return the holes that are too recent to count."""
-    filters = GapFilter(now=now, since=now - SETTLE_MICROS)
-    return [
-        PendingGap(gap.producer, gap.since)
-        for gap in _sequence_gaps(connection, filters)
-        if gap.until > now - SETTLE_MICROS
-    ]
+    since = now - SETTLE_MICROS
+    recent = _sequence_gaps(connection, _recent_blocks(), {"since": since})
+    return [PendingGap(gap.producer, gap.since) for gap in recent if gap.until > since]
 
 
 def _possible_gap(gap: SequenceGap, about: Any) -> PossibleGap:
@@ -98,11 +97,11 @@ def _origin(about: Any) -> dict[str, Any]:
     return {"application": about.application, "run": uuid_of(about.run), "job": job}
 
 
-def _sequence_gaps(connection: Connection, filters: GapFilter) -> Iterator[SequenceGap]:
+def _sequence_gaps(connection: Connection, blocks_in_order: Any, given: Mapping[str, int]) -> Iterator[SequenceGap]:
     """Yield all holes. The block before the first requested one is queried afterwards, because not every database can
     run a second query while it streams the first."""
     edges: list[tuple[bytes, str, _Block]] = []
-    with connection.execute(_blocks(filters), execution_options=_STREAMED) as found:
+    with connection.execute(blocks_in_order, given, execution_options=_STREAMED) as found:
         for (producer, family), rows in groupby(found, key=lambda row: (bytes(row.producer), row.family)):
             blocks = [_Block(row.block, row.bits, row.first, row.last) for row in rows]
             if blocks[0].number:
@@ -115,17 +114,32 @@ def _sequence_gaps(connection: Connection, filters: GapFilter) -> Iterator[Seque
 
 def _blocks(filters: GapFilter) -> Any:
     row = table_of(t.ARRIVAL).c
-    chosen = select(row.producer, row.family, row.block, row.bits, row.first, row.last)
-    chosen = chosen.where(*filters.in_time(row.first, row.last))
+    chosen = _all_blocks().where(*filters.in_time(row.first, row.last))
     if filters.applications is not None:
         beat = table_of(t.PRODUCER).c
         chosen = chosen.where(row.producer.in_(select(beat.producer).where(beat.application.in_(filters.applications))))
-    order = (row.producer, row.family, row.block)
     if filters.since is None and filters.until is None:
-        return chosen.order_by(*order)
-    # PostgreSQL expects that little of what is streamed is fetched, and would read all rows in order to find a few.
+        return chosen.order_by(row.producer, row.family, row.block)
+    return _few_in_order(chosen)
+
+
+@cache
+def _recent_blocks() -> Any:
+    """Select those whose last event isn't older than a time. The statement is built once: that takes longer than to
+    execute it."""
+    last = table_of(t.ARRIVAL).c.last
+    return _few_in_order(_all_blocks().where(last >= bindparam("since", type_=last.type)))
+
+
+def _all_blocks() -> Any:
+    row = table_of(t.ARRIVAL).c
+    return select(row.producer, row.family, row.block, row.bits, row.first, row.last)
+
+
+def _few_in_order(chosen: Any) -> Any:
+    """PostgreSQL expects that little of what is streamed is fetched, and would read all rows in order to find a few."""
     blocks = chosen.cte("blocks").prefix_with("MATERIALIZED", dialect="postgresql")
-    return select(blocks).order_by(*(blocks.c[each.name] for each in order))
+    return select(blocks).order_by(blocks.c.producer, blocks.c.family, blocks.c.block)
 
 
 def _before(connection: Connection, producer: bytes, family: str, block: _Block) -> _Block | None:
