@@ -41,6 +41,8 @@ class ContentsReader:
     def __init__(self, walk: TraversalContext) -> None:
         self._walk = walk
         self._computed: dict[_Node, Contents] = {}
+        self._versions: dict[tuple[Version, bytes], Version] = {}
+        """The versions that references mean, by them and the write that they were found to refer to."""
         self.histories: Final = VersionHistories(walk)
         self.merger: Final = FrontierMerger(self.histories.precedes)
 
@@ -66,6 +68,7 @@ class ContentsReader:
     def include(self, tables: Collection[bytes]) -> None:
         """Leave out no more what is behind some tables. All versions have to be loaded again."""
         self._computed.clear()
+        self._versions.clear()
         self.histories.include(tables)
 
     def _writer(self, ref: SnapshotRef) -> list[SnapshotWrite]:
@@ -103,12 +106,11 @@ class ContentsReader:
             return
         for each in write:
             for read in self.histories.reads_of(each.id):
-                yield from self._read_nodes(each, read)
+                if not self.histories.is_read_left_out(read):
+                    yield from self._read_nodes(each, read)
 
     def _read_nodes(self, write: SnapshotWrite, read: SnapshotRead) -> Iterator[_Node]:
         """Yield whose contents a read brings: a state's, or those of each commit within changes."""
-        if self.histories.is_read_left_out(read):
-            return
         for each in commits_read(write, read, self._writer):
             yield _Node(each.id, is_state=not is_range(read))
 
@@ -129,41 +131,33 @@ class ContentsReader:
         if first.replaced == "UNKNOWN" and first.kind in _UNSURE_KINDS:
             detail = "it is unknown whether it replaced the whole table"
             doubts.add(Doubt(self._identity(first), LimitReason.UNKNOWN_EFFECT, first.snapshot, detail))
-        return self.merger.union((base, own, Contents(doubts=doubts)))
+        return self.merger.union((base, own, Contents(doubts=doubts)) if doubts else (base, own))
 
     def _own_of(self, node: _Node) -> Contents:
         """Return what one commit brought into its table."""
-        parts: list[Contents] = []
+        frontiers: dict[Pair, Frontier] = {}
+        doubts: set[Doubt] = set()
         for write in self._writes(node):
-            if doubts := self._doubts_of(write):
-                parts.append(Contents(doubts=doubts))
+            reader = self._identity(write)
+            doubts |= self._doubts_of(write)
             for read in self.histories.reads_of(write.id):
-                behind = (self._computed.get(each) for each in self._read_nodes(write, read))
-                parts += [each for each in behind if each is not None]
-                parts.append(self._read_contents(write, read))
-                if doubts := self._unwritten(write, read):
-                    parts.append(Contents(doubts=doubts))
-        return self.merger.union(parts)
+                for behind in self._behind(write, read):
+                    self.merger.add(frontiers, behind.frontiers.items())
+                    doubts.update(behind.doubts)
+                if read.dataset is not None:
+                    source = self._walk.identities.one(read.dataset, read.generation)
+                    if source != reader:
+                        self.merger.add(frontiers, [((reader, source), self._frontier(source, write, read))])
+        return Contents(frontiers, doubts)
 
-    def _unwritten(self, write: SnapshotWrite, read: SnapshotRead) -> set[Doubt]:
-        """Return the doubt about a read state, or the first commit within changes, whose writer is unknown."""
+    def _behind(self, write: SnapshotWrite, read: SnapshotRead) -> list[Contents]:
+        """Return what was in that which was read. A state, or the first commit within changes, whose writer is unknown
+        is a doubt."""
         if self.histories.is_read_left_out(read):
-            return set()
+            return []
+        found = [self._computed.get(each, NOTHING_CONTAINED) for each in self._read_nodes(write, read)]
         at = unknown_commit(write, read, self._writer)
-        return set() if at is None else self._unknown(at)
-
-    def _read_contents(self, write: SnapshotWrite, read: SnapshotRead) -> Contents:
-        reader = self._identity(write)
-        if read.dataset is None:
-            if read.opaque is None:
-                return NOTHING_CONTAINED
-            detail = f"something was read that Spark doesn't show: {read.opaque}"
-            return Contents(doubts={Doubt(reader, LimitReason.OPAQUE, write.snapshot, detail)})
-        source = self._walk.identities.one(read.dataset, read.generation)
-        if source == reader:
-            return NOTHING_CONTAINED
-        pair: Pair = (reader, source)
-        return Contents({pair: self._frontier(source, write, read)})
+        return found if at is None else [*found, Contents(doubts=self._unknown(at))]
 
     def _frontier(self, source: bytes, write: SnapshotWrite, read: SnapshotRead) -> Frontier:
         ref = snapshot_ref_of(read, write.at)
@@ -184,8 +178,17 @@ class ContentsReader:
 
     def _version(self, version: Version, ref: SnapshotRef | None) -> Version:
         """Return a version with what is known of its writer, or the one before, if the writer changed no rows."""
-        dataset, snapshot, position, *_, form = version
         write = [] if ref is None else self._writer(ref)
+        if not write:
+            return version
+        key = (version, write[0].id)
+        known = self._versions.get(key)
+        if known is None:
+            known = self._versions[key] = self._written_version(version, write)
+        return known
+
+    def _written_version(self, version: Version, write: list[SnapshotWrite]) -> Version:
+        dataset, snapshot, position, *_, form = version
         while write and position is None and keeps_rows(write) and (before := parent_of(write)) is not None:
             snapshot, write = before.snapshot, self._writer(before)
         if not write:
@@ -220,6 +223,9 @@ class ContentsReader:
             return {Doubt(dataset, LimitReason.UNKNOWN_SOURCES, write.snapshot, detail)}
         found = set()
         for read in self.histories.reads_of(write.id):
+            if read.dataset is None and read.opaque is not None:
+                detail = f"something was read that Spark doesn't show: {read.opaque}"
+                found.add(Doubt(dataset, LimitReason.OPAQUE, write.snapshot, detail))
             if is_range(read) and read.since is None and read.snapshot is not None:
                 detail = "it is unknown where the changes began that it was made from"
                 found.add(Doubt(dataset, LimitReason.UNKNOWN_SNAPSHOT, write.snapshot, detail))

@@ -24,14 +24,16 @@ class FrontierMerger:
         found = [each for each in parts if each.frontiers or each.doubts]
         if len(found) < 2:
             return found[0] if found else NOTHING_CONTAINED
-        frontiers: dict[Pair, Frontier] = dict(found[0].frontiers)
-        doubts: set[Doubt] = set(found[0].doubts)
+        frontiers = dict(found[0].frontiers)
         for each in found[1:]:
-            doubts.update(each.doubts)
-            for pair, frontier in each.frontiers.items():
-                known = frontiers.get(pair)
-                frontiers[pair] = frontier if known is None else self.join(known, frontier)
-        return Contents(frontiers, doubts)
+            self.add(frontiers, each.frontiers.items())
+        return Contents(frontiers, frozenset[Doubt]().union(*(each.doubts for each in found)))
+
+    def add(self, frontiers: dict[Pair, Frontier], more: Iterable[tuple[Pair, Frontier]]) -> None:
+        """Add how far more reads reach."""
+        for pair, frontier in more:
+            known = frontiers.get(pair)
+            frontiers[pair] = frontier if known is None else self.join(known, frontier)
 
     def join(self, one: Frontier, other: Frontier) -> Frontier:
         """Return how far two reads of a table reach together."""
@@ -39,7 +41,7 @@ class FrontierMerger:
             return one
         older, newer = (one, other) if self.is_older(one, other) else (other, one)
         if newer.since is None:
-            return newer._replace(has_hole=newer.has_hole or _came_again(older, newer))
+            return newer._replace(has_hole=True) if not newer.has_hole and _came_again(older, newer) else newer
         since = (
             None
             if older.since is None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from headwater.lineage.questions.answers import LimitReason
-from headwater.lineage.questions.traversal.snapshot_rows import is_unordered
+from headwater.lineage.questions.traversal.snapshot_rows import ORDERED
 
 VersionKey: TypeAlias = tuple[object, ...]
 """What two references to one version have in common."""
@@ -39,7 +40,7 @@ class Version(NamedTuple):
     @property
     def is_ordered(self) -> bool:
         """Whether a greater snapshot number is known to be a later one."""
-        return self.format is not None and not is_unordered(self.format)
+        return self.format in ORDERED
 
     @property
     def is_known(self) -> bool:
@@ -74,11 +75,10 @@ Pair: TypeAlias = tuple[bytes, bytes]
 """The table that reads, and the one that it reads."""
 
 
-@dataclass(frozen=True)
-class Contents:
+class Contents(NamedTuple):
     """What is in a table at a snapshot: for every table upstream, how much of its sources is in it."""
 
-    frontiers: Mapping[Pair, Frontier] = field(default_factory=dict)
+    frontiers: Mapping[Pair, Frontier] = MappingProxyType({})
     doubts: Collection[Doubt] = frozenset()
 
     def readers_of(self, source: bytes) -> dict[bytes, Frontier]:

@@ -64,8 +64,9 @@ class SnapshotWriters:
         self._changes: set[DatasetSnapshot] = set()
         self._branches: dict[bytes, list[tuple[str, str | None, int | None]]] = {}
         self._read_to: dict[bytes, int] = {}
-        self._determined: dict[tuple[object, ...], list[SnapshotWrite]] = {}
-        """The writes of snapshots, until more is loaded, as far as they don't depend on when a snapshot was read."""
+        self._determined: dict[int, dict[tuple[object, ...], list[SnapshotWrite]]] = {}
+        """The writes of snapshots, by their numbers, until more with that number is loaded: as far as they don't depend
+        on when a snapshot was read."""
 
     def load(self, ref: Iterable[SnapshotRef]) -> None:
         """Load all writes with these numbers. Catalog changes are loaded only where no commit matches."""
@@ -73,7 +74,6 @@ class SnapshotWriters:
         pairs = {pair for each in asked for pair in self._pairs(each)} - self._whole
         if not pairs:
             return
-        self._determined.clear()
         self._whole |= pairs
         self.keep(self.ahead.load_writes(pairs))
         missing = {pair for each in asked if not self._by_commit(each) for pair in self._pairs(each)} - self._changes
@@ -93,7 +93,6 @@ class SnapshotWriters:
 
     def keep(self, found: Iterable[SnapshotWrite]) -> list[SnapshotWrite]:
         """Cache writes that were loaded otherwise. Deleted ones are marked as hidden."""
-        self._determined.clear()
         kept = prefer_observed(self.connection, found)
         if not self.hiding.hides_nothing:
             hidden = self.hiding.are_hidden([deletion_subject_of(each, each) for each in kept])
@@ -101,6 +100,7 @@ class SnapshotWriters:
         for each in kept:
             if each.dataset is not None and each.snapshot is not None:
                 self._known.setdefault((each.dataset, each.snapshot), {})[each.id] = each
+                self._determined.pop(each.snapshot, None)
         return kept
 
     def read_back(self, starts: Mapping[bytes, int], number: int) -> dict[bytes, list[SnapshotWrite]]:
@@ -123,8 +123,9 @@ class SnapshotWriters:
 
     def near(self, ref: SnapshotRef) -> list[SnapshotWrite] | None:
         """Return the writes, if the cache already determines them."""
-        key = (*ref[:4], ref.any_branch)
-        known = self._determined.get(key)
+        determined = self._determined.setdefault(ref.snapshot, {})
+        key = (ref.dataset, ref.generation, ref.branch, ref.any_branch)
+        known = determined.get(key)
         if known is not None:
             return known
         there = self._candidates(ref)
@@ -136,7 +137,7 @@ class SnapshotWriters:
             if not found:
                 return None
         if len(there) < 2:
-            self._determined[key] = found
+            determined[key] = found
         return found
 
     def writer(self, ref: SnapshotRef) -> list[SnapshotWrite]:
