@@ -82,10 +82,14 @@ def shared_by(states: Sequence[TableContents]) -> set[bytes]:
     seen: set[bytes] = set()
     shared: set[bytes] = set()
     for each in states:
-        contained = each.contents.ancestors | {each.dataset}
+        contained = _contained_in(each)
         shared |= seen & contained
         seen |= contained
     return shared
+
+
+def _contained_in(state: TableContents) -> set[bytes]:
+    return state.contents.ancestors | {state.dataset}
 
 
 def _compare_pairs(states: Sequence[TableContents]) -> tuple[dict[bytes, set[bytes]], set[bytes]]:
@@ -93,9 +97,10 @@ def _compare_pairs(states: Sequence[TableContents]) -> tuple[dict[bytes, set[byt
     third table that shares more with one of two must not hide how these differ."""
     private: dict[bytes, set[bytes]] = {each.dataset: set() for each in states}
     near: set[bytes] = set()
-    for pair in combinations(states, 2):
-        shared = shared_by(pair)
-        for each in pair:
+    contained = [_contained_in(each) for each in states]
+    for (one, in_one), (other, in_other) in combinations(zip(states, contained, strict=True), 2):
+        shared = in_one & in_other
+        for each in (one, other):
             readers = _private_readers(each, shared)
             private[each.dataset] |= readers
             near |= {source for reader, source in each.contents.frontiers if reader in readers and source in shared}

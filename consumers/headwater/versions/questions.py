@@ -116,17 +116,15 @@ def align(
     how the newest versions differ, if none belong together.
     """
     until = complete_until(connection)  # before the rows: those that come meanwhile may be missing
-    found = find_alignment(connection, tables, at=at, look_back=look_back, look_back_time=look_back_time)
-    return replace(found, complete_until=until)
+    return replace(find_alignment(connection, tables, at, (look_back, look_back_time)), complete_until=until)
+
+
+_LookBack = tuple[int, timedelta | None]
+"""How many versions of a table are tried, and of which time."""
 
 
 def find_alignment(
-    connection: Connection,
-    tables: Sequence[str],
-    *,
-    at: At = None,
-    look_back: int = LOOK_BACK,
-    look_back_time: timedelta | None = None,
+    connection: Connection, tables: Sequence[str], at: At = None, look_back: _LookBack = (LOOK_BACK, None)
 ) -> AlignmentAnswer:
     """Return what `align` does, and don't ask how complete the store is."""
     fixed, as_of = fixed_versions(at)
@@ -135,10 +133,10 @@ def find_alignment(
     question.refuse_twins(refs)
     question.refuse_other_generations(refs[len(tables) :], fixed)
     question.reader.histories.leave_out_shared(refs)
-    look = [(look_back, look_back_time)] * len(tables) + [(1, None)] * len(fixed)
+    look = [look_back] * len(tables) + [(1, None)] * len(fixed)
     found, newest = question.anew(lambda: _search(question, [*zip(refs, look, strict=True)]))
     if isinstance(found, Miss):
-        raise NoAlignmentError(_why_none(question, found, (look_back, look_back_time)))
+        raise NoAlignmentError(_why_none(question, found, look_back))
     question.name([*found.states, *newest])
     rows = tuple(
         AlignedTable(question.table_at(state.version), steps, question.table_at(first.version))
@@ -151,10 +149,6 @@ def find_alignment(
         cut=question.cut(found.comparison),
         shared=question.shared(found.states, found.comparison),
     )
-
-
-_LookBack = tuple[int, timedelta | None]
-"""How many versions of a table are tried, and of which time."""
 
 
 def _search(

@@ -17,7 +17,7 @@ from headwater.versions.aligned.formats.protocol import (
 )
 from headwater.versions.alignment import NoAlignmentError
 from headwater.versions.cuts import Cut, TableSnapshot
-from headwater.versions.questions import align, check
+from headwater.versions.questions import check, find_alignment
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ class StoreAgreement:
             if len(known) < 2 or check(connection, known).is_consistent:
                 return dict(snapshots)
             try:
-                found = align(connection, list(known))
+                found = find_alignment(connection, list(known))
             except NoAlignmentError as e:
                 self.report(str(e))
                 return None
