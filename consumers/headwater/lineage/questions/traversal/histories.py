@@ -149,17 +149,19 @@ def nearest_writes(*, is_before: bool) -> Any:
     nearest = select(table_of(t.WRITE)).where(row.place_id == place, condition)
     order = row.first.desc() if is_before else row.first
     one = nearest.order_by(order).limit(bindparam("number")).subquery("one")
-    chosen = _with_commits(one, one)
+    where = table_of(t.PLACE).alias("its_place")
+    chosen = _with_commits(one, where, one.join(where, one.c.place_id == where.c.id))
     return chosen.order_by(one.c.first.desc() if is_before else one.c.first)
 
 
-def _with_commits(one: Any, among: Any, *more: Any) -> Any:
-    """Select the columns that `to_write` expects, and more, of writes that stand among other things."""
-    where, commit = table_of(t.PLACE).alias("its_place"), table_of(t.COMMIT)
+def _with_commits(one: Any, where: Any, among: Any, *more: Any) -> Any:
+    """Select the columns that `to_write` expects, and more, of writes and their places that stand among other
+    things."""
+    commit = table_of(t.COMMIT)
     columns = (one.c[name] if name in one.c else where.c[name] for name in OF_WRITE)
     its = and_(one.c.commit_id == commit.c.id, one.c.barrier == commit.c.barrier)
     chosen = select(*columns, *(commit.c[name] for name in OF_COMMIT), *more).select_from(among)
-    return chosen.join(where, one.c.place_id == where.c.id).join(commit, its)
+    return chosen.join(commit, its)
 
 
 @cache
@@ -179,9 +181,10 @@ def _writes_of_many() -> Any:
     newest = select(row).where(row.c.place_id == place.c.id, row.c.first <= wanted.c.b).correlate(place, wanted)
     of_place = newest.order_by(row.c.first.desc()).limit(bindparam("number")).lateral("of_place")
     is_place = and_(place.c.dataset == wanted.c.a, place.c.made_from.is_not(None))
-    of_dataset = select(of_place).select_from(place).join(of_place, true()).where(is_place).correlate(wanted)
+    where = (each for each in place.c if each.name not in of_place.c)
+    of_dataset = select(of_place, *where).select_from(place).join(of_place, true()).where(is_place).correlate(wanted)
     one = of_dataset.order_by(of_place.c.first.desc()).limit(bindparam("number")).lateral("one")
-    return _with_commits(one, wanted.join(one, true()), *_of(wanted))
+    return _with_commits(one, one, wanted.join(one, true()), *_of(wanted))
 
 
 @cache
