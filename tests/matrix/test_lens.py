@@ -220,6 +220,23 @@ def test_writes_go_where_the_lens_says(driver: Driver, spark: SparkSession, plac
     assert ids(spark.table(f"ice.{scratch}.out")) == [1, 2]
 
 
+def test_a_table_that_save_as_table_would_drop_stays(driver: Driver, spark: SparkSession) -> None:
+    """Spark drops a table of its own catalog before it analyses what overwrites it. Fails if the table that is named is
+    dropped, one that may be dropped isn't, or the lens stays behind."""
+    db, other = (f"spark_catalog.{driver.database()}" for _ in range(2))
+    for each in (db, other):
+        driver.run(f"CREATE TABLE {each}.t USING parquet AS SELECT 1 AS id")
+    rows = spark.sql("SELECT 2 AS id").write.format("parquet").mode("overwrite")
+    with lens(spark, redirects={db: other}):
+        with pytest.raises(Exception, match="which saveAsTable would drop to overwrite it"):
+            rows.saveAsTable(f"{db}.t")
+        spark.sql(f"DROP TABLE {db}.t")  # the one that it leads to
+    assert ids(spark.table(f"{db}.t")) == [1]
+    assert not spark.catalog.tableExists(f"{other}.t")
+    rows.saveAsTable(f"{db}.t")
+    assert ids(spark.table(f"{db}.t")) == [2]
+
+
 @pytest.mark.long
 def test_rows_are_changed_and_tables_made_where_the_lens_says(
     driver: Driver, spark: SparkSession, place: Place

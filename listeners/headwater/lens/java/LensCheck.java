@@ -200,6 +200,7 @@ public final class LensCheck {
     private static void addName(Set names, Object target) {
         Object found = target;
         if (found instanceof scala.Option) found = ((scala.Option) found).isDefined() ? ((scala.Option) found).get() : null;
+        if (found != null && found.getClass().getSimpleName().equals("HoodieCatalogTable")) found = Leaves.call(found, "table");
         while (found instanceof LogicalPlan && ((LogicalPlan) found).children().size() == 1) found = ((LogicalPlan) found).children().apply(0);
         if (found instanceof DataSourceV2Relation) names.add(Leaves.name((DataSourceV2Relation) found));
         else if (found instanceof LogicalRelation) names.add(Leaves.name((LogicalRelation) found));

@@ -2,6 +2,7 @@ package headwater.lens;
 
 import java.lang.reflect.Field;
 import org.apache.spark.sql.catalyst.analysis.Analyzer;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.internal.SessionState;
@@ -9,12 +10,14 @@ import scala.collection.immutable.List;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
 
-/** Puts a lens into a session, and takes it out: four fields of Spark's own objects, and nothing else. */
+/** Puts a lens into a session, and takes it out: five fields of Spark's own objects, and a listener of its catalog. */
 public final class LensHooks {
+    private static final String BUILDER = "externalCatalogBuilder";
     private final SessionState session;
     private final LensState state;
     private final Object[] replaced = new Object[24];
     private int count;
+    private LensDrops drops;
 
     private LensHooks(SessionState session, LensState state) {
         this.session = session;
@@ -51,12 +54,21 @@ public final class LensHooks {
     }
 
     private void replaceInSession() throws Exception {
+        guardDrops(session.catalog());
         replace(session, "planNormalizationRules", with(session.planNormalizationRules(), new RunCheck(state)));
         replace(session, "createClone", new Clone((scala.Function2) find(session, "createClone").get(session), state));
     }
 
+    private void guardDrops(SessionCatalog catalog) throws Exception {
+        Object made = find(catalog, "externalCatalog").get(catalog);
+        drops = new LensDrops((scala.Function0) find(catalog, BUILDER).get(catalog), session, state);
+        if (made == null) replace(catalog, BUILDER, drops);
+        else drops.attach(made);
+    }
+
     /** Everything is as it was. */
     public void uninstall() throws Exception {
+        if (drops != null) drops.detach();
         while (count > 0) {
             count -= 3;
             ((Field) replaced[count]).set(replaced[count + 1], replaced[count + 2]);

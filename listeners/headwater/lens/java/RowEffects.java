@@ -18,6 +18,7 @@ final class RowEffects {
 
     static String of(LogicalPlan plan) {
         String type = plan.getClass().getSimpleName();
+        if (type.indexOf("Hoodie") >= 0) return ofHudi(plan, type);
         if (type.equals("AppendData")) return ADDS;
         if (plan instanceof OverwriteByExpression) return isTrue(((OverwriteByExpression) plan).deleteExpr()) && !isNarrowed(plan) ? REPLACES_ALL : CHANGES;
         if (plan instanceof OverwritePartitionsDynamic || type.endsWith("DynamicPartitionOverwriteCommand")) return isPartitioned(plan) ? CHANGES : REPLACES_ALL;
@@ -27,6 +28,33 @@ final class RowEffects {
         if (type.startsWith("Delete")) return isTrue(Leaves.call(plan, "condition")) ? REPLACES_ALL : CHANGES;
         for (int i = 0; i < KEEPING.length; i++) if (type.startsWith(KEEPING[i])) return KEEPS;
         return CHANGES;
+    }
+
+    /** An insert may replace rows of its keys: whoever asks has to know whether the table has keys. */
+    private static String ofHudi(LogicalPlan plan, String type) {
+        if (type.equals("InsertIntoHoodieTableCommand")) {
+            if (!Boolean.TRUE.equals(Leaves.call(plan, "overwrite"))) return ADDS;
+            return replacesAllOfHudi(plan) ? REPLACES_ALL : CHANGES;
+        }
+        if (type.equals("CreateHoodieTableAsSelectCommand")) {
+            String mode = String.valueOf(Leaves.call(plan, "mode"));
+            return mode.equals("Append") ? ADDS : mode.equals("Overwrite") ? REPLACES_ALL : KEEPS;
+        }
+        return type.startsWith("CreateHoodieTable") ? KEEPS : CHANGES;
+    }
+
+    /** Of a table with partitions an overwrite replaces all, unless it names some or the session's mode is dynamic. */
+    private static boolean replacesAllOfHudi(LogicalPlan plan) {
+        Object relation = Leaves.call(plan, "logicalRelation");
+        if (!(relation instanceof org.apache.spark.sql.execution.datasources.LogicalRelation)) return false;
+        scala.Option table = ((org.apache.spark.sql.execution.datasources.LogicalRelation) relation).catalogTable();
+        if (table.isEmpty()) return false;
+        if (((org.apache.spark.sql.catalyst.catalog.CatalogTable) table.get()).partitionColumnNames().isEmpty()) return true;
+        Object named = Leaves.call(plan, "partitionSpec");
+        if (!(named instanceof scala.collection.Map) || !((scala.collection.Map) named).isEmpty()) return false;
+        org.apache.spark.sql.internal.SQLConf conf = org.apache.spark.sql.internal.SQLConf.get();
+        String mode = conf.getConfString("spark.sql.sources.partitionOverwriteMode", "static");
+        return conf.getConfString("hoodie.datasource.overwrite.mode", mode).equalsIgnoreCase("static") && mode.equalsIgnoreCase("static");
     }
 
     /** Whether an overwrite of all rows may be one of some partitions: by an option, or by the session's mode. */
