@@ -20,14 +20,22 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 
+OWN_PROPERTIES = {
+    ("hudi", "merged"): " TBLPROPERTIES (primaryKey = 'shop')",
+    ("hudi", "appended"): " TBLPROPERTIES ('hoodie.metadata.enable' = 'true')",
+}
+
+
 def statements(using: str, db: str) -> list[str]:
     shops = f"(shop STRING, total BIGINT, orders BIGINT) USING {using}"
+    amounts = f"(id INT, amount INT, shop STRING) USING {using}"
+    own = {table: OWN_PROPERTIES.get((using, table), "") for table in ("merged", "appended")}
     return [
         f"CREATE DATABASE {db}",
-        f"CREATE TABLE {db}.orders (id INT, amount INT, shop STRING) USING {using}",
-        f"CREATE TABLE {db}.appended (id INT, amount INT, shop STRING) USING {using} PARTITIONED BY (shop)",
+        f"CREATE TABLE {db}.orders {amounts}",
+        f"CREATE TABLE {db}.appended {amounts} PARTITIONED BY (shop){own['appended']}",
         f"CREATE TABLE {db}.overwritten {shops}",
-        f"CREATE TABLE {db}.merged {shops}",
+        f"CREATE TABLE {db}.merged {shops}{own['merged']}",
         f"CREATE TABLE {db}.staged {shops}",
         f"INSERT INTO {db}.orders VALUES (1, 10, 'a'), (2, 20, 'b')",
         f"INSERT INTO {db}.orders VALUES (3, 30, 'b'), (4, NULL, 'c')",
@@ -80,6 +88,11 @@ def delta(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Recorded
 @pytest.fixture(scope="module")
 def paimon(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Recorded:
     return recorded(tmp_path_factory.mktemp("paimon"), java_home, "paimon")
+
+
+@pytest.fixture(scope="module")
+def hudi(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Recorded:
+    return recorded(tmp_path_factory.mktemp("hudi"), java_home, "hudi")
 
 
 EQUAL_ROWS = {"append": 3, "overwrite": 3, "merge": 4, "staged": 3}
@@ -222,3 +235,20 @@ def test_a_planted_bug_is_found_on_paimon(paimon: Recorded) -> None:
 @pytest.mark.needs("paimon")
 def test_a_job_that_adds_where_it_replaced_all_is_not_equal_on_paimon(paimon: Recorded) -> None:
     check_other_use(paimon)
+
+
+@pytest.mark.needs("hudi")
+@pytest.mark.parametrize("job", JOBS)
+def test_an_unchanged_job_comes_out_equal_on_hudi(hudi: Recorded, job: str) -> None:
+    """Fails, too, if Hudi's own columns are compared, or its timeline or metadata table is written."""
+    check_equal(hudi, job, "hudi" if job == "staged" else "")
+
+
+@pytest.mark.needs("hudi")
+def test_a_planted_bug_is_found_on_hudi(hudi: Recorded) -> None:
+    check_bug(hudi)
+
+
+@pytest.mark.needs("hudi")
+def test_a_job_that_adds_where_it_replaced_all_is_not_equal_on_hudi(hudi: Recorded) -> None:
+    check_other_use(hudi)

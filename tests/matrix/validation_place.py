@@ -10,13 +10,15 @@ from typing import Any, Final
 
 from tests.integration.drivers import BIN, Ended, Place
 from tests.integration.spark_packages import package_settings
-from tests.matrix.harness import DELTA, ICEBERG, PAIMON, Extensions
+from tests.matrix.harness import DELTA, HUDI, ICEBERG, PAIMON, Extensions
+from tests.matrix.hudi_place import HUDI_DEFAULTS, timeline_of
 
 SECONDS: Final = 800
 FORMATS: Final[Mapping[str, tuple[Extensions, str]]] = {
     "iceberg": (ICEBERG, "ice.db"),
     "delta": (DELTA, "spark_catalog.db"),
     "paimon": (PAIMON, "pai.db"),
+    "hudi": (HUDI, "spark_catalog.db"),
 }
 """What each format's applications are started with, and the database of their tables."""
 HEADWATER: Final = str(BIN / "headwater")
@@ -96,6 +98,8 @@ class ValidationPlace:
             }
         )
         self.place.script(JOB, "shops.py")
+        (folder / "hudi-defaults.conf").write_text(HUDI_DEFAULTS)
+        self.place.environment["HUDI_CONF_DIR"] = str(folder)
 
     @property
     def store(self) -> str:
@@ -137,6 +141,8 @@ class ValidationPlace:
         if self.using == "delta":
             log = then / "spark" / "db.db" / table / "_delta_log"
             return max(int(each.stem) for each in log.glob("*.json") if each.stem.isdigit())
+        if self.using == "hudi":
+            return timeline_of(then / "spark" / "db.db" / table)[-1].number
         return int((then / "pai" / "db.db" / table / "snapshot" / "LATEST").read_text())
 
     def files(self) -> Mapping[str, tuple[int, int]]:

@@ -212,15 +212,31 @@ def test_topics_are_pinned_to_their_offsets(connection: Connection) -> None:
     assert pins(plan_validation(connection, "c@2", pins=chosen)) == {"lake.db.a": "20", **chosen}
 
 
-def test_hudi_is_refused_by_name(connection: Connection) -> None:
-    """As a source and as a sink: nobody has seen a lens pin it."""
+def test_tables_of_hudi_are_pinned_and_redirected_by_their_names(connection: Connection) -> None:
+    """No lens pins one by its path. Fails if that is seen only when the job reads it."""
     story = StoryProducer()
     story.commit("b@8", reads=["h@3"], formats={"h": Format.HUDI})
+    by_path = Input(dataset=dataset("p"), format=Format.HUDI, snapshot=4)
+    story.commit("c@2", reads=["a@20"], also=[by_path], run=7)
     story.format = Format.HUDI
-    story.commit("x@2", reads=["a@20"], run=7, formats={"a": Format.DELTA})
+    story.commit("x@2", reads=["a@20"], run=8, formats={"a": Format.DELTA})
     store(connection, story)
-    assert "lake.db.h can't be pinned: no lens pins what is read from HUDI" in problems(connection, "b@8")
-    assert "lake.db.x can't be redirected: a table of HUDI can't be" in problems(connection, "x@2")
+    assert pins(plan_validation(connection, "b@8")) == {"lake.db.h": "3"}
+    sink = plan_validation(connection, "x@2").sink
+    assert (sink.table, sink.format, sink.commits) == ("lake.db.x", "HUDI", ((1, 2),))
+    said = "can't be pinned: no lens pins what is read from the path of a table of Hudi; name it by --allow"
+    assert said in problems(connection, "c@2")
+
+
+def test_a_table_that_hudi_makes_of_a_query_is_absent_before(connection: Connection) -> None:
+    """Hive's metastore isn't told by Spark. Fails if the script's own CREATE TABLE would find a table."""
+    story = StoryProducer()
+    story.format = Format.HUDI
+    story.commit("x@2", reads=["a@20"], kind=CommitKind.CREATE, replaced=ALL, parent=None)
+    story.commit("y@2", reads=["a@20"], run=7, parent=None)
+    store(connection, story)
+    starts = [plan_validation(connection, each).sink.start for each in ("x@2", "y@2")]
+    assert starts == [ResultStart.ABSENT, ResultStart.EMPTY]
 
 
 def test_what_isnt_known_is_no_input(connection: Connection) -> None:

@@ -39,12 +39,14 @@ from headwater.versions.validation.obstacles import UnvalidatableError
 from headwater.versions.validation.results import (
     ResultTables,
     additions_of,
-    full_name,
     problems_of_input,
+    problems_of_settings,
     problems_of_table,
     problems_of_uses,
     replaces_rows_of_keys,
+    rows_of_result,
     state_at,
+    states_needed,
 )
 
 _OF_ONE_CONTEXT: Final = ("spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port")
@@ -131,7 +133,8 @@ class ValidatingDriver:
 
     def _adjusted(self, session: Any, output: RedirectedOutput) -> RedirectedOutput:
         """Return an output that is copied where adding rows may replace others."""
-        if output.start is not ResultStart.EMPTY or not replaces_rows_of_keys(session, output):
+        is_independent = output.start is not ResultStart.EMPTY or output.replaces_first
+        if is_independent or not replaces_rows_of_keys(session, output):
             return output
         if output.table == self._plan.sink.table:
             self._rows = ComparedRows.ALL
@@ -146,15 +149,11 @@ class ValidatingDriver:
             self._repetition = AlignedQuery.repetition = BarrierRepetition(self._repeated.committed)
         plan = self._plan
         found = [problem for each in plan.inputs for problem in problems_of_input(session, each)]
-        sink = plan.sink
-        snapshots = [plan.snapshot]
         for output in plan.outputs:
-            is_copied = output.start is ResultStart.COPY
-            wanted = ([output.before] if is_copied else []) + (snapshots if output.table == sink.table else [])
-            if output.table == sink.table and self._rows is ComparedRows.ADDED:
-                wanted += [parent for parent, _ in output.commits]
-            for snapshot in dict.fromkeys(each for each in wanted if each is not None):
-                found += problems_of_table(session, output.table, snapshot, output.generation)
+            snapshot = plan.snapshot if output.table == plan.sink.table else None
+            for needed in states_needed(output, snapshot=snapshot, rows=self._rows):
+                found += problems_of_table(session, output.table, needed, output.generation, output.format)
+            found += problems_of_settings(session, output)
         return found
 
     def _check_columns(self, session: Any) -> None:
@@ -201,7 +200,7 @@ class ValidatingDriver:
         request = self._request
         return compare(
             self._recorded(spark),
-            spark.table(full_name(result)),
+            rows_of_result(spark, result, self._plan.sink),
             key=request.key,
             ignored=request.ignored,
             samples=request.samples,
@@ -211,7 +210,7 @@ class ValidatingDriver:
         """Return the rows that the result is compared with."""
         if self._rows is ComparedRows.ADDED:
             return additions_of(spark, self._plan.sink)
-        return state_at(spark, self._plan.sink.table, self._plan.snapshot)
+        return state_at(spark, self._plan.sink.table, self._plan.snapshot, self._plan.sink.format)
 
     def _clean_up(self) -> list[str]:
         if self._results is None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import select
 
+from headwater.events.scalars import Format
 from headwater.lineage.questions.traversal.context import TraversalContext
 from headwater.lineage.questions.traversal.snapshot_rows import (
     SnapshotRead,
@@ -99,8 +100,11 @@ class JobCommits:
         """Return whether a table was made while the job ran, so that its script makes it.
 
         `saveAsTable` with the mode overwrite is recorded as the making of a table, too, where it wrote one that was
-        there. So the first write has to begin at what was made.
+        there. So the first write has to begin at what was made. Hudi makes tables in Hive's metastore by a client of
+        its own, which nobody sees, but a table that it makes of a query has that for its first commit.
         """
+        if writes and (writes[0].format, writes[0].kind, writes[0].parent) == (Format.HUDI.value, "CREATE", None):
+            return True
         change = table_of(t.MODIFICATION).c
         found = select(change.produced).where(
             change.dataset.in_([each.dataset for each in writes if each.dataset is not None]),

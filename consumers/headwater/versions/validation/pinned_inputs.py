@@ -14,7 +14,7 @@ from headwater.versions.validation.job_commits import JobCommits
 from headwater.versions.validation.model import PinnedInput
 from headwater.versions.validation.obstacles import ValidationObstacles
 
-PINNABLE: Final = frozenset({Format.ICEBERG.value, Format.DELTA.value, Format.PAIMON.value})
+PINNABLE: Final = frozenset({Format.ICEBERG.value, Format.DELTA.value, Format.PAIMON.value, Format.HUDI.value})
 """Formats whose tables a lens pins, and whose results can be made."""
 TOPIC: Final = Format.KAFKA.value
 """A lens pins topics, too, by their offsets."""
@@ -128,8 +128,8 @@ def _why_unpinnable(reads: Sequence[SnapshotRead]) -> str | None:
     for each in reads:
         if each.hidden:
             return "what was read of it was deleted from the store"
-        if each.format not in PINNABLE and each.format != TOPIC:
-            return f"no lens pins what is read from {each.format or 'a source of unknown format'}; {_ALLOW}"
+        if (place := _place_without_pins(each)) is not None:
+            return f"no lens pins what is read from {place}; {_ALLOW}"
         if is_range(each) and each.format != TOPIC:
             return f"the job read changes of it, and not the table at a version; {_ALLOW}"
         if each.branch is not None:
@@ -138,6 +138,12 @@ def _why_unpinnable(reads: Sequence[SnapshotRead]) -> str | None:
             known = f": one of {each.candidates.strip('[]')}" if each.candidates else ""
             return f"which snapshot was read isn't known{known}; choose one by --pin TABLE@SNAPSHOT"
     return None
+
+
+def _place_without_pins(read: SnapshotRead) -> str | None:
+    if read.format == Format.HUDI.value and full_name_of(read.name) is None:
+        return "the path of a table of Hudi"
+    return None if read.format in PINNABLE or read.format == TOPIC else read.format or "a source of unknown format"
 
 
 def _version_of(read: SnapshotRead) -> str | None:

@@ -13,7 +13,9 @@ from headwater.lens import TargetEffect, TargetUse
 from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.aligned.formats.protocol import CommitEffect, SourceCommit
 from headwater.versions.spark_tables import identify, load_table
-from headwater.versions.validation.model import PinnedInput, RedirectedOutput, ResultStart
+from headwater.versions.validation import hudi_tables
+from headwater.versions.validation.hudi_tables import HUDI
+from headwater.versions.validation.model import ComparedRows, PinnedInput, RedirectedOutput, ResultStart
 from headwater.versions.validation.pinned_inputs import TOPIC
 
 if TYPE_CHECKING:
@@ -98,9 +100,15 @@ class ResultTables:
         if output.format == "DELTA":
             self._make_delta(output.table, result, copied)
             return
+        if output.format == HUDI:
+            hudi_tables.make_like(self._spark, full_name(output.table), full_name(result))
+            if copied is not None:
+                rows = state_at(self._spark, output.table, copied, output.format)
+                hudi_tables.fill(self._spark, full_name(result), rows)
+            return
         _create_like(self._spark, output.table, result)
         if copied is not None:
-            rows = state_at(self._spark, output.table, copied)
+            rows = state_at(self._spark, output.table, copied, output.format)
             there = {each.casefold() for each in rows.columns}
             missing = [each for each in self._spark.table(full_name(result)).columns if each.casefold() not in there]
             chosen = rows.select("*", *(_null_as(each) for each in missing))
@@ -121,18 +129,41 @@ class ResultTables:
             self._spark.sql(f"CREATE TABLE {full_name(result)} SHALLOW CLONE {source}")
 
 
-def state_at(spark: SparkSession, table: str, snapshot: int) -> DataFrame:
+def state_at(spark: SparkSession, table: str, snapshot: int, format_name: str | None) -> DataFrame:
     """Return all rows of a table at a snapshot."""
+    if format_name == HUDI:
+        return hudi_tables.state_at(spark, full_name(table), snapshot)
     return spark.sql(f"SELECT * FROM {full_name(table)} VERSION AS OF {snapshot}")  # noqa: S608 - the user's own table
+
+
+def rows_of_result(spark: SparkSession, result: str, output: RedirectedOutput) -> DataFrame:
+    """Return all rows that a job wrote in place of a sink."""
+    rows = spark.table(full_name(result))
+    return hudi_tables.without_own_columns(rows) if output.format == HUDI else rows
+
+
+def states_needed(output: RedirectedOutput, *, snapshot: int | None, rows: ComparedRows) -> list[int]:
+    """Return the snapshots of a sink that are read: what the result begins with, and if the sink is compared at a
+    snapshot what it is compared with."""
+    # Whether adding rows to a table of Hudi may replace others isn't known yet: then its result begins as a copy.
+    may_begin_with_it = output.format == HUDI and output.start is ResultStart.EMPTY and not output.replaces_first
+    found = [output.before] if output.start is ResultStart.COPY or may_begin_with_it else []
+    if snapshot is not None:
+        found.append(snapshot)
+        if rows is ComparedRows.ADDED:
+            found += [made if output.format == HUDI else parent for parent, made in output.commits]
+    return list(dict.fromkeys(each for each in found if each is not None))
 
 
 def additions_of(spark: SparkSession, output: RedirectedOutput) -> DataFrame:
     """Return the rows that a job's commits added, and not those of other jobs in between."""
+    if output.format == HUDI:
+        return hudi_tables.additions_of(spark, full_name(output.table), [made for _, made in output.commits])
     table = TableLooker(spark).source(full_name(output.table))
     parts = []
     for parent, snapshot in output.commits:
         if parent is None:
-            parts.append(state_at(spark, output.table, snapshot))
+            parts.append(state_at(spark, output.table, snapshot, output.format))
             continue
         commits = [SourceCommit(snapshot, CommitEffect.ADDS, "append")]
         parts.append(table.additions(table.at(parent), table.at(snapshot), commits))
@@ -140,8 +171,12 @@ def additions_of(spark: SparkSession, output: RedirectedOutput) -> DataFrame:
 
 
 def replaces_rows_of_keys(spark: SparkSession, output: RedirectedOutput) -> bool:
-    """Return whether an append to the table may replace rows: Paimon's tables with a primary key do that."""
-    return output.format == "PAIMON" and bool(_properties(spark, output.table).get("primary-key"))
+    """Return whether an append to the table may replace rows: tables of Paimon and Hudi with a primary key do that."""
+    if output.format == HUDI:
+        return hudi_tables.may_replace_rows(spark, full_name(output.table))
+    if output.format != "PAIMON":
+        return False
+    return bool(dict(_copied_properties(load_table(spark, full_name(output.table)).table)).get("primary-key"))
 
 
 def problems_of_input(spark: SparkSession, pinned: PinnedInput) -> Iterator[str]:
@@ -149,11 +184,16 @@ def problems_of_input(spark: SparkSession, pinned: PinnedInput) -> Iterator[str]
     name = next((each for each in pinned.names if "/" not in each), None)
     if name is None or pinned.format in {None, TOPIC}:
         return  # read by its path alone, chosen by the user, or a topic: reading it says what is wrong
-    yield from problems_of_table(spark, name, int(pinned.snapshot), pinned.generation)
+    yield from problems_of_table(spark, name, int(pinned.snapshot), pinned.generation, pinned.format)
 
 
-def problems_of_table(spark: SparkSession, table: str, snapshot: int, generation: str | None) -> Iterator[str]:
+def problems_of_table(
+    spark: SparkSession, table: str, snapshot: int, generation: str | None, format_name: str | None = None
+) -> Iterator[str]:
     """Yield why a table can't be read at a snapshot: it isn't there, was made anew, or the snapshot has expired."""
+    if format_name == HUDI:
+        yield from _problems_of_hudi(spark, table, snapshot)
+        return
     try:
         now = TableLooker(spark).source(full_name(table)).generation
     except Exception as e:  # noqa: BLE001 - each format and release has errors of its own
@@ -163,9 +203,25 @@ def problems_of_table(spark: SparkSession, table: str, snapshot: int, generation
         yield f"{table} was dropped and made again since: its snapshot {snapshot} is of the table before"
         return
     try:
-        state_at(spark, table, snapshot).limit(1).collect()
+        state_at(spark, table, snapshot, format_name).limit(1).collect()
     except Exception as e:  # noqa: BLE001
         yield f"{table}@{snapshot} can't be read any more, it may have expired: {_first_line(e)}"
+
+
+def _problems_of_hudi(spark: SparkSession, table: str, snapshot: int) -> Iterator[str]:
+    try:
+        found = list(hudi_tables.problems_of_state(spark, full_name(table), snapshot))
+        if not found:
+            hudi_tables.state_at(spark, full_name(table), snapshot).limit(1).collect()
+    except Exception as e:  # noqa: BLE001
+        found = [f"can't be read: {_first_line(e)}"]
+    yield from (f"{table}@{snapshot} {each}" for each in found)
+
+
+def problems_of_settings(spark: SparkSession, output: RedirectedOutput) -> Iterator[str]:
+    """Yield which settings of the session would have a result take its sink's place."""
+    if output.format == HUDI:
+        yield from hudi_tables.problems_of_settings(spark)
 
 
 def problems_of_uses(
@@ -217,10 +273,6 @@ def _copied_properties(table: Any) -> Iterator[tuple[str, str]]:
             yield str(name), str(found.get(name))
 
 
-def _properties(spark: SparkSession, table: str) -> dict[str, str]:
-    return dict(_copied_properties(load_table(spark, full_name(table)).table))
-
-
 def _has_namespace(spark: SparkSession, catalog: str, namespace: str) -> bool:
     inside: Any = spark
     levels = inside.sparkContext._gateway.new_array(inside._jvm.java.lang.String, 1)  # noqa: SLF001
@@ -244,5 +296,6 @@ def _catalog_of(table: str) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
+    of_java = getattr(error, "java_exception", None)  # of an error that Spark has no class of its own for
+    lines = (str(error) if of_java is None else str(of_java.toString())).strip().splitlines()
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:300]
