@@ -228,7 +228,8 @@ def test_a_table_that_save_as_table_would_drop_stays(driver: Driver, spark: Spar
         driver.run(f"CREATE TABLE {each}.t USING parquet AS SELECT 1 AS id")
     rows = spark.sql("SELECT 2 AS id").write.format("parquet").mode("overwrite")
     with lens(spark, redirects={db: other}):
-        with pytest.raises(Exception, match="which saveAsTable would drop to overwrite it"):
+        # Spark 4.1 analyses the statement before it drops the table, as the others don't.
+        with pytest.raises(Exception, match=rf"doesn't redirect {db}\.t, which (saveAsTable|would be)"):
             rows.saveAsTable(f"{db}.t")
         spark.sql(f"DROP TABLE {db}.t")  # the one that it leads to
     assert ids(spark.table(f"{db}.t")) == [1]
