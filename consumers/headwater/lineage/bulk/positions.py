@@ -47,7 +47,8 @@ def bus_stored_until(connection: Connection) -> int | None:
     """Return the time up to which every partition of every bus is stored, or None without a bus. A recreated topic
     replaces the older one of its name."""
     newest: dict[tuple[Any, ...], int] = {}
-    for source, cluster, topic, name, number, until in connection.execute(_select_stored()):
+    rows: Iterable[Any] = connection.execute(_select_stored())
+    for source, cluster, topic, name, number, until in rows:
         newest[source, cluster, name or topic, number] = until
     return min(newest.values(), default=None)
 
