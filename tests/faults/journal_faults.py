@@ -146,8 +146,8 @@ class FaultyFiles(OsFiles):
     def names(self, directory: Path) -> list[str]:
         return self._do(super().names, directory)
 
-    def make_directory(self, path: Path, mode: int = 0o777) -> None:
-        self._do(super().make_directory, path, mode)
+    def make_directory(self, path: Path, mode: int = 0o777, *, parents: bool = True) -> None:
+        self._do(partial(super().make_directory, parents=parents), path, mode)
 
 
 class Ledger:

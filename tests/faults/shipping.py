@@ -38,9 +38,14 @@ def ship_by_command(conf: Mapping[str, str], spools: Path) -> None:
     """The same by `headwater spool ship`, again and again as it says."""
     flags = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
     said: list[str] = []
-    for _ in attempts(lambda: f"still there: {spools_in(spools)}\n{said[-1:]}", PATIENCE):
+    for _ in attempts(lambda: f"still there: {_files_in(spools)}\n{said[-1:]}", PATIENCE):
         if not spools_in(spools):
             return
         command = [str(HEADWATER), "spool", "ship", "--spool-dir", str(spools), *flags]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
         said.append(done.stdout + done.stderr)
+
+
+def _files_in(spools: Path) -> list[str]:
+    """What is left of each: a spool with segments waits for somebody, one without has been removed by halves."""
+    return [str(each.relative_to(spools)) for spool in spools_in(spools) for each in (spool, *sorted(spool.rglob("*")))]

@@ -12,7 +12,7 @@ from headwater.journal.errors import ClosedError, CursorError, translate_os_erro
 from headwater.journal.files import OS_FILES, Files
 from headwater.journal.lock import FileLock
 from headwater.journal.options import Fsync
-from headwater.journal.position import DurablePosition, cursor_stem
+from headwater.journal.position import DurablePosition, cursor_stem, make_cursors_directory
 from headwater.journal.reader import JournalBatch, Tail, Wait
 from headwater.journal.segment import list_bases
 
@@ -40,7 +40,7 @@ class Cursor(Closing):
         self._on_commit: Callable[[], None] | None = None
         self._directory = directory
         with translate_os_errors("opening cursor", stem):
-            files.make_directory(stem.parent)
+            make_cursors_directory(files, directory)
             self._lock = FileLock.acquire(stem.with_name(f"{name}.lock"), f"cursor {name!r} of {directory}")
             self._position = self._take_up(files, start)
         self._tail = Tail(files, directory, self.committed, wait)
@@ -115,7 +115,7 @@ def forget_position(files: Files, directory: Path, name: str) -> None:
     """Remove a cursor that nobody will read on with; a LockedError while somebody does."""
     stem = cursor_stem(directory, name)
     with translate_os_errors("removing cursor", stem):
-        files.make_directory(stem.parent)
+        make_cursors_directory(files, directory)
         lock = FileLock.acquire(stem.with_name(f"{name}.lock"), f"cursor {name!r} of {directory}")
         try:
             DurablePosition(files, directory, name).remove()
@@ -128,7 +128,7 @@ def move_position(files: Files, directory: Path, old: str, new: str) -> None:
     somebody reads with either of them; after a crash both may be there, and nothing is skipped."""
     stem = cursor_stem(directory, new)
     with ExitStack() as held, translate_os_errors("moving cursor", stem):
-        files.make_directory(stem.parent)
+        make_cursors_directory(files, directory)
         for name in (old, new):
             lock = FileLock.acquire(stem.with_name(f"{name}.lock"), f"cursor {name!r} of {directory}")
             held.callback(lock.release)

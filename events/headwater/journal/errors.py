@@ -14,6 +14,7 @@ _ADVICE = {
     **dict.fromkeys(NO_ROOM, "make room on the device"),
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), "let it open more files (ulimit -n): a reader needs two a partition"),
     **dict.fromkeys((errno.EACCES, errno.EPERM), "give this user the right to it"),
+    errno.ENOENT: "it isn't there: whoever read it to its end may have removed it",
 }
 
 

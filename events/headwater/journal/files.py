@@ -36,7 +36,7 @@ class Files(Protocol):
     def rename(self, source: Path, target: Path) -> None: ...
     def remove(self, path: Path) -> None: ...
     def names(self, directory: Path) -> list[str]: ...
-    def make_directory(self, path: Path, mode: int = 0o777) -> None: ...
+    def make_directory(self, path: Path, mode: int = 0o777, *, parents: bool = True) -> None: ...
 
 
 class OsFiles:
@@ -82,8 +82,8 @@ class OsFiles:
     def names(self, directory: Path) -> list[str]:
         return os.listdir(directory)  # noqa: PTH208 - a reader at the end looks often, and needs no Path for each
 
-    def make_directory(self, path: Path, mode: int = 0o777) -> None:
-        path.mkdir(mode, parents=True, exist_ok=True)
+    def make_directory(self, path: Path, mode: int = 0o777, *, parents: bool = True) -> None:
+        path.mkdir(mode, parents=parents, exist_ok=True)
 
 
 OS_FILES = OsFiles()

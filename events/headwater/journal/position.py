@@ -60,6 +60,11 @@ def cursors_directory(journal: Path) -> Path:
     return journal / _DIRECTORY
 
 
+def make_cursors_directory(files: Files, journal: Path) -> None:
+    """Never the journal's own: whoever comes late, after it was read to its end and removed, must not bring it back."""
+    files.make_directory(cursors_directory(journal), parents=False)
+
+
 def cursor_stem(journal: Path, name: str) -> Path:
     """The path that a cursor's files begin with."""
     if not _NAME.fullmatch(name):

@@ -21,6 +21,8 @@ from headwater.journal import (
     LockedError,
     MissingReason,
     OsFiles,
+    StorageError,
+    remove_journal,
 )
 from headwater.journal.scan import CHUNK
 
@@ -280,3 +282,13 @@ def test_a_journal_that_is_not_there_yet(tmp_path: Path) -> None:
         assert not tail.read()
         fill(tmp_path / "later", 2)
         assert len(tail.read().records) == 2
+
+
+def test_a_journal_that_was_removed_does_not_come_back(tmp_path: Path) -> None:
+    """As a dead driver's shipper does that begins after another one has delivered the spool."""
+    fill(directory := tmp_path / "spool", 2)
+    reader = JournalReader.open(directory)
+    remove_journal(directory)
+    with pytest.raises(StorageError, match="it isn't there: whoever read it to its end may have removed it"):
+        reader.cursor("late")
+    assert list(tmp_path.iterdir()) == []

@@ -295,7 +295,7 @@ def test_a_place_that_goes_wrong_later_is_terminal(log: Log) -> None:
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.EROFS])
 def test_a_place_where_nothing_can_be_made_any_more_is_terminal(log: Log, number: int) -> None:
     class Gone(Disk):
-        def make_directory(self, path: Path, mode: int = 0o777) -> None:
+        def make_directory(self, path: Path, mode: int = 0o777, *, parents: bool = True) -> None:
             raise OSError(number, os.strerror(number))
 
     log.disk = Gone()
