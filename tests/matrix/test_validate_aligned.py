@@ -44,7 +44,10 @@ spark.stop()
 """
 
 
-@pytest.fixture(scope="module", params=[pytest.param(each, marks=pytest.mark.needs(each)) for each in FORMATS])
+ALIGNABLE: Final = ("iceberg", "delta", "paimon")
+
+
+@pytest.fixture(scope="module", params=[pytest.param(each, marks=pytest.mark.needs(each)) for each in ALIGNABLE])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> ValidationPlace:
     """The data versions 1, 2 and 3 have one, two and three orders."""
     using = request.param

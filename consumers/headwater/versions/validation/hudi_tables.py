@@ -14,6 +14,7 @@ from headwater.errors import TerminalError
 from headwater.events.scalars import Format
 from headwater.versions.aligned.formats.protocol import session_settings
 from headwater.versions.spark_tables import identify, load_table
+from headwater.versions.validation.result_rows import insert_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -160,15 +161,8 @@ def make_like(spark: SparkSession, sink: str, result: str) -> None:
 
 def fill(spark: SparkSession, result: str, rows: DataFrame) -> None:
     """Copy rows into a result, all of them as they are."""
-    import pyspark.sql.functions as f  # noqa: PLC0415
-
-    there = {each.casefold() for each in rows.columns}
-    columns = [each for each in spark.table(result).columns if each not in _OWN_COLUMNS]
-    values = (f.col(f"`{each}`") if each.casefold() in there else f.lit(None).alias(each) for each in columns)
-    rows.select(*values).createOrReplaceTempView("headwater_validation_copy")
     with session_settings(spark, _AS_THEY_ARE):
-        spark.sql(f"INSERT INTO {result} SELECT * FROM headwater_validation_copy")  # noqa: S608 - names of ours
-    spark.catalog.dropTempView("headwater_validation_copy")
+        insert_rows(spark, result, rows, but=_OWN_COLUMNS)
     wanted, copied = rows.count(), spark.table(result).count()
     if wanted != copied:
         raise HudiResultError(f"of {wanted:,} rows {copied:,} were copied")

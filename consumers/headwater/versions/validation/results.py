@@ -17,6 +17,7 @@ from headwater.versions.validation import hudi_tables
 from headwater.versions.validation.hudi_tables import HUDI
 from headwater.versions.validation.model import ComparedRows, PinnedInput, RedirectedOutput, ResultStart
 from headwater.versions.validation.pinned_inputs import TOPIC
+from headwater.versions.validation.result_rows import insert_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -109,14 +110,7 @@ class ResultTables:
         _create_like(self._spark, output.table, result)
         if copied is not None:
             rows = state_at(self._spark, output.table, copied, output.format)
-            there = {each.casefold() for each in rows.columns}
-            missing = [each for each in self._spark.table(full_name(result)).columns if each.casefold() not in there]
-            chosen = rows.select("*", *(_null_as(each) for each in missing))
-            names = ", ".join(f"`{each}`" for each in chosen.columns)
-            chosen.createOrReplaceTempView("headwater_validation_copy")
-            into = f"{full_name(result)} ({names})"
-            self._spark.sql(f"INSERT INTO {into} SELECT * FROM headwater_validation_copy")  # noqa: S608
-            self._spark.catalog.dropTempView("headwater_validation_copy")
+            insert_rows(self._spark, full_name(result), rows)
 
     def _make_delta(self, sink: str, result: str, copied: int | None) -> None:
         """A shallow clone reads the sink's files and writes its own."""
@@ -283,12 +277,6 @@ def _has_namespace(spark: SparkSession, catalog: str, namespace: str) -> bool:
 
 def _drop(spark: SparkSession, table: str, *, purge: bool) -> None:
     spark.sql(f"DROP TABLE IF EXISTS {full_name(table)}{' PURGE' if purge else ''}")
-
-
-def _null_as(name: str) -> Any:
-    import pyspark.sql.functions as f  # noqa: PLC0415
-
-    return f.lit(None).alias(name)
 
 
 def _catalog_of(table: str) -> str:
