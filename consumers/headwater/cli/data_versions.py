@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from headwater.cli.alignment_sql import from_clause
 from headwater.cli.answers import A_TABLE, limit_texts, open_connection, snapshot_text
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit, exit_for
-from headwater.cli.flags import Flags, count, limit, moment
+from headwater.cli.flags import Flags, count, duration, is_number, limit, moment
 from headwater.cli.output import CommandOutput
 from headwater.cli.store import add_store, open_given_store
-from headwater.config.units import seconds_of
 from headwater.errors import ConfigurationError, HeadwaterError
 from headwater.events.clock import moment_of
 
@@ -62,12 +61,12 @@ def _search(parser: Flags) -> None:
     parser.flag("as-of", moment, None, "as it was known at a time: 2026-03-01, 2026-03-01T12:30 or 7d", "TIME")
     parser.flag("look-back", count, "1000", "how many versions of each table are tried", "N")
     text = "only versions that are so much older than the newest at most: 2h, 7d"
-    parser.flag("look-back-time", seconds_of, None, text, "DURATION")
+    parser.flag("look-back-time", duration, None, text, "DURATION")
 
 
 def _data_version(text: str) -> tuple[str, int]:
     group, _, number = text.rpartition("@")
-    if not group or not number.isdecimal():
+    if not group or not is_number(number):
         raise ValueError(f"{text!r} is no data version: write GROUP@N; `headwater version list GROUP` shows them")
     return group, int(number)
 
@@ -129,15 +128,18 @@ def check(given: Namespace, output: CommandOutput) -> int:
 def align(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions import align as align_tables  # noqa: PLC0415
 
-    back = None if given.look_back_time is None else timedelta(seconds=given.look_back_time)
     with open_given_store(given) as store:
         at = _at(given, store)
         with store.engine.connect() as connection:
             answer: AlignmentAnswer = align_tables(
-                connection, given.tables, at=at, look_back=int(given.look_back), look_back_time=back
+                connection,
+                given.tables,
+                at=at,
+                look_back=int(given.look_back),
+                look_back_time=given.look_back_time,
             )
     if given.output == "sql":
-        output.answer(_from_clause([each.table for each in answer.rows]))
+        output.answer(from_clause([each.table for each in answer.rows]))
         return Exit.DONE
     rows = [
         (each.table.label, snapshot_text(each.table.snapshot), each.steps_behind, each.newest.label, each.table.made_at)
@@ -280,23 +282,3 @@ def _give_limits(answer: Answer[object], output: CommandOutput) -> None:
     if limits := list(limit_texts(answer)):
         fields["partial because"] = limits
     output.record("reliability", fields, "How far this goes")
-
-
-def _from_clause(tables: Sequence[TableAt]) -> str:
-    """Return what Spark SQL understands. Hudi's instants are times."""
-    travel = {"HUDI": "TIMESTAMP AS OF '{}'"}
-    lines = []
-    for each in tables:
-        at = travel.get(each.format or "", "VERSION AS OF {}").format(each.snapshot)
-        lines.append(f"{_quoted(each.dataset.label)} {at} AS {_alias(each)}")
-    return "FROM " + ",\n     ".join(lines) + "\n"
-
-
-def _quoted(name: str) -> str:
-    parts = name.split(".")
-    return ".".join(part if part.isidentifier() else f"`{part}`" for part in parts)
-
-
-def _alias(table: TableAt) -> str:
-    name = table.dataset.label.rpartition(".")[2]
-    return name if name.isidentifier() else f"`{name}`"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
@@ -206,18 +207,33 @@ def pair(text: str) -> tuple[str, str]:
     return key.strip(), value
 
 
+def is_number(text: str) -> bool:
+    """Return whether this is a number of 0 or more that a store and Python's own functions can count to."""
+    return text.isascii() and text.isdigit() and int(text) <= sys.maxsize
+
+
 def whole_number(text: str) -> int:
     """Read a number that may be 0."""
-    if not (text.strip().isascii() and text.strip().isdigit()):
+    if not is_number(text.strip()):
         raise ValueError(f"{text!r} isn't a whole number: write 0 or more")
     return int(text)
 
 
 def count(text: str) -> int:
     """Read a number of things, of which there is one at least."""
-    if not (text.strip().isascii() and text.strip().isdigit() and int(text)):
+    if not (is_number(text.strip()) and int(text)):
         raise ValueError(f"{text!r} isn't a number of things: write 1 or more")
     return int(text)
+
+
+def duration(text: str) -> timedelta:
+    """Read how long something takes or lies back: 2h, 7d."""
+    from headwater.config.units import seconds_of  # noqa: PLC0415 - it imports pydantic
+
+    try:
+        return timedelta(seconds=seconds_of(text))
+    except OverflowError:
+        raise ValueError(f"{text!r} is longer than any calendar: leave the flag out") from None
 
 
 def moment(text: str) -> datetime:

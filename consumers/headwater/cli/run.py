@@ -189,8 +189,9 @@ def _run_script(parser: Flags, given: Namespace, target: Sequence[str], lens: Le
         parser.error(f"{e}{hint}")
     configuration = properties_of(given)
     if lens is not None:
-        from headwater.lens import put_into_sessions  # noqa: PLC0415
+        from headwater.lens import put_into_sessions, refuse_remote_sessions  # noqa: PLC0415
 
+        refuse_remote_sessions("headwater run")
         asked = lens
 
         def put(_: object) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from headwater.cli.answers import open_connection
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit, exit_for
-from headwater.cli.flags import Flags, count
+from headwater.cli.flags import Flags, count, is_number
 from headwater.cli.output import CommandOutput
 from headwater.cli.run import add_properties, once_each, properties_of, table_and_version
 from headwater.cli.store import add_store
@@ -142,7 +142,7 @@ def _plan(connection: Connection, given: Namespace) -> ValidationPlan | Repeated
             "--pin is for jobs that lineage knows: an aligned job reads the snapshots of its data version"
         )
     job, at, number = given.what.rpartition("@")
-    if at and not number.isdigit():
+    if at and not is_number(number):
         raise ConfigurationError(f"{given.what!r} isn't JOB or JOB@DATA_VERSION, such as revenue@7")
     return plan_repetition(
         connection,

@@ -75,15 +75,17 @@ class VersionQuestion:
             raise ConfigurationError(f"{label} has no versions that are known: {_advice(found)}")
         return found.snapshot
 
-    def refuse_unseen(self, ref: SnapshotRef, branch: str | None = None) -> None:
+    def refuse_unseen(self, *refs: SnapshotRef, branch: str | None = None) -> None:
         """Raise an error if a snapshot was named that nobody is known to have written or read."""
-        one = self._walk.identities.one(ref.dataset, ref.generation)
-        if (one, ref.snapshot) not in self._unseen:
-            return
+        for ref in refs:
+            if (self._walk.identities.one(ref.dataset, ref.generation), ref.snapshot) in self._unseen:
+                raise self._unseen_error(ref, branch)
+
+    def _unseen_error(self, ref: SnapshotRef, branch: str | None) -> ConfigurationError:
         dataset = load_datasets(self.connection, [ref.dataset])[ref.dataset]
         newest = find_starts(self._walk, [(dataset, StartSelector(None, None, branch))], Basis.STATE)[0].snapshot
         known = "no snapshot of it" if newest is None else f"its newest one as {newest.snapshot}"
-        raise ConfigurationError(
+        return ConfigurationError(
             f"the store knows no snapshot {ref.snapshot} of {dataset.label}: nobody is known to have written or read "
             f"it. The store knows {known}"
         )
@@ -198,9 +200,7 @@ class VersionQuestion:
     def limits(self, doubts: Collection[Doubt]) -> tuple[AnswerLimit, ...]:
         found = LimitCollector()
         for each in doubts:
-            is_unseen = (each.dataset, each.snapshot) in self._unseen
-            more = ", nor is anybody who read it: does the table have this version?" if is_unseen else ""
-            found.add_snapshot(each.reason, each.dataset, each.snapshot, each.detail + more)
+            found.add_snapshot(each.reason, each.dataset, each.snapshot, each.detail)
         self._names.update(load_datasets(self.connection, set(found.datasets) - self._names.keys()))
         add_known_limits(self.connection, self._names, self.reader.histories.runs, found)
         return found.as_limits(self._names)

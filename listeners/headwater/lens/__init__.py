@@ -4,12 +4,14 @@ model      what a lens says
 java       the Java side, compiled in the driver, which puts it into Spark's analysis
 session    puts a lens into a SparkSession, and takes it out
 application  the same for all sessions of an application
+remote_sessions  refuses those that can't have one
 
 It stands beside `headwater.listeners` and needs neither them nor a store.
 """
 
 from headwater.lens.application import SessionLenses, put_into_sessions
 from headwater.lens.model import Lens, LensError, TargetEffect, TargetUse
+from headwater.lens.remote_sessions import refuse_remote_sessions
 from headwater.lens.session import ActiveLens, lens
 
 __all__ = [
@@ -21,4 +23,5 @@ __all__ = [
     "TargetUse",
     "lens",
     "put_into_sessions",
+    "refuse_remote_sessions",
 ]

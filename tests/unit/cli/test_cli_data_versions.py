@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from headwater.cli import main
+from headwater.cli.alignment_sql import from_clause
 from headwater.cli.exits import Exit
+from headwater.errors import ConfigurationError
+from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.store import open_store
+from headwater.versions import TableAt
 from headwater.versions.aligned import Cut, GroupClaims, TableSnapshot
 from tests.unit.lineage.scripted_producer import store
 from tests.unit.lineage.stories import StoryProducer
@@ -72,17 +76,45 @@ def test_tables_that_share_nothing_are_not_said_to_fit_without_a_word(capsys: py
     assert "They belong together" not in said
 
 
-def test_a_version_that_nobody_knows_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["version", "check", "b@99", "c"]) == Exit.FAILED
-    said = capsys.readouterr().out
-    assert "unknown" in said
-    assert "lake.db.b@99: its writer is unknown, nor is anybody who read it" in said
-
-
 def test_a_from_clause_is_ready_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version", "align", "b", "c", "-o", "sql"]) == Exit.DONE
     expected = "FROM lake.db.b VERSION AS OF 11 AS b,\n     lake.db.c VERSION AS OF 15 AS c\n"
     assert capsys.readouterr().out == expected
+
+
+def test_a_from_clause_names_each_table_by_itself() -> None:
+    """It finds SQL that Spark refuses, or reads another table with."""
+
+    def at(name: str, format_name: str | None = "ICEBERG", snapshot: int | None = 7) -> TableAt:
+        return TableAt(Dataset(name.encode(), known_as=(name,)), snapshot, None, None, None, None, format_name)
+
+    found = from_clause([at("lake.db.b"), at("lake.mart.b"), at("lake.db.c`d", "HUDI"), at("s3://w/t", "DELTA")])
+    assert found.splitlines() == [
+        "FROM lake.db.b VERSION AS OF 7 AS db_b,",
+        "     lake.mart.b VERSION AS OF 7 AS mart_b,",
+        "     lake.db.`c``d` TIMESTAMP AS OF '7' AS `c``d`,",
+        "     delta.`s3://w/t` VERSION AS OF 7 AS t",
+    ]
+    with pytest.raises(ConfigurationError, match="its format isn't known"):
+        from_clause([at("s3://w/t", None)])
+    with pytest.raises(ConfigurationError, match="not by the number of a snapshot"):
+        from_clause([at("lake.db.b", snapshot=None)])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["align", "b", "c", "--look-back", "9" * 30], "isn't a number of things"),
+        (["align", "b", "c", "--look-back-time", "99999999999d"], "is longer than any calendar"),
+        (["align", "b", "c", "--data-version", "shop@" + "9" * 30], "is no data version: write GROUP@N"),
+    ],
+)
+def test_a_number_without_bounds_is_no_answer(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It finds an error of Python's, which ends with 1 as "they don't belong together" does."""
+    with pytest.raises(SystemExit) as end:
+        main(["version", *words])
+    assert end.value.code == Exit.USAGE
+    assert said in capsys.readouterr().err
 
 
 def test_none_that_belong_together_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,6 +156,11 @@ def test_data_versions_of_a_group_with_the_jobs_that_are_late(
     ("words", "said"),
     [
         (["show", "b@99"], "no snapshot 99 of lake.db.b: nobody is known to have written or read it. The store"),
+        (["check", "b@99", "c"], "no snapshot 99 of lake.db.b: nobody is known to have written or read it. The store"),
+        (["align", "b", "c", "--at", "a@99"], "no snapshot 99 of lake.db.a: nobody is known to have written or read"),
+        (["check", f"b@{2**63}", "c"], "no snapshot has a number of so many digits"),
+        (["align", "b", "c", "--at", f"a@{-(2**63) - 1}"], "no snapshot has a number of so many digits"),
+        (["show", "b@٣"], "knows no table"),
         (["show", "nix"], "knows no table 'nix'"),
         (["check", "b", "nix"], "knows no table 'nix'"),
         (["align", "b", "nix"], "knows no table 'nix'"),

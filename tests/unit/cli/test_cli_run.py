@@ -190,3 +190,23 @@ def test_where_servers_listen_is_one_document_when_all_are_ready(
     if look == "json":
         assert json.loads(found[0]) == {"connect": {"address": "127.0.0.1:1"}, "thrift": {"address": "127.0.0.1:2"}}
     assert found[0].count("127.0.0.1") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "script",
+    [
+        "SparkSession.builder.remote('sc://localhost').getOrCreate()",
+        "from pyspark.sql.connect.session import SparkSession as Remote; Remote('sc://localhost')",
+        "import os; os.environ['SPARK_REMOTE'] = 'sc://localhost'; SparkSession.builder.getOrCreate()",
+    ],
+)
+def test_a_remote_session_has_no_lens_and_is_refused(tmp_path: Path, script: str) -> None:
+    """It finds a job that reads and writes the real tables although a lens was asked for."""
+    job = tmp_path / "job.py"
+    job.write_text(f"from pyspark.sql import SparkSession\n{script}\nprint('made')")
+    done = subprocess.run(
+        [HEADWATER, "run", "--pin", "lake.ods.orders@8", str(job)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "headwater run: a session of Spark Connect can't have a lens" in done.stderr

@@ -7,6 +7,7 @@ read anything, and a group that begins at the beginning is told of records that 
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from enum import Enum
@@ -24,6 +25,7 @@ from headwater.journal.errors import LockedError
 from headwater.lineage.bulk import BusPartition
 
 _ASK_SECONDS: Final = 20.0
+_PAUSE_SECONDS: Final = 0.5
 _OTHERS_READ: Final = frozenset(
     {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS}
 )
@@ -53,8 +55,8 @@ class KafkaGroup:
     def begin(self, start: GroupStart | None, offsets: Mapping[BusPartition, int]) -> None:
         """Commit an offset for each partition that has none: that in `offsets`, else where `start` says.
 
-        With no `start`, other partitions stay without: they are read from their beginning, as new ones are. Does
-        nothing while others read in the group, because then it has begun.
+        With no `start`, other partitions stay without: they are read from their beginning, as new ones are. A
+        TransientError while others are in the group who haven't begun in this topic.
         """
         with self._client() as client:
             cluster, places = self._places(client)
@@ -71,11 +73,26 @@ class KafkaGroup:
                 self._commit(client, new)
 
     def _commit(self, client: Consumer, places: list[TopicPartition]) -> None:
-        try:
-            client.commit(offsets=places, asynchronous=False)
-        except KafkaException as e:
-            if e.args[0].code() not in _OTHERS_READ:
-                raise
+        """Kafka takes no offsets from outside while a group has members. If those have begun here, nothing is to do;
+        members of another topic are waited for, as they may be about to leave."""
+        deadline = time.monotonic() + _ASK_SECONDS
+        while True:
+            try:
+                client.commit(offsets=places, asynchronous=False)
+            except KafkaException as e:
+                if e.args[0].code() not in _OTHERS_READ:
+                    raise
+            else:
+                return
+            begun = self._committed(client, [TopicPartition(each.topic, each.partition) for each in places])
+            if all(each.offset >= 0 for each in begun):
+                return
+            if time.monotonic() > deadline:
+                raise TransientError(
+                    f"others are in the group {self._settings['group.id']} and have no offsets of {self._topic}, so "
+                    "nobody can say where it begins: stop them first, or choose another name"
+                )
+            time.sleep(_PAUSE_SECONDS)
 
     def _places(self, client: Consumer) -> tuple[str, list[TopicPartition]]:
         """Return the cluster's id, and the partitions of the topic."""

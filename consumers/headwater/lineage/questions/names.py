@@ -26,7 +26,9 @@ from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import is_among, keys_for
 from headwater.lineage.sql.tables import table_of
 
-_AT: Final = re.compile(r"@(?P<snapshot>-?\d+|[A-Za-z_][\w\-]*)(?:\.(?P<column>.+))?$")
+_AT: Final = re.compile(r"@(?P<snapshot>-?[0-9]+|[A-Za-z_][\w\-]*)(?:\.(?P<column>.+))?$")
+_BEYOND: Final = 2**63
+"""Table formats and stores number snapshots with 64 bits."""
 _PART: Final = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 _URI: Final = re.compile(r"(?P<space>[A-Za-z][\w+.\-]*://[^/]*)/?(?P<name>.*)")
 _NEAR: Final = 10_000
@@ -58,10 +60,10 @@ def find(connection: Connection, text: str) -> ResolvedName:
     if at is not None:
         dataset = find_dataset(connection, text[: at.start()])
         column = None if at["column"] is None else parts_of(at["column"])
-        number = at["snapshot"]
-        if number.lstrip("-").isdigit():
-            return ResolvedName(dataset, int(number), None, column)
-        return ResolvedName(dataset, _tagged_snapshot(connection, dataset, number), number, column)
+        tag = at["snapshot"]
+        if (number := _number_of(text)) is not None:
+            return ResolvedName(dataset, number, None, column)
+        return ResolvedName(dataset, _tagged_snapshot(connection, dataset, tag), tag, column)
     if _is_place(text):
         return ResolvedName(find_dataset(connection, text))
     parts = parts_of(text)
@@ -126,7 +128,12 @@ def _parts_of_table(text: str) -> tuple[str, ...] | None:
 
 def _number_of(text: str) -> int | None:
     at = _AT.search(text)
-    return int(at["snapshot"]) if at is not None and at["snapshot"].lstrip("-").isdigit() else None
+    if at is None or not at["snapshot"].lstrip("-").isdigit():
+        return None
+    number = int(at["snapshot"])
+    if not -_BEYOND <= number < _BEYOND:
+        raise UnknownNameError(f"{text!r}: no snapshot has a number of so many digits")
+    return number
 
 
 def _has_name(alias: Any, parts: Sequence[str]) -> bool:

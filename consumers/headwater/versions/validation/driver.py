@@ -7,7 +7,6 @@ the file that the request names, and nothing else tells the parent.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from headwater.errors import HeadwaterError
-from headwater.lens import Lens, TargetUse, put_into_sessions
+from headwater.lens import Lens, TargetUse, put_into_sessions, refuse_remote_sessions
 from headwater.listeners.installation import script
 from headwater.versions.aligned.query import AlignedQuery
 from headwater.versions.aligned.repetition import BarrierRepetition
@@ -79,7 +78,7 @@ class ValidatingDriver:
     def run(self) -> None:
         """Run the job, compare, clean up, and write the outcome. Ends as the interpreter ends, not as the job."""
         began = time.monotonic()
-        refuse_remote_sessions()
+        refuse_remote_sessions("headwater validate")
         lenses = put_into_sessions(self._prepare)
         code = self._run_job()
         uses = lenses.uses()
@@ -254,30 +253,6 @@ def configuration_of(session: Any) -> dict[str, str]:
         pair = pairs.next()
         conf[str(pair._1())] = str(pair._2())  # noqa: SLF001 - Scala's names
     return conf
-
-
-def refuse_remote_sessions(environment: Mapping[str, str] = os.environ) -> None:
-    """Have sessions of Spark Connect refused: their driver is elsewhere, and no lens would be in it."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
-    message = "headwater validate: a session of Spark Connect has no lens, and would write the real tables"
-    if environment.get("SPARK_REMOTE") or environment.get("SPARK_CONNECT_MODE_ENABLED"):
-        raise SystemExit(f"{message}: unset SPARK_REMOTE")
-    builder: Any = SparkSession.Builder
-    original = builder.getOrCreate
-
-    def get_or_create(self: Any) -> Any:
-        options = self._options
-        if options.get("spark.remote") or options.get("spark.api.mode", "classic") == "connect":
-            raise SystemExit(message)
-        return original(self)
-
-    def create(self: Any) -> Any:  # noqa: ARG001 - of Spark Connect alone
-        raise SystemExit(message)
-
-    builder.getOrCreate = get_or_create
-    if hasattr(builder, "create"):
-        builder.create = create
 
 
 def exit_code_of(end: SystemExit) -> int:

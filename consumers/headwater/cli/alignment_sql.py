@@ -1,0 +1,47 @@
+"""Versions of tables as a FROM clause that Spark SQL understands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from headwater.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from headwater.versions import TableAt
+
+_TRAVEL: Final = {"HUDI": "TIMESTAMP AS OF '{}'"}
+"""Hudi's instants are times."""
+
+
+def from_clause(tables: Sequence[TableAt]) -> str:
+    """Return a FROM clause. A ConfigurationError for a table that SQL has no version of."""
+    last = Counter(_last(_parts(each)).casefold() for each in tables)
+    lines = []
+    for each in tables:
+        parts = _parts(each)
+        name = _last(parts)
+        alias = name if last[name.casefold()] == 1 else "_".join(parts[1:] or parts)
+        at = _TRAVEL.get(each.format or "", "VERSION AS OF {}").format(each.snapshot)
+        lines.append(f"{'.'.join(map(_quoted, parts))} {at} AS {_quoted(alias)}")
+    return "FROM " + ",\n     ".join(lines) + "\n"
+
+
+def _parts(table: TableAt) -> Sequence[str]:
+    label = table.dataset.label
+    if table.snapshot is None:
+        raise ConfigurationError(f"{label} is known by a position, not by the number of a snapshot: SQL can't name it")
+    if "/" in label:
+        if table.format is None:
+            raise ConfigurationError(f"{label} is known by its path alone, and its format isn't known: use -o json")
+        return [table.format.lower(), label]
+    return label.split(".")
+
+
+def _last(parts: Sequence[str]) -> str:
+    return parts[-1].rstrip("/").rpartition("/")[2]
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
