@@ -6,7 +6,8 @@ calls, and the last barrier of each stream, which runs again after a crash. Tabl
 each commit reports it again.
 
 So a purge depends only on the rows in the store. Two stores of the same events, one purged before and one not, are
-equal once both are purged.
+equal once both are purged, but for one case: the event of a barrier's second run comes after the first one was purged,
+and it isn't the stream's last barrier. Then the commit begins at the second run.
 """
 
 from __future__ import annotations
