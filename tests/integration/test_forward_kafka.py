@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from headwater.cli.app import main
+from headwater.consumers.sources import group_start
+from headwater.consumers.sources.group_start import GroupStart, KafkaGroup
+from headwater.errors import TransientError
 from headwater.events import Event
 from headwater.events.avro import Codec
 from headwater.events.keys import headers_of, key_of
@@ -285,3 +289,41 @@ class TestProcesses:
         for _ in attempts("everything to arrive", 90.0):
             if wanted <= set(Arrival(targets.values()).ids):
                 return
+
+
+@pytest.mark.kafka
+class TestGroupWithMembersElsewhere:
+    """Kafka refuses offsets from outside while a group has members, of whatever topic."""
+
+    @pytest.fixture
+    def group(self) -> str:
+        return f"group-{uuid4()}"
+
+    @pytest.fixture
+    def member(self, kafka: KafkaServer, group: str) -> Iterator[Consumer]:
+        elsewhere = Topic(kafka)
+        member = Consumer({**kafka.client_config(), "group.id": group})
+        member.subscribe([elsewhere.name])
+        for _ in attempts("the member to have partitions", 30.0):
+            member.poll(0.2)
+            if member.assignment():
+                break
+        yield member
+        member.close()
+
+    def test_who_leaves_is_waited_for(self, kafka: KafkaServer, topic: Topic, group: str, member: Consumer) -> None:
+        """It finds a group that was to begin at the end, and begins at the beginning."""
+        topic.append(commits(1, 101))
+        starting = KafkaGroup(kafka.client_config(), topic.name, group, pause=lambda _: member.close())
+        starting.begin(GroupStart.END, {})
+        asked = [TopicPartition(topic.name, number) for number in range(PARTITIONS)]
+        with closing(Consumer({**kafka.client_config(), "group.id": group})) as client:
+            assert {each.partition: each.offset for each in client.committed(asked, timeout=20)} == topic.ends()
+
+    def test_who_stays_is_an_error(
+        self, kafka: KafkaServer, topic: Topic, group: str, member: Consumer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(group_start, "_WAIT_SECONDS", 1.0)
+        starting = KafkaGroup(kafka.client_config(), topic.name, group, pause=member.poll)
+        with pytest.raises(TransientError, match=rf"others are in the group {group} and have no offsets of"):
+            starting.begin(GroupStart.END, {})

@@ -22,7 +22,7 @@ def from_clause(tables: Sequence[TableAt]) -> str:
     for each in tables:
         parts = _parts(each)
         name = _last(parts)
-        alias = name if last[name.casefold()] == 1 else "_".join(parts[1:] or parts)
+        alias = name if last[name.casefold()] == 1 else "_".join(parts)
         at = _TRAVEL.get(each.format or "", "VERSION AS OF {}").format(each.snapshot)
         lines.append(f"{'.'.join(map(_quoted, parts))} {at} AS {_quoted(alias)}")
     return "FROM " + ",\n     ".join(lines) + "\n"

@@ -26,6 +26,7 @@ from headwater.versions.consistency import compare
 from headwater.versions.fixed_versions import At, fixed_versions
 from headwater.versions.misses import text_of_difference, text_of_miss
 from headwater.versions.model import TableContents
+from headwater.versions.table_parts import MAIN
 from headwater.versions.version_lines import VersionLines
 from headwater.versions.version_question import VersionQuestion
 
@@ -63,6 +64,7 @@ def contained(
     ConfigurationError if the store knows no such snapshot."""
     until = complete_until(connection)
     question = VersionQuestion(connection, as_of)
+    branch = None if branch == MAIN else branch
     [ref] = question.starts([(table, snapshot)], branch)
     question.refuse_unseen(ref, branch=branch)
     question.reader.histories.load([ref])

@@ -72,6 +72,10 @@ class VersionQuestion:
                 self._unseen.add((one, found.snapshot.snapshot))
         if found.snapshot is None:
             label = self._label_of(found.dataset.key)
+            if branch is not None:
+                raise ConfigurationError(
+                    f"the store knows no branch {branch!r} of {label}: nobody is known to have written it"
+                )
             raise ConfigurationError(f"{label} has no versions that are known: {_advice(found)}")
         return found.snapshot
 

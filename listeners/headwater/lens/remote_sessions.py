@@ -8,11 +8,18 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, NoReturn
 
+from headwater.errors import ConfigurationError
+
 
 def refuse_remote_sessions(who: str, environment: Mapping[str, str] = os.environ) -> None:
     """Have a session of Spark Connect end the program; `who` asked for the lens, in its message."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - the program's own
-
+    try:
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - the program's own
+    except ImportError as e:
+        raise ConfigurationError(
+            f"{who}: pyspark can't be imported before the script runs ({e}): put it on PYTHONPATH, "
+            "with $SPARK_HOME/python say, since a lens has to be in every session that the script makes"
+        ) from e
     message = f"{who}: a session of Spark Connect can't have a lens, and would read and write the real tables"
     if environment.get("SPARK_REMOTE") or environment.get("SPARK_CONNECT_MODE_ENABLED"):
         raise SystemExit(f"{message}: unset SPARK_REMOTE and SPARK_CONNECT_MODE_ENABLED")

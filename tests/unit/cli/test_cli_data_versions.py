@@ -39,6 +39,8 @@ def test_alone_it_is_the_version_of_headwater(capsys: pytest.CaptureFixture[str]
 
 
 def test_what_a_table_contains(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version", "show", "b@11", "--branch", "main"]) == Exit.DONE
+    capsys.readouterr()
     assert main(["version", "show", "b@11", "-o", "json"]) == Exit.DONE
     [row] = json.loads(capsys.readouterr().out)["contained"]
     assert (row["table"], row["read_by"], row["whole"], row["job"]) == ("lake.db.a@20", "lake.db.b", "yes", "Job-A")
@@ -90,8 +92,8 @@ def test_a_from_clause_names_each_table_by_itself() -> None:
 
     found = from_clause([at("lake.db.b"), at("lake.mart.b"), at("lake.db.c`d", "HUDI"), at("s3://w/t", "DELTA")])
     assert found.splitlines() == [
-        "FROM lake.db.b VERSION AS OF 7 AS db_b,",
-        "     lake.mart.b VERSION AS OF 7 AS mart_b,",
+        "FROM lake.db.b VERSION AS OF 7 AS lake_db_b,",
+        "     lake.mart.b VERSION AS OF 7 AS lake_mart_b,",
         "     lake.db.`c``d` TIMESTAMP AS OF '7' AS `c``d`,",
         "     delta.`s3://w/t` VERSION AS OF 7 AS t",
     ]
@@ -161,6 +163,7 @@ def test_data_versions_of_a_group_with_the_jobs_that_are_late(
         (["check", f"b@{2**63}", "c"], "no snapshot has a number of so many digits"),
         (["align", "b", "c", "--at", f"a@{-(2**63) - 1}"], "no snapshot has a number of so many digits"),
         (["show", "b@٣"], "knows no table"),
+        (["show", "b", "--branch", "nix"], "knows no branch 'nix' of lake.db.b: nobody is known to have written it"),
         (["show", "nix"], "knows no table 'nix'"),
         (["check", "b", "nix"], "knows no table 'nix'"),
         (["align", "b", "nix"], "knows no table 'nix'"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 from enum import Enum
 from pathlib import Path
@@ -25,6 +25,7 @@ from headwater.journal.errors import LockedError
 from headwater.lineage.bulk import BusPartition
 
 _ASK_SECONDS: Final = 20.0
+_WAIT_SECONDS: Final = 20.0
 _PAUSE_SECONDS: Final = 0.5
 _OTHERS_READ: Final = frozenset(
     {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS}
@@ -41,10 +42,13 @@ class GroupStart(str, Enum):
 class KafkaGroup:
     """A consumer group of a topic, as somebody sees it who doesn't read in it."""
 
-    def __init__(self, settings: Mapping[str, str], topic: str, group: str) -> None:
+    def __init__(
+        self, settings: Mapping[str, str], topic: str, group: str, pause: Callable[[float], object] = time.sleep
+    ) -> None:
         more: dict[str, Any] = {"group.id": group, "enable.auto.commit": "false", "logger": LibrdkafkaLogger()}
         self._settings: Final[dict[str, Any]] = {**settings, **more}
         self._topic: Final = topic
+        self._pause: Final = pause
 
     def has_begun(self) -> bool:
         """Return whether the group has an offset of the topic. A topic that doesn't exist has none."""
@@ -70,29 +74,28 @@ class KafkaGroup:
                 if each.offset < 0 and at is not None:
                     new.append(TopicPartition(self._topic, each.partition, at))
             if new:
-                self._commit(client, new)
+                self._commit(client, new, places)
 
-    def _commit(self, client: Consumer, places: list[TopicPartition]) -> None:
-        """Kafka takes no offsets from outside while a group has members. If those have begun here, nothing is to do;
-        members of another topic are waited for, as they may be about to leave."""
-        deadline = time.monotonic() + _ASK_SECONDS
+    def _commit(self, client: Consumer, new: list[TopicPartition], places: list[TopicPartition]) -> None:
+        """Kafka takes no offsets from outside while a group has members. If those have begun in this topic, nothing is
+        to do; members of another topic are waited for, as they may be about to leave."""
+        deadline = time.monotonic() + _WAIT_SECONDS
         while True:
             try:
-                client.commit(offsets=places, asynchronous=False)
+                client.commit(offsets=new, asynchronous=False)
             except KafkaException as e:
                 if e.args[0].code() not in _OTHERS_READ:
                     raise
             else:
                 return
-            begun = self._committed(client, [TopicPartition(each.topic, each.partition) for each in places])
-            if all(each.offset >= 0 for each in begun):
+            if any(each.offset >= 0 for each in self._committed(client, places)):
                 return
             if time.monotonic() > deadline:
                 raise TransientError(
                     f"others are in the group {self._settings['group.id']} and have no offsets of {self._topic}, so "
                     "nobody can say where it begins: stop them first, or choose another name"
                 )
-            time.sleep(_PAUSE_SECONDS)
+            self._pause(_PAUSE_SECONDS)
 
     def _places(self, client: Consumer) -> tuple[str, list[TopicPartition]]:
         """Return the cluster's id, and the partitions of the topic."""
