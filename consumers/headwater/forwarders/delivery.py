@@ -158,12 +158,12 @@ class BatchDelivery:
             try:
                 unsent = await self._call(events)
             except TransientError as e:
+                await self._wait_on(e)
                 if time.monotonic() >= isolate_at:
                     result = await self._isolate(events)
                     if result is not None:
                         return result
                     isolate_at = 2 * time.monotonic() - began + self._waits.longest
-                self._transient = await self._wait(_retry_after(e) or self._transient, self._waits.longest)
             except TerminalError as e:
                 self._record_wait(f"{e}; somebody has to change that")
                 terminal = await self._wait(terminal, self._waits.longest_terminal)

@@ -77,10 +77,8 @@ class EventIsolation:
         firsts = {_key_of(each): each for each in reversed(events)}.values()
         sent = [each for each in firsts if self._has_message(each)]
         for each in random.sample(sent, min(_PROBES, len(sent))):
-            error = await self._try(each)
-            if error is None:
+            if await self._try(each) is None:
                 return True
-            await self._wait(error)
         return False
 
     async def send(self, events: Sequence[BusEvent]) -> DeliveryResult:
@@ -98,7 +96,7 @@ class EventIsolation:
             blocked.add(_key_of(each))
             if not asks_to_wait(error):
                 failed[id(each)] = each, error
-        if failed and self._taken and (await self._take(self._taken[-1])).is_taken:
+        if failed and self._taken and await self._takes_again():
             await self._give_up(failed)
         self._result.postponed = [each for each in events if id(each) not in self._done]
         return self._result
@@ -110,7 +108,7 @@ class EventIsolation:
             error = await self._try(event)
             if error is None:
                 del failed[number]
-            elif not asks_to_wait(error) and (await self._take(self._taken[-1])).is_taken:
+            elif not asks_to_wait(error) and await self._takes_again():
                 words = f"it failed {_ALONE + 1} times alone, while the target took others: {error}"
                 self._result.unsent.append(UnsentEvent(event, LetterReason.STUCK, words))
                 self._done.add(number)
@@ -118,18 +116,25 @@ class EventIsolation:
 
     async def _try_some_times(self, event: BusEvent) -> TransientError | None:
         error: TransientError | None = None
-        for attempt in range(1, _ALONE + 1):
+        for _ in range(_ALONE):
             error = await self._try(event)
-            if error is None:
-                return None
-            if asks_to_wait(error):
+            if error is None or asks_to_wait(error):
                 break
-            if attempt < _ALONE:
-                await self._wait(error)
         return error
 
-    async def _try(self, event: BusEvent) -> TransientError | None:
+    async def _takes_again(self) -> bool:
+        """Send once more what the target took last."""
+        return (await self._send_once(self._taken[-1])).is_taken
+
+    async def _send_once(self, event: BusEvent) -> Attempt:
+        """Wait after a failure, whatever comes next: a target that is overloaded isn't asked for each event in turn."""
         attempt = await self._take(event)
+        if attempt.error is not None:
+            await self._wait(attempt.error)
+        return attempt
+
+    async def _try(self, event: BusEvent) -> TransientError | None:
+        attempt = await self._send_once(event)
         if attempt.error is None:
             self._result.unsent += attempt.unsent
             self._done.add(id(event))

@@ -122,13 +122,32 @@ def test_an_event_of_which_nothing_is_sent_does_not_show_that_the_target_is_ther
 
 
 def test_a_busy_target_that_takes_some_now_and_then_gets_all(stage: Stage) -> None:
+    """By chance, which the run's seed decides: what takes each seventh call can meet a batch's first event for ever."""
     events = [commit(number, f"job{number}") for number in range(1, 11)]
     fill(stage, *events)
-    calls = iter(range(10_000))
-    target = Target(lambda _: next(calls) % 7 != 0, BusyTargetError("answers 429", is_overload=True))
+    target = Target(lambda _: random.random() > 1 / 7, BusyTargetError("answers 429", is_overload=True))
     stage.forward(target, isolate_after=AT_ONCE)
     assert LetterBox(stage.state).count() == 0
     assert sorted(each.sequence for each in target.received) == list(range(1, 11))
+
+
+def test_a_target_that_asks_to_wait_is_not_called_before(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is overloaded isn't asked for each event of the batch in turn, nor for the one that is left alone again
+    and again: there is a pause after each such answer."""
+    fill(stage, *(commit(number, f"job{number}") for number in range(1, 6)))
+    target = Target(lambda event: len(target.calls) < 40 and event != commit(1, "job1"), BusyTargetError("429", 0.001))
+    runner, calls_at_pauses = stage.runner(target, isolate_after=AT_ONCE), list[int]()
+    pause = runner._delivery._pause
+
+    async def record_pause(seconds: float) -> None:
+        calls_at_pauses.append(len(target.calls))
+        await pause(seconds)
+
+    monkeypatch.setattr(runner._delivery, "_pause", record_pause)
+    asyncio.run(runner.run())
+    busy = [number for number, call in enumerate(target.calls[:39], 1) if call != [commit(1, "job1")]]
+    assert [number for number in busy if number not in calls_at_pauses] == []
+    assert sorted(each.sequence for each in target.received) == list(range(1, 6))
 
 
 def test_without_a_preview_nobody_knows_and_it_is_waited_for(stage: Stage) -> None:
