@@ -5,17 +5,29 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from pyspark.errors import AnalysisException
+from sqlalchemy import Connection
 
 from headwater.events import AlterDatabase, AlterView, CreateDatabase, CreateTable, CreateView, DatasetId, Gap
 from headwater.events.catalog import ModificationEffect
+from headwater.lineage.bulk import merge_rows
+from headwater.lineage.mapping import map_event
+from headwater.lineage.questions.answers import LimitReason
+from headwater.lineage.questions.columns import ColumnEdge, downstream_columns, upstream_columns
+from headwater.lineage.questions.lineage_answers import LineageAnswer
+from headwater.lineage.questions.tables import TableEdge, downstream_tables, upstream_tables
+from headwater.lineage.store import open_store
 from tests.matrix.catalog_lines import lines
 from tests.matrix.harness import HOST, PLAIN, Driver, of, shared_driver, the
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.xdist_group("spark-plain")
+
+Tables: TypeAlias = Callable[[Connection, str], LineageAnswer[TableEdge]]
+Columns: TypeAlias = Callable[[Connection, str], LineageAnswer[ColumnEdge]]
 
 A = "CREATE TABLE {db}.a (id INT COMMENT 'the key', s STRING) USING parquet"
 V = "CREATE VIEW {db}.v AS SELECT id FROM {db}.a"
@@ -42,7 +54,7 @@ VIEWS: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
     "of a view": (
         (A, V),
         "CREATE VIEW {db}.w AS SELECT id AS x FROM {db}.v",
-        ("+ view w (x int 'the key'; x<spark_catalog.{db}.a.id)",),
+        ("+ view w (x int 'the key'; x<spark_catalog.{db}.v.id)",),
     ),
     "of no table": ((), "CREATE VIEW {db}.v AS SELECT 1 AS one", ("+ view v (one int!)",)),
     "if not exists, new": ((A,), V.replace("VIEW", "VIEW IF NOT EXISTS"), (f"+ view {_V} if not exists",)),
@@ -97,6 +109,45 @@ def test_the_text_of_a_view_has_no_literals(driver: Driver) -> None:
     again = the(AlterView, driver.events_of(f"ALTER VIEW {db}.v AS SELECT id FROM {db}.a WHERE s = 'hunter3'"))
     assert again.new_view is not None
     assert again.new_view.sql == f"SELECT id FROM {db}.a WHERE s = ?"
+
+
+def test_a_view_is_in_every_answer(driver: Driver, tmp_path: Path) -> None:
+    """From Spark to the store's answers: views that have no identity are dropped on this way, and each part of it is
+    right by itself. A view over a view, one that is renamed, and one whose old name is taken by another."""
+    db = driver.database()
+    captured = driver.events_of(
+        *(each.replace("{db}", db) for each in (A, V)),
+        f"CREATE VIEW {db}.w AS SELECT id AS x FROM {db}.v",
+        f"CREATE TABLE {db}.b (id INT) USING parquet",
+        f"CREATE VIEW {db}.old AS SELECT s AS y FROM {db}.a",
+        f"ALTER VIEW {db}.old RENAME TO {db}.new",
+        f"ALTER VIEW {db}.new SET TBLPROPERTIES (k='v')",
+        f"CREATE VIEW {db}.old AS SELECT id AS z FROM {db}.b",
+        f"CREATE VIEW {db}.gone AS SELECT id FROM {db}.b",
+        f"DROP VIEW {db}.gone",
+    )
+    with open_store(f"sqlite:///{tmp_path}/lineage.db") as store, store.engine.begin() as connection:
+        merge_rows(connection, [row for event in captured for row in map_event(event)])
+
+        def tables(direction: Tables, name: str) -> set[tuple[str, str, str]]:
+            edges = direction(connection, f"{db}.{name}").rows
+            return {(short(each.target.label), short(each.source.label), each.via) for each in edges}
+
+        def columns(direction: Columns, name: str) -> set[tuple[str, str]]:
+            edges = direction(connection, f"{db}.{name}").rows
+            return {(short(each.target.label), short(each.source.label)) for each in edges}
+
+        def short(label: str) -> str:
+            return label.removeprefix(f"spark_catalog.{db}.")
+
+        assert tables(upstream_tables, "w") == {("w", "v", "VIEW"), ("v", "a", "VIEW")}
+        assert tables(downstream_tables, "a") == {("v", "a", "VIEW"), ("w", "v", "VIEW"), ("new", "a", "VIEW")}
+        assert tables(downstream_tables, "b") == {("old", "b", "VIEW")}
+        assert columns(upstream_columns, "w.x") == {("w.x", "v.id"), ("v.id", "a.id")}
+        assert columns(downstream_columns, "a.s") == {("new.y", "a.s")}
+        assert columns(downstream_columns, "b.id") == {("old.z", "b.id")}
+        (limit,) = downstream_tables(connection, f"{db}.v").limits
+        assert limit.why is LimitReason.THROUGH_VIEW
 
 
 SESSIONS_OWN = [

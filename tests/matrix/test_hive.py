@@ -26,7 +26,7 @@ HIVE = Extensions(
     {
         **PLAIN.conf,
         "spark.sql.catalogImplementation": "hive",
-        "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:headwater;create=true",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:;databaseName={warehouse}/metastore_db;create=true",
         "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
         "spark.sql.extensions": "",
     },
@@ -307,5 +307,7 @@ def test_a_table_that_is_made_with_rows_is_where_the_metastore_put_it(place: Pla
 def test_a_view_over_tables_of_hive(place: Place) -> None:
     place.driver.run(S, Q)
     created = the(CreateView, place.driver.events_of("CREATE VIEW w AS SELECT s.id, q.v FROM s JOIN q ON s.id = q.id"))
-    assert created.view is not None
+    assert created.dataset == DatasetId(
+        namespace=f"derby://{HOST}{place.driver.warehouse}/metastore_db", name=f"{place.db}.w"
+    )
     assert sorted(str(each.table) for each in created.view.sources) == [f"spark_catalog.{place.db}.{n}" for n in "qs"]

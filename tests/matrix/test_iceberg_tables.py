@@ -60,6 +60,7 @@ VIEWS = Extensions(
         **ICEBERG.conf,
         "spark.sql.catalog.mem": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.mem.catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
+        "spark.sql.catalog.mem.warehouse": "{warehouse}/mem",
     },
 )
 """A catalog that is kept by path has no views; one that is kept in memory has."""
@@ -426,11 +427,20 @@ def test_views_of_a_catalog_of_icebergs(driver: Driver) -> None:
     events = driver.events_of(f"CREATE VIEW mem.{db}.v (x COMMENT 'why') AS SELECT id FROM mem.{db}.t WHERE s = 'a'")
     made = the(CreateView, events)
     assert (made.identifier, made.replaced) == (view, False)
+    assert made.dataset is not None
+    assert made.dataset.name == f"{db}.v"
     assert [(column.name, column.comment) for column in made.view.columns] == [("x", "why")]
     assert [source.table for source in made.view.sources] == [TableName(catalog="mem", database=db, table="t")]
     assert {(edge.source, edge.target) for edge in made.view.lineage} == {(("id",), ("x",)), (("s",), None)}
     assert the(CreateView, driver.events_of(f"CREATE OR REPLACE VIEW mem.{db}.v AS SELECT s FROM mem.{db}.t")).replaced
     assert not driver.events_of(f"CREATE VIEW IF NOT EXISTS mem.{db}.v AS SELECT s FROM mem.{db}.t")
+    over = the(
+        CreateView, driver.events_of(f"CREATE VIEW mem.{db}.w AS SELECT s FROM mem.{db}.v JOIN mem.{db}.t USING (s)")
+    )
+    assert [(each.dataset == made.dataset, each.table) for each in over.view.sources] == [
+        (True, view),
+        (False, TableName(catalog="mem", database=db, table="t")),
+    ]
     read = driver.events_of(f"INSERT INTO ice.shared.out SELECT cast(s AS INT) FROM mem.{db}.v")
     assert _only_input(read).table == TableName(catalog="mem", database=db, table="t")
     assert the(DropView, driver.events_of(f"DROP VIEW mem.{db}.v")).identifier == view

@@ -212,7 +212,12 @@ DRAFTS: Final[tuple[Event, ...]] = (
     ),
     DropTable(**_of("orders"), table=ORDERS, ignore_if_not_exists=True, purge=True),
     CreateView(**_of("today"), view=_DAILY_VIEW, replaced=True),
-    AlterView(**_of("today"), view=_DAILY_VIEW, renamed_to=TableName(catalog="lake", database="sales", table="now")),
+    AlterView(
+        **_of("today"),
+        view=_DAILY_VIEW,
+        renamed_to=TableName(catalog="lake", database="sales", table="now"),
+        renamed_dataset=DatasetId(namespace="s3://acme-lake-prod", name="warehouse/sales/now"),
+    ),
     DropView(**_of("today"), ignore_if_not_exists=True),
     Truncate(**_of("daily"), partitions=(StringMap({"day": "2026-03-01"}),)),
     CreateTag(**_of("daily"), tag="eod-2026-03-01", snapshot=5_179_299_526_185_056_830, retention="30 days"),

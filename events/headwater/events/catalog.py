@@ -201,10 +201,12 @@ class AlterView(TableModification):
     """
 
     kind: Literal["AlterView"] = "AlterView"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     view: View | None = None
     new_view: View | None = None
     renamed_to: TableName | None = None
+    renamed_dataset: DatasetId | None = None
+    """What it is under its new name: a view is its catalog's name for it."""
     ignore_if_not_exists: bool = False
 
 

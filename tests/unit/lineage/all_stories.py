@@ -5,6 +5,7 @@ from __future__ import annotations
 from headwater.events.administration import DatasetsUnified, LineageDeleted, LineageScope
 from headwater.events.catalog import (
     AlterTable,
+    AlterView,
     BranchMerged,
     CreateBranch,
     CreateTable,
@@ -349,7 +350,8 @@ def view_of(source: str, *edges: tuple[str, str]) -> View:
 
 
 def views(s: StoryProducer) -> None:
-    """A view over a view; one that was defined anew; one that was dropped."""
+    """A view over a view; one that was defined anew; one that was dropped; one whose name another has after a rename,
+    and whose properties were changed by a driver that doesn't know what it reads."""
 
     def about(name: str) -> dict[str, object]:
         return {"context": CONTEXT, "identifier": named(name), "dataset": dataset(name)}
@@ -361,9 +363,16 @@ def views(s: StoryProducer) -> None:
     s.emit(5, CreateView, **about("u"), view=view_of("a", ("x", "q")), replaced=True)
     s.emit(6, CreateView, **about("gone"), view=view_of("a", ("x", "y")))
     s.emit(7, DropView, **about("gone"))
+    s.emit(8, CreateView, **about("before"), view=view_of("b", ("x", "y")))
+    s.emit(9, AlterView, **about("before"), renamed_to=named("after"), renamed_dataset=dataset("after"))
+    s.emit(10, AlterView, **about("after"), new_view=View(), view=None)
+    s.emit(11, CreateView, **about("before"), view=view_of("c", ("x", "y")))
     s.expect("tables up w", "1: w <- v", "2: v <- a", "3: a <- raw")
     s.expect("tables down a", "1: v <- a", "1: u <- a", "2: w <- v")
-    s.expect("tables down b")
+    s.expect("tables down b", "1: after <- b")
+    s.expect("tables down c", "1: before <- c")
+    s.expect("tables up before", "1: before <- c")
+    s.expect("columns down b.x", "1: after.y <- b.x IDENTITY")
     s.expect("tables down b as_of=4.5", "1: u <- b")
     s.expect("columns up w.z", "1: w.z <- v.y IDENTITY", "2: v.y <- a.x IDENTITY", "3: a.x <- raw.r IDENTITY")
     s.expect(

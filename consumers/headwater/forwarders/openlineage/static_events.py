@@ -112,7 +112,7 @@ def _ref_after(event: TableModification) -> DatasetRef:
         elif isinstance(change, SetLocation):
             dataset = change.dataset or dataset
     if isinstance(event, AlterView) and event.renamed_to is not None:
-        table = event.renamed_to
+        table, dataset = event.renamed_to, event.renamed_dataset or dataset
     is_view = isinstance(event, (CreateView, AlterView, DropView))
     format_ = Format.VIEW if is_view and event.format is Format.UNKNOWN else event.format
     return DatasetRef(dataset=dataset, table=table, generation=event.generation, format=format_)

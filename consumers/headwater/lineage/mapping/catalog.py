@@ -26,7 +26,7 @@ from headwater.events.catalog import (
 )
 from headwater.events.changes import RenameTable
 from headwater.events.envelope import Event
-from headwater.events.names import DatasetId
+from headwater.events.names import DatasetId, TableName
 from headwater.lineage.mapping.row_builder import (
     NO_NAME,
     RowBuilder,
@@ -77,6 +77,8 @@ def _applied(event: TableModification, dataset: DatasetId, build: RowBuilder) ->
 def _seen_through(event: TableModification, dataset: DatasetId, build: RowBuilder) -> Iterator[Row]:
     """Yield the tables that a view is defined on."""
     view = event.view if isinstance(event, CreateView) else event.new_view if isinstance(event, AlterView) else None
+    if isinstance(event, AlterView):
+        dataset = event.renamed_dataset or dataset
     for source in view.sources if view else ():
         if source.dataset is not None:
             yield from build.dataset(source.dataset)
@@ -94,21 +96,25 @@ def _dropped(event: TableModification, dataset: DatasetId, build: RowBuilder) ->
 def _name_rows(event: TableModification, dataset: DatasetId, build: RowBuilder) -> Iterator[Row]:
     """Yield the dataset's name. A rename ends one name and starts another; if it moved the data, it starts a new
     identity too."""
-    if isinstance(event, AlterView) and event.renamed_to is not None:
-        yield build.deleted(t.ALIAS, dataset_hash(dataset), *table_name_key(event.identifier))
-        yield from build.alias(dataset, event.renamed_to)
-        return
-    renames = [each for each in event.changes if isinstance(each, RenameTable)] if isinstance(event, AlterTable) else []
-    if not renames:
+    renamed = _new_name(event)
+    if renamed is None:
         yield from build.alias(dataset, event.identifier)
         return
     yield build.deleted(t.ALIAS, dataset_hash(dataset), *table_name_key(event.identifier))
-    new = renames[-1].dataset or dataset
+    name, new = renamed[0], renamed[1] or dataset
     if new != dataset:
         yield from build.dataset(new)
         yield from build.generation(new, event.generation, event.format.value)
         yield build.observed(t.DATASET_LINK, dataset_hash(dataset), dataset_hash(new), RENAMED)
-    yield from build.alias(new, renames[-1].table)
+    yield from build.alias(new, name)
+
+
+def _new_name(event: TableModification) -> tuple[TableName, DatasetId | None] | None:
+    """Return what a table or view is called from now on, and what it is then, if it was renamed."""
+    if isinstance(event, AlterView) and event.renamed_to is not None:
+        return event.renamed_to, event.renamed_dataset
+    renames = [each for each in event.changes if isinstance(each, RenameTable)] if isinstance(event, AlterTable) else []
+    return (renames[-1].table, renames[-1].dataset) if renames else None
 
 
 def _lines(event: TableModification, dataset: DatasetId, build: RowBuilder) -> Iterator[Row]:

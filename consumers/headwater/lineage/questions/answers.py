@@ -39,6 +39,8 @@ class LimitReason(str, Enum):
     """The job lineage of a write didn't arrive, or not completely."""
     UNKNOWN_EFFECT = "UNKNOWN_EFFECT"
     """It is unknown whether a catalog change took effect."""
+    THROUGH_VIEW = "THROUGH_VIEW"
+    """Spark shows the tables below a view, not who read them through it."""
     GAP = "GAP"
     """A gap was reported or inferred for the subject."""
     OMITTED = "OMITTED"

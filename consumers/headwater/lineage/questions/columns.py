@@ -28,10 +28,10 @@ from headwater.lineage.questions.traversal.column_links import (
     view_links,
 )
 from headwater.lineage.questions.traversal.context import Basis, LineageStep
-from headwater.lineage.questions.traversal.identities import FOREVER, Identities
+from headwater.lineage.questions.traversal.identities import FOREVER, Identities, IdentityMembers
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.questions.traversal.table_edges import edges_between
-from headwater.lineage.questions.traversal.views import defined_on, views_on
+from headwater.lineage.questions.traversal.views import ViewDefinition, add_view_limit, defined_on, views_on
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,8 @@ class _Columns:
     ) -> LineageAnswer[ColumnEdge]:
         start = self._identities.one(of.key)
         self._spread({start: {path}}, depth, at_most)
+        if not self._upward:
+            add_view_limit(self._connection, self._identities, start, self.limits)
         ends = {end for _, _, pair in self._found for end in (pair.target, pair.source)} | {start}
         names = load_datasets(self._connection, {*ends, *self.limits.datasets})
         add_known_limits(self._connection, {key: names[key] for key in ends}, (), self.limits)
@@ -199,12 +201,15 @@ class _Columns:
             yield from self._of_steps(members)
             return
         yield from self._of_writes(members)
-        find_views = defined_on if self._upward else views_on
-        for definition in find_views(self._connection, members, self._as_of):
+        for definition in self._views(self._identities.members(frontier)):
             for source, link in view_links(definition):
-                view, one = self._identities.one(definition.view), self._identities.one(source)
                 if self._upward or source in members:
-                    yield _Pair(view, one, link, VIEW, None)
+                    yield _Pair(definition.view, self._identities.one(source), link, VIEW, None)
+
+    def _views(self, members: IdentityMembers) -> Iterator[ViewDefinition]:
+        if self._upward:
+            return defined_on(self._connection, members, self._as_of)
+        return views_on(self._connection, self._identities, members, self._as_of)
 
     def _of_writes(self, members: Mapping[bytes, bytes]) -> Iterator[_Pair]:
         portions = edges_between(self._connection, members, self.limits, upward=self._upward, as_of=self._as_of)

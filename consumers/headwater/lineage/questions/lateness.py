@@ -76,6 +76,8 @@ class LateHop:
     """The error that its run failed with."""
     is_oldest: bool = False
     """Whether it is the oldest of everything that the table is made from."""
+    is_view: bool = False
+    """Whether it is a view, which nobody writes."""
 
     @property
     def is_overdue(self) -> bool:
@@ -99,12 +101,19 @@ def lateness(
     written = _last_writes(connection, found.eras)
     runs = runs_by_id(connection, {each.run for each in written.values() if each and each.run}, moment)
     hops = [
-        replace(_hop(datasets[key], written[key], runs, moment), depth=far, feeds=_feeds(key, found, datasets))
+        replace(
+            _hop(datasets[key], written[key], runs, moment),
+            depth=far,
+            feeds=_feeds(key, found, datasets),
+            is_view=key in found.views,
+        )
         for key, far in sorted(found.depths.items(), key=lambda pair: (pair[1], datasets[pair[0]].label))
     ]
     limits = [*subject_limits(connection, table=about, now=now), *found.limits.as_limits(datasets)]
     limits += [
-        AnswerLimit(LimitReason.UNKNOWN_WRITER, hop.table, "no writer is known") for hop in hops if hop.job is None
+        AnswerLimit(LimitReason.UNKNOWN_WRITER, hop.table, "no writer is known")
+        for hop in hops
+        if hop.job is None and not hop.is_view
     ]
     if found.is_cut:
         limits.append(AnswerLimit(LimitReason.CUT, about.label, f"{depth} hops and {at_most} tables at most"))

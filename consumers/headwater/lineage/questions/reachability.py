@@ -16,7 +16,7 @@ AT_MOST: Final = 10_000
 
 
 class TableLink(NamedTuple):
-    """A job wrote one table from another."""
+    """A job wrote one table from another. Without a job the target is a view on the source."""
 
     source: bytes
     target: bytes
@@ -32,6 +32,7 @@ class ReachableTables:
     links: set[TableLink] = field(default_factory=set)
     eras: dict[bytes, Mapping[bytes, Era]] = field(default_factory=dict)
     """The identities of each table, with the times for which they hold."""
+    views: set[bytes] = field(default_factory=set)
     limits: LimitCollector = field(default_factory=LimitCollector)
     """What the walk met and couldn't follow."""
     is_cut: bool = False
@@ -47,18 +48,22 @@ def find_reachable_tables(
     found = ReachableTables(start, {start: 0}, eras={start: walk.identities.group(start)}, limits=limits)
     new = {start}
     for level in range(1, depth + 1):
-        steps = [step for portion in walk.steps(walk.members(new)) for step in portion]
+        steps = [step for portion in walk.steps(walk.identities.members(new)) for step in portion]
         new = {step.far for step in steps} - found.depths.keys()
         if len(found.depths) + len(new) > at_most:
             found.is_cut = True
             return found
         found.depths.update(dict.fromkeys(new, level))
-        for near, far, edge in steps:
-            source, target = (far, near) if up else (near, far)
-            found.links.add(TableLink(source, target, (edge.job_namespace, edge.job)))
+        for step in steps:
+            source, target = (step.far, step.near) if up else (step.near, step.far)
+            found.links.add(TableLink(source, target, (step.edge.job_namespace, step.edge.job)))
+            if step.is_view:
+                found.views.add(target)
         if not new:
             return found
         walk.identities.load(new)
         found.eras.update((key, walk.identities.group(key)) for key in new)
-    found.is_cut = any(step.far not in found.depths for portion in walk.steps(walk.members(new)) for step in portion)
+    found.is_cut = any(
+        step.far not in found.depths for portion in walk.steps(walk.identities.members(new)) for step in portion
+    )
     return found

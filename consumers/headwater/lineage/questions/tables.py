@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection, func, select
 
@@ -21,8 +21,8 @@ from headwater.lineage.questions.names import find
 from headwater.lineage.questions.snapshots import AT_MOST, format_job_key
 from headwater.lineage.questions.traversal.identities import FOREVER
 from headwater.lineage.questions.traversal.limits import LimitCollector
-from headwater.lineage.questions.traversal.table_steps import TableWalk
-from headwater.lineage.questions.traversal.views import defined_on, views_on
+from headwater.lineage.questions.traversal.table_steps import TableStep, TableWalk
+from headwater.lineage.questions.traversal.views import add_view_limit
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import has_any_key
 from headwater.lineage.sql.tables import table_of
@@ -114,6 +114,8 @@ class TableClosure:
         dataset = find(self._connection, of).dataset if isinstance(of, str) else of
         start = self._walk.identities.one(dataset.key)
         self._spread(start, depth, at_most)
+        if not self._upward:
+            add_view_limit(self._connection, self._walk.identities, start, self._limits)
         ends = {end for edge in islice(self._found, at_most) for end in edge}
         names = load_datasets(self._connection, {*ends, *self._limits.datasets, start})
         add_known_limits(self._connection, {key: names[key] for key in {*ends, start}}, (), self._limits)
@@ -140,7 +142,7 @@ class TableClosure:
         """Return how many edges a step from these tables meets, or `at_most`."""
         row = table_of(t.TABLE_EDGE).c
         here = row.target if self._upward else row.source
-        keys = has_any_key(self._connection.dialect.name, here, list(self._walk.members(tables))[:at_most])
+        keys = has_any_key(self._connection.dialect.name, here, list(self._walk.identities.members(tables))[:at_most])
         few = select(row.id).where(keys).limit(at_most).subquery()
         return self._connection.scalar(select(func.count()).select_from(few)) or 0
 
@@ -163,28 +165,12 @@ class TableClosure:
 
     def _level(self, frontier: Collection[bytes], level: int) -> Iterator[list[bytes]]:
         """Keep the edges of these tables, and yield what they lead to, in portions."""
-        members = self._walk.members(frontier)
-        for steps in self._walk.steps(members):
-            yield [self._keep(step.near, step.far, WRITE, step.edge, level) for step in steps]
-        yield [
-            self._keep(one, self._walk.identities.one(source if self._upward else view), VIEW, row, level)
-            for view, source, row in self._views(members)
-            for one, _ in members[view if self._upward else source]
-        ]
+        for steps in self._walk.steps(self._walk.identities.members(frontier)):
+            yield [self._keep(step, level) for step in steps]
 
-    def _views(self, members: Mapping[bytes, Any]) -> Iterator[tuple[bytes, bytes, Any]]:
-        if self._job is not None:
-            return
-        if self._upward:
-            definitions = defined_on(self._connection, members, self._as_of)
-        else:
-            definitions = views_on(self._connection, members, self._as_of)
-        for definition in definitions:
-            for source in definition.sources:
-                if source is not None and (self._upward or source in members):
-                    yield definition.view, source, definition
-
-    def _keep(self, near: bytes, far: bytes, via: str, row: Any, level: int) -> bytes:
+    def _keep(self, step: TableStep, level: int) -> bytes:
+        near, far, row = step
+        via = VIEW if step.is_view else WRITE
         edge = (near, far) if self._upward else (far, near)
         found = self._found.setdefault(edge, _Found(level, via, {}, row.first, row.last))
         found.first, found.last = min(found.first, row.first), max(found.last, row.last)

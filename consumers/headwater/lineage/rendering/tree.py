@@ -18,6 +18,7 @@ WORDS: Final[Mapping[LimitReason, str]] = {
     LimitReason.UNKNOWN_WRITER: "its writer is unknown",
     LimitReason.UNKNOWN_COLUMNS: "some of its columns are unknown",
     LimitReason.UNKNOWN_EFFECT: "it is unknown whether a change took effect",
+    LimitReason.THROUGH_VIEW: "it is a view",
     LimitReason.GAP: "something may be missing",
     LimitReason.OMITTED: "lineage is switched off",
     LimitReason.DELETED: "lineage was deleted",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, or_, select
 
@@ -29,6 +29,8 @@ class Era(NamedTuple):
 
 
 ALWAYS: Final = Era(-1, FOREVER)
+IdentityMembers: TypeAlias = Mapping[bytes, Sequence[tuple[bytes, Era]]]
+"""Identities of tables: whose each is, by the current identity of that, and when."""
 
 
 def in_eras(row: Any, eras: Mapping[bytes, Era]) -> ColumnElement[bool]:
@@ -96,6 +98,15 @@ class Identities:
             self.load([dataset])
             known = self._groups[dataset] = self._spread(dataset)
         return known
+
+    def members(self, tables: Collection[bytes]) -> IdentityMembers:
+        """Return the identities of these tables."""
+        self.load(tables)
+        members: dict[bytes, list[tuple[bytes, Era]]] = {}
+        for one in tables:
+            for member, era in self.group(one).items():
+                members.setdefault(member, []).append((one, era))
+        return members
 
     def linked(self, datasets: Collection[bytes]) -> set[bytes]:
         """Return these and all that links connect with them, whichever way and whenever."""

@@ -4,7 +4,7 @@ and none takes for an origin what was merely read beside it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -12,18 +12,24 @@ from sqlalchemy import Connection
 from headwater.lineage.mapping.commits import EXACT
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.gaps.model import format_job
-from headwater.lineage.questions.traversal.identities import FOREVER, Era, Identities
+from headwater.lineage.questions.traversal.identities import FOREVER, Identities, IdentityMembers
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.questions.traversal.table_edges import edges_between
+from headwater.lineage.questions.traversal.views import ViewDefinition, defined_on, views_on
 
 
 class TableStep(NamedTuple):
-    """A job made one table from another. Both stand here under their current identities."""
+    """A job made one table from another, or one is a view on the other. Both stand here under their current
+    identities."""
 
     near: bytes
     """The end at which the walk was."""
     far: bytes
     edge: Any
+
+    @property
+    def is_view(self) -> bool:
+        return isinstance(self.edge, ViewDefinition)
 
 
 class TableWalk:
@@ -45,25 +51,26 @@ class TableWalk:
         self._as_of = as_of
         self._job = job
 
-    def members(self, tables: Collection[bytes]) -> dict[bytes, list[tuple[bytes, Era]]]:
-        """Return the identities of these tables: whose each is, and when."""
-        self.identities.load(tables)
-        members: dict[bytes, list[tuple[bytes, Era]]] = {}
-        for one in tables:
-            for member, era in self.identities.group(one).items():
-                members.setdefault(member, []).append((one, era))
-        return members
-
-    def steps(self, members: Mapping[bytes, Sequence[tuple[bytes, Era]]]) -> Iterator[list[TableStep]]:
+    def steps(self, members: IdentityMembers) -> Iterator[list[TableStep]]:
         """Yield all steps from these tables, in portions. What can't be followed becomes a limit."""
         for edges in edges_between(
             self._connection, members, self._limits, upward=self._upward, as_of=self._as_of, job=self._job
         ):
             yield list(self._follow(edges, members))
+        if self._job is None:
+            yield list(self._view_steps(members))
 
-    def _follow(
-        self, edges: Sequence[Any], members: Mapping[bytes, Sequence[tuple[bytes, Era]]]
-    ) -> Iterator[TableStep]:
+    def _view_steps(self, members: IdentityMembers) -> Iterator[TableStep]:
+        one = self.identities.one
+        if self._upward:
+            for view in defined_on(self._connection, members, self._as_of):
+                yield from (TableStep(view.view, one(source), view) for source in view.sources if source is not None)
+            return
+        for view in views_on(self._connection, self.identities, members, self._as_of):
+            for source in filter(None, view.sources):
+                yield from (TableStep(near, view.view, view) for near, _ in members.get(source, ()))
+
+    def _follow(self, edges: Sequence[Any], members: IdentityMembers) -> Iterator[TableStep]:
         met: list[tuple[bytes, bytes, Any]] = []
         for each in edges:
             here, there = (each.target, each.source) if self._upward else (each.source, each.target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +11,9 @@ from sqlalchemy import Connection, select
 
 from headwater.events.names import DatasetId
 from headwater.lineage.mapping.row_builder import dataset_hash
+from headwater.lineage.questions.answers import LimitReason
+from headwater.lineage.questions.traversal.identities import FOREVER, Identities, IdentityMembers
+from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import table_of
@@ -23,6 +26,7 @@ class ViewDefinition:
     """The definition of a view, with its sources in order. A source without identity is None."""
 
     view: bytes
+    """Under its current identity."""
     sources: Sequence[bytes | None]
     columns: Sequence[dict[str, Any]]
     first: int
@@ -31,31 +35,67 @@ class ViewDefinition:
     job: str | None = None
 
 
-def defined_on(connection: Connection, views: Collection[bytes], as_of: int) -> Iterator[ViewDefinition]:
-    """Yield the current definitions of those datasets that are views."""
+class _Newest:
+    """The definition of one view while its changes are read, the oldest first."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, Any] | None = None
+        self.time = 0
+
+    def change(self, row: Any) -> None:
+        content = _view_in(row)
+        if row.kind != "DropView" and (content is None or self._is_same_query(row, content)):
+            return
+        self.content, self.time = content, row.time
+
+    def _is_same_query(self, row: Any, content: Mapping[str, Any]) -> bool:
+        """Return whether a change left the query alone. Who doesn't know what a view reads reports its text only."""
+        known = self.content
+        is_text_only = row.kind == "AlterView" and not content.get("sources")
+        return is_text_only and known is not None and known.get("sql") == content.get("sql")
+
+
+def defined_on(connection: Connection, members: IdentityMembers, as_of: int) -> Iterator[ViewDefinition]:
+    """Yield the current definitions of those tables that are views. `members` are their identities."""
     row = table_of(t.MODIFICATION).c
     query = select(row.dataset, row.kind, row.time, row.producer, row.sequence, row.detail)
     query = query.where(row.kind.in_(_KINDS), row.effect == "APPLIED", row.time <= as_of)
-    newest: dict[bytes, Any] = {}
-    for each in sorted(select_by_keys(connection, query, row.dataset, views), key=_order):
-        if each.kind == "DropView" or _view_in(each) is not None:
-            newest[bytes(each.dataset)] = each
-    for view, each in newest.items():
-        definition = None if each.kind == "DropView" else _view_in(each)
-        if definition is not None:
-            yield _definition(view, definition, each.time)
+    found: dict[bytes, _Newest] = {}
+    for each in sorted(select_by_keys(connection, query, row.dataset, members), key=_order):
+        for view, era in members[bytes(each.dataset)]:
+            if era.since < each.time <= era.until:
+                found.setdefault(view, _Newest()).change(each)
+    for view, newest in found.items():
+        if newest.content is not None:
+            yield _definition(view, newest.content, newest.time)
 
 
-def views_on(connection: Connection, sources: Collection[bytes], as_of: int) -> Iterator[ViewDefinition]:
-    """Yield the views that are defined on any of these datasets."""
+def views_on(
+    connection: Connection, identities: Identities, sources: IdentityMembers, as_of: int
+) -> Iterator[ViewDefinition]:
+    """Yield the views that are defined on any of these tables."""
     row = table_of(t.VIEW_EDGE).c
     once = {bytes(each[0]) for each in select_by_keys(connection, select(row.view), row.source, sources)}
-    query = set(sources)
-    return (each for each in defined_on(connection, once, as_of) if query & {*each.sources})
+    if not once:
+        return
+    views = {identities.one(each) for each in identities.linked(once)}
+    for each in defined_on(connection, identities.members(views), as_of):
+        if not sources.keys().isdisjoint(filter(None, each.sources)):
+            yield each
+
+
+def add_view_limit(connection: Connection, identities: Identities, dataset: bytes, limits: LimitCollector) -> None:
+    """Add what an answer about what is made from a view lacks, if this is one."""
+    if any(defined_on(connection, identities.members([dataset]), FOREVER)):
+        limits.add_snapshot(
+            LimitReason.THROUGH_VIEW, dataset, None, "jobs that read it are listed with the tables that it reads"
+        )
 
 
 def _view_in(each: Any) -> dict[str, Any] | None:
     definition_json = json.loads(each.detail or "{}")
+    if each.kind == "DropView":
+        return None
     found: dict[str, Any] | None = definition_json.get("view" if each.kind == "CreateView" else "new_view")
     return found
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from headwater.events import DatasetId, Table, TableName
 from headwater.events.catalog import DatabaseName
-from headwater.events.identity import Environment, IdentityError, Unknown
+from headwater.events.identity import Environment, IdentityError, Unknown, symlink_of
 from headwater.events.identity.text import joined
 from headwater.listeners.capture.context import SESSION_CATALOG, CaptureContext, SessionNamedCatalog
 from headwater.listeners.capture.formats import plugin_of
@@ -94,6 +94,17 @@ def dataset_of_table(named: NamedTable, table: Table | None, context: CaptureCon
     if table is not None and named.in_session_catalog and system_of(table.provider) is not None:
         return external_dataset(table, context.environment)
     return dataset_at(named, table.location if table else None, context)
+
+
+def dataset_of_view(named: NamedTable, context: CaptureContext) -> DatasetId | None:
+    """The dataset that a view is. It has no place: it is its catalog's name for it."""
+    catalog = named.catalog.catalog
+    if isinstance(catalog, Unknown):
+        return None
+    try:
+        return context.dataset(named.catalog, named.name, None) if catalog.jdbc else symlink_of(catalog, named.name)
+    except IdentityError:
+        return None
 
 
 OPTION_PREFIX: Final = "option."

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from headwater.events import AlterView, ColumnLineage, CreateView, DropView, Event, Format
+from headwater.events import AlterView, CreateView, DropView, Event, Format
 from headwater.events.base import StringMap
 from headwater.events.catalog import ModificationEffect
-from headwater.events.tables import View, ViewSource
+from headwater.events.tables import View
 from headwater.events.types import columns_from_schema_json
-from headwater.listeners.capture.batch.write_lineage import describe_relations
 from headwater.listeners.capture.catalog.drop_table import drop_events
-from headwater.listeners.capture.catalog.named_tables import NamedTable, is_temporary, name_v1_table, name_v2_table
+from headwater.listeners.capture.catalog.named_tables import (
+    NamedTable,
+    dataset_of_view,
+    is_temporary,
+    name_v1_table,
+    name_v2_table,
+)
 from headwater.listeners.capture.catalog.occurrence import EFFECTS, is_during, session_facts, was_event_posted
+from headwater.listeners.capture.catalog.view_lineage import lineage_of_view
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext, KnownTable
 from headwater.listeners.capture.formats.relations import columns_of
-from headwater.listeners.capture.plan.columns import ColumnOrigin, QueryLineage, lineage_of
-from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.statements import Statement
 
 _SPARK_VIEW_PREFIX: Final = "view."
@@ -42,6 +47,7 @@ def _create_view(node: PlanNode, statement: Statement, context: CaptureContext) 
         effect=EFFECTS[made],
         sql=statement.sql,
         identifier=named.name,
+        dataset=dataset_of_view(named, context),
         format=Format.VIEW,
         view=view,
         ignore_if_exists=if_not_exists,
@@ -76,7 +82,7 @@ def view_of(named: NamedTable, node: PlanNode, query: int, statement: Statement,
     if after is not None and "schemaText" in after:
         kept = columns_from_schema_json(after["schemaText"])
         columns = kept if [c.name for c in kept] == [c.name for c in columns] else columns
-    sources, edges = _lineage(plan, query, [column.name for column in columns], context)
+    sources, edges = lineage_of_view(plan, query, [column.name for column in columns], context)
     return View(
         columns=columns,
         sql=node.args.get("originalText"),
@@ -85,44 +91,6 @@ def view_of(named: NamedTable, node: PlanNode, query: int, statement: Statement,
         properties=StringMap(node.args.get("properties") or {}),
         comment=node.args.get("comment"),
         owner=(after or {}).get("owner") or None,
-    )
-
-
-def _lineage(
-    plan: Plan, query: int, names: list[str], context: CaptureContext
-) -> tuple[tuple[ViewSource, ...], tuple[ColumnLineage, ...]]:
-    lineage = lineage_of(plan, query)
-    sources: dict[ViewSource, int] = {}
-    places: dict[int, dict[int, None]] = {}
-    for leaf in lineage.leaves:
-        described, _ = describe_relations(plan.nodes[leaf], plan, context)
-        for each in (described, *described.also):
-            if each.source.dataset is None and each.source.table is None:
-                continue  # rows that are no table's
-            source = ViewSource(dataset=each.source.dataset, table=each.source.table)
-            places.setdefault(leaf, {})[sources.setdefault(source, len(sources))] = None
-    edges = _edges(lineage, plan.nodes[query].output, names, places)
-    return tuple(sources), tuple(dict.fromkeys(edges))
-
-
-def _edges(
-    lineage: QueryLineage, output: tuple[int, ...], names: list[str], places: Mapping[int, Iterable[int]]
-) -> Iterator[ColumnLineage]:
-    for name, attribute in zip(names, output, strict=True):
-        for origin in lineage.columns.get(attribute, ()):
-            yield from (_edge(origin, place, (name,)) for place in places.get(origin.leaf, ()))
-    for origin in lineage.indirect:
-        yield from (_edge(origin, place, None) for place in places.get(origin.leaf, ()))
-
-
-def _edge(origin: ColumnOrigin, source: int, target: tuple[str, ...] | None) -> ColumnLineage:
-    return ColumnLineage(
-        output=0,
-        input=source,
-        source=origin.path,
-        target=target,
-        derivation=origin.derivation,
-        expression=origin.expression,
     )
 
 
@@ -164,7 +132,7 @@ def _replace_query(node: PlanNode, statement: Statement, context: CaptureContext
     kept = _view_after_change(named, statement, None) if after is not None else before
     if kept is not None:
         new = new.model_copy(update={"properties": kept.properties, "comment": kept.comment, "owner": kept.owner})
-    yield _alter_event(named, statement, before, new)
+    yield _alter_event(named, statement, context, before, new)
     context.remember(named.name, KnownTable(new))
 
 
@@ -176,7 +144,7 @@ def change_properties(node: PlanNode, statement: Statement, context: CaptureCont
     named = name_v1_table(fields, context)
     before = _known_view(named, context)
     new = _view_after_change(named, statement, before)
-    yield _alter_event(named, statement, before, new)
+    yield _alter_event(named, statement, context, before, new)
     _remember(named, new, context)
 
 
@@ -188,16 +156,20 @@ def rename_view(node: PlanNode, statement: Statement, context: CaptureContext) -
     before = _known_view(named, context)
     new = _view_after_change(new_name, statement, before) or before
     context.forget(named.name)
-    yield _alter_event(named, statement, before, new).model_copy(update={"renamed_to": new_name.name})
+    target = {"renamed_to": new_name.name, "renamed_dataset": dataset_of_view(new_name, context)}
+    yield _alter_event(named, statement, context, before, new).model_copy(update=target)
     _remember(new_name, new, context)
 
 
-def _alter_event(named: NamedTable, statement: Statement, before: View | None, new: View | None) -> AlterView:
+def _alter_event(
+    named: NamedTable, statement: Statement, context: CaptureContext, before: View | None, new: View | None
+) -> AlterView:
     return AlterView(
         context=named.catalog.context,
         effect=ModificationEffect.APPLIED,
         sql=statement.sql,
         identifier=named.name,
+        dataset=dataset_of_view(named, context),
         format=Format.VIEW,
         view=before,
         new_view=new,
@@ -237,6 +209,7 @@ def _drop_events(named: NamedTable, node: PlanNode, statement: Statement, contex
             effect=fields.effect,
             sql=fields.sql,
             identifier=fields.identifier,
+            dataset=dataset_of_view(named, context),
             format=Format.VIEW,
             view=before,
             ignore_if_not_exists=fields.ignore_if_not_exists,

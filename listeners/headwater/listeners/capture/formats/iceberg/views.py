@@ -17,7 +17,7 @@ from headwater.listeners.capture.statements import Statement
 
 def _create_view(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
     # these ask the formats what a query reads
-    from headwater.listeners.capture.catalog.named_tables import name_v2_table  # noqa: PLC0415
+    from headwater.listeners.capture.catalog.named_tables import dataset_of_view, name_v2_table  # noqa: PLC0415
     from headwater.listeners.capture.catalog.views import view_of  # noqa: PLC0415
 
     named, query = name_v2_table(node, statement.plan, context), node.plan_of("query")
@@ -33,6 +33,7 @@ def _create_view(node: PlanNode, statement: Statement, context: CaptureContext) 
         effect=ModificationEffect.UNKNOWN if lenient else ModificationEffect.APPLIED,
         sql=statement.sql,
         identifier=named.name,
+        dataset=dataset_of_view(named, context),
         format=Format.VIEW,
         view=view,
         ignore_if_exists=lenient,
@@ -50,7 +51,7 @@ def _as_spark_command(node: PlanNode) -> PlanNode:
 
 
 def _drop_view(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
-    from headwater.listeners.capture.catalog.named_tables import name_v2_table  # noqa: PLC0415 - as above
+    from headwater.listeners.capture.catalog.named_tables import dataset_of_view, name_v2_table  # noqa: PLC0415 - as above
 
     named = name_v2_table(node, statement.plan, context)
     if named is None:
@@ -62,6 +63,7 @@ def _drop_view(node: PlanNode, statement: Statement, context: CaptureContext) ->
         effect=ModificationEffect.UNKNOWN if lenient and known is None else ModificationEffect.APPLIED,
         sql=statement.sql,
         identifier=named.name,
+        dataset=dataset_of_view(named, context),
         format=Format.VIEW,
         view=known.table if known is not None and isinstance(known.table, View) else None,
         ignore_if_not_exists=lenient,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -28,10 +28,12 @@ _RULES: dict[str, Operator] = {**OPERATORS, **FUNCTIONS, "MergeRows": merge_rows
 
 
 class Analysis:
-    """Of one plan; what was found of a node serves all questions."""
+    """Of one plan; what was found of a node serves all questions. `ends` are nodes that count as leaves: what is below
+    them isn't looked at."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, ends: Collection[int] = ()) -> None:
         self.plan = plan
+        self.ends = ends
         self.work = OperatorContext(plan)
         self.leaves: dict[int, None] = {}
         self._origins_by_value: dict[int, tuple[ColumnValue, tuple[ColumnOrigin, ...]]] = {}
@@ -89,6 +91,9 @@ class Analysis:
     def _outcome(self, node: PlanNode) -> OperatorOutput:
         rule = _RULES.get(node.name)
         try:
+            if node.index in self.ends:
+                self.leaves[node.index] = None
+                return read_leaf(self.work, node)
             if rule is not None:
                 return rule(self.work, node)
             if node.name in PASS_THROUGH:
@@ -103,6 +108,8 @@ class Analysis:
         return OperatorOutput(dict.fromkeys(node.output, NO_VALUE))
 
     def _children_of(self, node: PlanNode) -> Iterator[int]:
+        if node.index in self.ends:
+            return
         yield from inputs_of(self.work, node)
         if self._has_subqueries:
             yield from self._subqueries(_references(node.args))
@@ -126,9 +133,10 @@ class Analysis:
             waiting.extend(each for each in expression.inputs if each >= 0)
 
 
-def lineage_of_brief_plan(plan: Plan, query: int) -> QueryLineage:
+def lineage_of_brief_plan(plan: Plan, query: int, ends: Collection[int] = ()) -> QueryLineage:
     """What is read, of a plan that is written without its columns."""
-    leaves = tuple(node.index for node in plan.subtree(query) if is_leaf(node))
+    wanted = plan.only(dict.fromkeys(ends, ())).subtree(query)
+    leaves = tuple(node.index for node in wanted if node.index in ends or is_leaf(node))
     return QueryLineage(leaves=leaves, unknown=(f"a plan of more than {plan.brief:,} columns and expressions",))
 
 
