@@ -12,6 +12,8 @@ from uuid import UUID
 from headwater.events import Committed, Event, JobStarted, JobStatusChanged
 from headwater.events.barriers import stream_barrier
 from headwater.events.jobs import JobStatus
+from headwater.lineage.mapping import map_event
+from headwater.lineage.store import open_store
 from tests.matrix.harness import Driver, of
 from tests.waiting import until
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+    from sqlalchemy import Connection
 
 Start = Callable[[], "StreamingQuery"]
 
@@ -92,6 +95,16 @@ def ranges(found: Iterable[Committed]) -> list[tuple[int | None, int | None]]:
     """Of the first input of each: behind which version, up to which."""
     read = [each.inputs[0] for each in found]
     return [(each.since.snapshot if each.since else None, each.snapshot) for each in read]
+
+
+@contextmanager
+def stored(root: Path, events: Iterable[Event]) -> Generator[Connection, None, None]:
+    """A store that these events were written to."""
+    with open_store(str(root / "lineage.db"), create=True) as store:
+        for each in events:
+            store.merge(map_event(each))
+        with store.engine.connect() as connection:
+            yield connection
 
 
 def query_id(checkpoint: Path) -> UUID:

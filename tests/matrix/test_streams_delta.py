@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from headwater import events
 from headwater.events import Committed, CreateTable, Gap, JobStarted, JobStatusChanged, StatementFailed
 from headwater.events.jobs import CommitKind, JobStatus, OverwriteScope, RangeStart, ReadMode, StartReason
+from headwater.versions import NoAlignmentError, align, check
 from tests.matrix.delta_racer import QUICK
 from tests.matrix.harness import DELTA, Driver, edges, of, shared_driver, the
-from tests.matrix.streams import Case, Start, barriers, commits, query_id, ranges, run_fed, running, statuses
+from tests.matrix.streams import Case, Start, barriers, commits, query_id, ranges, run_fed, running, statuses, stored
 
 pytestmark = [pytest.mark.xdist_group("spark-delta"), pytest.mark.sample(3), pytest.mark.needs("delta")]
 
@@ -58,6 +60,10 @@ def copy(case: Case, checkpoint: str = "checkpoint", **options: str) -> Start:
 
 def feed(case: Case, number: int) -> None:
     case.driver.run(f"INSERT INTO {case.db}.source VALUES ({number}, 'b')")
+
+
+def ids(case: Case, table: str) -> list[int]:
+    return sorted(row.id for row in case.driver.rows(f"SELECT id FROM {case.db}.{table}"))
 
 
 def made(found: list[Committed]) -> list[int | None]:
@@ -153,7 +159,6 @@ def test_a_version_that_is_read_in_pieces(case: Case) -> None:
     [
         ({"startingVersion": "1"}, StartReason.REQUESTED, [(0, 2)]),
         ({"startingVersion": "2"}, StartReason.REQUESTED, [(1, 2)]),
-        ({"startingTimestamp": "2020-01-01"}, StartReason.REQUESTED, [(None, 2)]),
     ],
 )
 def test_where_a_query_asks_to_start(
@@ -164,6 +169,54 @@ def test_where_a_query_asks_to_start(
     assert the(JobStarted, events).starts_at[0].reason is reason
     assert ranges(commits(events)) == read
     assert commits(events)[0].inputs[0].mode is ReadMode.CHANGES
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, (ReadMode.STATE, 3, None)),
+        ({"startingVersion": "0", "skipChangeCommits": "true"}, (ReadMode.CHANGES, 3, RangeStart(snapshot=-1))),
+    ],
+)
+def test_what_a_new_stream_reads_of_a_history_with_a_delete(
+    case: Case, options: dict[str, str], expected: tuple[ReadMode, int, RangeStart | None]
+) -> None:
+    """It finds changes that pass for a state although a commit was passed over. Truth: the sink's rows beside the
+    table's."""
+    feed(case, 2)
+    case.driver.run(f"DELETE FROM {case.db}.source WHERE id = 1")
+    read = commits(case.events_of(copy(case, **options)))[0].inputs[0]
+    assert (read.mode, read.snapshot, read.since) == expected
+    assert (ids(case, "sink") == ids(case, "source")) is (read.mode is ReadMode.STATE)
+
+
+def test_streams_that_begin_with_a_first_version_or_a_state_align(case: Case) -> None:
+    """A stream from version 0 on reads the table's state, as one that begins anew does. It finds a beginning that is
+    taken for unknown; where it is unknown, the Gap says what would help."""
+    feed(case, 2)
+    names = ("first", "second", "third")
+    told = case.driver.events_of(
+        *(f"CREATE TABLE {case.db}.{each} (id BIGINT, v STRING) USING delta" for each in names)
+    )
+
+    def into(table: str, **options: str) -> list[events.Event]:
+        start = lambda: case.writer(stream(case, **options), table).format("delta").toTable(f"{case.db}.{table}")  # noqa: E731
+        return case.events_of(start)
+
+    told += [*into("first"), *into("second", startingVersion="0")]
+    read = [each.inputs[0] for each in commits(told)]
+    assert [(each.mode, each.snapshot, each.since) for each in read] == [(ReadMode.STATE, 2, None)] * 2
+    assert ids(case, "first") == ids(case, "second") == ids(case, "source")
+    unknown = into("third", startingTimestamp="2020-01-01")
+    [read_third] = commits(unknown)[0].inputs
+    assert (read_third.mode, read_third.since) == (ReadMode.CHANGES, None)
+    assert "startingVersion" in the(Gap, unknown).detail
+    with stored(case.root, [*told, *unknown]) as connection:
+        assert check(connection, [f"{case.db}.first@1", f"{case.db}.second@1"]).is_consistent is True
+        assert check(connection, [f"{case.db}.first@1", f"{case.db}.third@1"]).is_consistent is None
+        with pytest.raises(NoAlignmentError, match=r"new checkpoint.*no job has to catch up"):
+            align(connection, [f"{case.db}.first", f"{case.db}.third"])
 
 
 @pytest.mark.long

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from headwater.events import Committed, Gap, JobStarted
-from headwater.events.jobs import JobStatus, ReadMode, StartReason
+from headwater.events.jobs import JobStatus, RangeStart, ReadMode, StartReason
+from headwater.versions import align, check
 from tests.matrix.harness import ICEBERG, Driver, driver_with, edges, of, the
-from tests.matrix.streams import Case, Start, barriers, commits, query_id, ranges, run_fed, statuses
+from tests.matrix.streams import Case, Start, barriers, commits, query_id, ranges, run_fed, statuses, stored
 
 pytestmark = pytest.mark.needs("iceberg")
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ def snapshots(case: Case, table: str) -> list[int]:
     return [row[0] for row in rows]
 
 
+def snapshots_parents(case: Case, table: str) -> list[int | None]:
+    rows = case.driver.rows(f"SELECT parent_id FROM ice.{case.db}.{table}.snapshots ORDER BY committed_at")
+    return [row[0] for row in rows]
+
+
 def by_batch(case: Case, table: str) -> dict[int, tuple[int, int | None]]:
     """What a stream made, as the table tells it: by the batch, the snapshot and its parent."""
     rows = case.driver.rows(f"SELECT snapshot_id, parent_id, summary FROM ice.{case.db}.{table}.snapshots")
@@ -68,6 +74,11 @@ def copy(case: Case, **options: str) -> Start:
 
 def feed(case: Case, number: int) -> None:
     case.driver.run(f"INSERT INTO ice.{case.db}.source VALUES ({number}, 'b')")
+
+
+def ids(case: Case, table: str, at: int | None = None) -> list[int]:
+    version = "" if at is None else f" VERSION AS OF {at}"
+    return sorted(row.id for row in case.driver.rows(f"SELECT id FROM ice.{case.db}.{table}{version}"))
 
 
 def made(found: list[Committed]) -> dict[int | None, tuple[int | None, int | None]]:
@@ -122,6 +133,65 @@ def test_others_commit_to_source_and_sink(case: Case) -> None:
     assert [since for since, _ in reached[1:]] == [at for _, at in reached[:-1]]
     assert reached[-1][1] == snapshots(case, "source")[-1]
     assert made(found) == by_batch(case, "sink")
+
+
+@pytest.mark.smoke
+def test_streams_that_begin_on_several_snapshots_align(case: Case) -> None:
+    """Iceberg tells what a new stream reads as additions since a table's first snapshot. It finds a beginning that is
+    taken for unknown, which stays in a sink that is only appended to, so that nothing ever goes with it."""
+    feed(case, 2)
+    name = f"ice.{case.db}"
+    case.driver.run(f"CREATE TABLE {name}.pieces (id BIGINT, v STRING) USING iceberg")
+    slow = {"streaming-max-files-per-micro-batch": "1"}
+    piecewise = lambda: case.writer(stream(case, **slow), "slow").format("iceberg").toTable(f"{name}.pieces")  # noqa: E731
+    whole, pieces = case.events_of(copy(case)), case.events_of(piecewise)
+    _, second = snapshots(case, "source")
+    read = commits(whole)[0].inputs[0]
+    assert (read.mode, read.snapshot, read.version, read.since) == (ReadMode.STATE, second, None, None)
+    assert ids(case, "sink") == ids(case, "source", second) == ids(case, "pieces")
+    feed(case, 3)
+    later = case.events_of(copy(case))
+    tables = [f"{name}.sink", f"{name}.pieces"]
+    *_, at = snapshots(case, "pieces")
+    with stored(case.root, [*whole, *pieces, *later]) as connection:
+        one, other = snapshots(case, "sink")
+        assert check(connection, {tables[0]: one, tables[1]: at}).is_consistent is True
+        assert check(connection, {tables[0]: other, tables[1]: at}).is_consistent is False
+        assert [row.table.snapshot for row in align(connection, tables).rows] == [one, at]
+
+
+@pytest.mark.long
+def test_what_a_new_stream_reads_of_a_history(case: Case) -> None:
+    """It finds a state that is told although commits were passed over, or although the oldest snapshots had expired;
+    and a compaction that is taken for a change. Truth: the rows of the sink beside those of the table."""
+    feed(case, 2)
+    case.driver.run(f"CALL ice.system.rewrite_data_files('{case.db}.source')")
+    feed(case, 3)
+    read = commits(case.events_of(copy(case)))[0].inputs[0]
+    assert (read.mode, read.snapshot, read.since) == (ReadMode.STATE, snapshots(case, "source")[-1], None)
+    assert ids(case, "sink") == ids(case, "source")
+
+    case.driver.run(f"DELETE FROM ice.{case.db}.source WHERE id = 2", f"DELETE FROM ice.{case.db}.sink")
+    feed(case, 4)
+    skip = {"streaming-skip-delete-snapshots": "true", "streaming-skip-overwrite-snapshots": "true"}
+    start = lambda: case.writer(stream(case, **skip), "skips").format("iceberg").toTable(f"ice.{case.db}.sink")  # noqa: E731
+    read = commits(case.events_of(start))[0].inputs[0]
+    assert (read.mode, read.snapshot, read.since) == (
+        ReadMode.CHANGES,
+        snapshots(case, "source")[-1],
+        RangeStart(snapshot=-1),
+    )
+    assert ids(case, "sink") == [1, 2, 3, 4] != ids(case, "source")
+
+    case.driver.run(
+        f"CALL ice.system.expire_snapshots(table => '{case.db}.source', older_than => TIMESTAMP '2100-01-01 00:00:00')",
+        f"DELETE FROM ice.{case.db}.sink",
+    )
+    parent = snapshots_parents(case, "source")[-1]
+    start = lambda: case.writer(stream(case), "late").format("iceberg").toTable(f"ice.{case.db}.sink")  # noqa: E731
+    read = commits(case.events_of(start))[0].inputs[0]
+    assert (read.mode, read.since) == (ReadMode.CHANGES, RangeStart(snapshot=parent))
+    assert ids(case, "sink") == [4]
 
 
 @pytest.mark.long

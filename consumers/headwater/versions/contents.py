@@ -22,6 +22,10 @@ from headwater.versions.histories import TooNear, VersionHistories
 from headwater.versions.model import NOTHING_CONTAINED, Contents, Doubt, Frontier, Pair, TableContents, Version
 
 _CREATES_EMPTY: Final = frozenset({"CREATE", "CreateTable"})
+_UNKNOWN_BEGINNING: Final = (
+    "it is unknown where the changes began that it was made from: begin the stream anew, with a new checkpoint and a "
+    "table that it overwrites"
+)
 _UNSURE_KINDS: Final = frozenset({"OVERWRITE", "REPLACE", "OTHER", "UNKNOWN"})
 DELTA: Final = Format.DELTA.value
 """Its versions are numbered from 0, those of others from 1."""
@@ -170,11 +174,13 @@ class ContentsReader:
         """Return where changes begin; None if nothing was in the table before."""
         if read.since is None:
             return read.snapshot
+        if read.since < 0:
+            return None
         if read.dataset is None or read.since > 0 or is_unordered(read.format) or read.format is None:
             return read.since
         before = self._writer(SnapshotRef(read.dataset, read.since, read.generation, read.branch))
-        is_first = read.since < 0 or read.format != DELTA
-        return None if is_first or (before and all(each.kind in _CREATES_EMPTY for each in before)) else read.since
+        is_empty = bool(before) and all(each.kind in _CREATES_EMPTY for each in before)
+        return None if read.format != DELTA or is_empty else read.since
 
     def _version(self, version: Version, ref: SnapshotRef | None) -> Version:
         """Return a version with what is known of its writer, or the one before, if the writer changed no rows."""
@@ -227,7 +233,7 @@ class ContentsReader:
                 detail = f"something was read that Spark doesn't show: {read.opaque}"
                 found.add(Doubt(dataset, LimitReason.OPAQUE, write.snapshot, detail))
             if is_range(read) and read.since is None and read.snapshot is not None:
-                detail = "it is unknown where the changes began that it was made from"
+                detail = _UNKNOWN_BEGINNING
                 found.add(Doubt(dataset, LimitReason.UNKNOWN_SNAPSHOT, write.snapshot, detail))
             if read.dataset is not None and read.snapshot is None and read.candidates is not None:
                 detail = f"which snapshot was read isn't known; it is one of {read.candidates.strip('[]')}"

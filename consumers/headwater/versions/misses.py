@@ -23,15 +23,21 @@ class Lateness:
 
 
 def text_of_miss(
-    tables: Sequence[str], reasons: Sequence[str], look_back: tuple[int, timedelta | None], *, sets_left: bool
+    tables: Sequence[str],
+    reasons: Sequence[str],
+    look_back: tuple[int, timedelta | None],
+    *,
+    sets_left: bool,
+    is_late: bool,
 ) -> str:
-    """Return the whole message."""
+    """Return the whole message. Where nothing differs, and something isn't known, waiting for a job doesn't help."""
+    advice = "let the job that is behind catch up" if is_late else "mend what isn't known: no job has to catch up"
     most, time = look_back
     tried = "" if time is None else f", not more than {time} older than its newest"
     tried += " (more sets than could be tried)" if sets_left else ""
     return (
         f"no versions of {', '.join(tables)} belong together within the last {most} of each{tried}. "
-        f"Of the newest: {'. '.join(reasons)}. Look farther back, or let the job that is behind catch up"
+        f"Of the newest: {'. '.join(reasons)}. Look farther back, or {advice}"
     )
 
 

@@ -176,4 +176,5 @@ def _why_none(question: VersionQuestion, miss: Miss, look_back: _LookBack) -> st
     ]
     reasons += [f"{each.about}: {each.detail}" for each in question.limits(miss.comparison.doubts)]
     names = [question.table_at(each.version).dataset.label for each in miss.states]
-    return text_of_miss(names, reasons, look_back, sets_left=miss.sets_left)
+    is_late = any(each.differs for each in rows)
+    return text_of_miss(names, reasons, look_back, sets_left=miss.sets_left, is_late=is_late)

@@ -22,6 +22,14 @@ _BEFORE_FIRST: Final = frozenset({-1, -100})
 _AFTER_LAST: Final = 1 << 62
 """Larger ones stand behind a version's last file."""
 
+_PASSING_OVER: Final = frozenset(
+    {"ignoredeletes", "ignorechanges", "ignorefiledeletion", "skipchangecommits", "readchangefeed", "readchangedata"}
+)
+"""Without these, a stream ends with an error at a commit that removes rows."""
+_UNSEEN_START: Final = (
+    "Delta doesn't show at which version this stream began: begin it with a number as startingVersion, or without one"
+)
+
 
 @dataclass(frozen=True)
 class _StreamPosition:
@@ -67,8 +75,11 @@ def _first_position(node: PlanNode, end: _StreamPosition) -> ReadVersion:
     asked = options.get("startingversion")
     if asked is None and "startingtimestamp" not in options:
         return ReadVersion(end.version, end.text)
-    since = RangeStart(snapshot=int(asked) - 1) if asked and asked.isdecimal() and asked != "0" else None
-    return ReadVersion(end.version, end.text, since, changes=True)
+    if asked is None or not asked.isdecimal():
+        return ReadVersion(end.version, end.text, changes=True, why=_UNSEEN_START)
+    if int(asked) == 0 and _PASSING_OVER.isdisjoint(options):
+        return ReadVersion(end.version, end.text)  # each commit only added rows, so all of them are the state
+    return ReadVersion(end.version, end.text, RangeStart(snapshot=int(asked) - 1), changes=True)
 
 
 def _parse_position(offset: str | None) -> _StreamPosition | None:

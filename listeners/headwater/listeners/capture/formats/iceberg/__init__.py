@@ -79,7 +79,7 @@ class IcebergFormat:
     def versions_of_batch(
         self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts
     ) -> tuple[ReadVersion, ...]:
-        return streams.versions_of(offsets, facts)
+        return streams.versions_of(node, offsets, facts)
 
     def start_of_stream(self, source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
         return streams.start_of(node, offsets)

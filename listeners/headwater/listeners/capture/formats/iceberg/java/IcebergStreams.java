@@ -11,9 +11,11 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
 
-/** Looks up the snapshots that a micro-batch's offsets name: how many files they added, what they were made on, and whether that was a table's first. */
+/** Looks up the snapshots that a micro-batch's offsets name: how many files they added, and what they were made on. */
 final class IcebergStreams {
     private static final Pattern SNAPSHOT = Pattern.compile("\"snapshot_id\":(-?[0-9]+)");
+    /** At which offsets a stream may begin: before the first file of a snapshot. */
+    private static final Pattern BEGINNING = Pattern.compile("\"position\":(0|-1)\\b");
 
     private IcebergStreams() { }
 
@@ -22,11 +24,15 @@ final class IcebergStreams {
         Set written = new TreeSet();
         for (int i = 0; i < stream.took.size(); i++) {
             Object[] took = (Object[]) stream.took.get(i);
-            Object table = LazyFields.optional(took[0], "table");
-            if (!(table instanceof SparkTable)) continue;
+            Object found = LazyFields.optional(took[0], "table");
+            if (!(found instanceof SparkTable)) continue;
             if (!open) json.key("streamed").open();
             open = true;
-            for (int side = 1; side < took.length; side++) snapshot(((SparkTable) table).table(), (String) took[side], written, json);
+            Table table = ((SparkTable) found).table();
+            String start = (String) took[1];
+            if (start == null || BEGINNING.matcher(start).find()) line(table, id(start), id((String) took[2]), written, json);
+            snapshot(table, id(start), written, json);
+            snapshot(table, id((String) took[2]), written, json);
         }
         if (open) json.close();
     }
@@ -53,15 +59,40 @@ final class IcebergStreams {
         json.closeList();
     }
 
-    private static void snapshot(Table table, String offset, Set written, Json json) {
+    private static Long id(String offset) {
         Matcher found = SNAPSHOT.matcher(offset == null ? "" : offset);
-        if (!found.find() || !written.add(found.group(1))) return;
-        Snapshot snapshot = table.snapshot(Long.parseLong(found.group(1)));
-        if (snapshot == null) return;
+        return found.find() ? Long.valueOf(found.group(1)) : null;
+    }
+
+    private static void snapshot(Table table, Long id, Set written, Json json) {
+        Snapshot snapshot = id == null ? null : table.snapshot(id.longValue());
+        if (snapshot == null || !written.add(id.toString())) return;
         Object added = snapshot.summary().get("added-data-files");
-        json.key(found.group(1)).open().entry("added", added == null ? 0L : Long.parseLong(added.toString()));
-        Snapshot parent = snapshot.parentId() == null ? null : table.snapshot(snapshot.parentId().longValue());
-        json.entry("parent", snapshot.parentId());
-        json.entry("second", parent != null && parent.parentId() == null).close();
+        json.key(id.toString()).open().entry("added", added == null ? 0L : Long.parseLong(added.toString()));
+        json.entry("parent", snapshot.parentId()).close();
+    }
+
+    /** Walks from a snapshot back to one that a stream begins with, else as far as there are any, and says whether all only added rows. */
+    private static void line(Table table, Long from, Long to, Set written, Json json) {
+        String name = (from == null ? -1 : from.longValue()) + ".." + to;
+        Snapshot at = to == null ? null : table.snapshot(to.longValue());
+        if (at == null || !written.add(name)) return;
+        boolean later = true;  // whether those after the first one only added rows
+        for (Snapshot before = at; before != null; before = parent(table, at)) {
+            later = later && (before == at || adds(at));
+            at = before;
+            if (from != null && at.snapshotId() == from.longValue()) break;
+        }
+        json.key(name).open().entry("first", Long.valueOf(at.snapshotId())).entry("before", at.parentId());
+        json.entry("at", Long.valueOf(at.timestampMillis())).entry("adds", adds(at)).entry("adds_later", later).close();
+    }
+
+    private static Snapshot parent(Table table, Snapshot of) {
+        return of.parentId() == null ? null : table.snapshot(of.parentId().longValue());
+    }
+
+    /** A compaction changes no row. */
+    private static boolean adds(Snapshot snapshot) {
+        return "append".equals(snapshot.operation()) || "replace".equals(snapshot.operation());
     }
 }
