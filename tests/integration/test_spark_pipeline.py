@@ -22,6 +22,7 @@ from headwater.consumers.spark.pipeline.batch_writer import BatchWriter, Ordered
 from headwater.consumers.spark.pipeline.kafka_query import KafkaQuery
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.runner import Runner
+from headwater.errors import ConfigurationError
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import DeadLetter, DeadLetterReason, bump_epoch
@@ -29,6 +30,8 @@ from headwater.lineage.store import Store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
 from tests.benchmarks.mixture import events
+from tests.faults.test_hostile_records import FIXED as HOSTILE
+from tests.faults.test_hostile_records import new_topic as new_hostile_topic
 from tests.integration.pipeline_kit import (
     GROUP,
     digest_in,
@@ -129,6 +132,25 @@ def test_rows_letters_and_offsets_are_those_of_the_writer(
     assert all(each in stored_until(store) for each in stored_until(other))
     assert run_pipeline(spark, options).events == 0
     assert written_by_writer(kafka, topic, store) == 0, "a writer of the group goes on where the pipeline ended"
+
+
+@pytest.mark.long
+def test_any_record_costs_itself(spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path) -> None:
+    """Names of headers that are no text come through the JVM, as no other test sends them."""
+    topic = new_hostile_topic(kafka, HOSTILE)
+    options = options_for(store, kafka, topic.name, tmp_path / "checkpoint")
+    assert run_pipeline(spark, options).events == 2 * topic.sound
+    assert {each.position for each in letters_of(store)} == {0, 2, 4}
+
+
+@pytest.mark.long
+def test_a_topic_whose_producers_set_times_is_refused(
+    spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path
+) -> None:
+    """One of their times ends Spark's Kafka source on each attempt."""
+    topic = new_hostile_topic(kafka, HOSTILE, "CreateTime")
+    with pytest.raises(ConfigurationError, match=r"message\.timestamp\.type=LogAppendTime"):
+        run_pipeline(spark, options_for(store, kafka, topic.name, tmp_path / "checkpoint"))
 
 
 def differences(one: DeadLetter, other: DeadLetter) -> list[tuple[str, object, object]]:

@@ -13,6 +13,7 @@ from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags
 from headwater.cli.output import CommandOutput
 from headwater.errors import ConfigurationError
+from headwater.terminal import printable
 
 
 def add_erasing(parser: Flags) -> None:
@@ -49,5 +50,6 @@ def _is_agreed(question: str) -> bool:
         raise ConfigurationError(
             f"{question} There is no terminal to ask at: give --yes, or --dry-run to see what it would do"
         )
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)  # the answer has standard output for itself
+    # the answer has standard output for itself
+    print(f"{printable(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any, Final
 
+from headwater.terminal import printable, printable_lines
+
 FORMATS: Final = ("text", "json")
 LEVELS: Final = ("debug", "info", "warning", "error")
 FIELDS: Final = "headwater"
@@ -44,8 +46,8 @@ class _Text(_SafeFormatter):
     def format(self, record: logging.LogRecord) -> str:
         fields = getattr(record, FIELDS, {})
         words = "".join(f" {name}={value}" for name, value in fields.items())
-        text = f"{_moment(record)} {record.levelname.lower():<7} {record.getMessage()}{words}"
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+        text = printable(f"{_moment(record)} {record.levelname.lower():<7} {record.getMessage()}{words}")
+        return f"{text}\n{printable_lines(self.formatException(record.exc_info))}" if record.exc_info else text
 
 
 class _Json(_SafeFormatter):

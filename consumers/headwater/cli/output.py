@@ -15,6 +15,8 @@ from datetime import datetime, timedelta, timezone
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
+from headwater.terminal import printable, printable_json, printable_lines
+
 if TYPE_CHECKING:  # not for commands that examine nothing
     from headwater.spi import CheckResult
 
@@ -60,45 +62,50 @@ class TextOutput:
         self._err = err or sys.stderr
 
     def note(self, text: str) -> None:
-        print(text, file=self._out)
+        self._print(text)
 
     def outcome(self, text: str, fields: Mapping[str, object]) -> None:  # noqa: ARG002 - the sentence has it all
-        print(text, file=self._out)
+        self._print(text)
 
     def record(self, name: str, fields: Mapping[str, object], title: str = "") -> None:
         width = max(map(len, fields), default=0)
-        print(title or _title(name), file=self._out)
+        self._print(printable(title or _title(name)))
         for field, value in fields.items():
-            print(f"  {field:<{width}}  {shown(value)}", file=self._out)
+            self._print(f"  {field:<{width}}  {shown(value)}")
 
     def table(self, name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
         values = [tuple(row) for row in rows]
         if not values:
-            print(f"{title or _title(name)}\n  none", file=self._out)
+            self._print(f"{printable(title or _title(name))}\n  none")
             return
         cells = [tuple(columns), *(tuple(map(shown, row)) for row in values)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         numeric = [_is_numeric(column) for column in zip(*values, strict=True)]
-        print(title or _title(name), file=self._out)
+        self._print(printable(title or _title(name)))
         for row in cells:
             aligned = [f"{c:>{w}}" if n else f"{c:<{w}}" for c, w, n in zip(row, widths, numeric, strict=True)]
-            print(f"  {'  '.join(aligned)}".rstrip(), file=self._out)
+            self._print(f"  {'  '.join(aligned)}".rstrip())
 
     def findings(self, chapter: str, findings: Iterable[CheckResult]) -> Iterator[CheckResult]:
-        print(chapter, file=self._out)
+        self._print(chapter)
         for each in findings:
-            print(_laid_out(each), file=self._out, flush=True)
+            self._print(_laid_out(each))
+            self._out.flush()
             yield each
 
     def answer(self, text: str) -> None:
-        self._out.write(text)
+        self._out.write(printable_lines(text))
 
     def error(self, error: BaseException) -> None:
         self._out.flush()
-        print(f"headwater: {error}", file=self._err)
+        words = str(error).replace("\n", "\n  ")  # so that no name of others can begin a line
+        print_words(f"headwater: {words}", self._err)
 
     def finish(self, *, has_failed: bool = False) -> None:  # noqa: ARG002 - all of it is printed
         self._out.flush()
+
+    def _print(self, text: str) -> None:
+        print_words(text, self._out)
 
 
 class JsonOutput:
@@ -111,7 +118,7 @@ class JsonOutput:
         self._is_finished = False
 
     def note(self, text: str) -> None:
-        print(text, file=self._err)
+        print_words(text, self._err)
 
     def outcome(self, text: str, fields: Mapping[str, object]) -> None:
         self.note(text)
@@ -136,7 +143,7 @@ class JsonOutput:
             yield each
 
     def answer(self, text: str) -> None:
-        self._out.write(text)
+        self._out.write(printable_lines(text))
         self._is_finished = True
 
     def error(self, error: BaseException) -> None:
@@ -146,7 +153,7 @@ class JsonOutput:
         if self._is_finished or (has_failed and not self._document):
             return
         self._is_finished = True
-        print(json.dumps(self._document, ensure_ascii=False), file=self._out, flush=True)
+        print(printable_json(self._document), file=self._out, flush=True)
 
 
 class Size(int):
@@ -179,7 +186,7 @@ def age_of(moment: datetime | None) -> Age | None:
 
 
 def shown(value: object) -> str:
-    """Return a value as people read it."""
+    """Return a value as people read it, on one line."""
     if value is None or value is False or value == ():
         return "-"
     if isinstance(value, datetime):
@@ -188,7 +195,7 @@ def shown(value: object) -> str:
         return span_text(value)
     if isinstance(value, (list, tuple)):
         return ", ".join(map(shown, value)) or "-"
-    return "yes" if value is True else str(value.value if isinstance(value, Enum) else value)
+    return "yes" if value is True else printable(str(value.value if isinstance(value, Enum) else value))
 
 
 def span_text(span: timedelta) -> str:
@@ -223,6 +230,11 @@ def _json_value(value: object) -> object:
     return [_json_value(each) for each in value] if isinstance(value, (list, tuple)) else str(value)
 
 
+def print_words(text: str, out: TextIO) -> None:
+    """Print whole lines for people. Whatever a command prints as text goes through here."""
+    print(printable_lines(text), file=out)
+
+
 OUTPUTS: Mapping[str, type[TextOutput | JsonOutput]] = {"text": TextOutput, "json": JsonOutput}
 
 
@@ -237,7 +249,6 @@ def _is_numeric(column: Iterable[object]) -> bool:
 def _laid_out(finding: CheckResult) -> str:
     """State and step, the words beside them, and below them what to do: on one line, so that it can be copied."""
     head, indent = f"  {finding.status.value:<9} {finding.step:<14} ", " " * 27
-    lines = textwrap.wrap(
-        head + finding.message, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-    return "\n".join([*lines, *([f"{indent}-> {finding.advice}"] if finding.advice else [])])
+    text = head + printable(finding.message)
+    lines = textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([*lines, *([f"{indent}-> {printable(finding.advice)}"] if finding.advice else [])])

@@ -112,11 +112,11 @@ def test_a_graph_of_networkx(connection: Connection) -> None:
 
 
 def test_what_means_something_to_dot_is_quoted() -> None:
-    assert quoted(HOSTILE) == '"a \\"b\\" \\\\ <c> | #d; `e`\\nf"'
+    assert quoted(HOSTILE) == '"a \\"b\\" \\\\ <c> | #d; `e`\\\\nf"'
 
 
 def test_what_means_something_to_mermaid_is_an_entity() -> None:
-    assert escaped(HOSTILE) == "a #quot;b#quot; \\ #lt;c#gt; #124; #35;d; #96;e#96; f"
+    assert escaped(HOSTILE) == "a #quot;b#quot; \\ #lt;c#gt; #124; #35;d; #96;e#96;\\nf"
 
 
 def test_dot_and_mermaid_draw_each_node_once(connection: Connection) -> None:

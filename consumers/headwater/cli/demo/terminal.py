@@ -16,6 +16,7 @@ from headwater.cli.output import CommandOutput
 from headwater.events.presentation.phrases import seconds_of
 from headwater.lineage.questions.lineage_answers import LineageAnswer
 from headwater.lineage.rendering import as_text
+from headwater.terminal import Styled, printable
 
 
 def _has_colours() -> bool:
@@ -23,7 +24,7 @@ def _has_colours() -> bool:
 
 
 def _ink(code: int) -> Callable[[str], str]:
-    return lambda text: f"\x1b[{code}m{text}\x1b[0m" if _has_colours() else text
+    return lambda text: f"\x1b[{code}m{printable(text)}\x1b[0m" if _has_colours() else text
 
 
 bold, faint, red, green = _ink(1), _ink(2), _ink(31), _ink(32)
@@ -53,15 +54,15 @@ class Progress:
         self._say(f"     {mark} {faint(f'{time.monotonic() - began:.0f} s')}  {step.why}")
 
     def _say(self, text: str) -> None:
-        self._output.note(text)
+        self._output.note(Styled(text))
         sys.stdout.flush()
 
 
 def summarise(output: CommandOutput, results: Results, workspace: Workspace, seconds: float) -> None:
     for title, lines in _chapters(results, workspace):
-        output.note(f"\n{bold(title)}")
+        output.note(Styled(f"\n{bold(title)}"))
         for line in lines:
-            output.note(f"  {line}" if line else "")
+            output.note(Styled(f"  {line}" if line else ""))
     output.note("")
     where = {
         "page": workspace.page.as_uri(),

@@ -30,6 +30,7 @@ from headwater.events.presentation import (
     undecoded_object,
 )
 from headwater.journal import MissingRecords
+from headwater.terminal import printable
 
 _READS = (
     "Nothing is changed by it, and neither writers nor other readers notice it. JSON is one document for each event."
@@ -119,7 +120,7 @@ class Screen:
         print(self._line(found), file=self._out, flush=True)
 
     def note(self, text: str) -> None:
-        print(f"headwater: {text}", file=self._err, flush=True)
+        print(printable(f"headwater: {text}"), file=self._err, flush=True)
 
     def _line(self, found: LocatedRecord) -> str:
         content, origin = found.content, found.origin

@@ -20,6 +20,7 @@ from headwater.listeners.bus.spool_listing import SpoolStatus, list_spools
 from headwater.listeners.hadoop import hadoop_with_own_jvm
 from headwater.listeners.settings import PREFIX, Settings
 from headwater.spi import Application
+from headwater.terminal import printable
 
 _SLICE = 0.2
 _NOTE_SECONDS = 5.0
@@ -113,7 +114,7 @@ class _Progress:
         for report in reports:
             if report.last_error and self.errors.get(report.name) != report.last_error:
                 self.errors[report.name] = report.last_error
-                self._output.note(f"{report.name}: {report.last_error}")
+                self._output.note(printable(f"{report.name}: {report.last_error}"))
 
 
 def _reasons(left: Sequence[str], errors: Mapping[str, str], taking: str) -> str:

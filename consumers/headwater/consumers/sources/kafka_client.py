@@ -4,8 +4,9 @@ reports."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from operator import methodcaller
+from typing import Any, Final, cast
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Message
 
@@ -25,6 +26,9 @@ _FIXED: Final = {
     "isolation.level": "read_committed",
 }
 """Settings that the writer's guarantees depend on."""
+UNREADABLE_HEADERS: Final = ("headwater.headers", b"not readable: the name of one isn't UTF-8")
+"""Stands in the place of headers that can't be read."""
+_CALL_HEADERS: Final[Callable[[Message], Sequence[tuple[str, bytes | None]] | None]] = methodcaller("headers")
 
 
 class ClientErrors:
@@ -74,10 +78,25 @@ def open_client(
 
 
 def bus_record(message: Message, partition: BusPartition) -> BusRecord:
-    """Return a message as a record. It has a time only where the broker sets it."""
+    """Return a message as a record, whatever its bytes are. It has a time only where the broker sets it.
+
+    All that reads a topic goes through this function, because anybody who may write to it chooses each of those bytes.
+    """
     kind, millis = message.timestamp()
     append_time = millis * 1_000 if kind == TIMESTAMP_LOG_APPEND_TIME else None
-    found: Any = message.headers() or ()
-    headers = tuple([(name, value or b"") for name, value in found])
-    key: Any = message.key()
-    return BusRecord(bytes(message.value() or b""), partition, message.offset() or 0, append_time, key, headers)
+    value, key = message.value(), cast("bytes | None", message.key())
+    return BusRecord(value or b"", partition, message.offset() or 0, append_time, key, _headers(message))
+
+
+def _headers(message: Message) -> tuple[tuple[str, bytes], ...]:
+    """Return the headers, or one that says why they can't be read.
+
+    The client makes text of the names. Where one isn't UTF-8, it returns a list with holes and an exception at once.
+    Calls out of C notice that and raise a SystemError. Python's own calls don't notice once they are specialized
+    (3.11 and later), and who touches such a hole crashes. So the client is called out of C, and asked once.
+    """
+    try:
+        found = _CALL_HEADERS(message) or ()
+    except (SystemError, UnicodeDecodeError):
+        return (UNREADABLE_HEADERS,)
+    return tuple([(name, value or b"") for name, value in found])

@@ -10,6 +10,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from headwater.consumers.sources.api import BusRecord
+from headwater.consumers.sources.kafka_client import bus_record
 from headwater.consumers.sources.kafka_topic import TopicIdentity
 from headwater.consumers.sources.librdkafka_log import LibrdkafkaLogger
 from headwater.errors import ConfigurationError, TerminalError, TransientError
@@ -61,10 +62,4 @@ def _read(client: Consumer, settings: Mapping[str, Any], topic: str, most: int) 
 def _record(message: Message, cluster: str, topic: str) -> BusRecord:
     if message.error() is not None:
         raise KafkaException(message.error())
-    headers: Any = message.headers() or ()
-    where = BusPartition(cluster, topic, message.partition() or 0)
-    key: Any = message.key()
-    pairs = tuple((name, value or b"") for name, value in headers)
-    return BusRecord(
-        bytes(message.value() or b""), where, message.offset() or 0, message.timestamp()[1] * 1_000, key, pairs
-    )
+    return bus_record(message, BusPartition(cluster, topic, message.partition() or 0))

@@ -7,6 +7,7 @@ from typing import Any
 
 from headwater.lineage.questions.lineage_answers import LineageAnswer
 from headwater.lineage.rendering.lineage_graph import PART, GraphEdge, GraphNode, build_graph
+from headwater.terminal import printable
 
 
 def as_dot(answer: LineageAnswer[Any]) -> str:
@@ -22,19 +23,20 @@ def _lines(answer: LineageAnswer[Any]) -> Iterator[str]:
     yield f"  label={quoted(f'{answer.of}: {answer.direction}')}; labelloc=t;"
     for identity, node in picture.nodes.items():
         bold = ", penwidth=2" if identity in picture.roots else ""
-        yield f"  {names[identity]} [label={quoted(_label(node))}{bold}];"
+        yield f"  {names[identity]} [label={_label(node)}{bold}];"
     for line in picture.lines.values():
         yield f"  {names[line.source]} -> {names[line.target]}{_look(line)};"
     yield "}"
 
 
 def quoted(text: str) -> str:
-    """Quote a DOT string. Only the quote has an escape; a backslash stands for itself."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\r", " ").replace("\n", "\\n") + '"'
+    """Quote a DOT string; Graphviz reads backslashes in labels as escapes of its own."""
+    return '"' + printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _label(node: GraphNode) -> str:
-    return f"{node.label}\n{node.note}" if node.note else node.label
+    """Return the quoted label, the note on a line of its own."""
+    return f"{quoted(node.label)[:-1]}\\n{quoted(node.note)[1:]}" if node.note else quoted(node.label)
 
 
 def _look(line: GraphEdge) -> str:

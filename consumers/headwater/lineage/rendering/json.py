@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -17,6 +16,7 @@ from headwater.lineage.questions.lineage_answers import (
     VersionRange,
 )
 from headwater.lineage.questions.tables import TableEdge
+from headwater.terminal import printable_json
 
 FORM: Final = 1
 """The version of the form. It changes when the meaning of a field changes; new fields may be added at any time."""
@@ -26,7 +26,7 @@ _KINDS: Final = {TableEdge: "table", SnapshotEdge: "snapshot", StateEdge: "state
 
 
 def as_json(answer: LineageAnswer[Any], *, indent: int | None = None) -> str:
-    return json.dumps(plain(answer), ensure_ascii=False, indent=indent)
+    return printable_json(plain(answer), indent=indent)
 
 
 def plain(answer: LineageAnswer[Any]) -> dict[str, Any]:

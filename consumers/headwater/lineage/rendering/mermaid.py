@@ -7,14 +7,16 @@ from typing import Any, Final
 
 from headwater.lineage.questions.lineage_answers import LineageAnswer
 from headwater.lineage.rendering.lineage_graph import PART, GraphEdge, GraphNode, build_graph
+from headwater.terminal import printable
 
 _ENTITIES: Final = {
     "#": "#35;",
     '"': "#quot;",
     "<": "#lt;",
     ">": "#gt;",
-    "\n": " ",
-    "\r": " ",
+    "%": "#37;",
+    "{": "#123;",
+    "}": "#125;",
     "`": "#96;",
     "|": "#124;",
 }
@@ -38,8 +40,8 @@ def _lines(answer: LineageAnswer[Any]) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """Escape characters that Mermaid interprets."""
-    return "".join(_ENTITIES.get(character, character) for character in text)
+    """Escape characters that Mermaid interprets: `%%{init: …}%%` is a directive wherever it stands."""
+    return "".join(_ENTITIES.get(character, character) for character in printable(text))
 
 
 def _label(node: GraphNode) -> str:

@@ -10,6 +10,7 @@ from headwater.lineage.questions.answers import AnswerLimit, LimitReason
 from headwater.lineage.questions.lineage_answers import LineageAnswer
 from headwater.lineage.questions.traversal.context import Basis
 from headwater.lineage.rendering.lineage_graph import PART, ROWS, GraphEdge, Id, LineageGraph, build_graph, datasets_in
+from headwater.terminal import printable
 
 WORDS: Final[Mapping[LimitReason, str]] = {
     LimitReason.OPAQUE: "reads something that Spark doesn't show",
@@ -31,7 +32,7 @@ _BASIS: Final = {
 
 
 def as_text(answer: LineageAnswer[Any]) -> str:
-    return "\n".join(_lines(answer))
+    return "\n".join(map(printable, _lines(answer)))
 
 
 def _lines(answer: LineageAnswer[Any]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from headwater.events import jobs as j
 from headwater.events.envelope import Event
 from headwater.events.presentation import catalog, jobs, others
 from headwater.events.presentation.phrases import describe_part, joined
+from headwater.terminal import printable
 
 _KIND_WIDTH: Final = 16
 
@@ -59,17 +60,11 @@ def format_line(line: Line, *, color: bool = False) -> str:
     """Without the line's end. What isn't printable is escaped: names can hold anything, and a line stays one line, and
     no terminal is made to do anything."""
     time = "-" if line.time is None else line.time.replace(tzinfo=None).isoformat(" ", "milliseconds") + "Z"
-    kind, job, text = _printable(line.kind), _printable(line.job), _printable(line.text)
+    kind, job, text = printable(line.kind), printable(line.job), printable(line.text)
     padded = f"{kind:<{_KIND_WIDTH}}"
     if color:
         time, padded = f"\x1b[2m{time}\x1b[0m", f"\x1b[{line.severity.value}m{padded}\x1b[0m"
     return f"{time}  {padded}  {job}  {text}".rstrip()
-
-
-def _printable(text: str) -> str:
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _severity_of(event: Event) -> Severity:

@@ -5,6 +5,7 @@ So one set of settings serves both, with Kafka's Java names, and no other client
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -16,7 +17,10 @@ from headwater.lineage.bulk import BusPartition
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOG: Final = logging.getLogger(__name__)
 _TIMEOUT_MILLIS: Final = 30_000
+_TIME_SETTING: Final = "message.timestamp.type"
+_BROKERS_TIME: Final = "LogAppendTime"
 
 
 class TopicDescription(NamedTuple):
@@ -55,6 +59,27 @@ class KafkaTopicClient:
 
     def topic_id(self) -> str:
         return self.describe().id
+
+    def check_times(self) -> None:
+        """Raise a ConfigurationError where producers set the times of records.
+
+        Spark's Kafka source ends at a time that has no microseconds of 64 bits, on each attempt anew. So one record of
+        anybody who may write there would stop the pipeline for good. Where the settings can't be seen, it goes on.
+        """
+        config, jvm = self._jvm.org.apache.kafka.common.config, self._jvm
+        resource = config.ConfigResource(config.ConfigResource.Type.TOPIC, self.name)
+        try:
+            found = self._admin.describeConfigs(jvm.java.util.Collections.singleton(resource)).all().get()
+        except Exception as e:  # noqa: BLE001 - py4j's, for any error of Java: mostly a right that is missing
+            _LOG.debug("the settings of %s can't be seen: %s", self.name, _java_words(e))
+            return
+        kind = found.get(resource).get(_TIME_SETTING).value()
+        if kind != _BROKERS_TIME:
+            raise ConfigurationError(
+                f"{self.name} has {_TIME_SETTING}={kind}: a strange time in one record would stop Spark for good. Set "
+                f"it to {_BROKERS_TIME} (kafka-configs.sh --alter --topic {self.name} --add-config "
+                f"{_TIME_SETTING}={_BROKERS_TIME}), or fill the store by `headwater writer run`"
+            )
 
     def available(self, topic: TopicDescription) -> dict[BusPartition, PartitionRange]:
         """Return the offsets that can be read now of each partition."""

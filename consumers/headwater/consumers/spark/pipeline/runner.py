@@ -106,6 +106,7 @@ class PipelineRun:
             lost: KafkaQuery | None = None
             while not self._stop.is_set():
                 topic = client.describe()
+                client.check_times()
                 bus = self._bus(meta, KAFKA, topic.cluster, topic.id, options.topic)
                 query = self._query(client, topic, self._writer(make_writer, bus))
                 try:
