@@ -25,7 +25,6 @@ def test_time_never_goes_back_whatever_the_wall_clock_and_the_broker_say(steps: 
     for _, observed in steps:
         if observed is not None:
             clock.observe(observed)
-            last = max(last, observed)
         now = clock.now()
         assert now >= last
         last = now
@@ -33,8 +32,9 @@ def test_time_never_goes_back_whatever_the_wall_clock_and_the_broker_say(steps: 
 
 @given(MICROS, st.integers(1, 10**12))
 def test_a_clock_that_is_behind_goes_on_at_the_brokers_pace(wall: int, behind: int) -> None:
-    times = iter([wall, wall + 5, wall + 1_000])
+    times = iter([wall, wall, wall + 5, wall + 1_000])
     clock = ProducerClock(lambda: next(times))
+    clock.observe(wall + behind)
     clock.observe(wall + behind)
     assert clock.now() == wall + behind + 5
     assert clock.now() == wall + behind + 1_000
@@ -51,6 +51,25 @@ def test_a_wall_clock_that_was_set_right_needs_no_help_any_more(wall: int, behin
         clock.observe(now[0])
     now[0] += 1_000_000_000_000
     assert clock.now() == now[0]
+
+
+@given(st.lists(st.integers(-(10**6), 10**6), min_size=16, max_size=40), MICROS, st.data())
+def test_acknowledgements_with_another_date_than_most_move_no_clock(
+    differences: list[int], date: int, data: st.DataObject
+) -> None:
+    """A broker, or who answers in its place, that says 2031 once would otherwise hold for the driver's whole life."""
+    wall = 1_800_000_000_000_000
+    clock = ProducerClock(lambda: wall)
+    wrong = data.draw(st.sets(st.integers(0, len(differences) - 1), max_size=7))
+    for number, difference in enumerate(differences):
+        clock.observe(date if number in wrong else wall + difference)
+    assert wall <= clock.now() <= wall + 61_000_000
+
+
+def test_what_is_passed_over_is_later_for_good() -> None:
+    clock = ProducerClock(lambda: 5)
+    clock.pass_over(7)
+    assert (clock.now(), clock.now()) == (8, 8)
 
 
 @pytest.mark.parametrize("absurd", [-1, 10**18, 2**70])

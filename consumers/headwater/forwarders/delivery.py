@@ -20,6 +20,7 @@ from headwater.errors import TerminalError, TransientError
 from headwater.events.redaction import redact
 from headwater.forwarders.api import BusEvent, Forwarder, PreviewableForwarder, RefusedEventsError
 from headwater.forwarders.dead_letters import LetterReason
+from headwater.forwarders.http_responses import LONGEST_RETRY_AFTER
 from headwater.forwarders.isolation import Attempt, DeliveryResult, EventIsolation, UnsentEvent, asks_to_wait
 from headwater.forwarders.metrics import ForwarderMetrics
 
@@ -272,4 +273,4 @@ class BatchDelivery:
 
 def _retry_after(error: BaseException) -> float | None:
     asked: float | None = getattr(error, "retry_after", None)
-    return asked
+    return None if asked is None else min(asked, LONGEST_RETRY_AFTER)

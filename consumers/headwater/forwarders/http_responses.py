@@ -29,11 +29,21 @@ _ADVICE: Final = {
 }
 
 
+LONGEST_RETRY_AFTER: Final = 600.0
+"""No target is left alone for longer than these seconds, whatever it asks for."""
+
+
 class BusyTargetError(TransientError):
-    """The target is busy or away; `retry_after` is how many seconds it asks to be left alone, or None."""
+    """The target is busy or away; `retry_after` is for how many seconds it is left alone, or None."""
 
     def __init__(self, message: str, retry_after: float | None = None, *, is_overload: bool = False) -> None:
-        """`is_overload` says that the answer asks to come again, and so says nothing about what was sent."""
+        """`is_overload` says that the answer asks to come again, and so says nothing about what was sent.
+
+        A `retry_after` of more than LONGEST_RETRY_AFTER is cut to that, and the message says so.
+        """
+        if retry_after is not None and retry_after > LONGEST_RETRY_AFTER:
+            message += f" and asks to be left alone for {retry_after:,.0f} s: it is tried again within 10 minutes"
+            retry_after = LONGEST_RETRY_AFTER
         super().__init__(message)
         self.retry_after: Final = retry_after
         self.is_overload: Final = is_overload
@@ -70,10 +80,10 @@ def seconds_to_wait(retry_after: str | None, now: datetime | None = None) -> flo
         return float(text)
     try:
         date = parsedate_to_datetime(text)
-    except ValueError:
+        until = date if date.tzinfo else date.replace(tzinfo=timezone.utc)
+        return max(0.0, (until - (now or datetime.now(timezone.utc))).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    until = date if date.tzinfo else date.replace(tzinfo=timezone.utc)
-    return max(0.0, (until - (now or datetime.now(timezone.utc))).total_seconds())
 
 
 def _excerpt(body: str) -> str:

@@ -15,6 +15,8 @@ from headwater.events.scalars import EPOCH
 LATEST: Final = (datetime.max.replace(tzinfo=EPOCH.tzinfo) - EPOCH) // timedelta(microseconds=1)
 """The last microsecond that has a date."""
 _OBSERVATIONS: Final = 16
+_LATE_MICROS: Final = 60_000_000
+"""How much acknowledgements that say the same can differ, because some come late."""
 
 
 def wall_micros() -> int:
@@ -53,15 +55,22 @@ class ProducerClock:
         """The bus says that it is at least this late. If the own clock is behind, the difference is added from now on,
         so that what is reported next isn't dated before what the bus already holds.
 
-        The last observations count, the greatest of them: an acknowledgement can be late, and a wall clock that was
-        set right needs no help any more. What is no date is ignored.
+        The last observations count, and what most of them say: one that says something else is wrong, not the clock.
+        Of those within a minute of the median the greatest holds, because an acknowledgement can be late. A wall clock
+        that was set right needs no help any more. What is no date is ignored.
         """
         if not 0 <= micros <= LATEST:
             return
         with self._lock:
             self._differences.append(micros - self._wall())
-            self._behind = max(0, *self._differences)
-            self._last = max(self._last, micros)
+            ordered = sorted(self._differences)
+            most = ordered[(len(ordered) - 1) // 2] + _LATE_MICROS
+            self._behind = max(0, *(each for each in ordered if each <= most))
+
+    def pass_over(self, micros: int) -> None:
+        """From now on it is later than that."""
+        with self._lock:
+            self._last = max(self._last, micros + 1)
 
     def begin_in_child(self) -> None:
         """A forked child goes on from the same time."""

@@ -53,6 +53,14 @@ def test_retry_after(header: str | None, seconds: float | None) -> None:
     assert error.retry_after == seconds
 
 
+@pytest.mark.parametrize("header", ["31536000", "9" * 400, "Sun, 01 Mar 2048 12:00:00 GMT"])
+def test_a_target_is_left_alone_for_ten_minutes_at_most(header: str) -> None:
+    error = response_error("it", 429, retry_after=header, now=NOON)
+    assert isinstance(error, BusyTargetError)
+    assert error.retry_after == 600
+    assert "it is tried again within 10 minutes" in str(error)
+
+
 def test_a_secret_in_an_answer_is_not_repeated() -> None:
     error = response_error("it", 500, body="no such login: https://etl:hunter2hunter2@db.example/x\n" + "x" * 9000)
     assert "hunter2" not in str(error)

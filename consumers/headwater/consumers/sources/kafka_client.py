@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from operator import methodcaller
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Message
 
@@ -84,8 +84,8 @@ def bus_record(message: Message, partition: BusPartition) -> BusRecord:
     """
     kind, millis = message.timestamp()
     append_time = millis * 1_000 if kind == TIMESTAMP_LOG_APPEND_TIME else None
-    value, key = message.value(), cast("bytes | None", message.key())
-    return BusRecord(value or b"", partition, message.offset() or 0, append_time, key, _headers(message))
+    value, offset = message.value() or b"", message.offset() or 0
+    return BusRecord(value, partition, offset, append_time, message.key(), _headers(message))
 
 
 def _headers(message: Message) -> tuple[tuple[str, bytes], ...]:
