@@ -30,7 +30,7 @@ MEANINGS = {
     Exit.INPUT_GONE: "what has to be read as it was can't be, or isn't known; nothing was run",
     Exit.JOB_FAILED: "the job that was run failed, or its result can't be compared",
     Exit.TRY_AGAIN: "failed for now: something is away or busy; try again later",
-    Exit.CONFIGURATION: "something in the configuration is wrong or missing",
+    Exit.CONFIGURATION: "something in the configuration is wrong or missing, or nothing has the name that was given",
     Exit.INTERRUPTED: "interrupted by Ctrl-C",
     Exit.PIPE_CLOSED: "the reader of the output went away",
 }

@@ -133,14 +133,18 @@ def _gaps(parser: Flags) -> None:
 )
 def list_gaps(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.questions.completeness import gaps  # noqa: PLC0415
-    from headwater.lineage.questions.subject import resolve_table  # noqa: PLC0415
+    from headwater.lineage.questions.name_checks import check_job  # noqa: PLC0415
+    from headwater.lineage.questions.subject import job_key, resolve_table  # noqa: PLC0415
 
+    job = job_of(given, given.job)
     with open_connection(given) as connection:
+        if job is not None:
+            check_job(connection, job_key(job))
         answer = gaps(
             connection,
             since=given.since,
             until=given.until,
-            job=job_of(given, given.job),
+            job=job,
             datasets=None if given.table is None else resolve_table(connection, given.table).keys,
             at_most=given.limit,
         )

@@ -38,7 +38,6 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("downstream a", "└─ lake.db.b  by etl"),
         ("downstream a.x", "lake.db.c.total (aggregation)"),
         ("downstream a@1", "by who read it itself (commit)"),
-        ("downstream a --job nobody", "nothing is known"),
         ("path a c", "   └─> lake.db.c  by etl"),
         ("path a c@1", "└─> lake.db.b@1"),
         ("upstream c -o dot", "digraph lineage {"),

@@ -219,7 +219,7 @@ def test_what_failed_has_its_error_last(run: Run) -> None:
 
 def test_a_table_that_there_is_not(run: Run) -> None:
     code, _, err = run("table late", "sales.dayly")
-    assert (code, "did you mean lake.sales.daily?" in err) == (1, True)
+    assert (code, "did you mean lake.sales.daily?" in err) == (78, True)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_expired_by_snapshot(run: Run) -> None:
         ((), "say --older-than AGE"),
         (("--older-than", "1d", "--dataset", "x"), "say --older-than AGE"),
         (("--dataset", "sales.daily"), "Name it by --up-to-snapshot"),
-        (("--older-than", "1d", "--catalog", "nosuch"), "one catalog has to be called 'nosuch'"),
+        (("--older-than", "1d", "--catalog", "nosuch"), "the store knows no catalog 'nosuch'"),
     ],
 )
 def test_what_is_to_expire_has_to_be_said(run: Run, arguments: tuple[str, ...], words: str) -> None:

@@ -505,6 +505,8 @@ def guide(s: StoryProducer) -> None:
     shown = s.shape("report", ["daily"], ("daily.total", "revenue", copied))
     s.commit("orders@1", reads=["landing@1"], replaced=ALL, kind=CommitKind.CREATE, job="ingest")
     s.commit("orders@2", reads=["landing@2"], job="ingest")
+    arrivals = {"context": CONTEXT, "identifier": named("arrivals"), "dataset": dataset("arrivals")}
+    s.emit(s.minute, CreateView, **arrivals, view=view_of("landing", ("id", "id")))
     s.commit("daily@1", reads=["orders@1"], replaced=ALL, kind=CommitKind.CREATE, job="rollup", shape=merged)
     s.commit("daily@2", reads=["orders@1..2"], replaced=PART, kind=CommitKind.MERGE, job="rollup", shape=merged)
     s.commit("report@1", reads=["daily@2"], job="reporting", shape=shown)

@@ -36,6 +36,7 @@ from headwater.lineage.questions.generations import aliases, generations
 from headwater.lineage.questions.history import ColumnChange, ColumnChangeKind, history, schema_changes
 from headwater.lineage.questions.jobs import TableAccess, jobs_of, tables_of
 from headwater.lineage.questions.lateness import lateness
+from headwater.lineage.questions.names import UnknownNameError
 from headwater.lineage.questions.runs import runs
 from headwater.lineage.questions.traversal import identities
 from headwater.lineage.questions.uses import uses
@@ -94,7 +95,8 @@ class TestJobsAndTables:
         assert (written.table, written.does, written.job) == ("lake.sales.daily", TableAccess.WRITES, "app.daily")
         assert (read.table, read.does, read.first) == ("lake.sales.orders", TableAccess.READS, at(1))
         assert len(tables_of(connection, "app.daily", now=at(2))) == 2
-        assert len(tables_of(connection, JobName(namespace="other", name="app"), now=at(2))) == 0
+        with pytest.raises(UnknownNameError, match=r"no job 'other/app'; one of that name is in the namespace default"):
+            tables_of(connection, JobName(namespace="other", name="app"), now=at(2))
 
     def test_what_was_deleted_is_gone_and_the_answer_says_so(self, connection: Connection) -> None:
         producer = started(1)
@@ -230,11 +232,8 @@ class TestHistory:
             ColumnChange("c", ColumnChangeKind.ADDED, None, "date"),
         )
         assert schema_changes(connection, "sales.t", 70, 70, now=at(6)).rows == ()
-        answer = schema_changes(connection, "sales.t", 100, 999, now=at(6))
-        assert answer.rows == ()
-        assert [(limit.why, limit.about) for limit in answer.limits] == [
-            (LimitReason.UNKNOWN_COLUMNS, "lake.sales.t@999")
-        ]
+        with pytest.raises(UnknownNameError, match=r"knows no snapshot '999' of lake\.sales\.t"):
+            schema_changes(connection, "sales.t", 100, 999, now=at(6))
 
     def test_where_every_change_is_a_version(self, connection: Connection) -> None:
         producer = ScriptedProducer(1)
@@ -466,4 +465,5 @@ def test_of_an_untold_run_nothing_is_said(connection: Connection) -> None:
     producer = ScriptedProducer(1)
     producer.emit(0, Gap, reason="OTHER")
     store(connection, producer)
-    assert len(runs(connection, run=UUID(int=77), now=at(1))) == 0
+    with pytest.raises(UnknownNameError, match="knows no run '00000000-0000-0000-0000-00000000004d'"):
+        runs(connection, run=UUID(int=77), now=at(1))

@@ -29,4 +29,5 @@ def test_what_the_page_shows_is_printed(
     assert len(SHOWN) >= 6
     for command, output in SHOWN:
         main(command.split())
-        assert capsys.readouterr().out == output, command
+        printed = capsys.readouterr()
+        assert printed.out + printed.err == output, command

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from headwater.events.administration import LineageDeleted
-    from headwater.events.names import CatalogId
+    from headwater.events.names import CatalogId, JobName
 
 T = TypeVar("T")
 _SCOPES = ("tables", "data")
@@ -55,9 +55,20 @@ def delete(given: Namespace, output: CommandOutput) -> int:
         raise ConfigurationError("which job? Name it by --job")
     if given.scope is None:
         raise ConfigurationError("which lineage of it? Say --scope tables or --scope data")
+    if given.store is not None:
+        _in_store(given, lambda connection, _: _check_names(connection, job, given.run))
     before = given.before or datetime.now(timezone.utc)
     draft = delete_job(LineageScope(given.scope.upper()), job, before=before, run=given.run, by=getuser())
     return _carry_out(given, draft, output)
+
+
+def _check_names(connection: Connection, job: JobName, run: UUID | None) -> None:
+    from headwater.lineage.questions.name_checks import check_job, check_run  # noqa: PLC0415
+    from headwater.lineage.questions.subject import job_key  # noqa: PLC0415
+
+    check_job(connection, job_key(job))
+    if run is not None:
+        check_run(connection, run)
 
 
 def _expire(parser: Flags) -> None:
@@ -78,6 +89,8 @@ What is reported late of that time is refused as well; answers say up to when da
 )
 def expire(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.maintenance.deletion import expire_before, expire_snapshots  # noqa: PLC0415
+    from headwater.lineage.questions.name_checks import check_snapshot  # noqa: PLC0415
+    from headwater.lineage.questions.subject import resolve_table  # noqa: PLC0415
 
     if (given.older_than is None) is (given.dataset is None):
         raise ConfigurationError("say --older-than AGE, or --dataset TABLE with --up-to-snapshot SNAPSHOT")
@@ -89,7 +102,9 @@ def expire(given: Namespace, output: CommandOutput) -> int:
         raise ConfigurationError("up to which snapshot of it? Name it by --up-to-snapshot")
 
     def drafted(connection: Connection, _: Namespace) -> LineageDeleted:
-        dataset = _find_dataset(connection, given.dataset)
+        about = resolve_table(connection, given.dataset)
+        check_snapshot(connection, about, given.up_to_snapshot)
+        dataset = DatasetId(namespace=about.dataset.namespace, name=about.dataset.name)
         now = datetime.now(timezone.utc)
         return expire_snapshots(connection, dataset, given.up_to_snapshot, before=now, by=getuser())
 
@@ -220,13 +235,15 @@ def _catalog(connection: Connection, given: Namespace) -> CatalogId:
     from sqlalchemy import select  # noqa: PLC0415
 
     from headwater.events.names import CatalogId  # noqa: PLC0415
+    from headwater.lineage.questions.name_checks import check_catalog  # noqa: PLC0415
     from headwater.lineage.rows import tables as t  # noqa: PLC0415
     from headwater.lineage.sql.tables import table_of  # noqa: PLC0415
 
     name, place = table_of(t.CATALOG_NAME), table_of(t.CATALOG)
     chosen = select(place.c.type, place.c.location).join_from(name, place, name.c.catalog_id == place.c.id)
+    check_catalog(connection, given.catalog)
     found = connection.execute(chosen.where(name.c.name == given.catalog)).all()
     if len(found) != 1:
-        several = ", ".join(f"{each.type} at {each.location}" for each in found) or "none"
+        several = ", ".join(f"{each.type} at {each.location}" for each in found)
         raise ConfigurationError(f"one catalog has to be called {given.catalog!r}, and there are: {several}")
     return CatalogId(type=found[0].type, location=found[0].location)

@@ -14,11 +14,13 @@ from headwater.errors import ConfigurationError
 from headwater.lineage.questions.answers import LimitReason, micros_of_argument
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
+from headwater.lineage.questions.known_columns import check_column
 from headwater.lineage.questions.known_limits import add_known_limits
 from headwater.lineage.questions.lineage_answers import LineageAnswer
 from headwater.lineage.questions.names import find, parts_of
 from headwater.lineage.questions.snapshots import AT_MOST, SnapshotQuestion, format_job_key
 from headwater.lineage.questions.start_points import StartSelector
+from headwater.lineage.questions.subject import TableSubject
 from headwater.lineage.questions.tables import VIEW, WRITE
 from headwater.lineage.questions.traversal.column_links import (
     ColumnLink,
@@ -153,6 +155,9 @@ class _Columns:
     ) -> LineageAnswer[ColumnEdge]:
         start = self._identities.one(of.key)
         self._spread({start: {path}}, depth, at_most)
+        about = TableSubject(of, self._identities.group(of.key))
+        has_lineage = any(self._names(key, start, path) for key in self._found)
+        note = check_column(self._connection, about, path, has_lineage=has_lineage)
         if not self._upward:
             add_view_limit(self._connection, self._identities, start, self.limits)
         ends = {end for _, _, pair in self._found for end in (pair.target, pair.source)} | {start}
@@ -166,7 +171,14 @@ class _Columns:
             of=f"{names[start].label}.{'.'.join(path)}",
             direction="upstream" if self._upward else "downstream",
             basis=basis,
+            note=note or "",
         )
+
+    def _names(self, key: tuple[ColumnPath, ColumnPath, _Pair], dataset: bytes, path: ColumnPath) -> bool:
+        """Return whether an edge that was found names the column, and not all of its table."""
+        target, source, pair = key
+        near, named = (pair.target, target) if self._upward else (pair.source, source)
+        return near == dataset and bool(named) and covers(named, path)
 
     def _spread(self, frontier: dict[bytes, set[ColumnPath]], depth: int | None, at_most: int) -> None:
         level, seen = 1, {(one, path) for one, paths in frontier.items() for path in paths}

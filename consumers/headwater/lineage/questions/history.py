@@ -16,6 +16,7 @@ from headwater.lineage.questions.change_text import describe_changes, format_typ
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.gaps.model import time_of
+from headwater.lineage.questions.name_checks import check_snapshot
 from headwater.lineage.questions.subject import TableSubject, resolve_table, subject_limits
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.model import NEVER, NOT_YET
@@ -84,7 +85,7 @@ def history(
     about = resolve_table(connection, table)
     begin = NEVER if since is None else micros_of_argument(since, "since")
     end = NOT_YET if until is None else micros_of_argument(until, "until")
-    found = [each for each in _modifications(connection, about) if begin <= each.time <= end]
+    found = [each for each in load_modifications(connection, about) if begin <= each.time <= end]
     unknown = sum(each.effect != APPLIED for each in found)
     limits = subject_limits(connection, table=about, now=now)
     if unknown:
@@ -100,8 +101,11 @@ def schema_changes(
 ) -> Answer[ColumnChange]:
     """Return how the columns changed from one snapshot to another. A renamed column counts as dropped and added."""
     about = resolve_table(connection, table)
-    changes_so_far = _modifications(connection, about)
+    changes_so_far = load_modifications(connection, about)
     sides = [_columns_at(connection, about, snapshot, changes_so_far) for snapshot in (one, other)]
+    for snapshot, columns in zip((one, other), sides, strict=True):
+        if columns is None:
+            check_snapshot(connection, about, snapshot)
     limits = [
         AnswerLimit(LimitReason.UNKNOWN_COLUMNS, f"{about.label}@{snapshot}", "its schema is unknown")
         for snapshot, columns in zip((one, other), sides, strict=True)
@@ -113,7 +117,7 @@ def schema_changes(
     return Answer(changes, complete_until(connection, now), tuple(limits))
 
 
-def _modifications(connection: Connection, about: TableSubject) -> list[Any]:
+def load_modifications(connection: Connection, about: TableSubject) -> list[Any]:
     """Load changes in the order of the format where it has one, else by time."""
     row = table_of(t.MODIFICATION).c
     of_keys = select_by_keys(connection, select(table_of(t.MODIFICATION)), row.dataset, about.keys)

@@ -17,6 +17,7 @@ from headwater.lineage.questions.answers import Answer
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
+from headwater.lineage.questions.name_checks import check_job
 from headwater.lineage.questions.subject import belongs_to_job, is_no_validation, job_key, resolve_table, subject_limits
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import TABLES_OF
@@ -92,6 +93,8 @@ def tables_of(connection: Connection, job: JobName | str, *, now: datetime | Non
     row = table_of(t.TABLE_LINEAGE).c
     named = (row.job_namespace, row.job, row.dataset, row.catalog, row.database_name, row.table_name)
     rows = {does: group_accesses(connection, does, named, belongs_to_job(row, job_key(job))) for does in _SIDES}
+    if not any(rows.values()):
+        check_job(connection, job_key(job))
     found_rows = [each.row for several in rows.values() for each in several]
     keys = {bytes(each.dataset) for each in found_rows if each.dataset is not None}
     datasets = load_datasets(connection, keys)

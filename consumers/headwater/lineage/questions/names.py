@@ -20,7 +20,7 @@ from unicodedata import normalize
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
 
-from headwater.errors import TerminalError
+from headwater.errors import ConfigurationError
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import is_among, keys_for
@@ -35,11 +35,11 @@ _NEAR: Final = 10_000
 """How many names are searched for similar ones."""
 
 
-class UnknownNameError(TerminalError):
-    """Nothing has this name."""
+class UnknownNameError(ConfigurationError):
+    """Nothing has this name: a table, column, snapshot, branch, tag, job, run or catalog."""
 
 
-class AmbiguousNameError(TerminalError):
+class AmbiguousNameError(ConfigurationError):
     """Several tables have this name."""
 
 

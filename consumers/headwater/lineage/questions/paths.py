@@ -15,9 +15,11 @@ from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.known_limits import add_known_limits
 from headwater.lineage.questions.lineage_answers import LineageAnswer, SnapshotEdge
+from headwater.lineage.questions.name_checks import check_snapshot
 from headwater.lineage.questions.names import find
 from headwater.lineage.questions.snapshots import SnapshotQuestion
 from headwater.lineage.questions.start_points import StartSelector
+from headwater.lineage.questions.subject import TableSubject, resolve_table
 from headwater.lineage.questions.tables import TableClosure, TableEdge, TablePair
 from headwater.lineage.questions.traversal.context import Basis, LineageStep
 from headwater.lineage.questions.traversal.identities import Identities
@@ -43,6 +45,8 @@ def path_between(
     one, many = _resolve(connection, source), _resolve(connection, target)
     if many[1] is not None:
         return _of_snapshots(connection, one, many, basis, as_of)
+    if one[1] is not None:
+        check_snapshot(connection, resolve_table(connection, one[0]), one[1])
     return _of_tables(connection, one[0], many[0], as_of)
 
 
@@ -114,6 +118,8 @@ def _of_snapshots(
     question = SnapshotQuestion.of(connection, target[0], StartSelector(target[1]), basis, as_of)
     answer = question.answer("upstream", _until_read(question.upward(None), group, number), _MOST_EDGES)
     best = next((each for each in answer.rows if _is(each, group, number)), None)
+    if best is None and number is not None:
+        check_snapshot(connection, TableSubject(source[0], group), number)
     way: list[SnapshotEdge] = []
     while best is not None:
         way.append(best)

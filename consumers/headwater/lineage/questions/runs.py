@@ -19,6 +19,7 @@ from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
 from headwater.lineage.questions.gaps.silence import silence_limit
+from headwater.lineage.questions.name_checks import check_job, check_run
 from headwater.lineage.questions.subject import (
     TableSubject,
     belongs_to_job,
@@ -100,6 +101,10 @@ def runs(
     about = None if table is None else resolve_table(connection, table)
     chosen = _select_runs(None if job is None else job_key(job), about, run).limit(at_most + 1)
     found = list(connection.execute(chosen))
+    if not found and run is not None:
+        check_run(connection, run)
+    if not found and job is not None:
+        check_job(connection, job_key(job))
     rows = found[:at_most]
     heard = _signs_of_life(connection, rows, wall_micros() if now is None else micros_of_argument(now, "now"))
     failures = _failures(connection, rows)

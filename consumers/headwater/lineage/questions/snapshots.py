@@ -19,8 +19,10 @@ from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.known_limits import add_known_limits
 from headwater.lineage.questions.lineage_answers import DatasetVersion, LineageAnswer, SnapshotEdge
+from headwater.lineage.questions.name_checks import check_branch, check_snapshot
 from headwater.lineage.questions.names import find
 from headwater.lineage.questions.start_points import StartPoint, StartSelector, find_start
+from headwater.lineage.questions.subject import TableSubject
 from headwater.lineage.questions.traversal.ancestry import AncestryRequest
 from headwater.lineage.questions.traversal.context import Basis, LineageStep, TraversalContext
 from headwater.lineage.questions.traversal.downstream import DownstreamWalk
@@ -121,7 +123,14 @@ class SnapshotQuestion:
             of = named.dataset
             which = which._replace(snapshot=named.snapshot) if which.snapshot is None else which
         walk = TraversalContext(connection, None if as_of is None else micros_of_argument(as_of, "as_of"))
-        return cls(walk, find_start(walk, of, which, Basis(basis)), Basis(basis))
+        start = find_start(walk, of, which, Basis(basis))
+        if not start.writes:
+            about = TableSubject(of, walk.identities.group(of.key))
+            if which.branch is not None:
+                check_branch(connection, about, which.branch)
+            if which.snapshot is not None:
+                check_snapshot(connection, about, which.snapshot)
+        return cls(walk, start, Basis(basis))
 
     def upward(self, depth: int | None, most_commits: int | None = None) -> Generator[list[LineageStep], None, None]:
         """Yield the steps of each level. `LongHistory` tells that there are more commits than wanted."""

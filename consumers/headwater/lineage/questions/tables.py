@@ -17,6 +17,7 @@ from headwater.lineage.questions.cycles import find_cycle_edges
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.known_limits import add_known_limits
 from headwater.lineage.questions.lineage_answers import LineageAnswer
+from headwater.lineage.questions.name_checks import check_job
 from headwater.lineage.questions.names import find
 from headwater.lineage.questions.snapshots import AT_MOST, format_job_key
 from headwater.lineage.questions.traversal.identities import FOREVER
@@ -114,6 +115,8 @@ class TableClosure:
         dataset = find(self._connection, of).dataset if isinstance(of, str) else of
         start = self._walk.identities.one(dataset.key)
         self._spread(start, depth, at_most)
+        if not self._found and self._job is not None:
+            check_job(self._connection, (None, self._job))
         if not self._upward:
             add_view_limit(self._connection, self._walk.identities, start, self._limits)
         ends = {end for edge in islice(self._found, at_most) for end in edge}

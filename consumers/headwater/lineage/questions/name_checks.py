@@ -1,0 +1,127 @@
+"""Tells a name that nothing has from one of which nothing is known: snapshots, branches, jobs and runs.
+
+Tables are found by `names`, columns by `known_columns`. A question that finds nothing about one of these asks here
+before it answers "nothing": a mistyped name would look as if nothing were made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Connection, Subquery, and_, func, or_, select
+
+from headwater.lineage.questions.gaps.model import format_job
+from headwater.lineage.questions.names import UnknownNameError
+from headwater.lineage.questions.subject import TableSubject, deletion_limits
+from headwater.lineage.questions.traversal.snapshot_rows import ORDERED
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.accesses import access_of
+from headwater.lineage.sql.tables import table_of
+
+_NEAR: Final = 10_000
+"""How many names are searched for similar ones."""
+_NEWEST: Final = 3
+JobKey = tuple[str | None, str]
+"""A job's namespace, None for any, and its name."""
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], otherwise: str = "", *, of: str = "") -> UnknownNameError:
+    """Return the error about a name that nothing has, or nothing `of` a table, with those that are spelled alike."""
+    folded = {each.lower(): each for each in known}
+    near = [folded[each] for each in get_close_matches(name.lower(), folded, 3, 0.6)]
+    hint = f"did you mean {' or '.join(near)}?" if near else otherwise or "nothing of a like name is there either"
+    return UnknownNameError(f"the store knows no {what} {name!r}{f' of {of}' if of else ''}; {hint}")
+
+
+def check_snapshot(connection: Connection, about: TableSubject, snapshot: int) -> None:
+    """Raise an error if the store has never seen this snapshot of a table, neither written, read, tagged nor made."""
+    seen = _seen_snapshots(about)
+    if any(connection.scalar(select(one.c[0]).where(one.c[0] == snapshot).limit(1)) is not None for one in seen):
+        return
+    if _is_in_between(connection, about, snapshot, seen):
+        return
+    raise _unknown_snapshot(connection, about, snapshot)
+
+
+def _seen_snapshots(about: TableSubject) -> list[Subquery]:
+    write, read = access_of(t.WRITE).c, access_of(t.READ).c
+    change, tag, branch = (table_of(kind).c for kind in (t.MODIFICATION, t.TAG, t.BRANCH))
+    columns = (
+        *((write, write.snapshot), (write, write.parent_snapshot), (read, read.snapshot), (read, read.since_snapshot)),
+        *((change, change.produced), (change, change.parent_snapshot)),
+        *((tag, tag.snapshot), (branch, branch.from_snapshot)),
+    )
+    return [select(each).where(row.dataset.in_(about.keys), each.is_not(None)).subquery() for row, each in columns]
+
+
+def _is_in_between(connection: Connection, about: TableSubject, snapshot: int, seen: Sequence[Subquery]) -> bool:
+    """Return whether a format that counts its snapshots has made this one: one before and one after it are known."""
+    place = table_of(t.PLACE).c
+    formats = set(connection.scalars(select(place.format).where(place.dataset.in_(about.keys)).distinct()))
+    if not formats.intersection(ORDERED):
+        return False
+    ends = [connection.execute(select(func.min(one.c[0]), func.max(one.c[0]))).one() for one in seen]
+    known = [each for pair in ends for each in pair if each is not None]
+    return bool(known) and min(known) < snapshot < max(known)
+
+
+def _unknown_snapshot(connection: Connection, about: TableSubject, snapshot: int) -> UnknownNameError:
+    row = access_of(t.WRITE).c
+    made = select(row.snapshot).where(row.dataset.in_(about.keys), row.snapshot.is_not(None))
+    newest = [str(each) for each in connection.scalars(made.order_by(row.first.desc()).limit(_NEAR))]
+    otherwise = f"its newest are {', '.join(newest[:_NEWEST])}" if newest else "it knows none of this table"
+    deleted = [each.detail for each in deletion_limits(connection, about.label, about.keys, None)]
+    return unknown_name("snapshot", str(snapshot), newest, "; ".join((otherwise, *deleted)), of=about.label)
+
+
+def check_branch(connection: Connection, about: TableSubject, branch: str) -> None:
+    """Raise an error if the store has never seen this branch of a table."""
+    row, place = table_of(t.BRANCH).c, table_of(t.PLACE).c
+    chosen = (select(each.branch).where(each.dataset.in_(about.keys)).distinct() for each in (row, place))
+    known = {each for one in chosen for each in connection.scalars(one) if each is not None}
+    if branch not in known:
+        otherwise = f"it has {', '.join(sorted(known))}" if known else "it knows none but the main one"
+        raise unknown_name("branch", branch, known, otherwise, of=about.label)
+
+
+def check_job(connection: Connection, job: JobKey) -> None:
+    """Raise an error if nobody has ever reported this job: by itself, as a step or as what has steps."""
+    namespace, name = job
+    for row in (table_of(t.JOB).c, table_of(t.RUN).c):
+        mine, parent = row.job == name, row.parent_job == name
+        if namespace is not None:
+            mine, parent = and_(mine, row.job_namespace == namespace), and_(parent, row.parent_namespace == namespace)
+        if connection.execute(select(row.job).where(or_(mine, parent)).limit(1)).first() is not None:
+            return
+    raise _unknown_job(connection, job)
+
+
+def _unknown_job(connection: Connection, job: JobKey) -> UnknownNameError:
+    row = table_of(t.JOB).c
+    pairs = ((row.job_namespace, row.job), (row.parent_namespace, row.parent_job))
+    known = {(each[0], each[1]) for pair in pairs for each in connection.execute(select(*pair).distinct().limit(_NEAR))}
+    elsewhere = sorted({namespace for namespace, name in known if name == job[1] and namespace is not None})
+    if elsewhere:
+        hint = f"one of that name is in the namespace {' and one in '.join(elsewhere)}: name that by --job-namespace"
+        return UnknownNameError(f"the store knows no job {format_job(*job)!r}; {hint}")
+    return unknown_name("job", job[1], filter(None, (name for _, name in known)))
+
+
+def check_run(connection: Connection, run: UUID) -> None:
+    """Raise an error if nothing was ever reported of this run."""
+    row = table_of(t.RUN).c
+    if connection.scalar(select(row.run).where(row.run == run.bytes).limit(1)) is None:
+        newest = connection.scalars(select(row.run).order_by(row.first.desc()).limit(_NEAR))
+        known = [str(UUID(bytes=bytes(each))) for each in newest]
+        raise unknown_name("run", str(run), known, "`headwater job runs` lists those that it knows")
+
+
+def check_catalog(connection: Connection, name: str) -> None:
+    """Raise an error if no catalog was ever called so."""
+    known: set[Any] = set(connection.scalars(select(table_of(t.CATALOG_NAME).c.name).distinct().limit(_NEAR)))
+    if name not in known:
+        otherwise = f"it knows {', '.join(sorted(known))}" if known else "it knows none"
+        raise unknown_name("catalog", name, known, otherwise)
