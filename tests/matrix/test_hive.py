@@ -147,6 +147,14 @@ WRITES: dict[str, Write] = {
         X.NOTHING,
         {"id <- s.id", "v <- TRANSFORMATION s.v", "~FILTER s.id"},
     ),
+    "through a shuffle": Write(
+        (S, ROWS, T),
+        "INSERT INTO t SELECT id, max(v) FROM s GROUP BY id",
+        "t",
+        K.APPEND,
+        X.NOTHING,
+        {"id <- s.id", "v <- AGGREGATION s.v", "~GROUP_BY s.id"},
+    ),
     "as select, text": Write(
         (S, ROWS), "CREATE TABLE c STORED AS TEXTFILE AS SELECT * FROM s", "c", K.CREATE, X.ALL, BOTH
     ),

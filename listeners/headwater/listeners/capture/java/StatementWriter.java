@@ -128,9 +128,17 @@ public final class StatementWriter {
         statement.hints.add(json.close().toString());
     }
 
+    /** The operator that a query ran as: below what an adaptive query wraps around it, as it ran in the end. */
+    private static SparkPlan topmost(QueryExecution query) throws Exception {
+        SparkPlan plan = (SparkPlan) LazyFields.value(query, "executedPlan");
+        while (plan instanceof AdaptiveSparkPlanExec || plan instanceof QueryStageExec)
+            plan = plan instanceof QueryStageExec ? ((QueryStageExec) plan).plan() : ((AdaptiveSparkPlanExec) plan).executedPlan();
+        return plan;
+    }
+
     /** What the topmost operator counted. */
     private static void metrics(QueryExecution query, Json json) throws Exception {
-        Object physical = LazyFields.value(query, "executedPlan");
+        SparkPlan physical = topmost(query);
         Object metrics = physical == null ? null : LazyFields.optional(physical, "metrics");
         if (!(metrics instanceof scala.collection.Map)) return;
         Map found = new java.util.TreeMap(ValueWriter.javaMap((scala.collection.Map) metrics));
@@ -335,11 +343,11 @@ public final class StatementWriter {
 
     /** What a command answered, where Spark keeps it: the ids that procedures return. */
     private static void rows(QueryExecution query, Json json) throws Exception {
-        Object physical = LazyFields.value(query, "executedPlan");
+        SparkPlan physical = topmost(query);
         if (physical == null) return;
         Object result = physical instanceof ExecutedCommandExec ? LazyFields.value(physical, "sideEffectResult") : LazyFields.optional(physical, "result");
         if (!(result instanceof scala.collection.Iterable)) return;
-        rows(PlanWriter.list(result), ((SparkPlan) physical).schema(), json);
+        rows(PlanWriter.list(result), physical.schema(), json);
     }
 
     private static void rows(List rows, org.apache.spark.sql.types.StructType schema, Json json) {
