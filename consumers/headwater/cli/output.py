@@ -20,7 +20,8 @@ from headwater.terminal import printable, printable_json, printable_lines
 if TYPE_CHECKING:  # not for commands that examine nothing
     from headwater.spi import CheckResult
 
-_WIDTH: Final = 100
+WIDTH: Final = 100
+"""Columns of a terminal that text has room for."""
 _KIB: Final = 1024
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -250,5 +251,5 @@ def _laid_out(finding: CheckResult) -> str:
     """State and step, the words beside them, and below them what to do: on one line, so that it can be copied."""
     head, indent = f"  {finding.status.value:<9} {finding.step:<14} ", " " * 27
     text = head + printable(finding.message)
-    lines = textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join([*lines, *([f"{indent}-> {printable(finding.advice)}"] if finding.advice else [])])

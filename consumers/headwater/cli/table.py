@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from headwater.cli.answers import add_table, give, open_connection, snapshot_tex
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, limit, moment
-from headwater.cli.output import CommandOutput
+from headwater.cli.output import WIDTH, CommandOutput, shown
 from headwater.cli.store import add_store
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from headwater.lineage.questions.lateness import LateHop
 
 _TIMES = ("first", "last", "last run")
+_LATE = ("table", "age", "usual", "job", "status", "marks")
+_LATE_MORE = ("job", "status", "snapshot", "barrier", "committed", "error", "attempted")
 
 
 @command(
@@ -105,10 +108,14 @@ def show_late(given: Namespace, output: CommandOutput) -> int:
 
     with open_connection(given) as connection:
         answer = question(connection, given.table, at_most=given.limit)
-    columns = ("table", "age", "usual", "marks", "job", "status", "snapshot", "barrier", "committed", "error")
     answer = replace(answer, rows=tuple(under_what_they_feed(answer.rows)))
-    row = _hop if given.output == "json" else _hop_by_depth
+    is_text = given.output == "text"
+    columns, row = (_LATE, _hop_by_depth) if is_text else (("table", "age", "usual", "marks", *_LATE_MORE), _hop)
     give(given, output, "upstream", answer, columns=columns, row=row, title=f"What {given.table} waits for")
+    for hop in answer.rows if is_text else ():
+        if hop.error is not None:
+            words = f"{hop.table}: {shown(hop.attempted or hop.at)} {hop.error}"
+            output.note(textwrap.fill(words, WIDTH, initial_indent="  ", subsequent_indent="    "))
     return Exit.DONE
 
 
@@ -126,15 +133,23 @@ def under_what_they_feed(hops: Sequence[LateHop]) -> Iterator[LateHop]:
 
 
 def _hop(hop: LateHop) -> tuple[object, ...]:
-    marks = [word for word, is_so in (("OLDEST", hop.is_oldest), ("overdue", hop.is_overdue)) if is_so]
     return (
-        *(hop.table, hop.age, hop.usual, marks, hop.job, _status(hop)),
+        *(hop.table, hop.age, hop.usual, _marks(hop), hop.job, _status(hop)),
         *(snapshot_text(hop.snapshot if hop.version is None else hop.version), hop.barrier, hop.at, hop.error),
+        hop.attempted,
     )
 
 
 def _hop_by_depth(hop: LateHop) -> tuple[object, ...]:
-    return (f"{'  ' * hop.depth}{hop.table}", *_hop(hop)[1:])
+    """Return the row of a tree that a terminal has room for: of a step the application is named, as the step is called
+    by the table."""
+    name = f"{'  ' * hop.depth}{hop.table}"
+    return (name, hop.age, hop.usual, hop.parent or hop.job, _status(hop), _marks(hop))
+
+
+def _marks(hop: LateHop) -> list[str]:
+    marks = {"view": hop.is_view, "not written": hop.attempted, "OLDEST": hop.is_oldest, "overdue": hop.is_overdue}
+    return [word for word, is_so in marks.items() if is_so]
 
 
 def _status(hop: LateHop) -> str | None:

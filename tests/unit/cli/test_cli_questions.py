@@ -217,6 +217,13 @@ def test_what_failed_has_its_error_last(run: Run) -> None:
     assert out.splitlines()[1].endswith("  error")
 
 
+def test_what_a_table_waits_for_fits_a_terminal(run: Run) -> None:
+    """Also where an error is long: what is cut by a terminal isn't read."""
+    code, out, _ = run("table late", "sales.daily")
+    assert (code, max(map(len, out.splitlines())) <= 100) == (0, True)
+    assert ("FAILED" in out, "SparkException: disk full" in out) == (True, True)
+
+
 def test_a_table_that_there_is_not(run: Run) -> None:
     code, _, err = run("table late", "sales.dayly")
     assert (code, "did you mean lake.sales.daily?" in err) == (78, True)

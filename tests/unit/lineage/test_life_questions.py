@@ -331,6 +331,35 @@ class TestLate:
         assert [hop.is_oldest for hop in answer] == [False, False, True, False]
         assert (LimitReason.UNKNOWN_WRITER, "lake.sales.rates") in {(limit.why, limit.about) for limit in answer.limits}
 
+    def test_an_attempt_that_failed_is_the_answer(self, connection: Connection) -> None:
+        """A statement that names the table; a run of its application that ended before; and one that is no attempt: a
+        job of another application."""
+        good, bad = started(1, "report"), started(2, "report", minute=10)
+        steps: dict[str, Any] = {"parent_job": JobName(name="report")}
+        for table in ("top", "sums"):
+            commit(good, 1, "orders", table, 1, job=JobName(name=f"report.{table}"), **steps)
+        commit(bad, 11, "orders", "sums", 2, job=JobName(name="report.sums"), **steps)
+        error = ErrorDetails(type="AnalysisException", message="no column category\nat line 3")
+        bad.emit(12, JobStatusChanged, status=JobStatus.FAILED, error=error)
+        other, hand = started(3, "other", minute=20), started(4, "repair", minute=30)
+        other.emit(21, JobStatusChanged, status=JobStatus.FAILED, error=error)
+        store(connection, good, bad, other)
+        (top, *_), (sums, *_) = (lateness(connection, f"sales.{each}", now=at(60)) for each in ("top", "sums"))
+        assert (top.job, top.at, top.age) == ("report.top", at(1), 59 * MINUTE)
+        assert (top.status, top.error, top.attempted) == (
+            JobStatus.FAILED,
+            "AnalysisException: no column category",
+            at(12),
+        )
+        assert (top.run, sums.attempted) == (bad.run, None)
+        hand.emit(
+            31, StatementFailed, error=ErrorDetails(type="IOError", message="full"), outputs=(Sink(**place("top")),)
+        )
+        hand.emit(32, JobStatusChanged, status=JobStatus.FINISHED)
+        store(connection, hand)
+        (top, *_) = lateness(connection, "sales.top", now=at(60))
+        assert (top.status, top.error, top.attempted) == (JobStatus.FAILED, "IOError: full", at(31))
+
     def test_tables_that_feed_each_other(self, connection: Connection) -> None:
         producer = started(1)
         commit(producer, 1, "a", "b", 1)

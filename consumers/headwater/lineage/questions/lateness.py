@@ -29,12 +29,14 @@ from headwater.lineage.mapping.commits import SINK
 from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
+from headwater.lineage.questions.failed_attempts import Attempt, AttemptsSince, JobKey, find_failed_attempts
 from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
 from headwater.lineage.questions.reachability import ReachableTables, find_reachable_tables
 from headwater.lineage.questions.runs import Run, runs_by_id
 from headwater.lineage.questions.subject import resolve_table, subject_limits
 from headwater.lineage.questions.traversal.identities import ALWAYS, Era, in_eras
 from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.model import NEVER
 from headwater.lineage.rows.tombstones import DATA, TABLES_OF
 from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.key_lookup import has_any_key
@@ -62,6 +64,7 @@ class LateHop:
     job: str | None
     """The job that wrote it last; None if no writer is known."""
     run: UUID | None
+    """The run that wrote it last, or that failed to do so after that."""
     status: JobStatus | None
     alive: bool
     barrier: int | None
@@ -74,6 +77,10 @@ class LateHop:
     """The usual interval between two of its commits."""
     error: str | None
     """The error that its run failed with."""
+    parent: str | None = None
+    """The application or block that the job is a step of."""
+    attempted: datetime | None = None
+    """When a run failed to write it, if nothing has written it since."""
     is_oldest: bool = False
     """Whether it is the oldest of everything that the table is made from."""
     is_view: bool = False
@@ -99,10 +106,12 @@ def lateness(
     found = find_reachable_tables(connection, about.dataset.key, up=True, depth=depth, at_most=at_most)
     datasets = load_datasets(connection, {*found.depths, *found.limits.datasets})
     written = _last_writes(connection, found.eras)
-    runs = runs_by_id(connection, {each.run for each in written.values() if each and each.run}, moment)
+    failed = _failed_attempts(connection, found, written, datasets)
+    ids = {each.run for each in (*written.values(), *failed.values()) if each and each.run}
+    runs = runs_by_id(connection, ids, moment)
     hops = [
         replace(
-            _hop(datasets[key], written[key], runs, moment),
+            _hop(datasets[key], written[key], failed.get(key), runs, moment),
             depth=far,
             feeds=_feeds(key, found, datasets),
             is_view=key in found.views,
@@ -124,7 +133,8 @@ def lateness(
 class _LastWrite:
     """Who wrote a table last, and what."""
 
-    job: str | None
+    job: JobKey
+    parent: JobKey
     run: bytes | None
     times: tuple[int, ...]
     """Of the last commits, the newest first."""
@@ -160,7 +170,7 @@ def _load_writers(connection: Connection, about: ColumnElement[bool]) -> Iterato
     row = table_of(t.TABLE_LINEAGE).c
     is_visible = and_(row.side == SINK, not_hidden(row, row, TABLES_OF[SINK]))
     rank = func.row_number().over(partition_by=row.dataset, order_by=row.last.desc()).label("rank_in_table")
-    columns = (row.dataset, row.job_namespace, row.job, row.run, row.last)
+    columns = (row.dataset, row.job_namespace, row.job, row.parent_namespace, row.parent_job, row.run, row.last)
     ranked = select(*columns, rank).where(about, is_visible).subquery()
     yield from connection.execute(select(ranked).where(ranked.c.rank_in_table <= _LOOK_BACK))
 
@@ -171,11 +181,31 @@ def _last_write(writers: Sequence[Any], commits: Sequence[Any]) -> _LastWrite:
     over_runs = tuple(each.last for each in writers if (each.job_namespace, each.job) == (last.job_namespace, last.job))
     times = in_run if len(in_run) > 2 else (*in_run[:1], *over_runs[1:]) or over_runs
     run_id = None if last.run is None else bytes(last.run)
-    job = format_job(last.job_namespace, last.job)
+    job, parent = (last.job_namespace, last.job), (last.parent_namespace, last.parent_job)
     if not commits:
-        return _LastWrite(job, run_id, times or (last.last,))
+        return _LastWrite(job, parent, run_id, times or (last.last,))
     newest = commits[0]
-    return _LastWrite(job, run_id, times or (last.last,), newest.barrier, newest.snapshot, newest.version)
+    return _LastWrite(job, parent, run_id, times or (last.last,), newest.barrier, newest.snapshot, newest.version)
+
+
+def _failed_attempts(
+    connection: Connection,
+    found: ReachableTables,
+    written: Mapping[bytes, _LastWrite | None],
+    datasets: Mapping[bytes, Dataset],
+) -> dict[bytes, Attempt]:
+    wanted = {
+        key: AttemptsSince(
+            since=last.times[0] if last else NEVER,
+            members=frozenset(found.eras[key]),
+            names=frozenset(datasets[key].known_as),
+            jobs=frozenset({last.job, last.parent}) if last else frozenset(),
+            run=last.run if last else None,
+        )
+        for key, last in written.items()
+        if key not in found.views
+    }
+    return find_failed_attempts(connection, wanted) if wanted else {}
 
 
 def _last_commits(
@@ -241,25 +271,31 @@ def _commits(has_deletions: bool, run: BindParameter[Any], job: BindParameter[An
     return chosen.order_by(commit.c.barrier.desc(), write.c.snapshot.desc()).limit(_LOOK_BACK)
 
 
-def _hop(dataset: Dataset, written: _LastWrite | None, runs: dict[bytes, Run], now: datetime) -> LateHop:
-    run = runs.get(written.run) if written and written.run else None
+def _hop(
+    dataset: Dataset, written: _LastWrite | None, failed: Attempt | None, runs: dict[bytes, Run], now: datetime
+) -> LateHop:
+    run_id = failed.run if failed else written.run if written else None
+    run = runs.get(run_id) if run_id else None
+    status = run.status if run else None
     at = time_of(written.times[0]) if written else None
     return LateHop(
         table=dataset.label,
         dataset=dataset,
         depth=0,
         feeds=(),
-        job=written.job if written else None,
-        run=uuid_of(written.run) if written else None,
-        status=run.status if run else None,
-        alive=run.alive if run else False,
+        job=format_job(*written.job) if written else None,
+        parent=format_job(*written.parent) if written else None,
+        run=uuid_of(run_id) if run_id else None,
+        status=JobStatus.FAILED if failed and status is not JobStatus.KILLED else status,
+        alive=run.alive if run and not failed else False,
         barrier=written.barrier if written else None,
         snapshot=written.snapshot if written else None,
         version=written.version if written else None,
         at=at,
         age=None if at is None else now - at,
         usual=_usual(written.times) if written else None,
-        error=run.error if run else None,
+        error=(failed.error if failed else None) or (run.error if run else None),
+        attempted=time_of(failed.at) if failed else None,
     )
 
 

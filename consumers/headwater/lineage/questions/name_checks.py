@@ -24,8 +24,6 @@ from headwater.lineage.sql.tables import table_of
 _NEAR: Final = 10_000
 """How many names are searched for similar ones."""
 _NEWEST: Final = 3
-JobKey = tuple[str | None, str]
-"""A job's namespace, None for any, and its name."""
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], otherwise: str = "", *, of: str = "") -> UnknownNameError:
@@ -87,8 +85,9 @@ def check_branch(connection: Connection, about: TableSubject, branch: str) -> No
         raise unknown_name("branch", branch, known, otherwise, of=about.label)
 
 
-def check_job(connection: Connection, job: JobKey) -> None:
-    """Raise an error if nobody has ever reported this job: by itself, as a step or as what has steps."""
+def check_job(connection: Connection, job: tuple[str | None, str]) -> None:
+    """Raise an error if nobody has ever reported this job, by itself or as what has steps. `job` is a namespace, None
+    for any, and a name."""
     namespace, name = job
     for row in (table_of(t.JOB).c, table_of(t.RUN).c):
         mine, parent = row.job == name, row.parent_job == name
@@ -99,7 +98,7 @@ def check_job(connection: Connection, job: JobKey) -> None:
     raise _unknown_job(connection, job)
 
 
-def _unknown_job(connection: Connection, job: JobKey) -> UnknownNameError:
+def _unknown_job(connection: Connection, job: tuple[str | None, str]) -> UnknownNameError:
     row = table_of(t.JOB).c
     pairs = ((row.job_namespace, row.job), (row.parent_namespace, row.parent_job))
     known = {(each[0], each[1]) for pair in pairs for each in connection.execute(select(*pair).distinct().limit(_NEAR))}

@@ -176,7 +176,7 @@ def _run(row: Any, heard: dict[bytes, tuple[bool, int]], failures: tuple[FailedS
         ended=time_of(row.status_at) if status.is_terminal else None,
         exit_code=row.exit_code,
         signal=row.signal,
-        error=_error(row.error),
+        error=error_text(row.error),
         policy=row.on_job_end,
         code_version=row.code_version,
         parent_run=uuid_of(row.parent_run),
@@ -195,7 +195,7 @@ def _failures(connection: Connection, rows: Iterable[Any]) -> dict[bytes, tuple[
         failed = FailedStatement(
             time_of(each.time),
             format_job(each.job_namespace, each.job),
-            _error(each.error) or "",
+            error_text(each.error) or "",
             details.get("condition"),
             each.statement,
             each.batch_id,
@@ -205,7 +205,7 @@ def _failures(connection: Connection, rows: Iterable[Any]) -> dict[bytes, tuple[
     return {run: tuple(one for _, one in sorted(several, key=lambda pair: pair[0])) for run, several in found.items()}
 
 
-def _error(text: str | None) -> str | None:
+def error_text(text: str | None) -> str | None:
     """Return the exception's class and the first line of its message."""
     if not text:
         return None
