@@ -57,6 +57,18 @@ def marked(url: str, version: str, least: str) -> None:
     engine.dispose()
 
 
+def test_a_file_is_read_by_its_owner_alone(tmp_path: Path) -> None:
+    """What a store knows of jobs, users and errors is nobody else's; what is shared on purpose stays as it is."""
+    file, shared = tmp_path / "lineage.db", tmp_path / "shared.db"
+    shared.touch(mode=0o664)
+    shared.chmod(0o664)
+    for place, mode in ((file, 0o600), (shared, 0o664)):
+        with open_store(f"sqlite:///{place}") as store:
+            store.merge(rows_of(REPORTED))
+            modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.glob(f"{place.name}*")}
+        assert modes == {f"{place.name}{end}": mode for end in ("", "-wal", "-shm")}
+
+
 def test_it_is_made_once_and_holds_what_it_is_reported(place: str) -> None:
     with open_store(place) as store:
         assert store.merge(rows_of(REPORTED)) > 50

@@ -21,6 +21,7 @@ from typing import IO, Any, Final
 from typing_extensions import Self
 
 from headwater.errors import ConfigurationError, TransientError
+from headwater.lineage.store.engines.sqlite import make_private_file
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _BUSY_SECONDS: Final = 30.0
@@ -80,6 +81,7 @@ class ForwarderState:
         self._lock = threading.RLock()
         try:
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_file(self.path)
             self._connection = sqlite3.connect(
                 self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tracemalloc
 from contextlib import suppress
 
@@ -29,6 +31,27 @@ def test_absurd_lengths_are_refused_without_being_believed(event: Event, length:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 4 * MEGABYTE
+
+
+@pytest.mark.slow
+def test_a_driver_without_a_free_descriptor_encodes_all_the_same() -> None:
+    """Each schema was read from its file when its first event came, which fails in a driver that leaks sockets."""
+    ended = subprocess.run([sys.executable, "-c", _STARVED], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (0, f"{len(EXAMPLES)} events\n"), ended.stderr
+
+
+_STARVED = """
+import os, resource
+from headwater.events.avro import Codec
+from headwater.testing.examples import EXAMPLES
+codec = Codec()
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+try:
+    open(os.devnull)
+except OSError:
+    print(len([codec.decode(codec.encode(each)) for each in EXAMPLES]), "events")
+"""
 
 
 @pytest.mark.slow

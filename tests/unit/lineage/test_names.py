@@ -28,6 +28,7 @@ from headwater.testing.examples import CONTEXT
 
 CAFE = "Caf\u00e9"
 """Its last letter is one character (NFC); NFD makes two of it."""
+LINES = "two\nlines"
 TABLES = {
     TableName(catalog="lake", database="sales", table="orders"): DatasetId(namespace="s3://lake", name="sales/orders"),
     TableName(catalog="lake", database="sales", table="daily"): DatasetId(namespace="s3://lake", name="sales/daily"),
@@ -36,6 +37,9 @@ TABLES = {
     TableName(catalog="lake", database="sales", table="twin"): DatasetId(namespace="s3://lake", name="sales/twin"),
     TableName(catalog="lake", database="sales", table="Twin"): DatasetId(namespace="s3://lake", name="sales/Twin"),
     TableName(catalog="lake", database="sales", table=CAFE): DatasetId(namespace="s3://lake", name=f"sales/{CAFE}"),
+    TableName(catalog="lake", database="sales", table="two\nlines"): DatasetId(
+        namespace="s3://lake", name="sales/two\nlines"
+    ),
     TableName(catalog="lake", database="a.b", table="nested"): DatasetId(namespace="file://host", name="/data/nested"),
 }
 
@@ -82,6 +86,9 @@ def store() -> Iterator[Connection]:
         (normalize("NFD", CAFE), f"s3://lake/sales/{CAFE}", None, None),
         (f"sales.{normalize('NFD', CAFE).upper()}", f"s3://lake/sales/{CAFE}", None, None),
         (f"s3://lake/sales/{normalize('NFD', CAFE)}", f"s3://lake/sales/{CAFE}", None, None),
+        ("sales.two\nlines", "s3://lake/sales/two\nlines", None, None),
+        ("sales.two\nlines@3.a\nb", "s3://lake/sales/two\nlines", 3, ("a\nb",)),
+        ("s3://lake/sales/two\nlines@3", "s3://lake/sales/two\nlines", 3, None),
     ],
 )
 def test_what_is_meant(store: Connection, text: str, place: str, snapshot: int | None, column: object) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from headwater.errors import ConfigurationError, TransientError
+from headwater.lineage.store.engines.sqlite import make_private_file
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS raised (id TEXT PRIMARY KEY, happened REAL NOT NULL) WITHOUT ROWID;
@@ -61,6 +62,7 @@ class AlertStore:
         try:
             if directory is not None:
                 directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private_file(Path(self._path))
             self._connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("PRAGMA synchronous=FULL")

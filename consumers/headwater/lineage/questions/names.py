@@ -26,11 +26,11 @@ from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import is_among, keys_for
 from headwater.lineage.sql.tables import table_of
 
-_AT: Final = re.compile(r"@(?P<snapshot>-?[0-9]+|[A-Za-z_][\w\-]*)(?:\.(?P<column>.+))?$")
+_AT: Final = re.compile(r"@(?P<snapshot>-?[0-9]+|[A-Za-z_][\w\-]*)(?:\.(?P<column>.+))?\Z", re.DOTALL)
 _BEYOND: Final = 2**63
 """Table formats and stores number snapshots with 64 bits."""
 _PART: Final = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
-_URI: Final = re.compile(r"(?P<space>[A-Za-z][\w+.\-]*://[^/]*)/?(?P<name>.*)")
+_URI: Final = re.compile(r"(?P<space>[A-Za-z][\w+.\-]*://[^/]*)/?(?P<name>.*)", re.DOTALL)
 _NEAR: Final = 10_000
 """How many names are searched for similar ones."""
 

@@ -17,7 +17,7 @@ from headwater.lineage.rows import Row
 from headwater.lineage.sql.errors import StoreRightsError, StoreSchemaError, translate_errors
 from headwater.lineage.store.creation import create as create_in
 from headwater.lineage.store.engines import engine_for
-from headwater.lineage.store.engines.sqlite import check_file
+from headwater.lineage.store.engines.sqlite import prepare_file
 from headwater.lineage.store.migration import migrate
 from headwater.lineage.store.migrations import HISTORY, MigrationHistory
 from headwater.lineage.store.options import StoreAddress, StoreOptions
@@ -73,7 +73,7 @@ def open_store(
     if spark is not None:
         raise ConfigurationError("a Spark session answers for a lake store alone: leave `spark` out for a database")
     target = options.target
-    check_file(target, readonly=readonly, create=create)
+    prepare_file(target, readonly=readonly, create=create)
     engine = engine_for(target, readonly=readonly)
     try:
         with translate_errors(target.words):

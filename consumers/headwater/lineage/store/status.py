@@ -13,7 +13,7 @@ from headwater.lineage.maintenance.partitions import PARTITIONED
 from headwater.lineage.sql.errors import translate_errors
 from headwater.lineage.sql.tables import default_partition
 from headwater.lineage.store.engines import open_engine
-from headwater.lineage.store.engines.sqlite import check_file
+from headwater.lineage.store.engines.sqlite import prepare_file
 from headwater.lineage.store.migrations import HISTORY, MigrationHistory
 from headwater.lineage.store.options import StoreOptions
 from headwater.lineage.store.schema_version import SchemaState, inspect_schema
@@ -39,7 +39,7 @@ class StoreStatus:
 
 def read_status(options: StoreOptions, history: MigrationHistory = HISTORY) -> StoreStatus:
     target = options.target
-    check_file(target, readonly=True, create=False)
+    prepare_file(target, readonly=True, create=False)
     with open_engine(target, readonly=True) as engine:
         with translate_errors(target.words), engine.connect() as connection:
             found = inspect_schema(connection, history)

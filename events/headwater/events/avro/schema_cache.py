@@ -17,6 +17,7 @@ from headwater.events.errors import DecodeError, Problem
 
 MAX_VERSION: Final = 2**31 - 1
 _INDEX: Final = "index.json"
+_SCHEMA: Final = ".avsc"
 
 
 @dataclass(frozen=True)
@@ -105,11 +106,18 @@ def _directory() -> Any:
 @cache
 def _released_files() -> Mapping[str, str]:
     """File names by fingerprint."""
-    index: dict[str, dict[str, str]] = json.loads((_directory() / _INDEX).read_text(encoding="utf-8"))
+    index: dict[str, dict[str, str]] = json.loads(_texts()[_INDEX])
     return {entry["fingerprint"]: file for file, entry in index.items()}
 
 
+@cache
+def _texts() -> Mapping[str, str]:
+    """All files at once: later, a driver may have no descriptor left, and an event that nobody can encode is lost."""
+    files = (each for each in _directory().iterdir() if each.name == _INDEX or each.name.endswith(_SCHEMA))
+    return {each.name: each.read_text(encoding="utf-8") for each in files}
+
+
 def _released(file: str) -> WriterSchema:
-    text = (_directory() / file).read_text(encoding="utf-8")
+    text = _texts()[file]
     schema = json.loads(text)
     return WriterSchema(schema["name"], schema["version"], fingerprint_of(schema), text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -74,8 +76,9 @@ def _identity(path: str) -> tuple[int, int] | None:
     return None if found is None else (found.st_dev, found.st_ino)
 
 
-def check_file(target: StoreAddress, *, readonly: bool, create: bool) -> None:
-    """Raise a clear error if the file of a SQLite store can't be used. SQLite's own message doesn't say why."""
+def prepare_file(target: StoreAddress, *, readonly: bool, create: bool) -> None:
+    """Raise a clear error if the file of a SQLite store can't be used; SQLite's own message doesn't say why. Make the
+    file if there is none."""
     if target.kind is not DatabaseKind.SQLITE or target.url.database is None:
         return
     path = Path(target.url.database)
@@ -87,3 +90,15 @@ def check_file(target: StoreAddress, *, readonly: bool, create: bool) -> None:
         raise StoreAccessError(f"{path} is a directory: name a file in it")
     if not path.exists() and (readonly or not create):
         raise StoreSchemaError(f"there is no store in {path} yet: `headwater store init --store {path}` makes one")
+    if not readonly:
+        make_private_file(path)
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file for a database that nobody else can read, if there is none; SQLite's own would be readable.
+
+    What stands beside it (`-wal`, `-shm`) gets the same mode from SQLite. A file that is there keeps its mode. If a file
+    can't be made, SQLite says why.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
