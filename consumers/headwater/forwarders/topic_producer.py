@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from headwater.errors import HeadwaterError, TerminalError, TransientError
 from headwater.forwarders.http_responses import RefusedContentError
+from headwater.forwarders.secret_filter import SecretFilter
 from headwater.spi import CheckResult
 
 _FIXED: Final = {"acks": "all", "enable.idempotence": "true"}
@@ -36,6 +37,7 @@ class TopicProducer:
         except KafkaException as e:
             raise TerminalError(f"Kafka's client can't be made: {e.args[0]}; correct what is under producer.") from e
         self._errors: list[KafkaError] = []
+        self._secrets = SecretFilter.of_settings(settings)
 
     def send(self, key: str, value: bytes) -> None:
         """Give a message to librdkafka; one that is too large for any broker is refused at once."""
@@ -56,7 +58,8 @@ class TopicProducer:
             # Of all topics: to ask for one by its name would create it, where brokers create topics by themselves.
             topics = self._producer.list_topics(timeout=min(self._seconds, _CHECK_SECONDS)).topics
         except KafkaException as e:
-            yield CheckResult.error("brokers", e.args[0].str(), "correct bootstrap.servers or what is under producer.")
+            words = self._secrets.hide(e.args[0].str())
+            yield CheckResult.error("brokers", words, "correct bootstrap.servers or what is under producer.")
             return
         yield CheckResult.ok("brokers", "they answer")
         if self._topic in topics:
@@ -83,7 +86,7 @@ class TopicProducer:
             self._errors.append(error)
 
     def _error(self, error: KafkaError) -> HeadwaterError:
-        words = f"topic {self._topic}: {error.str()}"
+        words = f"topic {self._topic}: {self._secrets.hide(error.str())}"
         if error.code() in _REFUSED:
             return RefusedContentError(words)
         advice = _ADVICE.get(error.code())

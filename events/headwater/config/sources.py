@@ -26,15 +26,16 @@ def layered(*layers: Mapping[str, str | None]) -> dict[str, str]:
     return {key: value for layer in layers for key, value in layer.items() if value is not None}
 
 
-def from_file(path: Path | str) -> dict[str, str]:
+def from_file(path: Path | str, *, is_strict: bool = True) -> dict[str, str]:
     """The keys in a file that is written as spark-defaults.conf is, in UTF-8.
 
     A line is `key value`, `key = value` or `key: value`; `#` or `!` begins a line that is a comment; a backslash at its
     end joins a line with the next one, and one before a character takes from it what it means here. A key that
-    stands there twice is a fault.
+    stands there twice is a fault. Without `is_strict` what Java reads without a word is no fault: of a key that stands
+    there twice the last value holds.
     """
     try:
-        text = Path(path).read_text("utf-8-sig")
+        text = Path(path).read_text("utf-8-sig", "strict" if is_strict else "replace")
     except OSError as e:
         raise ConfigurationError(f"{path} can't be read: {e.strerror}") from e
     except UnicodeDecodeError as e:
@@ -43,12 +44,12 @@ def from_file(path: Path | str) -> dict[str, str]:
     for number, line in _lines(text):
         match = _SEPARATOR.fullmatch(line)
         key, value = (_unescaped(part) for part in match.groups()) if match else ("", "")
-        if not key:
+        if not key and is_strict:
             raise ConfigurationError(f"{path}, line {number}: a key is missing: write key = value")
-        if key in found:
+        if key in found and is_strict:
             raise ConfigurationError(f"{path}, line {number}: {key} is in line {found[key][1]} already: remove one")
         found[key] = (value, number)
-    return {key: value for key, (value, _) in found.items()}
+    return {key: value for key, (value, _) in found.items() if key}
 
 
 def from_environment(

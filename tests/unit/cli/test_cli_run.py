@@ -155,16 +155,18 @@ def test_what_stands_behind_the_script_is_the_scripts(words: list[str], own: lis
 
 @pytest.mark.slow
 def test_the_configuration_goes_the_way_that_spark_submit_takes(tmp_path: Path) -> None:
-    (tmp_path / "job.py").write_text("import os; print(os.environ['PYSPARK_SUBMIT_ARGS'])")
+    show = "import os, shlex; words = shlex.split(os.environ['PYSPARK_SUBMIT_ARGS'])"
+    (tmp_path / "job.py").write_text(f"{show}; print(open(words.pop(1)).read() + ' '.join(words))")
     (tmp_path / "spark.conf").write_text("spark.app.name of the file\nspark.jars one.jar\n")
+    (tmp_path / "other.conf").write_text("spark.jars other.jar\nspark.x y\n")
     said = ["--properties-file", "spark.conf", "--conf", "spark.app.name=my app"]
     said += ["--conf", "spark.headwater.listeners=log", "job.py"]
-    env = {**os.environ, "PYSPARK_SUBMIT_ARGS": "--packages a:b:1 pyspark-shell"}
+    env = {**os.environ, "PYSPARK_SUBMIT_ARGS": "--packages a:b:1 --properties-file other.conf pyspark-shell"}
     done = subprocess.run([HEADWATER, "run", *said], cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == (
-        "--conf spark.headwater.enabled=true --conf 'spark.app.name=my app' --conf spark.jars=one.jar "
-        "--conf spark.headwater.listeners=log --packages a:b:1 pyspark-shell"
-    )
+    *properties, words = done.stdout.strip().splitlines()
+    assert words == "--properties-file --packages a:b:1 pyspark-shell"
+    expected = {"spark.app.name=my app", "spark.headwater.enabled=true", "spark.headwater.listeners=log"}
+    assert set(properties) == {"spark.jars=one.jar", "spark.x=y", *expected}
 
 
 @pytest.mark.parametrize("look", ["text", "json"])

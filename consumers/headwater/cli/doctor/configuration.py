@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -11,6 +10,7 @@ from typing import Final
 
 from headwater.cli.flags import no_such
 from headwater.config.sources import from_file, layered
+from headwater.config.spark_submit import find_spark_defaults
 from headwater.errors import ConfigurationError
 from headwater.listeners.bus.listener_creation import configured_listeners
 from headwater.listeners.misspellings import find_misspellings
@@ -33,7 +33,7 @@ class DriverConfiguration:
 
 def read_configuration(properties_file: Path | None, conf: Mapping[str, str]) -> DriverConfiguration:
     """Read the properties as spark-submit does: those of the file, and over them those given one by one."""
-    file = properties_file or _default_file()
+    file = properties_file or find_spark_defaults()
     faults: list[str] = []
     properties: Mapping[str, str] = {}
     if file is not None:
@@ -90,10 +90,3 @@ def _metrics(settings: Settings) -> Iterator[CheckResult]:
     if asked and find_spec("prometheus_client") is None:
         words = f"{PREFIX}metrics.{asked[0]} is given, and prometheus-client isn't installed: there would be no metrics"
         yield CheckResult.error("metrics", words, "pip install 'headwater[metrics]'")
-
-
-def _default_file() -> Path | None:
-    """Return the file that spark-submit finds by itself."""
-    home, directory = os.environ.get("SPARK_HOME"), os.environ.get("SPARK_CONF_DIR")
-    places = [Path(directory)] if directory else [Path(home, "conf")] if home else []
-    return next((file for place in places if (file := place / "spark-defaults.conf").is_file()), None)

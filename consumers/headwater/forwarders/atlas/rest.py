@@ -22,6 +22,7 @@ from headwater.forwarders.atlas.options import AtlasConfig
 from headwater.forwarders.atlas.resolving import AtlasPlan, FoundEntity, Related
 from headwater.forwarders.atlas.types import Definition, added_attributes, definitions, missing_definitions
 from headwater.forwarders.http_responses import BusyTargetError, RefusedContentError, response_error
+from headwater.forwarders.secret_filter import SecretFilter
 from headwater.spi import CheckResult
 
 _API: Final = "/api/atlas"
@@ -49,6 +50,7 @@ class AtlasService:
         headers = dict(config.header)
         if config.token is not None:
             headers["Authorization"] = f"Bearer {config.token}"
+        self._secrets: Final = SecretFilter([config.token, config.password, *headers.values()])
         auth = None if config.user is None else httpx.BasicAuth(config.user, config.password or "")
         try:
             self._client: Final = httpx.Client(
@@ -98,9 +100,9 @@ class AtlasService:
             self._call("DELETE", "/v2/entity/bulk", params={"guid": guids})
 
     def check(self) -> Iterator[CheckResult]:
-        version = self._call("GET", "/admin/version")
-        yield CheckResult.ok("server", f"{self._shown} is Atlas {version.get('Version', 'of an unknown version')}")
-        status = self._call("GET", "/admin/status").get("Status")
+        version = self._secrets.hide(str(self._call("GET", "/admin/version").get("Version", "of an unknown version")))
+        yield CheckResult.ok("server", f"{self._shown} is Atlas {version}")
+        status = self._secrets.hide(str(self._call("GET", "/admin/status").get("Status")))
         if status != "ACTIVE":
             yield CheckResult.error("status", f"it is {status}", "wait until it is ACTIVE, or correct url")
         lacking = sorted(
@@ -122,10 +124,13 @@ class AtlasService:
         found: dict[str, Definition] = {}
         for _, definition in definitions():
             name = definition["name"]
-            response = self._send("GET", f"/v2/types/typedef/name/{name}")
-            if response.status_code == _NOT_FOUND and _error_code(response) in _NO_SUCH_TYPE:
-                continue
-            found[name] = self._content(response)
+            with self._secrets.hidden():
+                response = self._send("GET", f"/v2/types/typedef/name/{name}")
+                if response.status_code == _NOT_FOUND and _error_code(response) in _NO_SUCH_TYPE:
+                    continue
+                found[name] = self._content(response)
+                if found[name].get("name") != name:
+                    raise TerminalError(f"{self._shown} answers another thing than the type {name}: correct url")
         return found
 
     def _read(self, type_name: str, names: list[str], *, is_whole: bool) -> Iterator[FoundEntity]:
@@ -139,7 +144,8 @@ class AtlasService:
                 yield _found(type_name, entity)
 
     def _call(self, method: str, path: str, body: object = None, params: Mapping[str, Any] | None = None) -> Any:
-        return self._content(self._send(method, path, body, params))
+        with self._secrets.hidden():
+            return self._content(self._send(method, path, body, params))
 
     def _send(
         self, method: str, path: str, body: object = None, params: Mapping[str, Any] | None = None
@@ -171,7 +177,7 @@ class AtlasService:
             return None
         code, words = (
             _error_code(response),
-            f"{self._shown} answers {response.status_code} ({redact(_message(response))})",
+            f"{self._shown} answers {response.status_code} ({redact(self._secrets.hide(_message(response)))})",
         )
         if code in _NO_SUCH_TYPE:
             self._is_registered = False
@@ -184,7 +190,7 @@ class AtlasService:
             self._shown,
             response.status_code,
             retry_after=response.headers.get("Retry-After"),
-            body=_message(response),
+            body=self._secrets.hide(_message(response)),
         )
 
 

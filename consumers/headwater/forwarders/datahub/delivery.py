@@ -32,6 +32,7 @@ from headwater.forwarders.datahub.batches import independent_batches
 from headwater.forwarders.datahub.options import DataHubConfig
 from headwater.forwarders.datahub.proposals import Proposal
 from headwater.forwarders.http_responses import BusyTargetError, RefusedContentError, response_error
+from headwater.forwarders.secret_filter import SecretFilter
 from headwater.spi import CheckResult
 
 MOST_AT_ONCE: Final = 200
@@ -98,7 +99,10 @@ class RestTarget:
             )
         except DataHubConfigurationError as e:
             raise ConfigurationError(f"url: {e}") from e
+        self._secrets: Final = SecretFilter([config.token, *config.header.values()])
         session = self._emitter.session
+        if config.token or any(name.lower() == "authorization" for name in config.header):
+            session.auth = _keep_authorization
         session.max_redirects = 0  # behind one is a page for logging in, which answers 200
         session.hooks["response"].append(self._judge)
 
@@ -106,13 +110,13 @@ class RestTarget:
         for batch in independent_batches(proposals, MOST_AT_ONCE):
             if not is_wanted():
                 return
-            with_errors_of_requests(partial(self._emitter.emit_mcps, batch, emit_mode=self._mode), self._url)
+            self._call(partial(self._emitter.emit_mcps, batch, emit_mode=self._mode))
 
     def check(self) -> Iterator[CheckResult]:
-        version = with_errors_of_requests(lambda: self._emitter.fetch_server_config().service_version, self._url)
-        yield CheckResult.ok("service", f"{self._url} answers: DataHub {version or 'of an unknown version'}")
-        user = with_errors_of_requests(self._user, self._url)
-        yield CheckResult.ok("user", f"it takes the token: {user}")
+        version = self._call(lambda: self._emitter.fetch_server_config().service_version)
+        shown = self._secrets.hide(str(version or "of an unknown version"))
+        yield CheckResult.ok("service", f"{self._url} answers: DataHub {shown}")
+        yield CheckResult.ok("user", f"it takes the token: {self._secrets.hide(self._call(self._user))}")
         yield CheckResult.warning(
             "rights",
             "whether this user may write shows at the first event: DataHub tells nobody without writing",
@@ -121,6 +125,10 @@ class RestTarget:
 
     def close(self) -> None:
         self._emitter.close()
+
+    def _call(self, question: Callable[[], Any]) -> Any:
+        with self._secrets.hidden():
+            return with_errors_of_requests(question, self._url)
 
     def _user(self) -> str:
         question = {"query": "{ me { corpUser { username } } }"}
@@ -135,7 +143,8 @@ class RestTarget:
         if response.is_redirect:
             return
         retry_after = response.headers.get("Retry-After")
-        error = response_error(self._url, response.status_code, retry_after=retry_after, body=message_of(response))
+        body = self._secrets.hide(message_of(response))
+        error = response_error(self._url, response.status_code, retry_after=retry_after, body=body)
         if error is not None:
             raise error
         try:
@@ -150,6 +159,7 @@ class KafkaTarget:
     def __init__(self, config: DataHubConfig) -> None:
         self._topic: Final = config.topic
         self._timeout: Final = config.request_timeout
+        self._secrets: Final = SecretFilter.of_settings({**config.schema_registry, **config.producer})
         registry = registry_settings(config.schema_registry, self._timeout)
         try:
             connection = KafkaProducerConnectionConfig(
@@ -176,16 +186,17 @@ class KafkaTarget:
         self._was_reached = False
 
     def send(self, proposals: Sequence[Proposal], name: str, is_wanted: Callable[[], bool]) -> None:  # noqa: ARG002
-        if not self._was_reached:  # without a broker the first proposal would wait a minute for the cluster's id
-            self._topics()
-            self._was_reached = True
-        try:
-            self._send_together(proposals)
-        except RefusedContentError:
-            if len(proposals) == 1:
-                raise
-            for each in proposals:  # a broker judges the size of what librdkafka sends together
-                self._send_together([each])
+        with self._secrets.hidden():
+            if not self._was_reached:  # without a broker the first proposal would wait a minute for the cluster's id
+                self._topics()
+                self._was_reached = True
+            try:
+                self._send_together(proposals)
+            except RefusedContentError:
+                if len(proposals) == 1:
+                    raise
+                for each in proposals:  # a broker judges the size of what librdkafka sends together
+                    self._send_together([each])
 
     def _send_together(self, proposals: Sequence[Proposal]) -> None:
         failures: list[KafkaError] = []
@@ -208,17 +219,19 @@ class KafkaTarget:
             raise TransientError(f"{left} proposals aren't on {self._topic} after {self._timeout} s")
 
     def check(self) -> Iterator[CheckResult]:
-        topics = self._topics()
+        with self._secrets.hidden():
+            topics = self._topics()
         if self._topic not in topics:
             yield CheckResult.error(
                 "topic", f"there is no topic {self._topic}", "start DataHub, or write another topic"
             )
             return
         yield CheckResult.ok("topic", f"{self._topic} has {len(topics[self._topic].partitions)} partitions")
-        try:
-            subjects = self._registry.get_subjects()
-        except Exception as e:
-            raise kafka_error(e, self._topic) from e
+        with self._secrets.hidden():
+            try:
+                subjects = self._registry.get_subjects()
+            except Exception as e:
+                raise kafka_error(e, self._topic) from e
         known = f"{self._topic}-value" in subjects
         yield CheckResult.ok("schema registry", "it knows the topic" if known else "it answers, without this topic yet")
 
@@ -264,6 +277,11 @@ class DirectoryTarget:
 
     def close(self) -> None:
         """Files are closed already."""
+
+
+def _keep_authorization(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Let a request have the header that it has. Without an `auth` requests takes one out of ~/.netrc in its place."""
+    return request
 
 
 def with_errors_of_requests(call: Callable[[], Any], url: str) -> Any:

@@ -28,10 +28,12 @@ from headwater.events.redaction import redact
 from headwater.forwarders.http_responses import response_error
 from headwater.forwarders.openlineage.mapping import OpenLineageEvent
 from headwater.forwarders.openlineage.options import OpenLineageOptions
+from headwater.forwarders.secret_filter import SecretFilter
 from headwater.spi import CheckResult
 
 _NO_RETRIES: Final = {"total": 0, "read": 0, "connect": 0, "status_forcelist": []}
 _LAST_LINE: Final = 1 << 20
+_LONGEST_BODY: Final = 64 << 10
 
 
 class Target(Protocol):
@@ -65,6 +67,9 @@ class HttpTarget:
         self._verify: str | bool = options.ca or True
         self._place = urljoin(url, options.endpoint)
         self._shown = str(redact(self._place))
+        self._secrets = SecretFilter([options.api_key, *self._headers.values()])
+        if options.api_key or any(name.lower() == "authorization" for name in self._headers):
+            session.auth = _keep_authorization
         self._transport = HttpTransport(
             HttpConfig(
                 url=url,
@@ -80,18 +85,18 @@ class HttpTarget:
         )
 
     def send(self, message: OpenLineageEvent) -> None:
-        try:
-            response = self._transport.emit(message)
-        except requests.RequestException as e:
-            raise (self._refusal(e.response) if e.response is not None else None) or self._error(e) from e
-        error = self._refusal(response)
-        if error is not None:
-            raise error
+        with self._secrets.hidden():
+            try:
+                response = self._transport.emit(message)
+            except requests.RequestException as e:
+                raise (self._refusal(e.response) if e.response is not None else None) or self._error(e) from e
+            error = self._refusal(response)
+            if error is not None:
+                raise error
 
     def _refusal(self, response: requests.Response) -> HeadwaterError | None:
-        return response_error(
-            self._shown, response.status_code, retry_after=response.headers.get("Retry-After"), body=response.text
-        )
+        retry_after, body = response.headers.get("Retry-After"), self._secrets.hide(response.text[:_LONGEST_BODY])
+        return response_error(self._shown, response.status_code, retry_after=retry_after, body=body)
 
     def _error(self, error: requests.RequestException) -> HeadwaterError:
         words = f"{self._shown} can't be reached: {redact(f'{type(error).__name__}: {error}')}"
@@ -113,7 +118,8 @@ class HttpTarget:
                 self._place, headers=headers, timeout=self._timeout, verify=self._verify, allow_redirects=False
             )
         except requests.RequestException as e:
-            yield CheckResult.error("server", str(self._error(e)), "correct url, or start the server")
+            words = self._secrets.hide(str(self._error(e)))
+            yield CheckResult.error("server", words, "correct url, or start the server")
             return
         yield CheckResult.ok("server", f"{self._shown} answers")
         yield self._judge(response.status_code)
@@ -171,6 +177,11 @@ class FileTarget:
 
     def close(self) -> None:
         """The file is open only while something is written."""
+
+
+def _keep_authorization(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Let a request have the header that it has. Without an `auth` requests takes one out of ~/.netrc in its place."""
+    return request
 
 
 def _end_of_last_line(size: int, descriptor: int) -> int:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import io
-import os
 import signal
 import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import Path
-from shlex import quote
 from types import CodeType, ModuleType
 from typing import Final, NoReturn
 
+from headwater.config.spark_submit import spark_properties
 from headwater.errors import TerminalError
 from headwater.listeners import hook
 from headwater.listeners.installation.contexts import contexts
 
-_SUBMIT_ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
-_NO_ARGUMENTS: Final = "pyspark-shell"
 _MAIN: Final = "__main__"
 
 
@@ -110,11 +109,11 @@ def run(program: Program, arguments: Sequence[str], configuration: Mapping[str, 
 
 
 def apply_configuration(configuration: Mapping[str, str], submitted: Sequence[str] = ()) -> None:
-    """As spark-submit's `--conf` does it: what the script itself says goes before it. `submitted` are further flags of
-    spark-submit."""
-    words = [f"--conf {quote(f'{key}={value}')}" for key, value in configuration.items()]
-    options = " ".join([*words, *map(quote, submitted)])
-    os.environ[_SUBMIT_ARGUMENTS] = f"{options} {os.environ.get(_SUBMIT_ARGUMENTS, _NO_ARGUMENTS)}"
+    """Start JVMs with this configuration until this process ends: what the script itself says goes before it.
+    `submitted` are further flags of spark-submit."""
+    stack = ExitStack()
+    stack.enter_context(spark_properties(configuration, submitted))
+    atexit.register(stack.close)  # before Spark registers its end, and so behind it
 
 
 def _program_of_spec(spec: ModuleSpec, *, folder: str, shown: str) -> Program:

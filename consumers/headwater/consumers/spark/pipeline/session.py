@@ -7,10 +7,11 @@ import logging
 import os
 import sys
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
+from headwater.config.spark_submit import spark_properties
 from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
 from headwater.consumers.spark.session import MissingSparkError
 from headwater.errors import ConfigurationError
@@ -51,11 +52,13 @@ def pipeline_session(
     if master is not None:
         settings["spark.master"] = master
     builder: Any = sql.SparkSession.builder
-    for key, value in settings.items():
+    for key, value in settings.items() if submitted else ():
         builder = builder.config(key, value)
     try:
-        with java_on_standard_error():
+        with java_on_standard_error(), nullcontext() if submitted else spark_properties(settings):
             spark: SparkSession = builder.getOrCreate()
+    except ConfigurationError:
+        raise
     except Exception as e:
         raise ConfigurationError(f"Spark doesn't start: {str(e).strip()[:1000]}") from e
     _warn_if_unwatched(spark)

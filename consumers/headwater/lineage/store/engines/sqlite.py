@@ -97,7 +97,7 @@ def prepare_file(target: StoreAddress, *, readonly: bool, create: bool) -> None:
 def make_private_file(path: Path) -> None:
     """Make an empty file for a database that nobody else can read, if there is none; SQLite's own would be readable.
 
-    What stands beside it (`-wal`, `-shm`) gets the same mode from SQLite. A file that is there keeps its mode. If a file
+    What stands beside it (`-wal`, `-shm`) gets the same mode from SQLite. A file that is there keeps its mode. If it
     can't be made, SQLite says why.
     """
     with suppress(OSError):
