@@ -15,7 +15,7 @@ from headwater.spi import CheckResult
 
 _HIDDEN: Final = "…"
 _LENGTH: Final = 8
-"""A word that shares so many characters in a row with a secret is hidden: answers cut, wrap and quote what they tell."""
+"""A word that shares so many characters in a row with a secret is hidden: answers cut and wrap what they repeat."""
 _WORD: Final = re.compile(r"\S+")
 _SECRET_KEY: Final = re.compile(r"password|secret|token|jaas|oauthbearer|basic\.auth|key\.pem|\.pem$")
 
