@@ -22,7 +22,7 @@ import pytest
 from tests import seeds
 from tests.property import effort
 
-pytest_plugins = ["tests.tiers", "tests.quarantine"]
+pytest_plugins = ["tests.tiers", "tests.quarantine", "tests.forks"]
 
 if TYPE_CHECKING:  # its import takes a while, and most tests need no server
     from headwater.local import Service

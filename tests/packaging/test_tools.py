@@ -39,12 +39,11 @@ def test_check_passes_when_all_steps_do(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_check_imports_the_files_that_can_have_fast_tests_once(tmp_path: Path) -> None:
-    one, other = check.halves(check.fast_files())
-    assert sorted([*one, *other]) == check.fast_files()
-    assert Path(__file__).resolve() in {path.resolve() for path in [*one, *other]}
+    assert Path(__file__).resolve() in {path.resolve() for path in check.fast_files()}
     for name, marks in {
         "quick": "",
         "slow": "pytestmark = [pytest.mark.slow]",
+        "long": "pytestmark = [\n    pytest.mark.sample(2),\n    pytest.mark.long,\n]",
         "some": "    pytestmark = slow",
     }.items():
         (tmp_path / f"test_{name}.py").write_text(f"import pytest\n{marks}\n")

@@ -44,7 +44,7 @@ def folder_with(folder: Path, **modules: str) -> Path:
 
 def run(folder: Path, *options: str) -> str:
     """Run pytest over the folder and return what it says."""
-    plugins = [part for name in ("tiers", "quarantine") for part in ("-p", f"tests.{name}")]
+    plugins = [part for name in ("tiers", "quarantine", "forks") for part in ("-p", f"tests.{name}")]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", *plugins, *options]
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -104,6 +104,48 @@ def test_how_long_modules_take_is_recorded(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, test_slow="import time\ndef test_it(): time.sleep(0.06)\ndef test_fast(): pass\n")
     run(folder, "--record-durations", "durations.json")
     assert 0.03 <= tiers.read_durations(tmp_path / "durations.json")["test_slow.py"] < 30
+
+
+FORKED = """
+import os, pathlib, pytest
+from tests.waiting import until
+
+@pytest.fixture(scope="module")
+def shared():
+    pathlib.Path({place!r} + str(os.getpid())).touch()
+    until(lambda: len([*pathlib.Path({place!r}).parent.glob("ends?*")]) == 2, "the other process")
+    yield os.getpid()
+    with open({place!r}, "a") as file:
+        print({name!r}, os.getpid(), file=file)
+
+@pytest.mark.parametrize("case", range(20))
+def test_it(shared, case, tmp_path):
+    assert shared == os.getpid()
+    print("said by {name}", case, flush=True)
+    assert case != 3, tmp_path
+"""
+
+
+@pytest.mark.slow
+def test_forked_processes_play_each_test_once_and_reports_are_as_of_one(tmp_path: Path) -> None:
+    """Modules stay whole, with what they share, and a report shows what its own test wrote and nobody else's."""
+    modules = {f"test_{name}": FORKED.format(place=str(tmp_path / "ends"), name=name) for name in "abcdef"}
+    output = run(folder_with(tmp_path, **modules), "--forks", "2")
+    assert "6 failed, 114 passed" in output
+    ends = [line.split() for line in (tmp_path / "ends").read_text().splitlines()]
+    assert sorted(name for name, _ in ends) == list("abcdef")
+    assert len({process for _, process in ends}) == 2
+    assert sorted(re.findall(r"^said by (.*)$", output, re.MULTILINE)) == [f"{name} 3" for name in "abcdef"]
+    assert {int(number) for number in re.findall(r"fork-(\d)/test_it", output)} <= {0, 1}
+
+
+@pytest.mark.slow
+def test_the_test_in_which_a_forked_process_dies_is_a_failure(tmp_path: Path) -> None:
+    dying = "import os, signal\ndef test_dying(): os.kill(os.getpid(), signal.SIGKILL)\n"
+    output = run(folder_with(tmp_path, test_dying=dying, test_more="def test_one(): pass\n"), "--forks", "2")
+    assert "test_dying.py::test_dying" in output
+    assert "the process that played it ended with -9" in output
+    assert "1 failed" in output
 
 
 @pytest.mark.slow
