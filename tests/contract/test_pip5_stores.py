@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 
+from headwater.cli.app import main
 from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.lineage_meta_pipeline import LineageMetaPipeline
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
@@ -19,7 +20,9 @@ from headwater.events import Committed, DatasetId, Event, Input, JobLineage, Job
 from headwater.events.administration import LineageScope
 from headwater.events.avro import Codec
 from headwater.events.clock import micros_of, moment_of
-from headwater.events.jobs import CommitKind, SinkSchema
+from headwater.events.jobs import CommitKind, JobStatus, JobStatusChanged, LineageRetention, SinkSchema
+from headwater.events.keys import headers_of, key_of
+from headwater.journal import LocalLog
 from headwater.lineage.api import DataLineage, LineageMeta, TableLineage
 from headwater.lineage.bulk import BulkLineageMeta, BusPartition, DeadLetter
 from headwater.lineage.meta import DatabaseLineageMeta
@@ -27,6 +30,7 @@ from headwater.lineage.predicates import Predicate
 from headwater.lineage.store import open_store
 from headwater.testing.examples import EXAMPLES
 from tests.seeds import rounds
+from tests.unit.lineage.scripted_producer import ScriptedProducer, place
 
 WHERE = BusPartition("cluster", "topic", 0)
 E = TypeVar("E", bound=TableLineage)
@@ -187,7 +191,7 @@ def test_a_call_that_fails_is_made_again_and_those_before_it_are_not() -> None:
     with pytest.raises(TransientError, match="OSError: its disk is full"):
         calling.store(prepared)
     assert calling.store(prepared).events == 20
-    assert mine.count == len(prepared.calls) + 1
+    assert mine.count == len(prepared.calls) + 1, "none of these events deletes the lineage of steps"
 
 
 def test_all_kinds_of_events_are_taken(caplog: pytest.LogCaptureFixture) -> None:
@@ -212,3 +216,99 @@ def test_dead_letters_that_nobody_takes_hold_the_batch_back() -> None:
     calling = LineageMetaPipeline(Pip5Store(), "kafka", "events", away)
     with pytest.raises(TransientError):
         calling.store(calling.prepare(SourceBatch((BusRecord(b"no event", WHERE, 5, None),), {WHERE: 6})))
+
+
+class DeletingStore(Pip5Store):
+    """With the optional method, too."""
+
+    def delete_data_lineage(self, job: str) -> None:
+        self._source_data = {key: one for key, one in self._source_data.items() if one.job != job}
+        self._sink_data = {key: one for key, one in self._sink_data.items() if one.job != job}
+
+
+class Factory:
+    """What a distribution brings as an entry point; the store is that of the test."""
+
+    store: Pip5Store = Pip5Store()
+
+    def identifier(self) -> str:
+        return "of-tests"
+
+    def create(self, context: object) -> LineageMeta:
+        return Factory.store
+
+
+class Shop:
+    """An application with steps, beside one whose name only begins alike, on a local log."""
+
+    def __init__(self, folder: Path, store: Pip5Store) -> None:
+        Factory.store = store
+        self._bus = f"log:{folder / 'log'}"
+        self._log = LocalLog.open(folder / "log")
+        self._producer = ScriptedProducer(1, "shop")
+        for parent, sink in (("shop", "daily"), ("shop", "weekly"), ("shop.v2", "other")):
+            self._commit(parent, sink)
+
+    def _commit(self, parent: str, sink: str) -> None:
+        step = {"job": JobName(name=f"{parent}.lake.sales.{sink}"), "parent_job": JobName(name=parent)}
+        inputs = (Input(**place("orders"), snapshot=7),)
+        outputs = (Output(**place(sink), snapshot=3),)
+        self._producer.emit(0, Committed, barrier=1, inputs=inputs, outputs=outputs, **step)
+
+    def end(self, on_job_end: LineageRetention) -> None:
+        self._producer.emit(1, JobStatusChanged, status=JobStatus.FINISHED, on_job_end=on_job_end)
+
+    def write(self) -> None:
+        """Have a new writer read what came, as after a restart."""
+        with self._log.writer() as journal:
+            for each in self._producer.events:
+                journal.append(Codec().encode(each), key=key_of(each), headers=headers_of(each, bytes(8)))
+        self._producer.events.clear()
+        flags = ["--lineage-meta", f"{__name__}:Factory", "--dead-letter-topic", "none", "--until-end"]
+        assert main(["writer", "run", "--bus", self._bus, *flags]) == 0
+
+    def delete(self, *flags: str) -> None:
+        assert main(["lineage", "delete", "--bus", self._bus, "--job", "shop", *flags, "--yes"]) == 0
+        self.write()
+
+
+def jobs_of(store: LineageMeta) -> tuple[set[str], set[str]]:
+    """The jobs with table lineage, and those with data lineage."""
+    tables = {each.job for each in (*store.source_table_lineages(), *store.sink_table_lineages())}
+    return tables, {each.job for each in (*store.source_data_lineages(), *store.sink_data_lineages())}
+
+
+OTHER, STEPS = "shop.v2.lake.sales.other", {"shop.lake.sales.daily", "shop.lake.sales.weekly"}
+
+
+def test_the_command_deletes_a_job_with_its_steps(tmp_path: Path) -> None:
+    """The command asks for the steps of a job, always: made-up events without them hid that nothing was called."""
+    store = DeletingStore()
+    shop = Shop(tmp_path, store)
+    shop.write()
+    assert jobs_of(store) == ({OTHER, *STEPS}, {OTHER, *STEPS})
+    shop.delete("--scope", "data")
+    assert jobs_of(store) == ({OTHER, *STEPS}, {OTHER})
+    shop.delete("--scope", "tables")
+    assert jobs_of(store) == ({OTHER}, {OTHER})
+
+
+def test_a_run_that_ends_takes_its_jobs_lineage_along(tmp_path: Path) -> None:
+    for retention, left in ((LineageRetention.DELETE_TABLE, {OTHER, *STEPS}), (LineageRetention.DELETE_ALL, {OTHER})):
+        store = DeletingStore()
+        shop = Shop(tmp_path / retention.value, store)
+        shop.write()
+        shop.end(retention)
+        shop.write()
+        assert jobs_of(store) == ({OTHER}, left)
+
+
+def test_what_a_store_cannot_delete_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    store = Pip5Store()
+    shop = Shop(tmp_path, store)
+    shop.write()
+    shop.delete("--scope", "data")
+    assert "this store has no method delete_data_lineage(job)" in capfd.readouterr().err
+    shop.delete("--scope", "tables", "--before", "2026-01-01")
+    assert "this store can only delete all that a job has reported" in capfd.readouterr().err
+    assert jobs_of(store) == ({OTHER, *STEPS}, {OTHER, *STEPS})

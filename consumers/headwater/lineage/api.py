@@ -122,6 +122,22 @@ class LineageMeta(Protocol):
 
 
 @runtime_checkable
+class DeletesDataLineage(Protocol):
+    """A store that can delete data lineage, which PIP-5 has as an action only: `headwater lineage delete --scope data`.
+
+    >>> class Store:
+    ...     def delete_data_lineage(self, job):
+    ...         print(f"which snapshots {job} read and made is forgotten")
+    >>> isinstance(Store(), DeletesDataLineage)
+    True
+    """
+
+    def delete_data_lineage(self, job: str) -> None:
+        """Delete which snapshots a job read and made, as far as they were stored until now. Its tables stay."""
+        ...
+
+
+@runtime_checkable
 class LineageMetaFactory(Protocol):
     """Opens stores of one kind.
 

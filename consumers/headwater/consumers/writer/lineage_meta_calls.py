@@ -1,32 +1,125 @@
 """Maps events to calls of `LineageMeta`, Paimon PIP-5's interface: which job reads and writes which tables, which
-snapshots a barrier read and wrote, and that a job's table lineage was deleted.
+snapshots a barrier read and wrote, and that a job's lineage was deleted.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from functools import partial
 from typing import Final, TypeAlias
 
 from headwater.events.administration import LineageDeleted, LineageScope
 from headwater.events.clock import micros_of, moment_of
 from headwater.events.envelope import Event
-from headwater.events.jobs import CommitKind, Committed, DatasetRef, Input, JobLineage, Output
-from headwater.lineage.api import DataLineage, LineageMeta, TableLineage
+from headwater.events.jobs import (
+    CommitKind,
+    Committed,
+    DatasetRef,
+    Input,
+    JobLineage,
+    JobStatusChanged,
+    LineageRetention,
+    Output,
+)
+from headwater.events.names import JobName
+from headwater.lineage.api import DataLineage, DeletesDataLineage, LineageMeta, TableLineage
 from headwater.lineage.mapping.row_builder import cap_time, clean_text, job_name_key, qualified_job_name
+from headwater.lineage.predicates import where
 
 StoreCall: TypeAlias = Callable[[LineageMeta], None]
+JobDeletion: TypeAlias = Callable[[LineageMeta, str], None]
+_LOG: Final = logging.getLogger(__name__)
+_CONFIRMING: Final = timedelta(minutes=5)
+"""What a deletion "until now" is older than its event at most: somebody had to confirm it."""
+_DATA: Final = frozenset({LineageScope.DATA, LineageScope.ALL})
+_DELETED_AT_END: Final = {
+    LineageRetention.DELETE_TABLE: LineageScope.TABLES,
+    LineageRetention.DELETE_ALL: LineageScope.ALL,
+}
 _SOURCES: Final = frozenset({LineageScope.SOURCE_TABLES, LineageScope.TABLES, LineageScope.ALL})
 _SINKS: Final = frozenset({LineageScope.SINK_TABLES, LineageScope.TABLES, LineageScope.ALL})
 
 
-def map_to_calls(event: Event, append_time: int | None = None) -> Iterator[StoreCall]:
-    """Yield the calls for an event, in order. Nothing for what the interface can't express."""
-    if isinstance(event, LineageDeleted):
-        yield from _deletions(event)
-    elif isinstance(event, (Committed, JobLineage)) and event.job is not None:
-        time = cap_time(micros_of(event.time), append_time)
-        namespace, name = job_name_key(event.job)
-        yield from _map_facts(event, qualified_job_name(str(namespace), str(name)), time)
+class CallMapper:
+    """Maps events in the order of their partition, and remembers which jobs are steps of which."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str, set[str]] = {}
+
+    def calls(self, event: Event, append_time: int | None = None) -> Iterator[StoreCall]:
+        """Yield the calls for an event, in order. Nothing for what the interface can't express."""
+        if isinstance(event, LineageDeleted):
+            yield from self._deletions(event)
+        elif isinstance(event, JobStatusChanged):
+            yield from self._end_of_job(event)
+        elif isinstance(event, (Committed, JobLineage)) and event.job is not None:
+            time, job = cap_time(micros_of(event.time), append_time), _job_of(event.job)
+            if event.parent_job is not None:
+                self._steps.setdefault(_job_of(event.parent_job), set()).add(job)
+            yield from _map_facts(event, job, time)
+
+    def _deletions(self, event: LineageDeleted) -> Iterator[StoreCall]:
+        """Yield deletions of all of a job's lineage, its steps included if the event says so."""
+        narrower = (event.of_run, event.dataset, event.generation, event.up_to_snapshot, event.catalog)
+        is_narrower = any(each is not None for each in narrower) or event.time - event.before > _CONFIRMING
+        if event.of_job is None or is_narrower:  # deleting more than that would be wrong
+            _LOG.warning("a deletion isn't carried out: this store can only delete all that a job has reported")
+        else:
+            yield from self._of_job(event.of_job, event.scope, has_steps=event.steps)
+
+    def _end_of_job(self, event: JobStatusChanged) -> Iterator[StoreCall]:
+        """Yield what is to go when a run ends. The interface knows no runs, so that is the lineage of its job."""
+        scope = _DELETED_AT_END.get(event.on_job_end or LineageRetention.KEEP)
+        if event.status.is_terminal and event.job is not None and scope is not None:
+            yield from self._of_job(event.job, scope, has_steps=True)
+
+    def _of_job(self, name: JobName, scope: LineageScope, *, has_steps: bool) -> Iterator[StoreCall]:
+        """Yield a call for each kind of lineage; sinks go last, because they tell the steps."""
+        job = _job_of(name)
+        kinds = ((_DATA, _delete_data), (_SOURCES, _delete_sources), (_SINKS, _delete_sinks))
+        for how in (how for scopes, how in kinds if scope in scopes):
+            yield partial(self._delete, job, how, has_steps=has_steps)
+
+    def _delete(
+        self, job: str, how: Callable[[LineageMeta, str], None], store: LineageMeta, *, has_steps: bool
+    ) -> None:
+        for each in sorted({job, *(self._steps_in(store, job) if has_steps else ())}):
+            how(store, each)
+
+    def _steps_in(self, store: LineageMeta, job: str) -> Iterator[str]:
+        """Yield the steps that were reported as such, and those that are called after the job and what they write.
+
+        After a restart only the names are left: a job `etl.v2` isn't a step of `etl`.
+        """
+        yield from self._steps.get(job, ())
+        begin = f"{job}."
+        for entities in (store.sink_table_lineages, store.sink_data_lineages):
+            for each in entities(where.job > begin):
+                catalog = each.job.removeprefix(begin).removesuffix(f"{each.database}.{each.table}")
+                if each.job == f"{begin}{catalog}{each.database}.{each.table}" and "." not in catalog[:-1]:
+                    yield each.job
+
+
+def _delete_data(store: LineageMeta, job: str) -> None:
+    if isinstance(store, DeletesDataLineage):
+        store.delete_data_lineage(job)
+    else:
+        _LOG.warning("data lineage of %s isn't deleted: this store has no method delete_data_lineage(job)", job)
+
+
+def _delete_sources(store: LineageMeta, job: str) -> None:
+    store.delete_source_table_lineage(job)
+
+
+def _delete_sinks(store: LineageMeta, job: str) -> None:
+    store.delete_sink_table_lineage(job)
+
+
+def _job_of(name: JobName) -> str:
+    namespace, job = job_name_key(name)
+    return qualified_job_name(str(namespace), str(job))
 
 
 def _map_facts(event: Committed | JobLineage, job: str, time: int) -> Iterator[StoreCall]:
@@ -69,19 +162,6 @@ def _data(
 def _data_last(outputs: Sequence[Output]) -> list[Output]:
     """Sort outputs, so that the last call for a table is the one that counts: new data rather than a compaction."""
     return sorted(outputs, key=lambda each: (each.commit_kind is not CommitKind.COMPACT, each.snapshot or 0))
-
-
-def _deletions(event: LineageDeleted) -> Iterator[StoreCall]:
-    """Yield deletions of all of a job's lineage. The interface can't express less, and deleting more would be wrong."""
-    narrower = (event.of_run, event.dataset, event.generation, event.up_to_snapshot, event.catalog)
-    if event.of_job is None or event.steps or any(each is not None for each in narrower):
-        return
-    namespace, name = job_name_key(event.of_job)
-    job = qualified_job_name(str(namespace), str(name))
-    if event.scope in _SOURCES:
-        yield lambda store: store.delete_source_table_lineage(job)
-    if event.scope in _SINKS:
-        yield lambda store: store.delete_sink_table_lineage(job)
 
 
 def _source_table(entity: TableLineage) -> StoreCall:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from headwater.consumers.sources import SourceBatch
-from headwater.consumers.writer.lineage_meta_calls import StoreCall, map_to_calls
+from headwater.consumers.writer.lineage_meta_calls import CallMapper, StoreCall
 from headwater.consumers.writer.plain_pipeline import BatchResult
 from headwater.consumers.writer.record_reader import MAX_INVALID, RecordReader
 from headwater.errors import HeadwaterError, TransientError
@@ -53,12 +53,13 @@ class LineageMetaPipeline:
         """`keep` stores dead letters before it returns. Without it they are only logged."""
         self._store = store
         self._keep = keep
+        self._mapper = CallMapper()
         self._reader = RecordReader(kind, topic, most_invalid=most_invalid)
         _LOG.warning(LIMITS_NOTICE if keep else f"{LIMITS_NOTICE}; dead letters are only logged")
 
     def prepare(self, batch: SourceBatch) -> PreparedCalls:
         events = self._reader.events(batch.records)
-        found = [call for event, record in events.events for call in map_to_calls(event, record.append_time)]
+        found = [call for event, record in events.events for call in self._mapper.calls(event, record.append_time)]
         return PreparedCalls(batch, found, events.dead_letters)
 
     def start_over(self) -> None:
