@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import pytest
+
+from headwater.lens import lens
 from tests.matrix.harness import Driver
 
 if TYPE_CHECKING:
@@ -39,6 +42,27 @@ def _cached(spark: SparkSession, table: str) -> DataFrame:
     frame = spark.table(table).cache()
     frame.count()
     return spark.table(table)
+
+
+def refuses_frames_of_another_pin(spark: SparkSession, table: str, one: int, other: int) -> None:
+    """Check that what was pinned to one version isn't read under a lens that pins the table to another."""
+    with lens(spark, pins={table: one}, name="the first"):
+        frames = [spark.table(table).select("id") for _ in range(4)]
+        frames[0].createOrReplaceTempView("of_another_pin")
+        expected = ids(spark.table(table).select("id"))
+    with lens(spark, pins={table: other}):
+        new = spark.table(table).select("id")
+        assert ids(new) != expected
+        of_view = lambda: spark.table("of_another_pin").join(new, "id")  # noqa: E731
+        for read in (frames[0].collect, lambda: frames[0].union(new), of_view):
+            with pytest.raises(Exception, match=rf"{table} is read at {other}, and a DataFrame, .* at {one}"):
+                read()
+    with lens(spark, pins={table: one}):
+        same = frames[1].join(spark.table(table), "id").select("id")
+        assert ids(frames[1]) == ids(same) == expected, "it is the same version"
+    with lens(spark, reads_elsewhere=True), pytest.raises(Exception, match=rf"as it is now, .* DataFrame.* at {one}"):
+        frames[2].collect()
+    assert ids(frames[3]) == expected
 
 
 READS: Final[Mapping[str, Read]] = {

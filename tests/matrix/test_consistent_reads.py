@@ -14,18 +14,19 @@ from headwater.lineage.client import Lineage
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import open_store
 from headwater.versions import NoAlignmentError, reading
-from tests.matrix.harness import ICEBERG, Driver, shared_driver
+from tests.matrix import consistent_cases
+from tests.matrix.harness import DELTA, ICEBERG, Driver, shared_driver, together
 from tests.matrix.lens_cases import ids
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.xdist_group("spark-iceberg"), pytest.mark.needs("iceberg"), pytest.mark.long]
+pytestmark = [pytest.mark.xdist_group("spark-iceberg-delta"), pytest.mark.needs("iceberg", "delta"), pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
 def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, ICEBERG)
+    return shared_driver(java_home, together(ICEBERG, DELTA), spark__databricks__delta__snapshotPartitions="1")
 
 
 class Tables:
@@ -80,6 +81,35 @@ def test_a_block_reads_what_belongs_together(driver: Driver, tables: Tables, lin
     with reading(spark, lineage, [tables.d, tables.b], allowed=[tables.a]) as found:
         assert joined(spark, tables.b, tables.d) == []
         assert ids(spark.table(tables.b)) == ids(spark.table(tables.a)) == [1, 2]
+
+
+def test_rows_of_another_block_are_refused(driver: Driver, tables: Tables, lineage: Lineage) -> None:
+    """It finds a DataFrame of one block that is read in another, at another cut."""
+    spark = driver.spark
+    with reading(spark, lineage, [tables.b, tables.c]):
+        frame = spark.table(tables.b)
+    with (
+        reading(spark, lineage, [tables.b, tables.d]),
+        pytest.raises(Exception, match=rf"{tables.b} is read at .*DataFrame"),
+    ):
+        frame.join(spark.table(tables.d), "id")
+
+
+def test_a_table_that_was_made_anew_is_refused(driver: Driver, tmp_path: Path) -> None:
+    """It finds versions of a table that is gone which are read of the one that has its place now: Delta counts them
+    from 0 again. Nobody watches who makes it."""
+    made = consistent_cases.Tables(driver, "delta", tmp_path / "delta.db")
+    spark = driver.spark
+    with Lineage.open(str(tmp_path / "delta.db")) as lineage:
+        with reading(spark, lineage, [made.b, made.c]):
+            assert ids(spark.table(made.c)) == [1]
+        driver.run(f"DROP TABLE {made.c}", f"CREATE TABLE {made.c} (id INT) USING delta")
+        driver.run(*(f"INSERT INTO {made.c} VALUES ({number})" for number in (70, 71, 72)))
+        with (
+            reading(spark, lineage, [made.b, made.c]),
+            pytest.raises(Exception, match=rf"can.t pin {made.c}: it is another table"),
+        ):
+            spark.table(made.c).collect()
 
 
 def test_nothing_is_read_if_nothing_belongs_together(driver: Driver, tables: Tables, lineage: Lineage) -> None:

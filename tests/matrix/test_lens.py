@@ -11,7 +11,7 @@ import pytest
 from headwater.events import Committed
 from headwater.lens import LensError, TargetEffect, lens
 from tests.matrix.harness import ICEBERG, Driver, shared_driver, the
-from tests.matrix.lens_cases import READS, fill, ids
+from tests.matrix.lens_cases import READS, fill, ids, refuses_frames_of_another_pin
 from tests.matrix.sparks import MAJOR
 
 if TYPE_CHECKING:
@@ -135,6 +135,16 @@ def test_what_was_made_before_the_lens_is_refused(spark: SparkSession, place: Pl
         for read in (before.collect, lambda: before.where("id > 0"), lambda: spark.table("before_lens")):
             with pytest.raises(Exception, match="made before the lens"):
                 read()
+
+
+@pytest.mark.smoke
+def test_what_another_lens_has_pinned_is_refused(spark: SparkSession, place: Place) -> None:
+    """Fails if any fixed version passes: rows of two cuts would come together in one result."""
+    refuses_frames_of_another_pin(spark, place.table, place.snapshots[0], place.snapshots[1])
+    with lens(spark, pins={place.path: place.snapshots[0]}):
+        frame = spark.read.format("iceberg").load(place.path)
+    with lens(spark, pins={place.path: place.snapshots[1]}), pytest.raises(Exception, match="and a DataFrame"):
+        frame.collect()
 
 
 @pytest.mark.long

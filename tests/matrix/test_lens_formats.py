@@ -8,7 +8,7 @@ import pytest
 
 from headwater.lens import lens
 from tests.matrix.harness import DELTA, PAIMON, shared_driver
-from tests.matrix.lens_cases import READS, fill, ids
+from tests.matrix.lens_cases import READS, fill, ids, refuses_frames_of_another_pin
 
 pytestmark = [pytest.mark.long]
 QUICK = {"spark__databricks__delta__snapshotPartitions": "2"}
@@ -41,6 +41,7 @@ def test_paimon(java_home: Path) -> None:
         spark.table(table)
     with lens(spark, pins={table: "a_tag"}), pytest.raises(Exception, match=rf"{table} at a_tag \(.* from 1 to 3"):
         spark.table(table)
+    refuses_frames_of_another_pin(spark, table, 1, 2)
     assert ids(spark.table(f"pai.{db}.out")) == []
     assert ids(spark.table(f"pai.{scratch}.out")) == [1, 2]
     assert ids(spark.table(table)) == [1, 2, 3]
@@ -66,6 +67,7 @@ def test_delta(java_home: Path) -> None:
         spark.sql(f"MERGE INTO {target} a USING {table} b ON a.id = b.id WHEN NOT MATCHED THEN INSERT *")
         spark.sql(f"UPDATE {target} SET id = 5 WHERE id = 1")
     assert ids(spark.table(target)) == [2, 5]
+    refuses_frames_of_another_pin(spark, table, 1, 2)
     with lens(spark, pins={table: 99, path: 98}):
         with pytest.raises(Exception, match=rf"{table} at 99 \(.* Available versions: \[0, 3\]\)"):
             spark.table(table)

@@ -12,7 +12,7 @@ from headwater.lens import lens
 from tests.matrix.consistent_cases import Tables, explained, reading
 from tests.matrix.harness import Driver
 from tests.matrix.hudi_place import hudi_driver
-from tests.matrix.lens_cases import ids
+from tests.matrix.lens_cases import ids, refuses_frames_of_another_pin
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,6 +57,7 @@ def test_a_table_is_pinned_by_its_instant_and_written_elsewhere(driver: Driver) 
         place = spark.catalog.getDatabase(db).locationUri
         with pytest.raises(Exception, match="as it is now"):
             spark.read.format("hudi").load(f"{place}/t")
+    refuses_frames_of_another_pin(spark, table, first, second)
     assert ids(spark.sql(f"SELECT id FROM {table}")) == [1, 2, 3]
     assert ids(spark.sql(f"SELECT id FROM {out}")) == []
     assert ids(spark.sql(f"SELECT id FROM {other}")) == [2, 7]

@@ -328,6 +328,26 @@ def test_tables_that_were_looked_up_one_by_one_are_refused(tables: Tables, spark
     assert ids(one.join(other, "id")) == [1]
 
 
+@pytest.mark.smoke
+def test_dataframes_of_two_cuts_are_refused(tables: Tables, spark: SparkSession) -> None:
+    """Fails if any pinned version passes: each of these DataFrames belongs together, and their rows don't."""
+    query = f"SELECT b.id FROM {tables.b} b JOIN {tables.c} c USING (id)"
+    before = spark.sql(query)
+    before.createOrReplaceTempView("before_it_grew")
+    assert ids(before.union(spark.sql(query))) == [1, 1], "both are of one cut"
+    tables.copy(tables.c)
+    after = newest(spark, tables).sql(query)
+    reads: list[Callable[[], object]] = [
+        lambda: before.union(after),
+        lambda: spark.sql(f"{query} WHERE id IN (TABLE before_it_grew)"),
+    ]
+    for read in reads:
+        with pytest.raises(Exception, match=rf"{NONE} .*{tables.b}.*of two cuts.*by one SQL statement"):
+            read()
+    spark.sql(f"SET {KEY}.otherwise = latest")
+    assert ids(before.union(after)) == [1, 1, 2]
+
+
 @pytest.mark.long
 def test_a_table_that_was_made_anew_is_refused(tables: Tables, spark: SparkSession) -> None:
     """Fails if versions of a table that is gone are read of the one that has its name now."""

@@ -36,6 +36,7 @@ def reading(
             spark.sql("SELECT … FROM lake.db.b JOIN lake.db.c USING (id)")
 
     The versions are chosen once, when the block begins, as `align` does. Name tables as statements of this session can.
+    A table that was dropped and made again since is refused, where its format tells that (Iceberg, Delta).
     Other tables are refused by name, unless they are `allowed`: those are read as they are now. The block says which
     versions are read, and how far the lineage behind them is known.
 
@@ -47,8 +48,10 @@ def reading(
     if versions:
         raise ConfigurationError(f"{versions[0]!r} names a version: name tables alone, and give versions by at=")
     found = align(source, tables, at=at, look_back=look_back, look_back_time=look_back_time)
-    pins = {name: _version_of(row) for name, row in zip(tables, found.rows, strict=True)}
-    with lens(spark, pins=pins, allowed=allowed, name="consistent reads"):
+    rows = dict(zip(tables, found.rows, strict=True))
+    pins = {name: _version_of(row) for name, row in rows.items()}
+    generations = {name: row.table.generation for name, row in rows.items() if row.table.generation is not None}
+    with lens(spark, pins=pins, generations=generations, allowed=allowed, name="consistent reads"):
         yield found
 
 

@@ -26,6 +26,8 @@ class Lens:
     """Appears in errors, and with the run that is under it."""
     pins: Mapping[str, int | str] = field(default_factory=dict)
     """By table, the version at which it is read: what VERSION AS OF takes, or an instant of Hudi."""
+    generations: Mapping[str, str] = field(default_factory=dict)
+    """By pinned table, the generation whose version is meant, as Iceberg and Delta tell it: another one is refused."""
     redirects: Mapping[str, str] = field(default_factory=dict)
     """By table or namespace, what is read and written in its place. A pinned table is read as pinned."""
     allowed: Collection[str] = ()

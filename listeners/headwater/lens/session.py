@@ -26,6 +26,7 @@ def lens(
     spark: SparkSession,
     *,
     pins: Mapping[str, int | str] | None = None,
+    generations: Mapping[str, str] | None = None,
     redirects: Mapping[str, str] | None = None,
     allowed: Collection[str] = (),
     name: str = "lens",
@@ -44,6 +45,7 @@ def lens(
     asked = Lens(
         name=name,
         pins=dict(pins or {}),
+        generations=dict(generations or {}),
         redirects=dict(redirects or {}),
         allowed=allowed,
         writes_elsewhere=writes_elsewhere,
@@ -115,6 +117,8 @@ class ActiveLens:
         for table, version in asked.pins.items():
             text = topics.normal_version(table, version) if topics.is_topic(table) else str(version)
             made.pin(self._full_name(table), text)
+        for table, generation in asked.generations.items():
+            made.generation(self._full_name(table), generation)
         for source, target in asked.redirects.items():
             made.redirect(self._full_name(source), self._full_name(target))
         for pattern in asked.allowed:

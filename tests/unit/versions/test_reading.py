@@ -40,10 +40,12 @@ def lenses(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 def test_tables_are_pinned_by_the_names_that_were_given(connection: Connection, lenses: list[dict[str, Any]]) -> None:
-    """In the order of the tables, not of the answer."""
+    """In the order of the tables, not of the answer; with the generations that the versions are of."""
     with reading(SESSION, connection, ["lake.db.c", "b"], allowed=["lake.db.x"]) as found:
         assert [each.table.label for each in found.rows] == ["lake.db.c@15", "lake.db.b@11"]
-    assert lenses == [{"pins": {"lake.db.c": 15, "b": 11}, "allowed": ["lake.db.x"], "name": "consistent reads"}]
+    pins, generations = {"lake.db.c": 15, "b": 11}, {"lake.db.c": "1", "b": "1"}
+    expected = {"pins": pins, "generations": generations, "allowed": ["lake.db.x"], "name": "consistent reads"}
+    assert lenses == [expected]
 
 
 def test_a_version_of_another_table_decides(connection: Connection, lenses: list[dict[str, Any]]) -> None:

@@ -195,20 +195,17 @@ final class ConsistentSession {
     /** Whether the analysed plan has what was decided, and what of it was looked up earlier, one by one. */
     void check(LogicalPlan plan) {
         PlanReads found = PlanReads.of(plan);
-        Analysis last = last();
-        for (Iterator each = found.fixed.keySet().iterator(); each.hasNext();) {
-            String name = (String) each.next();
-            if (last != null && last.pins != null && last.pins.pinOf(name) != null) found.pinned.add(name);
-        }
+        Set pinned = found.pinned();
         checkGenerations(found);
         if (!found.missing.isEmpty()) {  // also with `latest`: the plan is made, and can't be made without pins any more
-            throw new LensError(NONE + String.join(", ", found.pinned) + ": " + UNREADABLE + String.join(", ", found.missing) + ". SET " + ConsistentSettings.KEY + " = false reads them as they are now");
+            throw new LensError(NONE + String.join(", ", pinned) + ": " + UNREADABLE + String.join(", ", found.missing) + ". SET " + ConsistentSettings.KEY + " = false reads them as they are now");
         }
+        if (!found.areOfOneCut()) refuse(new ArrayList(pinned), "DataFrames or views of two cuts are read together, which were made when other versions belonged together: read them by one SQL statement", ConsistentSettings.of(state.conf()));
         if (found.unpinned.isEmpty()) return;  // as SET, by which a setting that can't be read is mended
         ConsistentSettings settings = ConsistentSettings.of(state.conf());
         List unpinned = notAllowed(found.unpinned, settings);
         if (unpinned.isEmpty() || settings.readsLatest && wasDecided(unpinned)) return;
-        Set all = new HashSet(found.pinned);
+        Set all = new HashSet(pinned);
         all.addAll(unpinned);
         if (all.size() < 2) return;
         refuse(new ArrayList(all), "of these " + String.join(", ", unpinned) + " was looked up before, by itself, as DataFrames are that are joined: read them by one SQL statement", settings);
@@ -227,14 +224,14 @@ final class ConsistentSession {
     }
 
     private void checkGenerations(PlanReads found) {
-        for (Iterator all = found.pinned.iterator(); all.hasNext();) {
+        for (Iterator all = found.pinned().iterator(); all.hasNext();) {
             String name = (String) all.next();
             String generation = (String) found.fixed.get(name);
             ConsistentAnswer.Pin pin;
             synchronized (newest) {
                 pin = (ConsistentAnswer.Pin) newest.get(name);
             }
-            if (pin != null && pin.isOfAnother(generation)) throw new LensError(stranger(name) + ". " + advice());
+            if (pin != null && generation != null && pin.isOfAnother(generation)) throw new LensError(stranger(name) + ". " + advice());
         }
     }
 

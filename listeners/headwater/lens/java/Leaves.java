@@ -92,11 +92,6 @@ final class Leaves {
         return type.startsWith("Hoodie") && hasAny(map(files.options()), HUDI_OPTIONS);
     }
 
-    /** Whether it has the option of a relation that was pinned by a rule of ours. */
-    static boolean isPinned(LogicalRelation relation) {
-        return map(((HadoopFsRelation) relation.relation()).options()).containsKey(LensRewrite.PINNED);
-    }
-
     /** What tells a table from one that is made anew under its name; empty where its format doesn't say it. */
     static String generation(Object table) {
         Object inner = table.getClass().getName().startsWith("org.apache.iceberg.") ? call(table, "table") : null;

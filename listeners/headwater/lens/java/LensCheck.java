@@ -33,6 +33,8 @@ public final class LensCheck {
     private final PlanReads reads;
     private final IdentityHashMap seen = new IdentityHashMap();
     private final Set written = new HashSet();
+    /** Tables that a lens has pinned in this plan. */
+    private final Set pinned = new HashSet();
 
     private LensCheck(LensSpec lens, PlanReads reads) {
         this.lens = lens;
@@ -67,11 +69,21 @@ public final class LensCheck {
             visit(Leaves.call(((InMemoryRelation) plan).cacheBuilder(), "logicalPlan"));
             return;
         }
+        pin(PlanPin.of(plan));
         if (plan instanceof Command) visitCommand((Command) plan, plan);
         else if (plan.children().isEmpty()) visitLeaf(plan);
         visit(plan.children());
         if (plan instanceof V2WriteCommand) return;  // its table is no child, and was looked at
         for (int i = 0; i < plan.productArity(); i++) visit(plan.productElement(i));
+    }
+
+    /** What was pinned when a DataFrame or a view was made has to be what is pinned now. */
+    private void pin(PlanPin pin) {
+        if (pin == null) return;
+        pinned.addAll(pin.versions.keySet());
+        if (reads != null) reads.pins.add(pin);
+        String other = reads == null ? pin.differsFrom(lens) : null;
+        if (other != null) throw pinError(lens, other, pin);
     }
 
     private void visitLeaf(LogicalPlan leaf) {
@@ -88,7 +100,7 @@ public final class LensCheck {
             LogicalRelation relation = (LogicalRelation) leaf;
             if (Leaves.isInternal(relation)) return;
             if (Leaves.hasFixedVersion(relation)) {
-                fixed(Leaves.name(relation), Leaves.isPinned(relation), ((org.apache.spark.sql.execution.datasources.HadoopFsRelation) relation.relation()).location());
+                fixed(Leaves.name(relation), ((org.apache.spark.sql.execution.datasources.HadoopFsRelation) relation.relation()).location());
                 return;
             }
             String location = Leaves.location(relation);
@@ -138,17 +150,15 @@ public final class LensCheck {
     }
 
     private void fixed(DataSourceV2Relation relation) {
-        boolean isPinned = relation.options().containsKey(LensRewrite.PINNED);
-        String missing = isPinned ? UnreadablePin.missing(relation) : null;
+        String missing = relation.options().containsKey(LensRewrite.PINNED) ? UnreadablePin.missing(relation) : null;
         if (missing != null && reads == null) throw new LensError(UnreadablePin.message(lens, missing));
         if (missing != null) reads.missing.add(missing);
-        fixed(Leaves.name(relation), isPinned, relation.table());
+        fixed(Leaves.name(relation), relation.table());
     }
 
-    private void fixed(String name, boolean isPinned, Object table) {
-        if (reads == null) return;
-        reads.fixed.put(name, Leaves.generation(table));
-        if (isPinned) reads.pinned.add(name);
+    private void fixed(String name, Object table) {
+        if (reads != null) reads.fixed.put(name, Leaves.generation(table));
+        else if (pinned.contains(name) && lens.isOfAnother(name, Leaves.generation(table))) throw generationError(lens, name);
     }
 
     private void read(String name, boolean hasVersions) {
@@ -242,6 +252,15 @@ public final class LensCheck {
     static LensError readError(LensSpec lens, String name, boolean hasVersions) {
         String pin = TopicRead.isTopic(name) ? "pin it to its offsets" : hasVersions ? "pin it to a version, or redirect it" : "it has no versions that could be pinned, so redirect it";
         return new LensError("the lens '" + lens.name + "' says nothing of " + name + ", which would be read as it is now: " + pin + ", or allow it by this name. If it is pinned, the DataFrame, view or cached table was made before the lens: make it anew");
+    }
+
+    static LensError pinError(LensSpec lens, String name, PlanPin pin) {
+        String now = lens.pinOf(name) == null ? " isn't pinned, so it would be read as it is now" : " is read at " + lens.pinOf(name);
+        return new LensError("under the lens '" + lens.name + "' " + name + now + ", and a DataFrame, view or cached table that was made under the lens '" + pin.lens.name + "' has it at " + pin.versions.get(name) + ": make it anew");
+    }
+
+    static LensError generationError(LensSpec lens, String name) {
+        return new LensError("the lens '" + lens.name + "' can't pin " + name + ": it is another table than the one whose version was asked for, because that was dropped and made again. Its versions are others: choose among those");
     }
 
     static LensError writeError(LensSpec lens, String name) {

@@ -122,7 +122,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
             java.lang.reflect.Method[] all = DataSourceV2Relation.class.getMethods();
             for (int i = 0; i < all.length; i++) {
                 int count = all[i].getName().equals("create") ? all[i].getParameterTypes().length : 0;
-                if (count == 4 || count == 5) return (LogicalPlan) all[i].invoke(null, count == 4 ? four : five);
+                if (count == 4 || count == 5) return PlanPin.mark((LogicalPlan) all[i].invoke(null, count == 4 ? four : five), Leaves.name(relation), lens);
             }
         } catch (Exception e) {
             Throwable cause = e.getCause() == null ? e : e.getCause();
@@ -158,8 +158,8 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
     private LogicalPlan pinned(scala.collection.Seq parts, CaseInsensitiveStringMap options, String version, String name) {
         UnresolvedRelation relation = new UnresolvedRelation(parse(quoted(parts)), marked(options, version), false);
         relation.setTagValue(REPLACED, Boolean.TRUE);
-        if (isOf("hudi", name)) return pinnedInHudi(relation, options, version);
-        return new RelationTimeTravel(relation, scala.Option.empty(), scala.Option.apply(version));
+        LogicalPlan travel = isOf("hudi", name) ? pinnedInHudi(relation, options, version) : new RelationTimeTravel(relation, scala.Option.empty(), scala.Option.apply(version));
+        return PlanPin.mark(travel, name, lens);
     }
 
     /** An instant is no timestamp of Spark's. Hudi's own node takes it, which its parser makes for `TIMESTAMP AS OF`. */

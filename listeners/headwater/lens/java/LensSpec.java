@@ -16,6 +16,7 @@ public final class LensSpec {
     /** What clusters of Kafka are called in the names of topics. */
     public final KafkaClusters clusters = new KafkaClusters();
     private final Map pins = new LinkedHashMap();
+    private final Map generations = new LinkedHashMap();
     private final Map redirects = new LinkedHashMap();
     private final List targets = new ArrayList();
     private final List allowed = new ArrayList();
@@ -29,6 +30,11 @@ public final class LensSpec {
     /** `table` is a full name, or a path; `version` is what VERSION AS OF takes, Hudi's instant, or a topic's offsets as JSON. */
     public void pin(String table, String version) {
         pins.put(table, version);
+    }
+
+    /** What tells the table whose version is meant from one that is made anew under its name, as its format has it. */
+    public void generation(String table, String generation) {
+        generations.put(table, generation);
     }
 
     /** `from` and `to` are full names of tables, or of namespaces with all that is in them. */
@@ -48,6 +54,12 @@ public final class LensSpec {
     /** The version at which this table is read; null if the lens pins no such table. */
     public String pinOf(String table) {
         return (String) pins.get(table);
+    }
+
+    /** Whether a table of this generation isn't the one whose version is meant. Where either isn't known, nobody can say. */
+    boolean isOfAnother(String table, String generation) {
+        String asked = (String) generations.get(table);
+        return asked != null && !generation.isEmpty() && !generation.equals(asked);
     }
 
     /** Whether a topic of Kafka is pinned. */

@@ -115,6 +115,18 @@ final class TopicRead {
         return null;
     }
 
+    /** What the lens pins of its topics, by name. */
+    private Map pins(LensSpec lens) {
+        Map found = new HashMap();
+        for (Iterator topics = topics().iterator(); topics.hasNext();) {
+            for (Iterator all = names(lens, (String) topics.next()).iterator(); all.hasNext();) {
+                String name = (String) all.next();
+                if (lens.pinOf(name) != null) found.put(name, lens.pinOf(name));
+            }
+        }
+        return found;
+    }
+
     boolean mayRead(LensSpec lens, String topic) {
         for (Iterator all = names(lens, topic).iterator(); all.hasNext();) if (lens.mayRead((String) all.next())) return true;
         return false;
@@ -171,7 +183,7 @@ final class TopicRead {
         try {
             Class pins = Class.forName("headwater.lens.TopicPins", true, getClass().getClassLoader());
             Map changed = (Map) pins.getMethod("optionsOf", new Class[] {LensSpec.class, TopicRead.class}).invoke(null, new Object[] {lens, this});
-            return with(changed);
+            return PlanPin.mark(with(changed), pins(lens), lens);
         } catch (InvocationTargetException e) {
             if (e.getCause() instanceof LensError) throw (LensError) e.getCause();
             throw unreadable(lens, e.getCause());
