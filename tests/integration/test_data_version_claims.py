@@ -63,6 +63,7 @@ def _claim_until_killed(place: str, job: int) -> None:
             claims.claim(number, cut(number * 1_000 + job), f"job {job}")
 
 
+@pytest.mark.slow
 def test_a_job_that_is_killed_while_it_claims_leaves_no_hole(place: str, claims: GroupClaims) -> None:
     """It finds a number that is taken before its cut is there: no job could get past it."""
     context = multiprocessing.get_context("spawn")

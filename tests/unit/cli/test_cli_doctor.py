@@ -20,6 +20,7 @@ import pytest
 from headwater.cli import main
 from headwater.cli.commands import Command, Leaf
 from headwater.cli.doctor import installation, spool
+from headwater.cli.doctor.class_files import Jars
 from headwater.cli.doctor.listeners import check_listener
 from headwater.cli.exits import Exit
 from headwater.events import Closed, Event, Heartbeat
@@ -248,9 +249,9 @@ def test_what_is_read_by_reflection_is_looked_for_in_sparks_jars(
         "org.apache.spark.scheduler.Nowhere: x\n?org.apache.spark.scheduler.Nowhere: y\n"
     )
     monkeypatch.setattr(installation, "read_reflection", lambda _: renamed)
-    installation._look_for_members.cache_clear()
+    monkeypatch.setattr(installation, "_look_for_members", installation._look_for_members.__wrapped__)
+    monkeypatch.setattr(installation, "Jars", lambda paths: Jars(each for each in paths if "-core_" in each.name))
     _, findings = examine()
-    installation._look_for_members.cache_clear()
     found = of(findings, "reflection")
     names = ("LiveListenerBus.queuesRenamed", "AsyncEventQueue.post(int)", "Nowhere.x")
     assert found["status"] == "warning"

@@ -81,7 +81,7 @@ def test_a_target_that_takes_nothing_is_waited_for(stage: Stage) -> None:
         target = Target(lambda _: True)
         runner = stage.runner(target, until_end=False, isolate_after=AT_ONCE)
         running = asyncio.create_task(runner.run())
-        await until(lambda: len(target.calls) > 200)
+        await until(lambda: len(target.calls) > 60)
         assert LetterBox(stage.state).count() == 0
         target.fails_on = lambda _: False
         # It may come back while events are tried alone, so that another key's event arrives first.
@@ -113,7 +113,7 @@ def test_an_event_of_which_nothing_is_sent_does_not_show_that_the_target_is_ther
         target = Target(lambda event: event.job != commit(2, "silent").job)
         runner = stage.runner(target, until_end=False, isolate_after=AT_ONCE)
         running = asyncio.create_task(runner.run())
-        await until(lambda: len(target.calls) > 200)
+        await until(lambda: len(target.calls) > 60)
         runner.stop()
         await running
         assert LetterBox(stage.state).count() == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,21 @@ from headwater.lineage.questions.names import find
 from headwater.lineage.rows.values import hash_key
 from headwater.lineage.sql.alignment_tables import ALIGNMENT_GROUPS
 from headwater.lineage.store import Store, open_store
-from headwater.versions.aligned import AlignedQuery, Cut, GroupClaims, TableSnapshot, aligned_query
+from headwater.versions.aligned import AlignedQuery, Cut, GroupClaims, TableSnapshot, aligned_query, store_watch
 from headwater.versions.aligned import query as query_module
 from headwater.versions.aligned.store_watch import StoreWatch, ask
 from tests.unit.lineage.scripted_producer import store as put
 from tests.unit.lineage.stories import StoryProducer
+from tests.waiting import until
 
 GROUP = hash_key(ALIGNMENT_GROUPS.name, ["shop"])
-SECONDS = 20
+SECONDS = 60
+
+
+@pytest.fixture(autouse=True)
+def asked_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_watch, "_SECONDS", 0.02)
+    monkeypatch.setattr(store_watch, "_SECONDS_WHILE_AWAY", 0.02)
 
 
 @pytest.fixture
@@ -43,7 +49,7 @@ def test_a_commit_and_a_claim_wake_a_job(store: Store) -> None:
     story, woken = StoryProducer(), threading.Event()
     claims = GroupClaims(store, "shop")
     claims.enter(["lake.db.a"])
-    with StoreWatch(store, "shop", ["lake.db.a"], woken, poll_seconds=0.5):
+    with StoreWatch(store, "shop", ["lake.db.a"], woken, poll_seconds=0.04):
         assert woken.wait(SECONDS), "the first answer is news"
         woken.clear()
         commit(store, story, "a@20")
@@ -72,13 +78,11 @@ def test_an_answer_changes_with_the_tables_of_the_group_alone(store: Store) -> N
 def test_a_store_that_is_away_ends_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """It finds a watch that ends with the first error, or fills the log with them."""
     woken = threading.Event()
-    with open_store(str(tmp_path / "store.db")) as store, StoreWatch(store, "shop", [], woken, poll_seconds=0.5):
+    with open_store(str(tmp_path / "store.db")) as store, StoreWatch(store, "shop", [], woken, poll_seconds=0.04):
         assert woken.wait(SECONDS)
         with store.engine.begin() as connection:
             connection.exec_driver_sql("ALTER TABLE alignment_groups RENAME TO elsewhere")
-        until = time.monotonic() + SECONDS
-        while not caplog.records and time.monotonic() < until:
-            threading.Event().wait(0.01)
+        until(lambda: caplog.records, "a warning")
         woken.clear()
         with store.engine.begin() as connection:
             connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO alignment_groups")
