@@ -25,6 +25,7 @@ from headwater.events.jobs import LineageRetention
 from headwater.events.names import DEFAULT_JOB_NAMESPACE
 from headwater.events.redaction import Redactor
 from headwater.journal import Fsync
+from headwater.listeners.catalog_stores import find_catalog_stores
 from headwater.spi.factories import RESERVED_NAMES, name_and_reference
 
 PREFIX: Final = "spark.headwater."
@@ -198,7 +199,8 @@ class Settings(Config):
 def read_settings(conf: Mapping[str, str]) -> tuple[Settings, tuple[ConfigurationError, ...]]:
     """The settings in a Spark configuration, and what is wrong with it: one error for each key.
 
-    A key or value that is wrong counts as not given. Keys below the name of a configured listener are that listener's.
+    A key or value that is wrong counts as not given; so does an option of a catalog that chooses a store which nobody
+    fills. Keys below the name of a configured listener are that listener's.
     """
     given = {key[len(PREFIX) :]: value for key, value in conf.items() if key.startswith(PREFIX)}
     if not any(key in given for key in _LISTENER_LISTS):
@@ -217,6 +219,7 @@ def read_settings(conf: Mapping[str, str]) -> tuple[Settings, tuple[Configuratio
     for key, fault in _find_wrong_namespaces(right):
         right.pop(key, None)
         faults.append(fault)
+    faults += find_catalog_stores(conf, listeners)
     return read_config(Settings, right, shown=PREFIX), tuple(faults)
 
 
