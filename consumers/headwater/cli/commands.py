@@ -108,6 +108,7 @@ TREE: Final = Group(
                 "uses": Leaf("table:uses", "show who uses a table"),
                 "late": Leaf("table:show_late", "show why a table is late"),
                 "history": Leaf("table:history", "show what was done to a table, or what changed between snapshots"),
+                "checkpoint": Leaf("table:checkpoint", "show which checkpoint and batch made a snapshot"),
                 "names": Leaf("table:names", "show the names and generations of a table"),
                 "unify": Leaf("lineage.deletion:unify", "say that several datasets are one"),
             },

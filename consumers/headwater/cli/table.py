@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headwater.cli.answers import add_table, give, open_connection, snapshot_text
+from headwater.cli.answers import A_TABLE, add_table, give, open_connection, snapshot_text
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, limit, moment
@@ -209,6 +209,37 @@ def _range(text: str) -> tuple[int, int]:
     if found is None:
         raise ValueError(f"{text!r} isn't a range of snapshots: write A..B, such as 3..7")
     return int(found[1]), int(found[2])
+
+
+def _snapshot(parser: Flags) -> None:
+    parser.word("snapshot", str, f"{A_TABLE}, with its snapshot", "TABLE@SNAPSHOT")
+
+
+@command(
+    """Show which checkpoint, and which of its batches, made a snapshot.
+
+A stream that goes on from there reads what that batch hadn't read. A snapshot that no stream made has no batch.""",
+    "headwater table checkpoint lake.sales.daily@812",
+    flags=[add_store, _snapshot, limit(1000)],
+)
+def checkpoint(given: Namespace, output: CommandOutput) -> int:
+    from headwater.lineage.questions.checkpoints import checkpoints  # noqa: PLC0415
+
+    with open_connection(given) as connection:
+        answer = checkpoints(connection, given.snapshot)
+    give(
+        given,
+        output,
+        "checkpoints",
+        answer,
+        columns=("job", "batch", "checkpoint", "query", "barrier", "run", "committed"),
+        row=lambda each: (
+            *(each.job, each.batch, each.checkpoint, each.query and str(each.query)),
+            *(snapshot_text(each.barrier), each.run and str(each.run), each.at),
+        ),
+        title=f"What made {given.snapshot}",
+    )
+    return Exit.DONE
 
 
 @command(

@@ -19,6 +19,7 @@ from headwater.lineage.lake.formats import SqlSession
 from headwater.lineage.questions import columns, completeness, jobs, names, paths, snapshots, states, tables
 from headwater.lineage.questions import generations as naming
 from headwater.lineage.questions import history as modifications
+from headwater.lineage.questions.checkpoints import checkpoints
 from headwater.lineage.questions.lateness import lateness
 from headwater.lineage.questions.runs import runs
 from headwater.lineage.questions.uses import uses
@@ -119,6 +120,7 @@ class _Questions:
     generations = Query(naming.generations)
     lateness = Query(lateness)
     uses = Query(uses)
+    checkpoints = Query(checkpoints)
 
 
 class Lineage(_Questions):

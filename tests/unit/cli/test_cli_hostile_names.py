@@ -96,6 +96,7 @@ ASKED: Mapping[str, tuple[str, ...]] = {
     "store purge": ("--dry-run",),
     "store size": (),
     "store status": (),
+    "table checkpoint": (f"{TABLE}@1",),
     "table history": (TABLE,),
     "table jobs": (TABLE,),
     "table late": (TABLE,),

@@ -44,7 +44,7 @@ ERASE = {
 }
 """These erase, or can't be taken back."""
 LISTS = {
-    *(("table", each) for each in ("list", "jobs", "uses", "late", "history", "names")),
+    *(("table", each) for each in ("list", "jobs", "uses", "late", "history", "names", "checkpoint")),
     *(("job", each) for each in ("list", "tables", "runs")),
     *(("lineage", each) for each in ("upstream", "downstream")),
     *(("events", each) for each in ("cat", "tail")),
@@ -247,6 +247,7 @@ ARGUMENTS: dict[tuple[str, ...], str] = {
     ("table", "late"): "lake.sales.daily",
     ("table", "history"): "lake.sales.daily",
     ("table", "names"): "lake.sales.daily",
+    ("table", "checkpoint"): "lake.sales.daily@3",
     ("table", "unify"): "a|b --into a|c --yes",
     ("job", "tables"): "etl",
     ("writer", "run"): "--bus log:{tmp}/log --until-end",
