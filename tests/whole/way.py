@@ -15,12 +15,14 @@ from uuid import uuid4
 from confluent_kafka import Consumer, TopicPartition
 from sqlalchemy import URL
 
+from headwater.journal import StorageError
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, open_store
+from headwater.listeners.bus.spool_listing import SpoolStatus, list_spools
 from tests.integration.drivers import BIN, Ended, Place
 from tests.integration.servers import configure
 from tests.matrix.harness import Extensions
-from tests.waiting import attempts
+from tests.waiting import attempts, until
 
 PATIENCE = 600.0
 """For machines on which much else goes on."""
@@ -65,7 +67,9 @@ class Way:
         return Ended(process.returncode, out, err, [])
 
     def ship(self, place: Place) -> None:
-        """What a busy machine's driver left in its spool, or a dead one."""
+        """What a busy machine's driver left in its spool, or a dead one. A shipper may outlive its driver for a moment,
+        and nobody else ships what it holds."""
+        until(lambda: not _is_any_held(place.folder / "spool"), "the end of whoever holds the spool", PATIENCE)
         properties = str(place.folder / "conf" / "spark-defaults.conf")
         ended = place.run(BIN / "headwater", "spool", "ship", "--properties-file", properties)
         assert ended.code == 0, ended.err
@@ -98,6 +102,13 @@ class Way:
         return subprocess.run(
             [BIN / "headwater", *words], env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
+
+
+def _is_any_held(spools: Path) -> bool:
+    try:
+        return any(each.status is not SpoolStatus.ABANDONED for each in list_spools([spools]))
+    except StorageError:  # one is removed at this moment
+        return True
 
 
 def settled(place: Place, **conf: str) -> Place:
